@@ -62,6 +62,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newDemo(),
 		newSchema(),
 		newVersion(),
+		newMan(),
 	)
 	root.InitDefaultCompletionCmd()
 	completeWords(root)

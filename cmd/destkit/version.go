@@ -5,15 +5,18 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// version is set at link time (-X main.version=v1.2.3); without that it is
-// what Go wrote into the binary.
-var version string
+// version, commit and date are set at link time (-X main.version=v1.2.3); without
+// that they are what Go wrote into the binary. date is that of the commit, RFC 3339,
+// so that a commit gives the same bytes whenever it is built.
+var version, commit, date string
 
 // buildInfo is what `destkit version --json` prints.
 type buildInfo struct {
@@ -44,6 +47,10 @@ func readBuild() buildInfo {
 			}
 		}
 	}
+	if commit != "" {
+		info.Revision, info.Time = commit, date
+		info.Modified = info.Modified || strings.HasSuffix(version, "-dirty")
+	}
 	if info.Version == "" || info.Version == "(devel)" {
 		info.Version = "devel"
 	}
@@ -51,7 +58,14 @@ func readBuild() buildInfo {
 }
 
 // line is the version on one line, as --version prints it, too.
-func (b buildInfo) line() string { return fmt.Sprintf("%s (%s, %s)", b.Version, b.Go, b.Platform) }
+func (b buildInfo) line() string {
+	words := []string{b.Go, b.Platform}
+	if b.Revision != "" {
+		words = append([]string{"commit " + b.Revision[:min(len(b.Revision), 12)], b.Time}, words...)
+	}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "" })
+	return fmt.Sprintf("%s (%s)", b.Version, strings.Join(words, ", "))
+}
 
 // newVersion says which build made a report; the report carries the same words.
 func newVersion() *cobra.Command {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// TestManualPages: each command that people see has a page, with its text, its flags
+// and its exit statuses.
+func TestManualPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	status, out := ran(t, "man", dir)
+	require.Equal(t, 0, status, out)
+	pages := 0
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if !cmd.IsAvailableCommand() {
+			return
+		}
+		pages++
+		file := filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1")
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		page := string(text)
+		require.Contains(t, page, ".SH OPTIONS", file)
+		require.Contains(t, page, cmd.Short, file)
+		require.Contains(t, page, "Exit status:", file)
+		require.Contains(t, page, "2  usage", file)
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	root := newRoot()
+	for _, cmd := range root.Commands() {
+		visit(cmd)
+	}
+	require.Greater(t, pages, 25)
+	conform, err := os.ReadFile(filepath.Join(dir, "destkit-conform.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(conform), "TH \"DESTKIT-CONFORM\" \"1\"")
+	require.Contains(t, string(conform), ".EX\n{\"records\": [{\"identifier\": …, \"count\": 1")
+	require.Contains(t, string(conform), "Formats, with the extensions")
+	require.NoFileExists(t, filepath.Join(dir, "destkit-man.1"), "it is hidden")
+
+	status, out = ran(t, "man", filepath.Join(dir, "destkit-conform.1"))
+	require.Equal(t, 3, status)
+	require.Contains(t, out, "make folder of manual pages")
+}
+
+func TestMarkdownOfHelp(t *testing.T) {
+	require.Equal(t, "one \\*a\\* \\<b\\>\n\n    {\"c\": [d_e]}\n\n    f\n\nand g\\_h\n",
+		markdown("one *a* <b>\n  {\"c\": [d_e]}\n\n  f\nand g_h\n"))
+}
