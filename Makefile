@@ -10,7 +10,10 @@ BENCH       ?=
 UPDATE      ?=
 CALLS       ?= 20
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-LDFLAGS     := -s -w -X main.version=$(VERSION)
+COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
+# Of the commit, in UTC: a commit gives the same bytes whenever it is built.
+DATE        ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 FUZZTIME    ?= 20s
 # One static program, and one way to compile for the program, the tests and the
 # linters; only the race detector needs C.
@@ -32,8 +35,11 @@ MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -
 # took 2 min 19 s on two cores that had other work to do; afterwards seconds.
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
+# v2.16 and newer need a module that not every mirror of Go modules has.
+GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.15.1
+
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build release release-docs release-try demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,8 +47,23 @@ help: ## list the targets
 build: ## build the program into bin/destkit
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
 
-release: ## build the program for every platform into build/release, with checksums
-	$(GO) run .ci/release.go -version '$(VERSION)'
+# Nothing is published. goreleaser runs from source at this version, like the linters.
+release: ## make archives, packages, the image and npm packages for every platform in build/release
+	$(GORELEASER) release --snapshot --clean
+	cd deploy/release && $(GO) run . '$(CURDIR)'
+
+# goreleaser packs these, which the program writes itself. gzip -n leaves out the time.
+release-docs: build
+	@rm -rf build/release-docs && mkdir -p build/release-docs/completions
+	@$(BIN) man build/release-docs/man
+	@for page in build/release-docs/man/*.1; do gzip -9 -n -c "$$page" >"$$page.gz"; done
+	@for shell in bash zsh fish; do $(BIN) completion "$$shell" >"build/release-docs/completions/destkit.$$shell"; done
+	@$(BIN) completion powershell >build/release-docs/completions/destkit.ps1
+
+# Needs Debian's apt, rpm2cpio, cpio and npm; installs and removes a package, as root.
+release-try: ## make the release of linux/amd64 in build/release, then install and run each file of it
+	DESTKIT_RELEASE_TRY=1 $(GORELEASER) release --snapshot --clean
+	cd deploy/release && $(GO) run . '$(CURDIR)' && DESTKIT_RELEASE='$(CURDIR)/build/release' $(GO) test -count=1 -v .
 
 demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
@@ -94,8 +115,8 @@ mutations: ## break each claim of the fidelity table once, and print the score
 
 lint: ## check formatting, go vet (as one of the linters) and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
-	$(GO) vet .ci/release.go
 	$(GO) run $(GOLANGCI_LINT) run ./...
+	cd deploy/release && $(GO) run $(GOLANGCI_LINT) run ./...
 
 format: ## format the source
 	gofmt -w .

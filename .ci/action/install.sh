@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# First step of the action: puts destkit on the path of the job. Takes the program
-# of a release when there is one for this machine, else has Go build it. Reads
-# INPUT_VERSION, ACTION_REF and the variables of the runner; a mirror of the
-# releases can stand in DESTKIT_RELEASES_URL.
+# First step of the action: puts destkit on the path of the job. Takes the archive of
+# a release for this machine, and nothing else. Reads INPUT_VERSION, ACTION_REF and the
+# variables of the runner; a mirror of the releases can stand in DESTKIT_RELEASES_URL.
 set -euo pipefail
 
 releases=${DESTKIT_RELEASES_URL:-https://github.com/destkit/destkit/releases}
@@ -26,9 +25,9 @@ native() {
   if command -v cygpath >/dev/null 2>&1; then cygpath -w "$1"; else printf '%s\n' "$1"; fi
 }
 
-# It becomes part of URLs and of an argument of Go.
+# It becomes part of URLs.
 [[ $version =~ ^[A-Za-z0-9][A-Za-z0-9._/+-]*$ ]] ||
-  fail 2 'version must be a tag such as v1.2.3, a branch, a commit or latest'
+  fail 2 'version must be a tag such as v1.2.3, or latest'
 
 case ${RUNNER_OS:-} in
   Linux) os=linux archive=tar.gz program=destkit ;;
@@ -41,6 +40,8 @@ case ${RUNNER_ARCH:-} in
   ARM64) arch=arm64 ;;
   *) arch='' ;;
 esac
+[[ -n $os && -n $arch ]] ||
+  fail 3 "releases have no program for ${RUNNER_OS:-this system} ${RUNNER_ARCH:-}; use a runner with Linux, macOS or Windows on X64 or ARM64"
 archive=destkit_${os}_$arch.$archive
 
 dir=$(mktemp -d "${RUNNER_TEMP:-/tmp}/destkit.XXXXXX")
@@ -57,42 +58,30 @@ elif [[ $version == latest || $version =~ ^v[0-9]+(\.[0-9]+)?$ ]]; then
   newest=$(curl --silent --proto '=https' --retry 3 --max-time 60 --output /dev/null \
     --write-out '%{redirect_url}' "$releases/latest" || true)
   newest=${newest##*/}
-  if [[ $newest =~ $exact && ($version == latest || $newest == "$version".*) ]]; then
-    tag=$newest
-  fi
+  [[ $newest =~ $exact ]] || fail 3 "$releases/latest leads to no release; set 'version' to a tag such as v1.2.3"
+  [[ $version == latest || $newest == "$version".* ]] ||
+    fail 3 "the newest release is $newest, which is no $version; set 'version' to an exact tag such as v1.2.3"
+  tag=$newest
+else
+  fail 3 "a branch or a commit ($version) has no release; set 'version' to a tag such as v1.2.3, or to latest"
 fi
 
-installed=''
-if [[ -n $os && -n $arch && -n $tag ]]; then
-  code=$(fetch "$releases/download/$tag/$archive" "$archive")
-  if [[ $code == 200 ]]; then
-    code=$(fetch "$releases/download/$tag/SHA256SUMS" SHA256SUMS)
-    [[ $code == 200 ]] || fail 3 "the release $tag has no SHA256SUMS (status $code); $archive was not used"
-    want=$(awk -v name="$archive" '$2 == name { print $1 }' SHA256SUMS)
-    if command -v sha256sum >/dev/null 2>&1; then have=$(sha256sum <"$archive"); else have=$(shasum -a 256 <"$archive"); fi
-    have=${have%% *}
-    # Another way to the program must not heal this: somebody should look.
-    [[ -n $want && $want == "$have" ]] ||
-      fail 3 "the checksum of $archive of $tag is ${have}, SHA256SUMS says ${want:-nothing}; it was not used"
-    case $archive in
-      *.zip) unzip -q "$archive" "$program" ;;
-      *) tar -xzf "$archive" "$program" ;;
-    esac
-    rm -f "$archive" SHA256SUMS
-    installed=$tag
-  else
-    echo "there is no $archive of $tag (status $code)"
-  fi
-fi
+code=$(fetch "$releases/download/$tag/$archive" "$archive")
+[[ $code == 200 ]] || fail 3 "could not download $archive of $tag from $releases (status $code); is there a release $tag?"
+code=$(fetch "$releases/download/$tag/SHA256SUMS" SHA256SUMS)
+[[ $code == 200 ]] || fail 3 "the release $tag has no SHA256SUMS (status $code); $archive was not used"
+want=$(awk -v name="$archive" '$2 == name { print $1 }' SHA256SUMS)
+if command -v sha256sum >/dev/null 2>&1; then have=$(sha256sum <"$archive"); else have=$(shasum -a 256 <"$archive"); fi
+have=${have%% *}
+# A person must look at this: there is no other way to the program.
+[[ -n $want && $want == "$have" ]] ||
+  fail 3 "the checksum of $archive of $tag is ${have}, SHA256SUMS says ${want:-nothing}; it was not used"
+case $archive in
+  *.zip) unzip -q "$archive" "$program" ;;
+  *) tar -xzf "$archive" "$program" ;;
+esac
+rm -f "$archive" SHA256SUMS
 
-if [[ -z $installed ]]; then
-  command -v go >/dev/null 2>&1 ||
-    fail 3 "no released program of destkit $version fits ${RUNNER_OS:-this system} ${RUNNER_ARCH:-}, and there is no Go to build one; put actions/setup-go before it, or name another version"
-  echo "building destkit $version with $(go version)"
-  CGO_ENABLED=0 GOBIN=$(native "$PWD") go install -trimpath "github.com/destkit/destkit/cmd/destkit@$version" ||
-    fail 3 "go install could not build destkit $version"
-fi
-
-"./$program" version || fail 3 "destkit $version was installed and does not run"
+"./$program" version || fail 3 "destkit $tag was installed and does not run"
 native "$PWD" >>"$GITHUB_PATH"
 printf 'program=%s\n' "$(native "$PWD/$program")" >>"$GITHUB_OUTPUT"

@@ -1,6 +1,11 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -20,36 +25,33 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// platform is that of this machine, as release names it.
-var platform = runtime.GOOS + "/" + runtime.GOARCH
+// archive is that of a release for this machine.
+var archive = "destkit_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
 
-// released are the files of a release for this machine, packed as `make release`
-// packs them. Its program hands everything on to the real one and notes the
-// arguments.
+// released are the files of a release for this machine: an archive with the members that
+// the action looks for, and its checksum. Its program hands everything on to the real one
+// and notes the arguments. `make release-try` gives the action a real release.
 var released = sync.OnceValues(func() (map[string][]byte, error) {
-	dir, err := os.MkdirTemp("", "released")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "program")
 	const script = "#!/bin/sh\nprintf '%s\\n' \"$@\" >>\"$ARGUMENTS\"\nexec \"${REAL:-destkit}\" \"$@\"\n"
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command("go", "run", filepath.Join(".ci", "release.go"), "-output", dir, "-platform", platform, "-binary", program)
-	cmd.Dir = repository
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("pack release: %w: %s", err, out)
-	}
-	files := map[string][]byte{}
-	names, err := filepath.Glob(filepath.Join(dir, "*[Sz]"))
-	for _, name := range names {
-		if files[filepath.Base(name)], err = os.ReadFile(name); err != nil {
-			break
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	members := tar.NewWriter(zipped)
+	for _, m := range []struct {
+		name, text string
+		mode       int64
+	}{{"LICENSE", "a licence\n", 0o644}, {"destkit", script, 0o755}} {
+		if err := members.WriteHeader(&tar.Header{Name: m.name, Mode: m.mode, Size: int64(len(m.text)), Typeflag: tar.TypeReg}); err != nil {
+			return nil, err
+		}
+		if _, err := members.Write([]byte(m.text)); err != nil {
+			return nil, err
 		}
 	}
-	return files, err
+	if err := errors.Join(members.Close(), zipped.Close()); err != nil {
+		return nil, err
+	}
+	sums := fmt.Sprintf("%x  other.tar.gz\n%x  %s\n", sha256.Sum256(nil), sha256.Sum256(packed.Bytes()), archive)
+	return map[string][]byte{archive: packed.Bytes(), "SHA256SUMS": []byte(sums)}, nil
 })
 
 // newJob is a use of the action against the released program.
