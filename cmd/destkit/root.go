@@ -61,6 +61,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newInit(),
 		newDemo(),
 		newSchema(),
+		newValidate(),
 		newVersion(),
 		newMan(),
 	)

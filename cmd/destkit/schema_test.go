@@ -105,7 +105,7 @@ func samples(t *testing.T) []sample {
 		for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			if line := schemaLine.FindStringSubmatch(m[1]); line != nil {
 				all = append(all, sample{line[1], file, m[1]})
-			} else if !strings.Contains(m[1], "uses: ") && !strings.Contains(m[1], "permissions: ") {
+			} else if !strings.Contains(m[1], "uses: ") && !strings.Contains(m[1], "repos: ") && !strings.Contains(m[1], "permissions: ") {
 				t.Errorf("%s: an example without the line that names its schema:\n%s", file, m[1])
 			}
 		}
@@ -175,30 +175,6 @@ func archived(text string) map[string]string {
 // nested puts a document under a key.
 func nested(key, text string) string {
 	return key + ":\n  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
-}
-
-// readers decode a file as the program does.
-var readers = map[string]func(file string) error{
-	"config": func(file string) error { _, err := applyConfig(newConform(), file); return err },
-	"config-service": func(file string) error {
-		_, err := applyConfig(newConformService(), file)
-		return err
-	},
-	"destsim": func(file string) error { return readYAML(file, &destsim.Config{}) },
-	"waivers": func(file string) error { _, err := readWaivers(file); return err },
-	"hooks":   func(file string) error { _, err := readHooks(file); return err },
-	"seed":    checkSeedFile,
-	"connector": func(file string) error {
-		return readYAML(file, reflect.New(server.Documents()["connector"]).Interface())
-	},
-}
-
-func checkSeedFile(file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return server.CheckSeed(file, text)
 }
 
 // TestSamplesHaveTheirSchema holds every example against its schema and its reader.
