@@ -46,8 +46,8 @@ func newValidate() *cobra.Command {
 		Short: "Check configuration, waivers, seeds and hooks",
 		Long: `Check files that you write for destkit, without calling an endpoint: each is
 read as the command that uses it reads it. Unknown keys, wrong values, and
-waivers of unknown checks or past their date are errors, with their place. With a
-configuration, the files of waivers and hooks that it names are checked, too.
+waivers of unknown checks or past their date are errors, with their place. With
+a configuration, the files of waivers and hooks that it names are checked, too.
 
 What a file is, its first lines say, as in every file that destkit writes:
 
