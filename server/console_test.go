@@ -115,7 +115,7 @@ func (v *visitor) crawl(start ...string) map[string]*seen {
 		queue = queue[1:]
 		at, err := url.Parse(path)
 		require.NoError(v.t, err)
-		if pages[path] != nil || !strings.HasPrefix(at.Path, consoleAt) || strings.HasPrefix(at.Path, consoleAt+"/live") || len(pages) > 400 {
+		if pages[path] != nil || !strings.HasPrefix(at.Path, consoleAt) || strings.HasPrefix(at.Path, consoleAt+"/live") || len(pages) > 120 {
 			continue
 		}
 		page := v.ask("GET", path, nil)

@@ -23,6 +23,7 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 		s.organizationRoutes(), s.userRoutes(), s.connectorRoutes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
 		s.lifecycle.Routes(), s.topicRoutes(), s.triggerRoutes(), s.dataRoutes(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
 		[]call.ControlRoute{
+			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.controlExport),
 			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),
 			call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", s.controlFidelity),
 		},

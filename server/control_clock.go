@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -17,6 +19,10 @@ func (s *Server) clockRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/clock", "shows the service's clock", func(*call.Control) (any, error) { return s.shownClock(nil), nil }),
 		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, s.controlClock),
+		call.Route("GET", "/clock/journal", "lists the last changes of the clock in this process, newest first, with what each advance has run", func(c *call.Control) (any, error) {
+			_, err := c.Query()
+			return map[string]any{"changes": s.clockChanges.all()}, err
+		}),
 		call.Route("POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *call.Control) (any, error) {
 			if err := s.settled(c.R.Context()); err != nil {
 				return nil, err
@@ -76,7 +82,11 @@ func (s *Server) controlClock(c *call.Control) (any, error) {
 		return nil, err
 	}
 	defer release()
+	from := s.clock.Now()
 	shown, err := s.changeClock(c, body.Advance, body.Freeze, body.Set)
+	if err == nil {
+		s.clockChanges.add(clockChange{Real: time.Now().UTC(), Change: changeName(body.Freeze, body.Set), From: from, To: s.clock.Now(), Ran: ranBy(shown)})
+	}
 	return shown, errors.Join(err, s.fleet.keepClock(c.R.Context()))
 }
 
@@ -123,4 +133,59 @@ func clockRefused(field string, err error) error {
 		return err // the caller gave up, the service stops
 	}
 	return problem.InvalidField(field, "%v", err)
+}
+
+// clockChange is one change that somebody made to the clock.
+type clockChange struct {
+	Real   time.Time     `json:"at"`     // by the clock of the system
+	Change string        `json:"change"` // advance, freeze, run or set
+	From   time.Time     `json:"from"`
+	To     time.Time     `json:"to"`
+	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
+}
+
+func changeName(freeze *bool, set *api.Time) string {
+	switch {
+	case freeze != nil && *freeze:
+		return "freeze"
+	case freeze != nil:
+		return "run"
+	case set != nil:
+		return "set"
+	}
+	return "advance"
+}
+
+// ranBy is what an advance has run.
+func ranBy(shown any) *clock.Report {
+	if c, ok := shown.(clockShown); ok {
+		return c.Ran
+	}
+	return nil
+}
+
+// mostClockChanges bounds what is kept of the changes of the clock.
+const mostClockChanges = 100
+
+// clockChanges keeps the last changes of the clock in this process.
+type clockChanges struct {
+	mu   sync.Mutex
+	list []clockChange
+}
+
+func (k *clockChanges) add(change clockChange) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.list = append(k.list, change); len(k.list) > mostClockChanges {
+		k.list = slices.Delete(k.list, 0, 1)
+	}
+}
+
+// all are the changes, newest first.
+func (k *clockChanges) all() []clockChange {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list := append([]clockChange{}, k.list...)
+	slices.Reverse(list)
+	return list
 }

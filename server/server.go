@@ -181,43 +181,44 @@ type Config struct {
 
 // Server is the service. It is safe for parallel use.
 type Server struct {
-	config     Config
-	dialect    dialect.Switches
-	shared     *call.Shared // by all calls
-	log        *slog.Logger
-	clock      *clock.Clock
-	store      *store.Store
-	gate       *destination.Gate
-	reached    reached
-	sources    *sources.Sources
-	connectors connectors
-	mux        *http.ServeMux
-	first      *Tokens
-	journal    *journal.Journal
-	faults     *faults.Faults
-	settings   *settings.Settings
-	trusted    int // bytes of the setting that are trusted already
-	figures    *figures
-	attempts   background.Flights // to read the objects of destinations
-	forks      forks
-	broken     violation.Broken
-	ready      map[string]*call.Operation
-	replies    *rendered
-	callers    callers
-	background *background.Work
-	lifecycle  *lifecycle.Lifecycle
-	mail       *lifecycle.Mailer
-	ledger     *ledger.Ledger
-	executor   *executor.Executor
-	engine     *engine
-	began      time.Time    // of this process, by the clock of the system
-	ahead      atomic.Int64 // how far the clock of a shared store is, in nanoseconds
-	fleet      *fleet       // nil where the store is not shared
-	notices    notices
-	schedule   *runs.Schedule
-	retention  *runs.Retention
-	live       *runs.Live
-	retries    *runs.Retries
+	config       Config
+	dialect      dialect.Switches
+	shared       *call.Shared // by all calls
+	log          *slog.Logger
+	clock        *clock.Clock
+	clockChanges clockChanges
+	store        *store.Store
+	gate         *destination.Gate
+	reached      reached
+	sources      *sources.Sources
+	connectors   connectors
+	mux          *http.ServeMux
+	first        *Tokens
+	journal      *journal.Journal
+	faults       *faults.Faults
+	settings     *settings.Settings
+	trusted      int // bytes of the setting that are trusted already
+	figures      *figures
+	attempts     background.Flights // to read the objects of destinations
+	forks        forks
+	broken       violation.Broken
+	ready        map[string]*call.Operation
+	replies      *rendered
+	callers      callers
+	background   *background.Work
+	lifecycle    *lifecycle.Lifecycle
+	mail         *lifecycle.Mailer
+	ledger       *ledger.Ledger
+	executor     *executor.Executor
+	engine       *engine
+	began        time.Time    // of this process, by the clock of the system
+	ahead        atomic.Int64 // how far the clock of a shared store is, in nanoseconds
+	fleet        *fleet       // nil where the store is not shared
+	notices      notices
+	schedule     *runs.Schedule
+	retention    *runs.Retention
+	live         *runs.Live
+	retries      *runs.Retries
 
 	latch   *latch.Latch
 	rest    *rest.Handlers

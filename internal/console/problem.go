@@ -103,6 +103,9 @@ func (c Caller) Raw(ctx context.Context, method, path string, body io.Reader) (*
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	r.RequestURI, r.RemoteAddr = path, "console" // no network address: nothing of the network
+	if from, ok := ctx.Value(called{}).(*http.Request); ok {
+		r.Host, r.TLS = from.Host, from.TLS
+	}
 	if body == nil {
 		r.Body = http.NoBody
 	} else {

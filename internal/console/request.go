@@ -40,8 +40,14 @@ func (c *Console) request(w http.ResponseWriter, r *http.Request) *Request {
 	return &Request{HTTP: r, W: w, Root: Root(r.Context()) + Path, c: c}
 }
 
+// called carries the request of the browser to the calls that are made for it: replies
+// name addresses as that has used them.
+type called struct{}
+
 // Context is that of the request.
-func (r *Request) Context() context.Context { return r.HTTP.Context() }
+func (r *Request) Context() context.Context {
+	return context.WithValue(r.HTTP.Context(), called{}, r.HTTP)
+}
 
 // Value is a value of the path.
 func (r *Request) Value(name string) string { return r.HTTP.PathValue(name) }
@@ -86,6 +92,9 @@ func (r *Request) Show(name string, data any) {
 	r.wrote = true
 	r.c.render(r.W, http.StatusOK, name, r.c.frame(r, data))
 }
+
+// Fail answers with a page that has nothing but an error.
+func (r *Request) Fail(err error) { r.c.renderProblem(r.W, r, problemOf(err)) }
 
 // Wrote says that the action has written its response.
 func (r *Request) Wrote() { r.wrote = true }
@@ -132,6 +141,7 @@ func (r *Request) cookie(name, value string, seconds int) *http.Cookie {
 // Frame is what a template gets: Data of the page, and what stands around it.
 type Frame struct {
 	Name, Root    string
+	Top           string // the address of the program, above the console
 	Style, Script string
 	Nav           []Link
 	Here          string // the path of the page below Root
@@ -150,7 +160,7 @@ type Frame struct {
 func (c *Console) frame(r *Request, data any) *Frame {
 	here := strings.TrimPrefix(r.HTTP.URL.Path, Path)
 	f := &Frame{
-		Name: c.opts.Name, Root: r.Root, Style: r.Root + c.styled.name, Script: r.Root + c.script.name,
+		Name: c.opts.Name, Root: r.Root, Top: strings.TrimSuffix(r.Root, Path), Style: r.Root + c.styled.name, Script: r.Root + c.script.name,
 		Nav: c.opts.Nav, Here: here, Query: r.HTTP.URL.Query(), Data: data, Signed: c.opts.Token != "" && signedIn(r.HTTP, c.opts.Token),
 	}
 	if r.W != nil {

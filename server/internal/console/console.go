@@ -57,6 +57,8 @@ func New(s Service) *console.Console {
 		Name: "service", Pages: pages, Token: s.Token, Stamp: s.Stamp, Log: s.Log,
 		Nav: []console.Link{
 			{Path: "/", Text: "Overview", Key: "o"}, {Path: "/requests", Text: "Requests", Key: "r"}, {Path: "/calls", Text: "Calls", Key: "c"},
+			{Path: "/faults", Text: "Faults", Key: "f"}, {Path: "/mailbox", Text: "Mailbox", Key: "m"}, {Path: "/webhooks", Text: "Webhooks", Key: "w"},
+			{Path: "/clock", Text: "Clock", Key: "t"}, {Path: "/world", Text: "Seed and snapshots", Key: "s"},
 		},
 	})
 	at := &site{s}
@@ -72,12 +74,36 @@ func New(s Service) *console.Console {
 	c.Action("/workspaces/{workspace}/destinations/new/{type}", "/workspaces/{workspace}/destinations/new?type={type}", at.newConnection(false))
 	c.Page("/workspaces/{workspace}/syncs/new", "newsync", at.newSync)
 	c.Action("/workspaces/{workspace}/syncs/new", "/workspaces/{workspace}/syncs/new", at.makeSync)
+	const sync, run = "/workspaces/{workspace}/syncs/{sync}", "/workspaces/{workspace}/runs/{run}"
+	c.Page(sync, "sync", at.sync)
+	c.Page(sync+"/plan", "plan", at.plan)
+	c.Action(sync+"/trigger", sync, at.trigger)
+	c.Action(sync+"/pause", sync, at.pause)
+	c.Action(sync+"/delete", sync, at.deleteSync)
+	c.Page(run, "run", at.run)
+	c.Action(run+"/cancel", run, at.cancelRun)
+	c.Page(run+"/record", "record", at.record)
+	c.Handle(http.MethodGet, "/runs/{run}", at.findRun)
 	c.Page("/send", "send", at.sendForm)
 	c.Action("/send", "/send", at.send)
 	c.Page("/requests", "requests", at.requests)
 	c.Page("/requests/{id}", "exchange", at.request)
 	c.Page("/calls", "requests", at.calls)
 	c.Page("/calls/{id}", "exchange", at.call)
+	c.Page("/faults", "faults", at.faults)
+	c.Action("/faults", "/faults", at.armFault)
+	c.Action("/faults/disarm", "/faults", at.disarm)
+	c.Page("/mailbox", "mailbox", at.mailbox)
+	c.Action("/mailbox/empty", "/mailbox", at.emptyMailbox)
+	c.Page("/webhooks", "webhooks", at.webhooks)
+	c.Page("/clock", "clock", at.clock)
+	c.Page("/world", "world", at.world)
+	c.Handle(http.MethodGet, "/seed.yaml", at.seedFile)
+	c.Action("/seed", "/world", at.loadSeed)
+	c.Handle(http.MethodGet, "/snapshot.tar", at.snapshot)
+	c.Action("/restore", "/world", at.restore)
+	c.Action("/forks", "/world", at.fork)
+	c.Action("/forks/end", "/world", at.endFork)
 	return c
 }
 

@@ -34,6 +34,9 @@ var harmlessKeys = []string{
 	"rows", "seed", "columns", "account", "warehouse", "project_id", "is_secret",
 }
 
+// SecretKey reports whether what stands under a key is secret in requests and replies.
+func SecretKey(key string) bool { return slices.Contains(secretKeys, strings.ToLower(key)) }
+
 // secretHints are parts of the secret keys. A text without any of them, without
 // a known secret and without an escape needs no walk.
 var secretHints = [][]byte{

@@ -1,0 +1,120 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/api"
+)
+
+// explained is GET /_control/explain.
+type explained struct {
+	SyncID      int64           `json:"sync_id"`
+	RunID       int64           `json:"sync_run_id"`
+	Identifier  json.RawMessage `json:"identifier"`
+	SourceRow   json.RawMessage `json:"source_row"`
+	SourceError *string         `json:"source_error"`
+	Copies      int64           `json:"copies"`
+	Record      json.RawMessage `json:"record"`
+	Invalid     *string         `json:"invalid"`
+	Prints      struct {
+		Before *string `json:"before"`
+		After  *string `json:"after"`
+		Now    *string `json:"now"`
+	} `json:"fingerprints"`
+	Decision string `json:"decision"`
+	Reason   string `json:"reason"`
+	Attempts []struct {
+		Number      int64           `json:"number"`
+		Operation   string          `json:"operation"`
+		StartedAt   *api.Time       `json:"started_at"`
+		CompletedAt *api.Time       `json:"completed_at"`
+		Verdict     string          `json:"verdict"`
+		Message     string          `json:"message"`
+		Record      json.RawMessage `json:"record"`
+		Exchange    *struct {
+			ID      string `json:"id"`
+			Status  int    `json:"status"`
+			Outcome string `json:"outcome"`
+			Error   string `json:"error"`
+		} `json:"exchange"`
+	} `json:"attempts"`
+	Verdict *string `json:"verdict"`
+	Message string  `json:"message"`
+	Next    struct {
+		When string    `json:"when"`
+		At   *api.Time `json:"at"`
+	} `json:"next_retry"`
+	SchemaChanges []api.SchemaChange `json:"schema_changes"`
+}
+
+// Name is the identifier as people write it.
+func (e explained) Name() string {
+	return recordLine{SyncRunRecord: api.SyncRunRecord{Identifier: e.Identifier}}.Shown()
+}
+
+// recordPage is one record's way through a run, and what the destination has of it.
+type recordPage struct {
+	explained
+	Workspace int64
+	Asked     bool   // the destination was asked
+	Readback  string // the address of its hook; "" where the service has the store itself
+	Trouble   string // why it could not be
+	Findings  []finding
+	Truncated bool
+}
+
+// finding is one of POST /_control/audit.
+type finding struct {
+	Kind       string          `json:"kind"`
+	Identifier json.RawMessage `json:"identifier"`
+	Field      *string         `json:"field"`
+	Message    string          `json:"message"`
+	Expected   json.RawMessage `json:"expected"`
+	Actual     json.RawMessage `json:"actual"`
+}
+
+func (s *site) record(r *console.Request) (any, error) {
+	p := recordPage{Workspace: r.ID("workspace"), Readback: r.Query("readback"), Asked: r.Query("audit") != ""}
+	// The run must be of this workspace: explain looks at those of all.
+	if _, err := s.Perform(r.Context(), p.Workspace, "fetchSyncRun", map[string]int64{"sync_run_id": r.ID("run")}, nil, nil); err != nil {
+		return nil, err
+	}
+	var err error
+	p.explained, err = get[explained](r.Context(), s, "/explain", url.Values{"sync_run_id": {r.Value("run")}, "identifier": {r.Query("identifier")}})
+	if err != nil || !p.Asked {
+		return p, err
+	}
+	body := map[string]any{"sync_id": p.SyncID, "limit": 10_000}
+	if p.Readback != "" {
+		body["readback"] = map[string]string{"url": p.Readback}
+	}
+	audit, err := post[struct {
+		Findings  []finding `json:"findings"`
+		Truncated bool      `json:"truncated"`
+	}](r.Context(), s, "/audit", body)
+	if err != nil {
+		refused, ok := err.(*console.Problem)
+		if !ok || refused.Code >= http.StatusInternalServerError {
+			return nil, err
+		}
+		p.Trouble = refused.Message
+		return p, nil
+	}
+	p.Truncated = audit.Truncated
+	for _, f := range audit.Findings {
+		if bytes.Equal(bytes.TrimSpace(f.Identifier), bytes.TrimSpace(p.Identifier)) {
+			p.Findings = append(p.Findings, f)
+		}
+	}
+	return p, nil
+}
+
+// Again is the address of the page with the destination asked.
+func (p recordPage) Again() string {
+	return fmt.Sprintf("/workspaces/%d/runs/%d/record", p.Workspace, p.RunID)
+}

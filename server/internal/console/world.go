@@ -1,0 +1,190 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/api"
+)
+
+// clockChange is one of GET /_control/clock/journal.
+type clockChange struct {
+	At     api.Time `json:"at"`
+	Change string   `json:"change"`
+	From   api.Time `json:"from"`
+	To     api.Time `json:"to"`
+	Ran    *struct {
+		Count    int      `json:"count"`
+		Ran      []string `json:"ran"`
+		Panicked []string `json:"panicked"`
+	} `json:"ran"`
+}
+
+// mostRan is how many names of what an advance ran a page shows.
+const mostRan = 50
+
+// Shown are the names of what ran, and Hidden how many more there are.
+func (c clockChange) Shown() []string { return c.Ran.Ran[:min(len(c.Ran.Ran), mostRan)] }
+func (c clockChange) Hidden() int     { return c.Ran.Count - len(c.Shown()) }
+
+func (s *site) clock(r *console.Request) (any, error) {
+	now, err := get[clockShown](r.Context(), s, "/clock", nil)
+	if err != nil {
+		return nil, err
+	}
+	past, err := get[struct {
+		Changes []clockChange `json:"changes"`
+	}](r.Context(), s, "/clock/journal", nil)
+	return struct {
+		Clock   clockShown
+		Changes []clockChange
+	}{now, past.Changes}, err
+}
+
+// fork is one of GET /_control/forks.
+type fork struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+}
+
+func (s *site) world(r *console.Request) (any, error) {
+	got, err := get[struct {
+		Forks []fork `json:"forks"`
+	}](r.Context(), s, "/forks", nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := s.Control.Raw(r.Context(), http.MethodGet, "/_control/seed", nil)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Forks []fork
+		Seed  string
+	}{got.Forks, string(reply.Body)}, nil
+}
+
+// seedFile is what is here, for a folder.
+func (s *site) seedFile(r *console.Request) {
+	reply, err := s.Control.Raw(r.Context(), http.MethodGet, "/_control/seed", nil)
+	if err != nil {
+		r.Fail(err)
+		return
+	}
+	h := r.W.Header()
+	h.Set("Content-Type", "application/yaml; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="seed.yaml"`)
+	_, _ = r.W.Write(reply.Body)
+}
+
+// seeded is the reply of POST /_control/seed: everything by name, with tokens.
+type seeded struct {
+	Organizations []struct {
+		ID    int64  `json:"id"`
+		Name  string `json:"name"`
+		Email string `json:"email"`
+		PAT   string `json:"personal_access_token"`
+		Users map[string]struct {
+			PAT string `json:"personal_access_token"`
+		} `json:"users"`
+		Workspaces []struct {
+			ID       int64  `json:"id"`
+			Name     string `json:"name"`
+			Key      string `json:"api_key"`
+			Webhooks map[string]struct {
+				Secret string `json:"secret"`
+			} `json:"webhooks"`
+		} `json:"workspaces"`
+	} `json:"organizations"`
+}
+
+// loadSeed makes what a seed says, and shows its tokens once.
+func (s *site) loadSeed(r *console.Request) (string, error) {
+	text := []byte(r.HTTP.PostForm.Get("seed"))
+	if file, _, err := r.HTTP.FormFile("file"); err == nil {
+		defer file.Close()
+		if text, err = io.ReadAll(io.LimitReader(file, 64<<20)); err != nil {
+			return "", fmt.Errorf("read the file: %w", err)
+		}
+	}
+	if len(text) == 0 {
+		return "", console.Refuse(http.StatusBadRequest, "seed: write a seed, or choose a file")
+	}
+	made, err := post[seeded](r.Context(), s, "/seed", text)
+	if err != nil {
+		return "", err
+	}
+	shown := shownOnce{What: "What the seed says", Next: "/"}
+	add := func(name, value string) {
+		if value != "" {
+			shown.Tokens = append(shown.Tokens, console.Fact{Name: name, Value: value})
+		}
+	}
+	for _, o := range made.Organizations {
+		add("Personal access token of "+o.Email, o.PAT)
+		for email, u := range o.Users {
+			add("Personal access token of "+email, u.PAT)
+		}
+		for _, w := range o.Workspaces {
+			add(fmt.Sprintf("API key of the workspace %s (%d)", w.Name, w.ID), w.Key)
+			for name, hook := range w.Webhooks {
+				add("Secret of the webhook "+name, hook.Secret)
+			}
+		}
+	}
+	r.Show("once", shown)
+	return "", nil
+}
+
+// snapshot is a file with the whole service.
+func (s *site) snapshot(r *console.Request) {
+	s.stream(r, "/_control/snapshot", "snapshot.tar")
+}
+
+// stream passes a reply on as it comes: a snapshot can be larger than the memory.
+func (s *site) stream(r *console.Request, path, name string) {
+	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://console.localhost"+path, nil)
+	if err != nil {
+		r.Fail(err)
+		return
+	}
+	inner.RequestURI, inner.RemoteAddr, inner.Body = path, "console", http.NoBody
+	r.W.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	s.Control.Handler.ServeHTTP(r.W, inner)
+}
+
+// restore replaces everything by a snapshot.
+func (s *site) restore(r *console.Request) (string, error) {
+	file, _, err := r.HTTP.FormFile("file")
+	if err != nil {
+		return "", console.Refuse(http.StatusBadRequest, "file: choose a snapshot")
+	}
+	defer file.Close()
+	// A browser that leaves meanwhile must not cut it off half way.
+	if err := s.Control.Do(context.WithoutCancel(r.Context()), http.MethodPost, "/_control/restore", io.Reader(file), nil); err != nil {
+		return "", err
+	}
+	r.Done("The service is as it was in the snapshot.")
+	return "/", nil
+}
+
+func (s *site) fork(r *console.Request) (string, error) {
+	made, err := post[fork](r.Context(), s, "/fork", map[string]string{"name": r.Form("name")})
+	if err != nil {
+		return "", err
+	}
+	r.Done("The fork " + made.Name + " is made.")
+	return "/world", nil
+}
+
+func (s *site) endFork(r *console.Request) (string, error) {
+	if err := s.Control.Do(r.Context(), http.MethodDelete, "/_control/forks/"+url.PathEscape(r.Form("name")), nil, nil); err != nil {
+		return "", err
+	}
+	r.Done("The fork " + r.Form("name") + " is gone.")
+	return "/world", nil
+}
