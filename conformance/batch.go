@@ -41,6 +41,7 @@ type batch struct {
 	isArray   bool // record_results is an array
 	results   []result
 	byKey     map[string][]int
+	sent      map[string]*record // by the text of the key, once it was asked for
 	secrets   *wire.Redactor
 }
 
@@ -59,6 +60,19 @@ func nodeText(n *wire.Node) string {
 		return n.Text
 	}
 	return string(n.Raw)
+}
+
+// keyed is the first record with a key, nil when none was sent.
+func (b *batch) keyed(key string) *record {
+	if b.sent == nil {
+		b.sent = make(map[string]*record, len(b.records))
+		for _, r := range b.records {
+			if k := keyText(r.key); b.sent[k] == nil {
+				b.sent[k] = r
+			}
+		}
+	}
+	return b.sent[key]
 }
 
 // of returns the results for a record, in the order of the reply.

@@ -148,19 +148,21 @@ type Problem struct {
 // Settings are the choices that decide what a verdict means; they are printed
 // in every report.
 type Settings struct {
-	Write             bool     `json:"write"`
-	Objects           []string `json:"objects"`
-	Readback          bool     `json:"readback"`
-	Hooks             []string `json:"hooks"`
-	Load              bool     `json:"load"`
-	Development       bool     `json:"development"`
-	Roots             string   `json:"roots"` // public, private, none
-	PlanningTimeoutMS float64  `json:"planning_timeout_ms"`
-	BatchTimeoutMS    float64  `json:"batch_timeout_ms"`
-	TimeoutMS         float64  `json:"timeout_ms"`
-	ReadbackWindowMS  float64  `json:"readback_window_ms"`
-	MaxRecords        int      `json:"max_records"`
-	SkipConvention    string   `json:"skip_convention,omitempty"`
+	Write    bool     `json:"write"`
+	Objects  []string `json:"objects"`
+	Readback bool     `json:"readback"`
+	Hooks    []string `json:"hooks"`
+	Load     bool     `json:"load"`
+	// Passive: others made the calls, and the judge sent none.
+	Passive           bool    `json:"passive,omitempty"`
+	Development       bool    `json:"development"`
+	Roots             string  `json:"roots"` // public, private, none
+	PlanningTimeoutMS float64 `json:"planning_timeout_ms"`
+	BatchTimeoutMS    float64 `json:"batch_timeout_ms"`
+	TimeoutMS         float64 `json:"timeout_ms"`
+	ReadbackWindowMS  float64 `json:"readback_window_ms"`
+	MaxRecords        int     `json:"max_records"`
+	SkipConvention    string  `json:"skip_convention,omitempty"`
 	// The author's own form of keys: clean and replay need it again.
 	KeyTemplate       string   `json:"key_template,omitempty"`
 	KeyRange          string   `json:"key_range,omitempty"`

@@ -92,7 +92,7 @@ func (sc *scenario) identifiersExact() error {
 			return
 		}
 		got := nodeText(r.identifier)
-		if !slices.ContainsFunc(b.records, func(s *record) bool { return keyText(s.key) == got }) {
+		if b.keyed(got) == nil {
 			// A stranger is RES-003's; a distorted one leaves a record without result.
 			for _, s := range b.records {
 				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
@@ -129,16 +129,16 @@ func isDigits(s string) bool {
 
 func (sc *scenario) identifierTypes() error {
 	return sc.eachResult(func(b *batch, r result) {
-		for _, s := range b.records {
-			sent, err := wire.Parse(s.key)
-			if err != nil || r.identifier == nil || nodeText(sent) != nodeText(r.identifier) {
-				continue
-			}
-			if sent.Kind != r.identifier.Kind {
-				sc.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
-					fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
-			}
+		if r.identifier == nil {
 			return
+		}
+		s := b.keyed(nodeText(r.identifier))
+		if s == nil {
+			return
+		}
+		if sent, err := wire.Parse(s.key); err == nil && sent.Kind != r.identifier.Kind {
+			sc.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
+				fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
 		}
 	})
 }
@@ -158,10 +158,11 @@ func (sc *scenario) noStrangers() error {
 		}
 		got := nodeText(r.identifier)
 		sent := 0
-		for _, s := range b.records {
-			if keyText(s.key) == got {
-				sent++
-			}
+		switch s := b.keyed(got); {
+		case s != nil && len(b.byKey[got]) > 1:
+			sent = count(b.records, s)
+		case s != nil:
+			sent = 1
 		}
 		switch {
 		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
@@ -285,7 +286,7 @@ func (b *batch) stranger(r result) bool {
 	if r.identifier == nil || r.identifier.Kind == wire.Null {
 		return false
 	}
-	return !slices.ContainsFunc(b.records, func(s *record) bool { return keyText(s.key) == nodeText(r.identifier) })
+	return b.keyed(nodeText(r.identifier)) == nil
 }
 
 func (sc *scenario) acknowledged(which string) error {

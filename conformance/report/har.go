@@ -2,6 +2,8 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -90,6 +92,59 @@ type (
 		Receive float64 `json:"receive"`
 	}
 )
+
+// HARWriter writes exchanges one after the other, as a HAR of any length. Its methods
+// are not safe for parallel use.
+type HARWriter struct {
+	w       io.Writer
+	entries int
+	begun   bool
+	tool    c.Tool
+}
+
+// NewHARWriter gives a writer that names the program.
+func NewHARWriter(w io.Writer, tool c.Tool) *HARWriter { return &HARWriter{w: w, tool: tool} }
+
+// Add writes one exchange; comment may be "".
+func (h *HARWriter) Add(x c.Exchange, comment string) error {
+	if err := h.begin(); err != nil {
+		return err
+	}
+	e := newHAREntry(x)
+	e.Comment = comment
+	line, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode exchange %d: %w", x.ID, err)
+	}
+	if h.entries > 0 {
+		line = append([]byte(",\n"), line...)
+	}
+	h.entries++
+	_, err = h.w.Write(line)
+	return err
+}
+
+func (h *HARWriter) begin() error {
+	if h.begun {
+		return nil
+	}
+	h.begun = true
+	creator, err := json.Marshal(harCreator{h.tool.Name, h.tool.Version})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(h.w, "{\"log\":{\"version\":\"1.2\",\"creator\":%s,\"entries\":[\n", creator)
+	return err
+}
+
+// Close ends the file; the writer beneath stays open.
+func (h *HARWriter) Close() error {
+	if err := h.begin(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(h.w, "\n]}}\n")
+	return err
+}
 
 // writeHAR writes the exchanges of all findings, each once, in the order in
 // which they were sent.

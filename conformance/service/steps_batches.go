@@ -107,16 +107,18 @@ func (sc *scenario) planDescribes() error {
 	if err != nil {
 		return err
 	}
-	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
-		schema := c.Param("sync_plan", "schema")
-		for _, m := range jsonvalue.Members(schema) {
-			field := m.Value.Get("field")
-			if want := stated[m.Name]; want != nil && !jsonvalue.SameValue(field, want) {
-				return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, jsonvalue.Raw(want)), jsonvalue.Raw(field)
-			}
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) { return describes(c, stated) })
+}
+
+// describes compares the schema of a batch with what list_fields was answered.
+func describes(c *endpoint.Call, stated map[string]*wire.Node) (expected, actual string) {
+	for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
+		field := m.Value.Get("field")
+		if want := stated[m.Name]; want != nil && !jsonvalue.SameValue(field, want) {
+			return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, jsonvalue.Raw(want)), jsonvalue.Raw(field)
 		}
-		return "", ""
-	})
+	}
+	return "", ""
 }
 
 // listedFields are the fields of the ordinary object as JSON, by name.
@@ -134,17 +136,23 @@ func listedFields() (map[string]*wire.Node, error) {
 
 func (sc *scenario) planIdentifier(name string) error {
 	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
-		var active []string
-		for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
-			if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
-				active = append(active, m.Name)
-			}
-		}
+		active := activeIdentifiers(c)
 		if len(active) != 1 || active[0] != name {
 			return fmt.Sprintf("active_identifier true at %q alone, false at the others", name), fmt.Sprintf("true or no boolean at %q", active)
 		}
 		return "", ""
 	})
+}
+
+// activeIdentifiers are the fields of a plan that it marks, or does not deny, as such.
+func activeIdentifiers(c *endpoint.Call) []string {
+	var active []string
+	for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
+		if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
+			active = append(active, m.Name)
+		}
+	}
+	return active
 }
 
 // recordsAreIdentified looks for the identifier in every record; within a run none

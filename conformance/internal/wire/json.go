@@ -94,6 +94,14 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
+// RawOrNull gives the text of the value, "null" for an absent one.
+func (n *Node) RawOrNull() []byte {
+	if n == nil {
+		return []byte("null")
+	}
+	return n.Raw
+}
+
 // Has reports whether an object has the member, even as null.
 func (n *Node) Has(name string) bool { return n.Is(Object) && n.child(name) != nil }
 

@@ -61,7 +61,9 @@ func (c *Client) redactHeader(header []Header) []Header {
 // recordResponse records the decoded body. A body that cannot be decoded is
 // shown as far as it could be, or when it is text: a secret inside compressed
 // bytes would not be found by the redactor.
-func (c *Client) recordResponse(r *Reply) Body {
+func (c *Client) recordResponse(r *Reply) Body { return c.recordUpTo(r, recordedResponse) }
+
+func (c *Client) recordUpTo(r *Reply, most int) Body {
 	body, size := r.Body, max(int64(len(r.Raw)), int64(len(r.Body)))
 	if r.Err != nil && len(contentCodings(r.Header["Content-Encoding"])) > 0 && !utf8.Valid(r.Raw) {
 		body = r.partial
@@ -70,7 +72,7 @@ func (c *Client) recordResponse(r *Reply) Body {
 	if r.Kind == KindTooLarge || r.Kind == KindUnread {
 		size = max(r.Received, int64(len(body))+1)
 	}
-	return recordBody(c.redact, body, size, recordedResponse)
+	return recordBody(c.redact, body, size, most)
 }
 
 // wholeRunes drops a rune that the cut left incomplete.

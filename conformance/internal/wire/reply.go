@@ -40,6 +40,9 @@ type Reply struct {
 	CloseAnnounced, ConnClosed bool
 	// Surplus counts the bytes that came after the end of the response.
 	Surplus int
+	// Unread: the body has a coding that this program does not know, and that the
+	// caller offered.
+	Unread bool
 	// Request is the body as sent, without redaction.
 	Request []byte
 

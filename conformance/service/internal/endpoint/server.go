@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,7 @@ type Call struct {
 	Method   string     // the JSON-RPC method
 	ID       string
 	beside   int // calls under way at its arrival, itself included
+	records  int // of a lean call
 	endpoint *Endpoint
 
 	Status  int
@@ -65,6 +67,42 @@ type Call struct {
 	Ended   time.Time
 	Aborted bool // no answer, or half of one
 	Done    bool
+}
+
+// Recorded is a call that another party has seen; its response is known by its status
+// and its header.
+func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
+	c := &Call{
+		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
+		Done: true, Aborted: status == 0, endpoint: p,
+		HTTP: &http.Request{Method: x.Method, RequestURI: x.Target, URL: &url.URL{Path: x.Target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
+	}
+	if path, query, found := strings.Cut(x.Target, "?"); found {
+		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
+	}
+	for _, h := range x.RequestHeader {
+		c.HTTP.Header.Add(h.Name, h.Value)
+	}
+	c.JSON, _ = wire.Parse(x.RequestBody)
+	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
+	return c
+}
+
+// Header is a header of the answer.
+func (c *Call) Header(name string) string { return c.header.Get(name) }
+
+// Lean is the call without its body, which only its number of records is left of.
+func (c *Call) Lean() *Call {
+	lean := *c
+	lean.records, lean.JSON, lean.body, lean.Answer = len(c.Records()), nil, nil, nil
+	return &lean
+}
+
+// Show makes the endpoint one that has got these calls and no other.
+func (p *Endpoint) Show(calls ...*Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = calls
 }
 
 // Param goes down into the params of the call.

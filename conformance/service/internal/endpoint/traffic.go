@@ -10,7 +10,7 @@ import (
 func CountCall(*Call) int { return 1 }
 
 // CountRecords counts the records of a batch.
-func CountRecords(c *Call) int { return len(c.Records()) }
+func CountRecords(c *Call) int { return len(c.Records()) + c.records }
 
 // Densest is the window that begins with a call and brings most.
 func Densest(all []*Call, weight func(*Call) int, window time.Duration) (most int, within []*Call) {

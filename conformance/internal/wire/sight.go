@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/internal/redact"
+)
+
+// Sight is an exchange between two others, as somebody between them saw it: a
+// proxy, or a recording. Its bytes are not changed and not kept by the judge.
+type Sight struct {
+	// Number is that of the exchange, from 1 in the order of the requests.
+	Number  int
+	Started time.Time
+	// FirstByte and Total count from Started, in whole exchanges; MaxGap is the
+	// longest pause in the body. 0 where it is not known.
+	FirstByte, Total, MaxGap time.Duration
+	// Reused reports whether the connection had carried a call before.
+	Reused bool
+	// Peer tells connections of the caller apart; "" where it is not known.
+	Peer string
+
+	// Method, Target and RequestHeader are those of the request line and its
+	// header; URL is the address as a report may show it, before redaction.
+	Method, Target, URL string
+	RequestHeader       []Header
+	// RequestBody is without the framing of HTTP.
+	RequestBody []byte
+
+	// Raw are the bytes of the response as they were on the wire, from the status
+	// line on. Nil where only its parts are known: then Status, Proto, Header and
+	// Body, which is without framing and, where Decoded, without Content-Encoding.
+	Raw     []byte
+	Status  int
+	Proto   string
+	Header  []Header
+	Body    []byte
+	Decoded bool
+
+	// Err is what ended the exchange before the response was complete; nil when
+	// the connection lasted, or ended in good order.
+	Err error
+}
+
+// Viewer makes replies of what others exchanged.
+type Viewer struct{ client *Client }
+
+// NewViewer gives a viewer whose records hold no secret of the redactor.
+func NewViewer(secrets *Redactor) *Viewer {
+	c := &Client{opts: Options{MaxBody: DefaultMaxBody}, redact: secrets}
+	c.budget.max = memoryBudget
+	return &Viewer{client: c}
+}
+
+// Reply reads the response of a sight as strictly as a client's own: what is
+// wrong with it is the Kind and the Err of the reply. It shares the memory of s.
+func (v *Viewer) Reply(s *Sight) *Reply {
+	r := &Reply{
+		Request: s.RequestBody, Started: s.Started, FirstByte: s.FirstByte, Total: s.Total, MaxGap: s.MaxGap,
+		Reused: s.Reused, Received: int64(len(s.Raw)), budget: &v.client.budget,
+	}
+	q := &request{call: &Call{}, method: s.Method}
+	for _, h := range s.RequestHeader {
+		if strings.EqualFold(h.Name, "Accept-Encoding") {
+			q.sent = true
+			q.offered += "," + h.Value
+		}
+	}
+	switch {
+	case s.Status > 0:
+		r.Err = v.known(s, q, r)
+	case s.Raw != nil:
+		r.Err = v.read(s, q, r)
+	case s.Err != nil:
+		r.Err = s.Err
+	default:
+		r.Err = &Error{Kind: KindClosed, Op: "read response head", Err: io.EOF}
+	}
+	r.Kind = Classify(r.Err, r.Received)
+	r.record = sync.OnceValue(func() Exchange { return v.exchange(s, r, recordedRequest, recordedResponse) })
+	return r
+}
+
+// Recording is the record of a reply of this viewer with up to so many bytes of each
+// body.
+func (v *Viewer) Recording(s *Sight, r *Reply, most int) Exchange {
+	return v.exchange(s, r, most, most)
+}
+
+// known takes the parts of a response over.
+func (v *Viewer) known(s *Sight, q *request, r *Reply) error {
+	r.Status, r.Proto, r.RawHeaders = s.Status, s.Proto, s.Header
+	r.Header = canonical(s.Header)
+	r.Raw, r.Body, r.Received = s.Body, s.Body, int64(len(s.Body))+1
+	r.Framing = FramingLength
+	if s.Err != nil {
+		return s.Err
+	}
+	if s.Decoded {
+		return nil
+	}
+	return v.decode(q, r)
+}
+
+// read parses the bytes of the wire.
+func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
+	end := s.Err
+	if end == nil {
+		end = io.EOF
+	}
+	br := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(s.Raw), endReader{end}), max(16, min(len(s.Raw)+1, 16<<10)))
+	h := &headReader{br: br, left: maxHead}
+	if err := readFinalHead(h, r, make(chan struct{}, 1)); err != nil {
+		return err
+	}
+	kind, length, err := framing(r, q.method)
+	if err != nil {
+		return err
+	}
+	r.Framing = kind
+	g := &grower{max: v.client.opts.MaxBody, budget: &v.client.budget}
+	r.Trailers, err = h.readBody(g, kind, length)
+	r.Raw = g.take()
+	r.Body = r.Raw
+	r.CloseAnnounced = closeAnnounced(r)
+	if err != nil {
+		return reading("read response body", err)
+	}
+	if rest, _ := io.Copy(io.Discard, br); rest > 0 {
+		r.Surplus = int(rest)
+		return malformed("%d bytes come after the end of the response", r.Surplus)
+	}
+	return v.decode(q, r)
+}
+
+// decode undoes the Content-Encoding. A coding that the caller offered and that this
+// program does not know, such as br, leaves the body unread.
+func (v *Viewer) decode(q *request, r *Reply) error {
+	for _, coding := range contentCodings(r.Header["Content-Encoding"]) {
+		if coding != "gzip" && coding != "deflate" && strings.Contains(strings.ToLower(q.offered), coding) {
+			r.Unread = true
+			return nil
+		}
+	}
+	return v.client.decodeBody(q, r, time.Now().Add(time.Second))
+}
+
+// endReader is what comes behind the last byte.
+type endReader struct{ err error }
+
+func (e endReader) Read([]byte) (int, error) { return 0, e.err }
+
+func canonical(lines []Header) http.Header {
+	out := make(http.Header, len(lines))
+	for _, f := range lines {
+		name := textproto.CanonicalMIMEHeaderKey(f.Name)
+		out[name] = append(out[name], f.Value)
+	}
+	return out
+}
+
+// exchange is what a report keeps.
+func (v *Viewer) exchange(s *Sight, r *Reply, request, response int) Exchange {
+	c := v.client
+	e := Exchange{
+		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, ReusedConnection: s.Reused,
+		Request: Message{Method: c.redact.String(s.Method), URL: c.redact.String(s.URL), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
+	}
+	if r.Status > 0 {
+		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: v.header(r.RawHeaders), Body: c.recordUpTo(r, response)}
+	}
+	if r.Err != nil {
+		e.Kind = string(r.Kind)
+		e.Error = c.redact.String(string(r.Kind) + ": " + r.Err.Error())
+	}
+	return e
+}
+
+// header hides what the redactor knows, and the values of headers that carry
+// secrets by their name.
+func (v *Viewer) header(lines []Header) []Header {
+	out := v.client.redactHeader(lines)
+	for i, h := range lines {
+		if out[i].Value == h.Value && SecretHeader(h.Name) && h.Value != "" {
+			out[i].Value = "$DESTKIT_HEADER_" + shellName(h.Name)
+		}
+	}
+	return out
+}
+
+// SecretHeader reports whether headers of a name usually carry a secret.
+func SecretHeader(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "authorization", "proxy-authorization", "cookie", "set-cookie":
+		return true
+	}
+	for _, mark := range []string{"token", "secret", "api-key", "apikey", "password", "signature", "credential"} {
+		if strings.Contains(name, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// AddHeaderSecrets makes the secrets in the header of a request known, so that
+// they are found wherever they stand. It returns how many there were.
+func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
+	n := 0
+	for _, h := range lines {
+		if !SecretHeader(h.Name) || h.Value == "" || redact.PlainWord(h.Value) {
+			continue
+		}
+		placeholder := "$DESTKIT_HEADER_" + shellName(h.Name)
+		value := h.Value
+		if strings.EqualFold(h.Name, "Authorization") {
+			placeholder = tokenPlaceholder
+			if _, rest, ok := strings.Cut(value, " "); ok {
+				value = strings.TrimSpace(rest)
+			}
+		}
+		secrets.Add(value, placeholder)
+		n++
+	}
+	return n
+}
+
+// AddURLSecrets makes the secrets of a URL known: user information and the values
+// of its query (spec 5.2.3).
+func AddURLSecrets(secrets *Redactor, raw string) error {
+	t, err := parseTarget(raw)
+	if err != nil {
+		return fmt.Errorf("read the URL: %w", err)
+	}
+	c := &Client{opts: Options{URL: raw}, redact: secrets, target: t}
+	c.seedRedactor()
+	return nil
+}

@@ -1,0 +1,486 @@
+package conformance
+
+import (
+	"crypto/tls"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Sight is an exchange between two others, as a proxy or a recording saw it.
+type Sight = wire.Sight
+
+// HeaderLine is one header line of a Sight.
+type HeaderLine = wire.Header
+
+// Passive judges a destination by the calls that others make: it sends nothing.
+// Each check that traffic can decide is judged by the claims of its scenario, the
+// same that Run uses; what they look at is what went by. One goroutine at a time
+// may use it.
+type Passive struct {
+	s       *session
+	viewer  *wire.Viewer
+	checks  []*passiveCheck
+	sched   *scheduler
+	started time.Time
+	latest  time.Time
+	spent   time.Duration // between the first and the last exchange
+
+	calls, records, unread int
+	secrets                int
+	seen                   traffic
+	handshake              atomic.Pointer[tlsFacts] // the latest
+}
+
+// passiveCheck is one check with what was seen of it.
+type passiveCheck struct {
+	check  *Check
+	rule   *passiveRule // nil: traffic alone does not decide it
+	sc     *scenario    // used again for each exchange
+	claims []func() error
+	found  Findings // of all exchanges
+	looked int
+	reason string // why the latest exchange decided nothing
+	skip   bool   // for this run, with the reason
+}
+
+// Judged is what was found in one exchange.
+type Judged struct {
+	Number int
+	// Method is the JSON-RPC method as the caller sent it, Object what it speaks of.
+	Method, Object, Operation string
+	Status                    int
+	// Kind names how the exchange ended when no complete response came.
+	Kind string
+	// Records were sent; of those so many have results that say success or failure.
+	Records, Succeeded, Failed int
+	// IDs are the checks that the exchange breaks, in the order of the catalogue.
+	IDs []string
+
+	exchange func(recording bool) Exchange
+}
+
+// MaxRecorded is how many bytes of each body a recording keeps.
+const MaxRecorded = 8 << 20
+
+// Recording is the record of the exchange with its bodies, up to MaxRecorded, and
+// without secrets: what is judged again or sent again.
+func (j *Judged) Recording() Exchange { return j.exchange(true) }
+
+// Exchange is the record of the exchange, without secrets.
+func (j *Judged) Exchange() Exchange { return j.exchange(false) }
+
+// NewPassive prepares a judge of what others exchange with the destination at the
+// URL of the target. Its Token and Headers are only kept out of reports. Mistakes are
+// *UsageError.
+func NewPassive(target Target, opts Options) (*Passive, error) {
+	opts.Write, opts.Load = false, false
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	s := &session{target: target, opts: opts, redactor: wire.NewRedactor()}
+	if err := s.resolve(); err != nil {
+		return nil, err
+	}
+	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	if err := wire.AddURLSecrets(s.redactor, target.URL); err != nil {
+		return nil, usage("%v", err)
+	}
+	if err := s.findSecret(); err != nil {
+		return nil, err
+	}
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	s.cat, s.catalog = cat, &catalog{}
+	if err := opts.checkWaivers(); err != nil {
+		return nil, err
+	}
+	selected, err := opts.selectChecks(cat)
+	if err != nil {
+		return nil, err
+	}
+	p := &Passive{s: s, viewer: wire.NewViewer(s.redactor), started: time.Now(), seen: newTraffic()}
+	p.sched = newScheduler(nil, &s.opts, selected)
+	for _, c := range selected {
+		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: Findings{check: c, secrets: s.redactor}}
+		if pc.rule != nil {
+			if err := p.bind(pc); err != nil {
+				return nil, err
+			}
+		}
+		p.checks = append(p.checks, pc)
+	}
+	return p, nil
+}
+
+// Secrets is the redactor of the run: what it knows stands in no report.
+func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
+
+// bind finds the claims of a check and ties them to a scenario of its own.
+func (p *Passive) bind(pc *passiveCheck) error {
+	pc.sc = p.s.newScenario(nil, pc.check, nil) //nolint:staticcheck // nothing is sent
+	read := parsed(pc.check, definitions(), pc.sc)
+	if read.odd != nil {
+		return harness("read %s: %s", pc.check.ID, read.odd.reason)
+	}
+	wanted := pc.check.Claims()
+	if pc.rule.claims != nil {
+		wanted = pc.rule.claims
+	}
+	for _, b := range read.steps {
+		if slices.Contains(wanted, b.text) {
+			pc.claims = append(pc.claims, direct(b, pc.sc))
+		}
+	}
+	if len(pc.claims) != len(wanted) {
+		return harness("read %s: %d of its %d claims are known", pc.check.ID, len(pc.claims), len(wanted))
+	}
+	return nil
+}
+
+// direct is a step bound to an actor, without reflection for the usual forms: it is
+// called for every exchange.
+func direct(b boundStep, actor any) func() error {
+	step := b.of.bind(actor)
+	text := func(i int) string { return b.args[i].String() }
+	allText := !slices.ContainsFunc(b.args, func(v reflect.Value) bool { return v.Kind() != reflect.String })
+	switch do := step.(type) {
+	case func() error:
+		return do
+	case func(string) error:
+		if allText && len(b.args) == 1 {
+			arg := text(0)
+			return func() error { return do(arg) }
+		}
+	case func(string, string) error:
+		if allText && len(b.args) == 2 {
+			first, second := text(0), text(1)
+			return func() error { return do(first, second) }
+		}
+	}
+	return func() error { return b.call(actor) }
+}
+
+// mostSecrets bounds how many credentials of callers are looked for in everything
+// that is recorded; the bodies of calls with further ones are not kept.
+const mostSecrets = 64
+
+// Observe judges one exchange. Exchanges come in the order of their requests, as far
+// as that is known.
+func (p *Passive) Observe(x *Sight) *Judged {
+	if p.secrets < mostSecrets {
+		p.secrets += p.learn(x)
+	}
+	c := p.look(x)
+	p.calls++
+	p.records += c.records
+	if p.latest = x.Started.Add(x.Total); p.calls == 1 {
+		p.started = x.Started
+	}
+	p.spent = max(p.spent, p.latest.Sub(p.started))
+	j := &Judged{
+		Number: x.Number, Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		exchange: func(recording bool) Exchange {
+			e := c.Exchange
+			if recording {
+				e = func() Exchange { return p.viewer.Recording(x, c.Reply, MaxRecorded) }
+			}
+			return p.named(c, e())
+		},
+	}
+	if c.batch != nil {
+		j.Operation = c.batch.operation
+		for _, r := range c.batch.results {
+			switch {
+			case r.success == nil:
+			case *r.success:
+				j.Succeeded++
+			default:
+				j.Failed++
+			}
+		}
+	}
+	if c.Unread {
+		p.unread++
+		return j
+	}
+	for _, pc := range p.checks {
+		if pc.rule == nil || !pc.rule.takes(p, c) {
+			continue
+		}
+		if p.judge(pc, c) {
+			j.IDs = append(j.IDs, pc.check.ID)
+		}
+	}
+	p.seen.keep(p, c)
+	return j
+}
+
+// named puts method and id of a call into its record.
+func (p *Passive) named(c *sighted, e Exchange) Exchange {
+	e.RPC, e.RPCID = p.s.redactor.String(clip(c.method, 200)), p.s.redactor.String(clip(c.id, 400))
+	return e
+}
+
+// learn makes the secrets of a caller known.
+func (p *Passive) learn(x *Sight) int {
+	fresh := 0
+	for _, h := range x.RequestHeader {
+		if !wire.SecretHeader(h.Name) || p.seen.known(h) {
+			continue
+		}
+		fresh += wire.AddHeaderSecrets(p.s.redactor, []wire.Header{h})
+	}
+	return fresh
+}
+
+// judge puts an exchange to the claims of a check; it reports whether one is broken.
+func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
+	sc := pc.sc
+	sc.Findings = Findings{check: pc.check, secrets: p.s.redactor}
+	sc.notArrived, sc.object = nil, nil
+	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
+	if c.batch != nil {
+		sc.batches, sc.object = append(sc.batches, c.batch), c.batch.object
+	}
+	if pc.rule.with != nil {
+		pc.rule.with(p, c, sc)
+	}
+	sc.latest = sc.batches
+	pc.looked++
+	for _, claim := range pc.claims {
+		err := claim()
+		if err == nil {
+			continue
+		}
+		if o := asOutcome(err); o.status != Fail {
+			pc.reason = o.reason
+			if len(sc.findings) == 0 {
+				return false
+			}
+		}
+		break
+	}
+	broken := len(sc.findings) > 0
+	pc.take(&sc.Findings)
+	if !broken {
+		pc.count(c)
+	}
+	return broken
+}
+
+// take adds what one exchange has shown to what is known.
+func (pc *passiveCheck) take(sc *Findings) {
+	for _, f := range sc.findings {
+		if !slices.Contains(pc.found.symptoms, f.symptom) {
+			pc.found.symptoms = append(pc.found.symptoms, f.symptom)
+		}
+		if len(pc.found.findings) < maxFindings {
+			pc.found.findings = append(pc.found.findings, f)
+		} else {
+			pc.found.surplus++
+		}
+	}
+	pc.found.surplus += sc.surplus
+	for _, n := range sc.notes {
+		if len(pc.found.notes) < maxFindings {
+			pc.found.Note("%s", n)
+		}
+	}
+}
+
+// count adds the evidence of an exchange that breaks no claim.
+func (pc *passiveCheck) count(c *sighted) {
+	found := &pc.found
+	found.Saw(SeenAttempts, 1)
+	if c.OK() {
+		found.Saw(SeenResponses, 1)
+	}
+	switch {
+	case c.isError():
+		found.Saw(SeenErrors, 1)
+		found.Saw(SeenEnvelopes, 1)
+	case c.result() != nil:
+		found.Saw(SeenAnswers, 1)
+		found.Saw(SeenEnvelopes, 1)
+	}
+	if c.batch == nil {
+		return
+	}
+	found.Saw(SeenResults, len(c.batch.results))
+	for _, r := range c.batch.results {
+		if r.success != nil && *r.success {
+			found.Saw(SeenAccepted, 1)
+		} else if r.success != nil {
+			found.Saw(SeenRefused, 1)
+		}
+	}
+}
+
+// activeJudging decides what traffic cannot.
+const activeJudging = "active judging (destkit conform)"
+
+// result is what a check comes to.
+func (p *Passive) result(pc *passiveCheck) *CheckResult {
+	switch {
+	case pc.rule == nil:
+		r := pc.check.result(NotRun, "needs active judging: traffic alone does not show it")
+		r.Decider = activeJudging
+		return r
+	case strings.HasPrefix(pc.check.ID, "TLS-") && !p.s.tlsJudged():
+		r := pc.check.result(NotRun, "TLS is not judged: "+p.s.devWhy+"; judge it with --development off or --tls-roots FILE")
+		r.Decider = "--development off"
+		return r
+	case pc.looked == 0:
+		r := pc.check.result(Inconclusive, "no call went by that shows it")
+		r.Decider = activeJudging
+		return r
+	}
+	found := pc.found // a report may be asked for again
+	out := &outcome{status: Pass}
+	if len(found.findings) == 0 && pc.reason != "" && len(found.seen) == 0 {
+		out = &outcome{status: Inconclusive, reason: pc.reason, decider: activeJudging}
+	}
+	if len(found.findings) == 0 && pc.check.Level == Info {
+		out = &outcome{status: Pass}
+	}
+	r := found.result(out, false)
+	if r.Status == Inconclusive && r.Decider == "" {
+		r.Decider = activeJudging
+	}
+	r.Attempts = pc.looked
+	return r
+}
+
+// Report sums up what went by so far. It may be asked for more than once.
+func (p *Passive) Report() *Report {
+	o := p.s.opts
+	r := o.newReport(SuiteDestination, p.s.redactor.String(p.s.target.URL), p.started)
+	r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
+	r.Settings.Passive = true
+	p.finish()
+	sched := newScheduler(nil, &p.s.opts, p.sched.checks)
+	for _, pc := range p.ordered() {
+		sched.settle(pc.check, p.result(pc))
+	}
+	sched.foldFields()
+	sched.collect(r)
+	r.Tier = TierProtocol
+	if p.seen.results > 0 {
+		r.Tier = TierResults
+	}
+	if v := p.s.catalog.speed; v != nil {
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
+			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+	}
+	r.Settings.DeclaredRateLimit = p.s.catalog.rateLimit
+	names := p.s.catalog.names()
+	r.Objects = names[:min(len(names), mostObjects)]
+	r.Calls, r.Records = p.calls, p.records
+	if p.unread > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d responses have a Content-Encoding that this program does not know: they are not judged", p.unread))
+	}
+	if p.calls == 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no call went by",
+			Fix: "send the calls of the service to the address of the proxy"})
+	}
+	p.s.opts.decide(r, p.s.cat)
+	r.DurationMS = float64(p.spent.Microseconds()) / 1000
+	r.Summary = summary(r)
+	hide(p.s.redactor, r)
+	return r
+}
+
+// ordered are the checks with those that others build on first.
+func (p *Passive) ordered() []*passiveCheck {
+	byID := map[string]*passiveCheck{}
+	for _, pc := range p.checks {
+		byID[pc.check.ID] = pc
+	}
+	var out []*passiveCheck
+	done := map[string]bool{}
+	var visit func(pc *passiveCheck)
+	visit = func(pc *passiveCheck) {
+		if pc == nil || done[pc.check.ID] {
+			return
+		}
+		done[pc.check.ID] = true
+		for _, id := range pc.check.Needs {
+			visit(byID[id])
+		}
+		out = append(out, pc)
+	}
+	for _, pc := range p.checks {
+		visit(pc)
+	}
+	return out
+}
+
+// PassiveChecks are the ids of the checks that traffic alone can decide, in the
+// order of the catalogue.
+func PassiveChecks() []string {
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, c := range cat.Checks {
+		if passiveRules[c.ID] != nil {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+// known reports whether the method is one of the protocol.
+func (c *sighted) known() bool { return slices.Contains(rpc.Methods(), c.method) }
+
+// TLSConfig is how a line to the endpoint is opened: certificates are looked at by
+// VerifyTLS alone, so that what is wrong with them can be reported.
+func (p *Passive) TLSConfig() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.opts.Roots, InsecureSkipVerify: true}
+}
+
+// VerifyTLS notes what a handshake has shown, for the TLS checks. Where untrusted
+// certificates are not accepted (Options.Development) its error says why nothing may be
+// sent over the line. It is safe for parallel use.
+func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
+	f := &tlsFacts{name: p.s.url.Hostname(), roots: p.s.opts.Roots, now: time.Now(), version: state.Version, chain: state.PeerCertificates}
+	p.handshake.Store(f)
+	if p.s.dev && p.s.opts.Roots == nil {
+		return nil
+	}
+	return f.verify(f.name, f.now)
+}
+
+// judgeTLS puts the latest handshake to the TLS checks.
+func (p *Passive) judgeTLS(pc *passiveCheck) {
+	f := p.handshake.Load()
+	switch {
+	case !p.s.tlsJudged():
+		return
+	case p.s.url.Scheme != "https" && pc.check.ID == "TLS-001":
+		f = &tlsFacts{}
+	case f == nil:
+		return
+	}
+	sc := pc.sc
+	sc.Findings, sc.handshaken, sc.replies, sc.object = Findings{check: pc.check, secrets: p.s.redactor}, f, nil, nil
+	pc.looked++
+	for _, claim := range pc.claims {
+		if claim() != nil {
+			break
+		}
+	}
+	pc.take(&sc.Findings)
+	pc.found.Saw(SeenHandshakes, 1)
+}

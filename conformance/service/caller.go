@@ -1,0 +1,502 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Caller judges a service by the calls that it makes of a destination, as somebody
+// between the two sees them: the rules about requests, pace and throttling, with the
+// claims of their checks. What a service shows elsewhere, such as in its API, is not
+// judged. One goroutine at a time may use it.
+type Caller struct {
+	suite   *conformance.Suite
+	opts    conformance.Options
+	dest    *destination
+	run     *run
+	watched []*conformance.Watched
+	rules   []*callerRule
+	seed    maphash.Seed
+
+	started        time.Time
+	spent          time.Duration
+	calls, records int
+
+	ids     map[uint64]*endpoint.Call
+	plans   map[string]*endpoint.Call // the first batch of each run
+	fields  map[string]map[string]*wire.Node
+	speeds  []rpc.Speed // the latest two that were declared
+	asked   int         // answers to get_sync_speed that no run has used up
+	runs    map[string]bool
+	batches map[string]*ring                        // by sync
+	recent  *ring                                   // of all calls
+	rests   map[string]struct{ from, to time.Time } // by credentials
+}
+
+// callerRule is a check with what is shown to its claims.
+type callerRule struct {
+	watched *conformance.Watched
+	sc      *scenario
+	// judge reports whether a call breaks the rule.
+	judge func(c *endpoint.Call) bool
+}
+
+// Bounds of what a Caller keeps.
+const (
+	mostIDs     = 100_000
+	mostRuns    = 2000
+	mostBatches = 128 // of one sync
+	mostCalls   = 1024
+)
+
+// ring are the latest calls of a kind, without their bodies.
+type ring struct {
+	calls []*endpoint.Call
+	most  int
+	fresh int // since they were judged
+}
+
+func (r *ring) add(c *endpoint.Call) {
+	if len(r.calls) == r.most {
+		r.calls = append(r.calls[:0], r.calls[r.most/2:]...)
+	}
+	r.calls = append(r.calls, c.Lean())
+	r.fresh++
+}
+
+// due reports whether enough is new to judge again.
+func (r *ring) due() bool {
+	if r.fresh < r.most/2 {
+		return false
+	}
+	r.fresh = 0
+	return true
+}
+
+// NewCaller prepares a judge of who calls the endpoint at url, which is only shown.
+func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*Caller, error) {
+	j := &Caller{
+		opts: opts, seed: maphash.MakeSeed(), ids: map[uint64]*endpoint.Call{}, plans: map[string]*endpoint.Call{}, fields: map[string]map[string]*wire.Node{},
+		runs: map[string]bool{}, batches: map[string]*ring{}, recent: &ring{most: mostCalls}, rests: map[string]struct{ from, to time.Time }{},
+	}
+	server := endpoint.NewServer(secrets)
+	j.run = &run{secrets: secrets}
+	j.dest = &destination{Endpoint: server.Add("observed", nil), url: url}
+	j.suite = &conformance.Suite{
+		Name: conformance.SuiteService, Target: "the caller of " + secrets.String(url), Catalogue: catalogue(), Steps: steps(), Secrets: secrets,
+	}
+	return j, j.prepare()
+}
+
+// rule adds a check; claims are lines of the catalogue, none where judge has its own.
+func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) error {
+	r := &callerRule{}
+	w, err := j.suite.Watch(id, func(found *conformance.Findings) any {
+		r.sc = &scenario{run: j.run, Findings: found, dest: j.dest}
+		return r.sc
+	}, claims...)
+	if err != nil {
+		return err
+	}
+	r.watched = w
+	r.judge = func(c *endpoint.Call) bool { return judge(r, c) }
+	j.rules, j.watched = append(j.rules, r), append(j.watched, w)
+	return nil
+}
+
+// prepare lists what is judged.
+func (j *Caller) prepare() error {
+	var err error
+	each := func(id string, takes func(c *endpoint.Call) bool, claims ...string) {
+		if err == nil {
+			err = j.rule(id, func(r *callerRule, c *endpoint.Call) bool {
+				if !takes(c) {
+					return false
+				}
+				j.dest.Show(c)
+				return r.watched.Judge()
+			}, claims...)
+		}
+	}
+	custom := func(id string, judge func(r *callerRule, c *endpoint.Call) bool) {
+		if err == nil {
+			err = j.rule(id, judge)
+		}
+	}
+	whole := func(id string, takes func(c *endpoint.Call) bool) {
+		check, ok := j.suite.Catalogue.Check(id)
+		if ok {
+			each(id, takes, check.Claims()...)
+		}
+	}
+	all := func(*endpoint.Call) bool { return true }
+	object := func(c *endpoint.Call) bool { return c.JSON.Is(wire.Object) }
+	of := func(methods ...string) func(c *endpoint.Call) bool {
+		return func(c *endpoint.Call) bool { return slices.Contains(methods, c.Method) }
+	}
+	batch := of(rpc.MethodSyncBatch)
+	for _, id := range []string{"CALL-001", "CALL-019", "CALL-020", "CALL-021", "CALL-022", "CALL-023", "CALL-028"} {
+		whole(id, all)
+	}
+	for _, id := range []string{"CALL-004", "CALL-005", "CALL-018"} {
+		whole(id, object)
+	}
+	whole("CALL-006", of(rpc.MethodTestConnection, rpc.MethodListObjects, rpc.MethodGetSyncSpeed))
+	whole("CALL-007", of(rpc.MethodListFields, rpc.MethodSupportedOperations))
+	whole("CALL-008", batch)
+	whole("CALL-009", batch)
+	each("CALL-010", batch, `every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"`, `every call of "sync_batch" has an integer in "params.sync_plan.sync_id"`)
+	each("CALL-011", batch, `every call of "sync_batch" has exactly the members "active_identifier, field" in "params.sync_plan.schema.*"`)
+	custom("CALL-002", j.repeatedID)
+	custom("CALL-003", func(r *callerRule, c *endpoint.Call) bool {
+		path, _, _ := strings.Cut(c.HTTP.RequestURI, "?")
+		base, appended := strings.CutSuffix(path, "/"+c.Method)
+		if c.Method == "" {
+			return false
+		}
+		j.dest.url, j.dest.origin = c.HTTP.RequestURI, ""
+		if appended {
+			j.dest.url = base
+		}
+		j.dest.Show(c)
+		return r.watched.JudgeBy(r.sc.callsGoToURL)
+	})
+	asked := func(takes func(c *endpoint.Call) bool, ask func(c *endpoint.Call) (string, string)) func(r *callerRule, c *endpoint.Call) bool {
+		return func(r *callerRule, c *endpoint.Call) bool {
+			if !takes(c) {
+				return false
+			}
+			return r.watched.JudgeBy(func() error {
+				if expected, actual := ask(c); expected != "" {
+					r.sc.brokenCall(expected, actual, c)
+				}
+				return r.sc.Held()
+			})
+		}
+	}
+	custom("CALL-012", asked(batch, func(c *endpoint.Call) (string, string) {
+		return describes(c, j.fields[jsonvalue.Text(c.Param("sync_plan", "object", "object_api_name"))])
+	}))
+	custom("CALL-013", asked(batch, func(c *endpoint.Call) (string, string) {
+		if active := activeIdentifiers(c); len(active) != 1 {
+			return "active_identifier true at one field, false at the others", fmt.Sprintf("true or no boolean at %q", active)
+		}
+		return "", ""
+	}))
+	custom("CALL-014", asked(batch, identified))
+	custom("CALL-015", asked(batch, onlyMapped))
+	custom("CALL-017", j.anotherPlan)
+	custom("PACE-001", j.speedNotAsked)
+	custom("PACE-002", j.sized(func(s rpc.Speed) int64 { return s.MaximumBatchSize }))
+	custom("PACE-007", j.sized(func(s rpc.Speed) int64 { return s.MaximumRecordsPerSecond }))
+	custom("PACE-003", j.paced(func(sc *scenario, most rpc.Speed) error { return sc.fewAtOnce(int(most.MaximumParallelBatches), "") }))
+	custom("PACE-004", j.paced(func(sc *scenario, _ rpc.Speed) error { return sc.fewAtOnce(50, "") }))
+	custom("PACE-006", j.paced(func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond), "") }))
+	custom("PACE-013", j.limited)
+	custom("THR-001", j.rested)
+	custom("CALL-026", func(r *callerRule, c *endpoint.Call) bool {
+		if n := len(j.recent.calls); c.HTTP.RemoteAddr == "" || n < fewestConnections {
+			return false
+		}
+		j.dest.Show(j.recent.calls[len(j.recent.calls)-fewestConnections:]...)
+		return r.watched.JudgeBy(r.sc.connectionsAreKept)
+	})
+	return err
+}
+
+// fewestConnections is of how many calls in a row one at least must share a connection.
+const fewestConnections = 20
+
+// Observe judges one call; status is that of its response, 0 without one. It gives the
+// ids of the checks that the caller breaks.
+func (j *Caller) Observe(x *wire.Sight, status int) []string {
+	if x.Method == http.MethodOptions {
+		return nil
+	}
+	if j.calls++; j.calls == 1 {
+		j.started = x.Started
+	}
+	j.spent = max(j.spent, x.Started.Add(x.Total).Sub(j.started))
+	c := j.dest.Recorded(x, status, responseHeader(x))
+	j.records += len(c.Records())
+	j.recent.add(c)
+	if c.Method == rpc.MethodSyncBatch {
+		sync := syncOf(c)
+		if j.batches[sync] == nil && len(j.batches) < mostRuns {
+			j.batches[sync] = &ring{most: mostBatches}
+		}
+		if ring := j.batches[sync]; ring != nil {
+			ring.add(c)
+		}
+	}
+	var broken []string
+	for _, r := range j.rules {
+		if r.judge(c) {
+			broken = append(broken, r.watched.ID())
+		}
+	}
+	if ring := j.batches[syncOf(c)]; ring != nil && c.Method == rpc.MethodSyncBatch {
+		ring.due()
+	}
+	j.recent.due()
+	j.keep(c, x)
+	return broken
+}
+
+// responseHeader is that of the response, as far as it is looked at.
+func responseHeader(x *wire.Sight) http.Header {
+	out := http.Header{}
+	if x.Raw == nil {
+		for _, h := range x.Header {
+			out.Add(h.Name, h.Value)
+		}
+		return out
+	}
+	head, _, _ := strings.Cut(string(x.Raw[:min(len(x.Raw), 16<<10)]), "\r\n\r\n")
+	for line := range strings.SplitSeq(head, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			out.Add(name, strings.TrimSpace(value))
+		}
+	}
+	return out
+}
+
+// keep notes what later calls are compared with.
+func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
+	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests {
+		if len(j.rests) < mostRuns {
+			j.rests[c.HTTP.Header.Get("Authorization")] = struct{ from, to time.Time }{c.Ended, c.Ended.Add(time.Duration((s - 1) * float64(time.Second)))}
+		}
+	}
+	if c.Status != http.StatusOK {
+		return
+	}
+	body := x.Body
+	if x.Raw != nil {
+		_, rest, _ := strings.Cut(string(x.Raw), "\r\n\r\n")
+		body = []byte(rest)
+	}
+	switch c.Method {
+	case rpc.MethodGetSyncSpeed:
+		var reply struct{ Result rpc.Speed }
+		if n, err := wire.Parse(body); err == nil {
+			if json.Unmarshal(n.Raw, &reply) == nil && reply.Result.MaximumBatchSize > 0 {
+				j.asked++
+				j.speeds = append(j.speeds[max(0, len(j.speeds)-1):], reply.Result)
+			}
+		}
+	case rpc.MethodListFields:
+		n, err := wire.Parse(body)
+		if err != nil || len(j.fields) >= mostRuns {
+			return
+		}
+		stated := map[string]*wire.Node{}
+		if list := n.Get("result", "fields"); list.Is(wire.Array) {
+			for _, f := range list.Items {
+				stated[jsonvalue.Text(f.Get("field_api_name"))] = f
+			}
+		}
+		j.fields[jsonvalue.Text(c.Param("object", "object_api_name"))] = stated
+	}
+}
+
+// repeatedID shows two calls with the same id.
+func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
+	if c.ID == "" {
+		return false
+	}
+	sum := maphash.String(j.seed, c.ID)
+	first := j.ids[sum]
+	if first == nil {
+		if len(j.ids) >= mostIDs {
+			clear(j.ids)
+		}
+		j.ids[sum] = c.Lean()
+		j.dest.Show(c)
+	} else {
+		j.dest.Show(first, c)
+	}
+	return r.watched.JudgeBy(r.sc.idsAreUnique)
+}
+
+// anotherPlan shows two plans of one run.
+func (j *Caller) anotherPlan(r *callerRule, c *endpoint.Call) bool {
+	if c.Method != rpc.MethodSyncBatch {
+		return false
+	}
+	// A mirror sends two operations in one run, each with its own plan.
+	key := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")) + " " + jsonvalue.Raw(c.Param("sync_plan", "operation"))
+	first := j.plans[key]
+	if first == nil {
+		if len(j.plans) >= mostRuns {
+			clear(j.plans)
+		}
+		j.plans[key] = c
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if was, is := first.Param("sync_plan"), c.Param("sync_plan"); !jsonvalue.SameValue(is, was) {
+			r.sc.brokenCall("the plan "+jsonvalue.Raw(was), jsonvalue.Raw(is), first, c)
+		}
+		return r.sc.Held()
+	})
+}
+
+// identified says which record of a batch has no identifier.
+func identified(c *endpoint.Call) (expected, actual string) {
+	active := activeIdentifiers(c)
+	if len(active) != 1 {
+		return "", "" // CALL-013 judges that
+	}
+	for _, r := range c.Records() {
+		id := r.Get(active[0])
+		if !id.Is(wire.String) && !id.Is(wire.Number) || id.Is(wire.String) && id.Text == "" {
+			return "a record with " + active[0], jsonvalue.Raw(r)
+		}
+	}
+	return "", ""
+}
+
+// onlyMapped says which record of a batch has a member that the plan does not map.
+func onlyMapped(c *endpoint.Call) (expected, actual string) {
+	mapped := jsonvalue.Names(c.Param("sync_plan", "schema"))
+	for _, r := range c.Records() {
+		for _, name := range jsonvalue.Names(r) {
+			if !slices.Contains(mapped, name) {
+				return fmt.Sprintf("records with the mapped fields %q alone", mapped), fmt.Sprintf("the field %q", name)
+			}
+		}
+	}
+	return "", ""
+}
+
+// speedNotAsked looks at the first batch of each run. That of a run that had begun
+// before anything was seen is not judged.
+func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
+	run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id"))
+	if c.Method != rpc.MethodSyncBatch || j.runs[run] {
+		return false
+	}
+	first := len(j.runs) == 0
+	if len(j.runs) >= mostRuns {
+		clear(j.runs)
+	}
+	j.runs[run] = true
+	asked := j.asked > 0
+	j.asked = max(0, j.asked-1)
+	if first && !asked {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if !asked {
+			r.sc.brokenCall("get_sync_speed before the first batch of run "+run, "the batch came without it", c)
+		}
+		return r.sc.Held()
+	})
+}
+
+// most is the larger one, member by member, of the speeds in force: one may have
+// changed in the middle of a run.
+func (j *Caller) most() (rpc.Speed, bool) {
+	var out rpc.Speed
+	for _, s := range j.speeds {
+		out.MaximumBatchSize = max(out.MaximumBatchSize, s.MaximumBatchSize)
+		out.MaximumParallelBatches = max(out.MaximumParallelBatches, s.MaximumParallelBatches)
+		out.MaximumRecordsPerSecond = max(out.MaximumRecordsPerSecond, s.MaximumRecordsPerSecond)
+	}
+	return out, len(j.speeds) > 0
+}
+
+// sized bounds the records of a batch.
+func (j *Caller) sized(limit func(rpc.Speed) int64) func(r *callerRule, c *endpoint.Call) bool {
+	return func(r *callerRule, c *endpoint.Call) bool {
+		most, known := j.most()
+		if c.Method != rpc.MethodSyncBatch || !known || limit(most) < 1 {
+			return false
+		}
+		j.dest.Show(c)
+		return r.watched.JudgeBy(func() error { return r.sc.batchesAreSmall("", int(min(limit(most), 1<<31))) })
+	}
+}
+
+// paced looks at the latest batches of a sync, now and then.
+func (j *Caller) paced(judge func(sc *scenario, most rpc.Speed) error) func(r *callerRule, c *endpoint.Call) bool {
+	return func(r *callerRule, c *endpoint.Call) bool {
+		most, known := j.most()
+		if c.Method != rpc.MethodSyncBatch || !known {
+			return false
+		}
+		ring := j.batches[syncOf(c)]
+		if ring == nil || len(ring.calls) > 8 && ring.fresh%8 != 0 {
+			return false
+		}
+		j.dest.Show(ring.calls...)
+		return r.watched.JudgeBy(func() error { return judge(r.sc, most) })
+	}
+}
+
+// limited looks at the latest calls, now and then, for more within a second than the
+// endpoint names. Where answers name several limits, nothing is said.
+func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
+	limit, err := strconv.Atoi(c.Header(endpoint.RateLimitHeader))
+	if err != nil || limit < 1 || j.recent.fresh%32 != 0 {
+		return false
+	}
+	var same []*endpoint.Call
+	for _, o := range slices.Backward(j.recent.calls) {
+		if o.Header(endpoint.RateLimitHeader) != c.Header(endpoint.RateLimitHeader) {
+			break
+		}
+		same = append(same, o)
+	}
+	if len(same) <= limit {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
+		// Calls that were under way when the limit was first named did not know it.
+		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
+			r.sc.brokenCall(fmt.Sprintf("at most %d calls within a second", limit), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
+		}
+		return r.sc.Held()
+	})
+}
+
+// underWay is how long after status 429 a call may come that was sent before it.
+const underWay = 200 * time.Millisecond
+
+// rested looks for calls while the connection has to rest.
+func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
+	rest, known := j.rests[c.HTTP.Header.Get("Authorization")]
+	if !known || !c.Came.After(rest.from.Add(underWay)) {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if c.Came.Before(rest.to) {
+			r.sc.brokenCall(fmt.Sprintf("no call for %s after status 429", rest.to.Sub(rest.from).Round(time.Second)),
+				fmt.Sprintf("a call after %s", c.Came.Sub(rest.from).Round(time.Millisecond)), c)
+		}
+		return r.sc.Held()
+	})
+}
+
+// Report sums up what the caller did so far.
+func (j *Caller) Report() *conformance.Report {
+	r, err := j.suite.WatchedReport(j.watched, j.opts, j.started, j.spent, j.calls, j.records)
+	if err != nil { // the options hold no selection, which alone can be wrong
+		panic(err)
+	}
+	return r
+}
