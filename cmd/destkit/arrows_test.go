@@ -23,7 +23,7 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
-		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "server", "server/api",
+		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
 		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
 	},
 
@@ -46,6 +46,7 @@ var arrows = map[string][]string{
 	"features": {},
 	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
 	"openapi":  {},
+	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact"}, // live and recorded traffic
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/proxy"
+)
+
+// The sides that a passive judgement can look at.
+const (
+	judgeBoth     = "both"
+	judgeEndpoint = "endpoint"
+	judgeCaller   = "caller"
+)
+
+// passiveJudging holds the flags of a judgement by the calls of others.
+type passiveJudging struct {
+	options conformance.Options
+
+	roots, development, profile, waivers string
+	side                                 string
+	callerReports                        []string
+	verbose                              bool
+}
+
+func (j *passiveJudging) register(cmd *cobra.Command, url string) {
+	o, f := &j.options, cmd.Flags()
+	f.StringVar(&j.side, "judge", judgeBoth, "the side that decides the exit status: `both|endpoint|caller`")
+	f.StringVar(&o.URLSecret, "url-secret", "", "the part of the "+url+" that is a secret: `query:NAME|path:INDEX` (from 0)")
+	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
+	f.StringVar(&j.development, "development", string(conformance.DevelopmentAuto), "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
+	f.DurationVar(&o.PlanningTimeout, "planning-timeout", 10*time.Second, "deadline of a planning call")
+	f.DurationVar(&o.BatchTimeout, "batch-timeout", 30*time.Second, "deadline of a batch")
+	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict`")
+	f.StringSliceVarP(&o.Select, "select", "s", nil, "judge only the checks that match `GLOB` (repeatable, or with commas)")
+	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable, or with commas)")
+	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
+	f.StringArrayVar(&j.callerReports, "caller-report", nil, "write a report on the caller, `[FORMAT=]FILE` (repeatable)")
+	f.BoolVarP(&j.verbose, "verbose", "v", false, "list what would else be summed up, with its evidence")
+}
+
+// bothSides are the judges of the two sides.
+type bothSides struct {
+	side          string
+	passive       *conformance.Passive
+	caller        *service.Caller
+	callerOutputs outputs
+}
+
+// prepare makes the judges. Every error of it is exit 2.
+func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, error) {
+	b := &bothSides{side: j.side}
+	if !slices.Contains([]string{judgeBoth, judgeEndpoint, judgeCaller}, j.side) {
+		return nil, usagef("--judge %q: use both, endpoint or caller", j.side)
+	}
+	o := j.options
+	for flag, value := range map[string]time.Duration{"planning-timeout": o.PlanningTimeout, "batch-timeout": o.BatchTimeout} {
+		if value <= 0 {
+			return nil, usagef("--%s must be longer than nothing, not %s", flag, value)
+		}
+	}
+	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), readBuild().Version
+	var err error
+	if o.Roots, err = readRoots(j.roots); err != nil {
+		return nil, err
+	}
+	if j.waivers != "" {
+		if o.Waivers, err = readWaivers(j.waivers); err != nil {
+			return nil, err
+		}
+	}
+	if b.callerOutputs, err = parseOutputs(j.callerReports); err != nil {
+		return nil, err
+	}
+	if b.passive, err = conformance.NewPassive(conformance.Target{URL: url}, o); err != nil {
+		return nil, judgeError(err)
+	}
+	if j.side != judgeEndpoint {
+		if b.caller, err = service.NewCaller(url, b.passive.Secrets(), conformance.Options{Profile: o.Profile, Version: o.Version}); err != nil {
+			return nil, judgeError(err)
+		}
+	} else if len(j.callerReports) > 0 {
+		return nil, usagef("--caller-report needs --judge both or caller")
+	}
+	return b, nil
+}
+
+// callerJudge is the judge of the caller, nil without one.
+func (b *bothSides) callerJudge() proxy.CallerJudge {
+	if b.caller == nil {
+		return nil
+	}
+	return b.caller
+}
+
+// deliver writes and shows both reports and gives the exit status.
+func (b *bothSides) deliver(cmd *cobra.Command, v *verdicts, endpoint *conformance.Report, out outputs, verbose bool) int {
+	status := statusOK
+	if b.caller != nil {
+		caller := b.caller.Report()
+		s := shownStatus(v.deliver(cmd, caller, b.callerOutputs, verbose))
+		// A caller of which too little was seen keeps no author of an endpoint away.
+		if s != statusUntested || b.side == judgeCaller {
+			status = worst(status, s)
+		}
+		foreign.Println(screenOf(cmd, b.callerOutputs), "")
+	}
+	s := shownStatus(v.deliver(cmd, endpoint, out, verbose))
+	if b.side != judgeCaller {
+		status = worst(status, s)
+	}
+	return status
+}
+
+func sortedNames(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

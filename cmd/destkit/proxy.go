@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/proxy"
+)
+
+// proxying holds the flags of `destkit proxy`.
+type proxying struct {
+	passiveJudging
+	verdicts
+
+	to, addr         string
+	secure           bool
+	cert, key, caOut string
+	journal, har     string
+	limit            time.Duration
+	control          string
+	controlToken     tokenFlag
+	maxBody          int
+	quiet            bool
+}
+
+// proxyGrace is how long calls under way may take once the proxy stops.
+const proxyGrace = 2 * time.Second
+
+func newProxy() *cobra.Command {
+	j := &proxying{}
+	cmd := &cobra.Command{
+		Use:   "proxy --to URL",
+		Short: "Pass calls on to an endpoint, record them and judge both sides",
+		Long: `Stand between a caller, such as the service, and the endpoint at URL: every call is
+passed on, and what goes by is recorded and judged. Give the caller the address of
+the proxy as the URL of the endpoint; the first line names it.
+
+Everything is passed on as it comes: headers in their order and case, bodies byte by
+byte, chunks, trailers, a wrong length, a connection that is cut. Only the Host header
+is changed. The proxy repeats nothing. When the endpoint cannot be reached, or ends a
+new connection without an answer, the caller gets 502 from the proxy, with a body and
+the header X-Destkit-Proxy that say so.
+
+Nothing is sent by the judge. Checks that traffic alone can decide are judged by what
+goes by, with the ids, findings and reports of 'destkit conform'; the others are not
+run: they need active judging. What the caller does wrong (its envelopes, batches,
+headers, and a speed above the declared one) is judged by the rules of 'destkit conform
+service', in a report of its own: --caller-report. Judging happens beside: what it does
+not keep up with is passed on and counted as not judged.
+
+On a terminal each call is a line: time, method, object, status, duration, records, and
+the checks that it breaks. Elsewhere a line every ten seconds sums up; --verbose shows
+the calls there, too. Ctrl-C or --for ends the run with its verdict.
+
+--journal and --har record every call without its secrets: 'destkit conform --from FILE'
+judges a recording again, 'destkit replay FILE --url URL' sends it to another endpoint.
+
+--control-addr opens a second port, on loopback unless a control token is set: GET
+/exchanges has the latest calls as JSON, and as server-sent events with Accept:
+text/event-stream; GET /report has the report so far.
+
+The exit status is the worse one of the two reports; --judge endpoint or --judge caller
+judges one side alone.`,
+		Example: `  destkit proxy --to http://127.0.0.1:8090/
+  destkit proxy --to https://example.com/destination --addr 127.0.0.1:8070 --tls --ca-out ca.pem
+  destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson --for 10m --report report.html`,
+		Args: arguments(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+urlVariable+")")
+	f.StringVarP(&j.addr, "addr", "a", "127.0.0.1:8070", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.BoolVar(&j.secure, "tls", false, "serve https with a certificate of an authority of its own")
+	f.StringVar(&j.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
+	f.StringVar(&j.cert, "tls-cert", "", "serve https with the certificate chain in `FILE` (PEM)")
+	f.StringVar(&j.key, "tls-key", "", "`FILE` with the key of --tls-cert (PEM)")
+	f.StringVar(&j.journal, "journal", "", "record every call in `FILE`, a line of JSON each")
+	f.StringVar(&j.har, "har", "", "record every call in `FILE`, as HTTP Archive 1.2")
+	f.DurationVar(&j.limit, "for", 0, "stop after this time, for example 10m (0: on Ctrl-C)")
+	f.IntVar(&j.maxBody, "max-body", proxy.DefaultMaxBody, "judge and record bodies of up to `N` bytes; longer ones are only passed on")
+	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT` of a second port that shows the calls as JSON and server-sent events (default: none)")
+	j.controlToken.flag = "control-token-env"
+	f.StringVar(&j.controlToken.variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
+	f.BoolVarP(&j.quiet, "quiet", "q", false, "no lines about calls, and none about progress")
+	j.passiveJudging.register(cmd, "URL")
+	f.StringArrayVarP(&j.verdicts.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
+	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
+	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	j.profiling.register(cmd)
+	return cmd
+}
+
+// run carries calls until a signal comes or the time is up, and delivers the verdict.
+func (j *proxying) run(cmd *cobra.Command) error {
+	if j.to == "" {
+		url, err := endpointURL(cmd, nil)
+		if err != nil {
+			return usagef("missing --to URL of the endpoint; give it, or set $%s", urlVariable)
+		}
+		j.to = url
+	}
+	if err := likelyURL("endpoint", j.to); err != nil {
+		return err
+	}
+	if j.limit < 0 || j.maxBody < 1 {
+		return usagef("--for and --max-body must be more than nothing")
+	}
+	side, err := j.passiveJudging.prepare(cmd, j.to)
+	if err != nil {
+		return err
+	}
+	outputs, err := parseOutputs(j.verdicts.reports)
+	if err != nil {
+		return err
+	}
+	port := &listener{addr: j.addr}
+	if err := j.secureWith(port); err != nil {
+		return err
+	}
+	stopProfile, err := j.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	files, err := openRecordings(j.journal, j.har)
+	if err != nil {
+		return err
+	}
+	defer files.close()
+	screen := cmd.OutOrStdout()
+	if outputs.takesStdout() || side.callerOutputs.takesStdout() {
+		screen = cmd.ErrOrStderr()
+	}
+	view := newTrafficView(screen, j.quiet, j.verbose, colourful(screen, j.noColor))
+	keep := 0
+	if j.control != "" {
+		keep = mostShown
+	}
+	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{
+		Passive: side.passive, Caller: side.callerJudge(), Journal: files.journal(), HAR: files.har(),
+		Header: proxy.JournalHeader{Tool: tool(), Target: side.passive.Secrets().String(j.to), Started: time.Now().UTC()},
+		Tool:   tool(), Line: view.line, Keep: keep,
+	})
+	if err != nil {
+		return untested(err)
+	}
+	p, err := proxy.New(proxy.Config{
+		To: j.to, TLS: side.passive.TLSConfig(), Verify: side.passive.VerifyTLS, MaxBody: j.maxBody,
+		Observer: recorder, Secrets: side.passive.Secrets(),
+	})
+	if err != nil {
+		return usageError(err)
+	}
+	ln, url, err := port.listen()
+	if err != nil {
+		p.Close()
+		return err
+	}
+	if port.tls != nil {
+		ln = tls.NewListener(ln, port.tls)
+	}
+	ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
+	if j.limit > 0 {
+		ctx, cancel = context.WithTimeout(ctx, j.limit)
+	}
+	defer cancel()
+	stopControl, controlURL, err := j.serveControl(ctx, recorder, p)
+	if err != nil {
+		ln.Close()
+		p.Close()
+		return err
+	}
+	defer stopControl()
+	foreign.Printf(screen, "listening %s\n", url)
+	if path := p.CallerPath(); path != "/" {
+		foreign.Printf(screen, "a call of %s/ goes to the URL of the endpoint, any other path as it is\n", url)
+	}
+	if controlURL != "" {
+		foreign.Printf(screen, "control %s\n", controlURL)
+	}
+	stopView := view.start(p.Counts, recorder.Flush)
+	served := p.Serve(ctx, ln)
+	p.Shutdown(proxyGrace)
+	stopView()
+	if err := recorder.Close(); err != nil {
+		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		served = errors.Join(served, err)
+	}
+	counts := p.Counts()
+	result := recorder.Report()
+	noteCounts(result, counts)
+	status := side.deliver(cmd, &j.verdicts, result, outputs, j.verbose)
+	if served != nil {
+		return untested(served)
+	}
+	return exitWith(status)
+}
+
+// noteCounts says in a report what was not judged.
+func noteCounts(r *conformance.Report, counts proxy.Counts) {
+	if counts.NotJudged > 0 {
+		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %d calls were only passed on, and are not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, counts.Passed)))
+	}
+	if counts.Local > 0 {
+		r.Notes = append(r.Notes, sprintf("%d calls were answered by the proxy: the endpoint could not be reached, or the request was no good", counts.Local))
+	}
+}
+
+// secureWith chooses the certificate of the proxy's own side.
+func (j *proxying) secureWith(port *listener) error {
+	switch {
+	case (j.cert == "") != (j.key == ""):
+		return usagef("--tls-cert and --tls-key go together")
+	case j.cert != "" && (j.secure || j.caOut != ""):
+		return usagef("--tls-cert brings a certificate, so --tls and --ca-out, which make one, do not go with it")
+	case j.caOut != "" && !j.secure:
+		return usagef("--ca-out needs --tls: without it there is no certificate")
+	case j.cert != "":
+		pair, err := tls.LoadX509KeyPair(j.cert, j.key)
+		if err != nil {
+			return usagef("read --tls-cert and --tls-key: %w", err)
+		}
+		port.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		return nil
+	case !j.secure:
+		return nil
+	}
+	host, _, err := net.SplitHostPort(j.addr)
+	if err != nil {
+		return usagef("--addr %q is not HOST:PORT", j.addr)
+	}
+	certificates, err := destsim.NewCertificates(nil, host)
+	if err != nil {
+		return untested(err)
+	}
+	if port.tls, err = certificates.TLSConfig(""); err != nil {
+		return untested(err)
+	}
+	port.tls.NextProtos = []string{"http/1.1"}
+	if j.caOut == "" {
+		return nil
+	}
+	if err := os.WriteFile(j.caOut, certificates.CAPEM(), 0o644); err != nil {
+		return usagef("write --ca-out: %w", err)
+	}
+	return nil
+}
+
+// recordings are the files of a run.
+type recordings struct{ journalFile, harFile *os.File }
+
+// openRecordings makes the files; one that is there is not overwritten.
+func openRecordings(journal, har string) (*recordings, error) {
+	r := &recordings{}
+	for _, f := range []struct {
+		flag, name string
+		into       **os.File
+	}{{"journal", journal, &r.journalFile}, {"har", har, &r.harFile}} {
+		if f.name == "" {
+			continue
+		}
+		file, err := os.OpenFile(f.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, os.ErrExist) {
+			r.close()
+			return nil, usagef("--%s %s is there already: name another file, or remove it", f.flag, f.name)
+		}
+		if err != nil {
+			r.close()
+			return nil, usagef("--%s: %w", f.flag, err)
+		}
+		*f.into = file
+	}
+	return r, nil
+}
+
+func (r *recordings) journal() io.Writer {
+	if r.journalFile == nil {
+		return nil
+	}
+	return r.journalFile
+}
+
+func (r *recordings) har() io.Writer {
+	if r.harFile == nil {
+		return nil
+	}
+	return r.harFile
+}
+
+func (r *recordings) close() {
+	for _, f := range slices.DeleteFunc([]*os.File{r.journalFile, r.harFile}, func(f *os.File) bool { return f == nil }) {
+		f.Close()
+	}
+}
+
+// tool names this build in recordings.
+func tool() conformance.Tool { return conformance.Tool{Name: "destkit", Version: readBuild().Version} }

@@ -1,0 +1,249 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/internal/redact"
+)
+
+// DefaultMaxBody is how many bytes of a request body, and of a response, are kept to
+// be judged and recorded. What is longer is passed on and not judged.
+const DefaultMaxBody = 8 << 20
+
+// Bounds of what is kept at once: an exchange beyond them is passed on and counted
+// as not judged.
+const (
+	mostHeld   = 64 << 20 // bytes of all exchanges that are not judged yet
+	mostQueued = 4096     // exchanges that wait to be judged
+)
+
+// mostConnections of callers are carried at once; further ones wait.
+const mostConnections = 4096
+
+// Config of a Proxy. Only To is needed.
+type Config struct {
+	// To is the URL of the endpoint, http or https. A call of "/" goes to its path
+	// and query; any other path is passed on as it is.
+	To string
+	// TLS is for https; nil are the public roots.
+	TLS *tls.Config
+	// Verify looks at the certificates of the endpoint after a handshake, before a
+	// byte is sent; an error ends the connection. It may be nil.
+	Verify func(tls.ConnectionState) error
+	// Dial opens connections; nil dials the network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// MaxBody is DefaultMaxBody when 0.
+	MaxBody int
+	// Observer gets every exchange, one at a time, in a goroutine of its own. It may
+	// be nil: then nothing is kept.
+	Observer Observer
+	// Secrets is what no message of the proxy may hold; nil: nothing.
+	Secrets *redact.Redactor
+}
+
+// Observer gets what went by.
+type Observer interface {
+	Observe(*Seen)
+}
+
+// Proxy passes connections on. Its methods are safe for parallel use.
+type Proxy struct {
+	cfg  Config
+	to   *url.URL
+	addr string
+	host string // the Host header
+	path string // for "/", with its query
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	slots   chan struct{}
+	conns   sync.WaitGroup
+	mu      sync.Mutex
+	live    map[net.Conn]struct{}
+	queue   chan *exchange
+	drained chan struct{}
+
+	numbers   atomic.Int64
+	held      atomic.Int64
+	passed    atomic.Int64
+	notJudged atomic.Int64
+	local     atomic.Int64
+	surplus   atomic.Int64
+}
+
+// Counts of a proxy so far.
+type Counts struct {
+	// Passed exchanges, those of them that were not judged because the judge did not
+	// keep up or a body was too long, and answers that the proxy gave by itself.
+	Passed    int64 `json:"passed"`
+	NotJudged int64 `json:"not_judged"`
+	Local     int64 `json:"local"`
+}
+
+// Counts gives the counts so far.
+func (p *Proxy) Counts() Counts {
+	return Counts{p.passed.Load(), p.notJudged.Load(), p.local.Load()}
+}
+
+// New prepares a proxy. Its errors hold no part of the URL, which may be secret.
+func New(cfg Config) (*Proxy, error) {
+	u, err := url.Parse(cfg.To)
+	if err != nil {
+		return nil, errors.New("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, errors.New("the URL of the endpoint must be http://HOST/… or https://HOST/…")
+	}
+	if u.User != nil {
+		return nil, errors.New("the URL of the endpoint has a user name: the caller sends its credentials by itself, and the proxy passes them on")
+	}
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = DefaultMaxBody
+	}
+	if cfg.Dial == nil {
+		cfg.Dial = new(net.Dialer).DialContext
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	p := &Proxy{
+		cfg: cfg, to: u, host: u.Host, addr: net.JoinHostPort(u.Hostname(), port), path: verbatimTarget(cfg.To),
+		slots: make(chan struct{}, mostConnections), live: map[net.Conn]struct{}{}, queue: make(chan *exchange, mostQueued), drained: make(chan struct{}),
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	go p.observe()
+	return p, nil
+}
+
+// verbatimTarget is everything behind the host of a URL, as it was given.
+func verbatimTarget(raw string) string {
+	_, rest, _ := strings.Cut(raw, "://")
+	rest, _, _ = strings.Cut(rest, "#")
+	at := strings.IndexAny(rest, "/?")
+	switch {
+	case at < 0:
+		return "/"
+	case rest[at] == '?':
+		return "/" + rest[at:]
+	}
+	return rest[at:]
+}
+
+// target is what the endpoint is asked for.
+func (p *Proxy) target(asked string) string {
+	if asked == "/" {
+		return p.path
+	}
+	return asked
+}
+
+// shownURL is the address of a request before redaction. A query that is not that of
+// the endpoint may hold a secret that nothing else knows.
+func (p *Proxy) shownURL(asked string) string {
+	target := p.target(asked)
+	if path, _, found := strings.Cut(target, "?"); found && target != p.path {
+		target = path + "?$DESTKIT_QUERY"
+	}
+	return p.to.Scheme + "://" + p.to.Host + target
+}
+
+// CallerPath is the path and query under which a caller reaches the endpoint.
+func (p *Proxy) CallerPath() string { return p.path }
+
+// Serve carries the connections of a listener until ctx ends or the listener is
+// closed; it closes the listener, and returns when all connections have ended.
+func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	defer ln.Close()
+	for {
+		p.slots <- struct{}{}
+		conn, err := ln.Accept()
+		if err != nil {
+			<-p.slots
+			if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+				return nil
+			}
+			var temporary net.Error
+			if errors.As(err, &temporary) && temporary.Timeout() {
+				continue
+			}
+			return fmt.Errorf("accept a connection: %w", err)
+		}
+		p.mu.Lock()
+		p.live[conn] = struct{}{}
+		p.mu.Unlock()
+		p.conns.Go(func() {
+			defer func() {
+				p.mu.Lock()
+				delete(p.live, conn)
+				p.mu.Unlock()
+				<-p.slots
+			}()
+			p.serve(conn)
+		})
+	}
+}
+
+// Shutdown waits until the exchanges under way have ended, at most for grace, and then
+// closes.
+func (p *Proxy) Shutdown(grace time.Duration) {
+	for deadline := time.Now().Add(grace); p.numbers.Load() > p.passed.Load() && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.Close()
+}
+
+// Close ends all connections and returns when everything that went by was judged.
+func (p *Proxy) Close() {
+	p.cancel()
+	p.mu.Lock()
+	for conn := range p.live {
+		conn.Close()
+	}
+	p.mu.Unlock()
+	p.conns.Wait()
+	close(p.queue)
+	<-p.drained
+}
+
+// connect opens a connection to the endpoint.
+func (p *Proxy) connect(ctx context.Context) (net.Conn, error) {
+	raw, err := p.cfg.Dial(ctx, "tcp", p.addr)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	if p.to.Scheme != "https" {
+		return raw, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS10} // TLS-006 judges what is spoken
+	if p.cfg.TLS != nil {
+		cfg = p.cfg.TLS.Clone()
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName = p.to.Hostname()
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	conn := tls.Client(raw, cfg)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	if p.cfg.Verify != nil {
+		if err := p.cfg.Verify(conn.ConnectionState()); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("TLS handshake: %w", err)
+		}
+	}
+	return conn, nil
+}
