@@ -133,7 +133,7 @@ func planningRules() {
 	unknown := func(method string) *passiveRule {
 		return &passiveRule{takes: func(p *Passive, c *sighted) bool {
 			listed := p.seen.objects
-			return c.form == goodForm && c.method == method && listed != nil && c.near(listed) && c.doc != nil && !c.refusedOutside() &&
+			return c.form == goodForm && c.method == method && listed != nil && c.near(listed) && c.doc() != nil && !c.refusedOutside() &&
 				!slices.Contains(texts(listed.items("objects"), "object_api_name"), c.object)
 		}}
 	}
@@ -234,7 +234,7 @@ func callerRules() {
 			}
 			// Looking for a secret in every encoding takes long: errors, where echoes
 			// are, a few of the others, and what holds it as it is.
-			return c.isError() || c.doc == nil || c.x.Number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
+			return c.isError() || c.doc() == nil || c.x.Number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
 		},
 		with: func(p *Passive, c *sighted, sc *scenario) { sc.target.Token = bearerOf(c.auth) },
 	}

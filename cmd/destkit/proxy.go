@@ -42,39 +42,43 @@ func newProxy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy --to URL",
 		Short: "Pass calls on to an endpoint, record them and judge both sides",
-		Long: `Stand between a caller, such as the service, and the endpoint at URL: every call is
-passed on, and what goes by is recorded and judged. Give the caller the address of
-the proxy as the URL of the endpoint; the first line names it.
+		Long: `Stand between a caller, such as the service, and the endpoint at URL: every
+call is passed on, and what goes by is recorded and judged. Give the caller
+the address of the proxy as the URL of the endpoint; the first line names it.
 
-Everything is passed on as it comes: headers in their order and case, bodies byte by
-byte, chunks, trailers, a wrong length, a connection that is cut. Only the Host header
-is changed. The proxy repeats nothing. When the endpoint cannot be reached, or ends a
-new connection without an answer, the caller gets 502 from the proxy, with a body and
-the header X-Destkit-Proxy that say so.
+Everything is passed on as it comes: headers in their order and case, bodies
+byte by byte, chunks, trailers, a wrong length, a connection that is cut. Only
+the Host header is changed. The proxy repeats nothing. When the endpoint
+cannot be reached, or ends a new connection without an answer, the caller gets
+502 from the proxy, with a body and the header X-Destkit-Proxy that say so.
 
-Nothing is sent by the judge. Checks that traffic alone can decide are judged by what
-goes by, with the ids, findings and reports of 'destkit conform'; the others are not
-run: they need active judging. What the caller does wrong (its envelopes, batches,
-headers, and a speed above the declared one) is judged by the rules of 'destkit conform
-service', in a report of its own: --caller-report. Judging happens beside: what it does
-not keep up with is passed on and counted as not judged.
+Nothing is sent by the judge. Checks that traffic alone can decide are judged
+by what goes by, with the ids, findings and reports of 'destkit conform'; the
+others are not run: they need active judging. What the caller does wrong (its
+envelopes, batches, headers, and a speed above the declared one) is judged by
+the rules of 'destkit conform service', in a report of its own:
+--caller-report. Judging happens beside: what it does not keep up with is
+passed on and counted as not judged.
 
-On a terminal each call is a line: time, method, object, status, duration, records, and
-the checks that it breaks. Elsewhere a line every ten seconds sums up; --verbose shows
-the calls there, too. Ctrl-C or --for ends the run with its verdict.
+On a terminal each call is a line: time, method, object, status, duration,
+records, and the checks that it breaks. Elsewhere a line every ten seconds
+sums up; --verbose shows the calls there, too. Ctrl-C or --for ends the run
+with its verdict.
 
---journal and --har record every call without its secrets: 'destkit conform --from FILE'
-judges a recording again, 'destkit replay FILE --url URL' sends it to another endpoint.
+--journal and --har record every call without its secrets: 'destkit conform
+--from FILE' judges a recording again, 'destkit replay FILE --url URL' sends
+it to another endpoint.
 
---control-addr opens a second port, on loopback unless a control token is set: GET
-/exchanges has the latest calls as JSON, and as server-sent events with Accept:
-text/event-stream; GET /report has the report so far.
+--control-addr opens a second port, on loopback unless a control token is set:
+GET /exchanges has the latest calls as JSON, and as server-sent events with
+Accept: text/event-stream; GET /report has the report so far.
 
-The exit status is the worse one of the two reports; --judge endpoint or --judge caller
-judges one side alone.`,
+The exit status is the worse one of the two reports; --judge endpoint or
+--judge caller judges one side alone.`,
 		Example: `  destkit proxy --to http://127.0.0.1:8090/
-  destkit proxy --to https://example.com/destination --addr 127.0.0.1:8070 --tls --ca-out ca.pem
-  destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson --for 10m --report report.html`,
+  destkit proxy --to https://example.com/destination --tls --ca-out ca.pem
+  destkit proxy --to http://127.0.0.1:8090/ --for 10m --report report.html
+  destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson`,
 		Args: arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}

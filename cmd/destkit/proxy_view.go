@@ -11,9 +11,6 @@ import (
 	"github.com/destkit/destkit/proxy"
 )
 
-// progressEvery is how often a proxy without a terminal says how far it is.
-const progressEvery = 10 * time.Second
-
 // sprintf makes a line for people.
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, foreign.Args(args)...) }
 
