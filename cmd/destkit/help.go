@@ -25,9 +25,9 @@ type flagGroup struct {
 
 // flagGroups are all groups, in the order of help texts.
 var flagGroups = []flagGroup{
-	{"Address", []string{"addr", "tls", "ca-out", "advertise"}},
+	{"Address", []string{"addr", "tls", "ca-out", "tls-cert", "tls-key", "advertise"}},
 	{"Target", []string{
-		"url", "existing", "workspace", "token-env", "header", "url-secret", "tls-roots", "development", "replica",
+		"to", "from", "url", "existing", "workspace", "token-env", "header", "url-secret", "tls-roots", "development", "replica",
 		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
 	}},
 	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
@@ -45,10 +45,12 @@ var flagGroups = []flagGroup{
 		"planning-timeout", "batch-timeout", "request-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-forks", "max-row",
 		"interval", "patience", "cancel-on-interrupt", "detach", "once",
 	}},
+	{"Control", []string{"control-addr", "proxy control-token-env"}},
+	{"Recording", []string{"proxy journal", "har", "max-body", "for"}},
 	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
 	{"Watch", []string{"watch", "watch-path", "exec"}},
 	{"Output", []string{
-		"config", "report", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus", "otlp", "calibrate",
+		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus", "otlp", "calibrate",
 		"dir", "demo data", "log-level", "log-format", "verbose", "quiet", "no-color", "help",
 	}},
 }
