@@ -1,9 +1,11 @@
 package main
 
 import (
+	"html"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,16 +42,35 @@ func hintsIn(output string) []string {
 	return all
 }
 
-// cmdHints is `hints LEAST`: every command that the last output offers, at least so
-// many, is run by a new shell in the folder of the script, with nothing of the
+// inFile is a command in a report: of a page, or in JSON and SARIF.
+var inFile = regexp.MustCompile(`(?:<code>|"replay": ")(destkit [a-z][^<"]*)`)
+
+// hintsInFile lists the commands that a report offers, each once.
+func hintsInFile(text string) []string {
+	var all []string
+	for _, m := range inFile.FindAllStringSubmatch(text, -1) {
+		if command := html.UnescapeString(m[1]); !slices.Contains(all, command) {
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+// cmdHints is `hints LEAST [REPORT]`: every command that the last output, or the report,
+// offers, at least so many, is run by a new shell in the folder of the script, with nothing of the
 // environment but PATH and HOME. Status 0 or 1 (a finding) is what each must have.
 func cmdHints(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: hints LEAST")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: hints LEAST [REPORT]")
 	}
 	least, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	hints := hintsIn(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
+	var hints []string
+	if len(args) == 2 {
+		hints = hintsInFile(ts.ReadFile(args[1]))
+	} else {
+		hints = hintsIn(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
+	}
 	for _, command := range hints {
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = ts.MkAbs(".")
