@@ -63,6 +63,9 @@ type watchSession struct {
 	runs   int // complete ones, for the screen
 	judged int // all, for the names of journals
 	status int
+
+	ended  time.Time // the last run
+	echoes echoes
 }
 
 // errQuit ends a session at the wish of its user.
@@ -91,6 +94,7 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 		if err := s.round(ctx, reason); err != nil {
 			return err
 		}
+		s.ended = time.Now()
 		if ctx.Err() != nil {
 			break
 		}
@@ -133,7 +137,12 @@ func (s *watchSession) wait(ctx context.Context, keys *keyboard) (string, error)
 		case <-ctx.Done():
 			return "", errQuit
 		case <-s.files.changed:
-			if changed := s.files.settle(ctx); len(changed) > 0 {
+			changed, echoed := s.echoes.filter(s.files.settle(ctx), time.Since(s.ended))
+			if len(echoed) > 0 {
+				foreign.Printf(s.cmd.OutOrStdout(), "%s after each of %d runs, which starts no further one; name the folders that you edit with --watch-path\n",
+					changedWords(echoed), echoRuns)
+			}
+			if len(changed) > 0 {
 				return changedWords(changed), nil
 			}
 		case key := <-keys.pressed:

@@ -144,6 +144,40 @@ func (w *fileWatch) settle(ctx context.Context) []string {
 	return names
 }
 
+// An endpoint may write a file a moment after each call. Such a file would start runs
+// without end, so one that changed within echoWindow of the end of echoRuns runs in a
+// row, all with the same results, starts none; a later change of it counts as ever.
+const (
+	echoWindow = 3 * time.Second
+	echoRuns   = 3
+)
+
+// echoes counts, by file, the runs in a row after which it changed at once.
+type echoes map[string]int
+
+// filter returns the files whose change starts a run, and those that have just been
+// found to be echoes. since is the time from the end of the last run.
+func (e *echoes) filter(changed []string, since time.Duration) (starting, found []string) {
+	if *e == nil {
+		*e = echoes{}
+	}
+	if since > echoWindow {
+		for _, name := range changed {
+			delete(*e, name)
+		}
+		return changed, nil
+	}
+	for _, name := range changed {
+		switch (*e)[name]++; {
+		case (*e)[name] <= echoRuns:
+			starting = append(starting, name)
+		case (*e)[name] == echoRuns+1:
+			found = append(found, name)
+		}
+	}
+	return starting, found
+}
+
 // unwatchedSuffixes are those of files that programs write while they run.
 var unwatchedSuffixes = []string{
 	"~", ".bak", ".db", ".db-journal", ".db-shm", ".db-wal", ".log", ".ndjson", ".pid", ".pyc", ".sqlite", ".sqlite3",

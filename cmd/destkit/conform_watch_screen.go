@@ -34,6 +34,7 @@ func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
 		return
 	}
 	s.status = statusUntested
+	clear(s.echoes)
 	s.head(reason)
 	foreign.Print(s.cmd.OutOrStdout(), "not judged: "+err.Error()+"\n")
 }
@@ -41,6 +42,9 @@ func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
 // show writes the reports of a run and its screen.
 func (s *watchSession) show(reason string, r *conformance.Report) {
 	s.status = r.ExitStatus
+	if s.last == nil || changeLines(report.Compare(s.last, r))[0] != unchanged {
+		clear(s.echoes) // its owner edits the endpoint
+	}
 	s.head(reason)
 	if err := s.outputs.write(s.cmd.OutOrStdout(), r, report.Options{Access: accessWords(s.cmd), Rerun: rerunWords(s.cmd, s.target.URL)}); err != nil {
 		foreign.Println(s.cmd.ErrOrStderr(), "destkit: "+err.Error())
@@ -84,6 +88,9 @@ func (s *watchSession) lines(r *conformance.Report) []string {
 	return append(lines, "", r.Summary)
 }
 
+// unchanged is said of a run with the results of the one before.
+const unchanged = "nothing changed since the run before"
+
 // changeLines say what is different from the run before.
 func changeLines(d report.Comparison) []string {
 	ids := func(list []report.Change) string {
@@ -104,7 +111,7 @@ func changeLines(d report.Comparison) []string {
 		said = append(said, fmt.Sprintf("changed otherwise: %s", ids(d.Changed)))
 	}
 	if len(said) == 0 {
-		return []string{"nothing changed since the run before"}
+		return []string{unchanged}
 	}
 	return []string{strings.Join(said, "; ")}
 }

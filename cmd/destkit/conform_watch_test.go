@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -78,6 +79,26 @@ func TestWatchIgnores(t *testing.T) {
 }
 
 // TestWatchedFolders: a folder that is made later is watched, one of dependencies is not.
+// A file that the endpoint writes after each run starts three runs and no more; one
+// that its owner saves later does.
+func TestWatchEchoesEnd(t *testing.T) {
+	var e echoes
+	soon, later := time.Second, time.Minute
+	for range echoRuns {
+		starting, found := e.filter([]string{"state.json"}, soon)
+		require.Equal(t, []string{"state.json"}, starting)
+		require.Empty(t, found)
+	}
+	starting, found := e.filter([]string{"a.js", "state.json"}, soon)
+	require.Equal(t, []string{"a.js"}, starting)
+	require.Equal(t, []string{"state.json"}, found)
+	starting, found = e.filter([]string{"state.json"}, soon)
+	require.Empty(t, starting)
+	require.Empty(t, found, "said once")
+	starting, _ = e.filter([]string{"state.json"}, later)
+	require.Equal(t, []string{"state.json"}, starting)
+}
+
 func TestWatchedFolders(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node_modules", "a"), 0o700))
