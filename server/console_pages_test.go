@@ -89,7 +89,7 @@ func TestConsoleWalk(t *testing.T) {
 	record := v.open("/workspaces/1/runs/1/record?identifier=" + url.QueryEscape(`"bob@example.com"`)).want(200)
 	record.has("Row of the source", "Mapped record", "Decision: sent", "Attempt 1: upsert", "rejected", "Next retry: next run", "last_name", "Ask the destination")
 	call := regexp.MustCompile(`/calls/(call_\d+)`).FindStringSubmatch(record.Body.String())
-	v.open("/calls/" + call[1]).want(200).has("Nothing in this breaks the OpenRPC document", "sync_batch", "curl")
+	v.open("/calls/"+call[1]).want(200).has("Nothing in this breaks the OpenRPC document", "sync_batch", "curl")
 	v.open("/workspaces/1/runs/1/record?audit=1&identifier=bob@example.com&readback=" + url.QueryEscape(w.dest.URL+"/_control/readback")).want(200).has("refused")
 	v.open("/workspaces/1/runs/1/record?audit=1&identifier=ada@example.com&readback=" + url.QueryEscape(w.dest.URL+"/_control/readback")).want(200).
 		has("The destination holds what it acknowledged")

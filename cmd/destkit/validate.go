@@ -23,15 +23,15 @@ import (
 // readers decode the files that people write as the commands do, by the names of their
 // schemas.
 var readers = map[string]func(file string) error{
-	"config":         func(file string) error { _, err := applyConfig(newConform(), file); return err },
+	"config": func(file string) error { _, err := applyConfig(newConform(), file); return err },
 	"config-service": func(file string) error {
 		_, err := applyConfig(newConformService(), file)
 		return err
 	},
-	"destsim":        func(file string) error { return readYAML(file, &destsim.Config{}) },
-	"waivers":        validateWaivers,
-	"hooks":          validateHooks,
-	"seed":           validateSeed,
+	"destsim": func(file string) error { return readYAML(file, &destsim.Config{}) },
+	"waivers": validateWaivers,
+	"hooks":   validateHooks,
+	"seed":    validateSeed,
 	"connector": func(file string) error {
 		return readYAML(file, reflect.New(server.Documents()["connector"]).Interface())
 	},
