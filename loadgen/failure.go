@@ -65,7 +65,7 @@ func dialFailure(err error) *Failure {
 	case errors.As(err, &dns):
 		return failf(KindDNS, "the host name does not resolve")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return failf(KindRefused, "nobody listens at the address (connection refused)")
+		return failf(KindRefused, "nothing listens at the address (connection refused)")
 	case timedOut(err):
 		return failf(KindTimeout, "connecting took too long")
 	}

@@ -78,7 +78,7 @@ var mistakeGroups = []mistakeGroup{
 	}},
 	{title: "Who answers there", env: map[string]string{envWorkspaceKey: "key"}, rows: []mistake{
 		{"conform {CLOSED}", 3, "connection refused"},
-		{"load {CLOSED} --write --object contact", 3, "nobody listens"},
+		{"load {CLOSED} --write --object contact", 3, "nothing listens"},
 		{"sync watch 7 --once --url {CLOSED} --patience 1ms", 3, "refused"},
 		{"conform http{TLSHOST}", 3, "TLS is spoken on this port"},
 		{"conform https{SIMHOST}", 3, "plain http is spoken"},
