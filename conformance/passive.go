@@ -484,3 +484,7 @@ func (p *Passive) judgeTLS(pc *passiveCheck) {
 	pc.take(&sc.Findings)
 	pc.found.Saw(SeenHandshakes, 1)
 }
+
+// EndedBy is the end of a recorded exchange: kind is that of an Exchange, text what is
+// known of it.
+func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }

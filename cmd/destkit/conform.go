@@ -22,6 +22,7 @@ type judgement struct {
 	judging
 	verdicts
 	watching watching
+	recorded recorded
 }
 
 // verdicts says how the outcome of a judgement is told.
@@ -106,6 +107,10 @@ is that of the last run.
 json=FILE before it is replaced, and with --watch those that failed last; when
 none failed, everything is judged.
 
+--from FILE judges a recording instead, a journal of 'destkit proxy' or an HTTP
+Archive of any program, by the checks that traffic alone can decide. Nothing is
+sent.
+
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
 line, those of replicas in $DESTKIT_REPLICAS with spaces between.
 
@@ -126,6 +131,12 @@ that name them:
       --write --object contact`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if j.recorded.file != "" {
+				return j.conformFrom(cmd, args)
+			}
+			if len(j.recorded.callerReports) > 0 {
+				return usagef("--caller-report needs --from: only a recording shows the calls of others")
+			}
 			url, err := endpointURL(cmd, args)
 			if err != nil {
 				return err
@@ -136,6 +147,7 @@ that name them:
 	j.judging.register(cmd)
 	j.verdicts.register(cmd, &j.options, "records")
 	j.watching.register(cmd)
+	j.recorded.register(cmd)
 	cmd.AddCommand(newConformService())
 	return cmd
 }

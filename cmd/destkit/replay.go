@@ -45,11 +45,19 @@ of --object, and only where every identifier is one that the run has made; for
 a run with keys of its own give its --key-template or --key-range. What they
 write stays.
 
+With a recording of 'destkit proxy' or an HTTP Archive in place of the report,
+its calls are sent to the endpoint at --url, and the answers are compared by
+their meaning: the order of members and of results, times, ids that the endpoint
+makes and the words of messages count for nothing. Batches are sent only with
+--write, into the objects of --object. The exit status is then 1 when an answer
+differs.
+
 The exit status is 1 when a check is still broken, 3 when none could be decided
 or a request got no complete response, 0 when all are fixed.`,
 		Example: `  destkit replay r.json
   destkit replay r.json RES-002 --write --token-env TOKEN
-  destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,
+  destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/
+  destkit replay calls.ndjson --url http://127.0.0.1:8080/ --write -o contact`,
 		Args: arguments(1, -1, "the JSON report of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := keys.resolve(&options); err != nil {
@@ -57,6 +65,15 @@ or a request got no complete response, 0 when all are fixed.`,
 			}
 			if options.MaxRecords < 1 {
 				return usagef("--max-records must be 1 or more, not %d", options.MaxRecords)
+			}
+			if isRecording(args[0]) {
+				if len(args) > 2 || len(args) == 2 && url != "" {
+					return usagef("a recording is replayed as a whole: name it and --url URL alone")
+				}
+				if len(args) == 2 {
+					url = args[1]
+				}
+				return replayRecording(cmd, args[0], url, &conn, &options, asJSON)
 			}
 			old, err := readReport(args[0])
 			if err != nil {

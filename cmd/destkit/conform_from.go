@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/proxy"
+)
+
+// recorded holds the flags of a judgement of what was recorded.
+type recorded struct {
+	file          string
+	callerReports []string
+}
+
+func (r *recorded) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&r.file, "from", "", "judge the recording in `FILE`, a journal of 'destkit proxy' or an HTTP Archive, and send nothing")
+	f.StringArrayVar(&r.callerReports, "caller-report", nil, "with --from: judge the caller too, and write a report on it, `[FORMAT=]FILE` (repeatable)")
+}
+
+// sending are the flags of conform that make no sense where nothing is sent.
+var sending = []string{"write", "load", "readback-url", "readback-command", "hooks", "replica", "watch", "probe-plain-http", "journal", "features"}
+
+// conformFrom judges a recording.
+func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
+	for _, name := range sending {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s and --from exclude each other: a recording is only read", name)
+		}
+	}
+	file, err := os.Open(j.recorded.file)
+	if err != nil {
+		return usagef("open --from: %w", err)
+	}
+	defer file.Close()
+	url := ""
+	if len(args) > 0 {
+		url = args[0]
+	} else if url, err = recordedURL(j.recorded.file); err != nil {
+		return err
+	}
+	_, options, err := j.resolve(cmd, url)
+	if err != nil {
+		return err
+	}
+	outputs, err := parseOutputs(j.reports)
+	if err != nil {
+		return err
+	}
+	side := &bothSides{side: judgeEndpoint}
+	if side.callerOutputs, err = parseOutputs(j.recorded.callerReports); err != nil {
+		return err
+	}
+	if side.passive, err = conformance.NewPassive(conformance.Target{URL: url}, options); err != nil {
+		return judgeError(err)
+	}
+	if len(side.callerOutputs) > 0 {
+		side.side = judgeBoth
+		if side.caller, err = service.NewCaller(url, side.passive.Secrets(), conformance.Options{Profile: options.Profile, Version: options.Version}); err != nil {
+			return judgeError(err)
+		}
+	}
+	skipped, err := proxy.ReadRecording(file, func(x *conformance.Sight) error {
+		judged := side.passive.Observe(x)
+		if side.caller != nil {
+			side.caller.Observe(x, judged.Status)
+		}
+		return cmd.Context().Err()
+	})
+	switch {
+	case cmd.Context().Err() != nil:
+		return judgeError(cmd.Context().Err())
+	case err != nil:
+		return usagef("%s: %w", j.recorded.file, err)
+	}
+	result := side.passive.Report()
+	if skipped.Incomplete > 0 {
+		result.Notes = append(result.Notes, sprintf("%d exchanges of the recording lack a body, or a part of one: they are not judged", skipped.Incomplete))
+	}
+	if skipped.Other > 0 {
+		result.Notes = append(result.Notes, sprintf("%d exchanges of the recording are no calls of JSON-RPC", skipped.Other))
+	}
+	return exitWith(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))
+}
+
+// errFound ends a reading early.
+var errFound = errors.New("found")
+
+// recordedURL is that of the first call in a recording. Where a secret was taken out of
+// it, only its place is shown.
+func recordedURL(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", usagef("open --from: %w", err)
+	}
+	defer file.Close()
+	url := ""
+	_, err = proxy.ReadRecording(file, func(x *conformance.Sight) error {
+		url = x.URL
+		return errFound
+	})
+	switch {
+	case url == "" && err != nil:
+		return "", usagef("%s: %w", name, err)
+	case url == "":
+		return "", usagef("%s has no call of JSON-RPC", name)
+	case checkURL("recording", url) != nil:
+		return "https://recorded.localhost/", nil
+	}
+	return url, nil
+}
