@@ -54,7 +54,7 @@ func (c *call) syncBatch() {
 			return
 		}
 	}
-	for _, f := range c.sim.seams.batch {
+	for _, f := range c.sim.chain().batch {
 		if err := f(c, b); err != nil {
 			c.fail(err.Code, err.Message)
 		}
@@ -66,7 +66,7 @@ func (c *call) syncBatch() {
 		c.fail(rpc.CodeInternalError, "the batch could not be stored: "+err.Error())
 		return
 	}
-	for _, f := range c.sim.seams.results {
+	for _, f := range c.sim.chain().results {
 		b.results = f(c, b.results)
 	}
 	if c.done = true; c.encoded != nil {
@@ -90,9 +90,9 @@ func (c *call) open() (*batch, *rpc.Error) {
 	}
 	c.object = b.Plan.Object.APIName
 	p, err := c.sim.compile(&b.Batch)
-	if len(c.sim.seams.accept) > 0 {
+	if len(c.sim.chain().accept) > 0 {
 		p = p.editable()
-		for _, f := range c.sim.seams.accept {
+		for _, f := range c.sim.chain().accept {
 			err = f(c, p, err)
 		}
 	}
@@ -213,7 +213,7 @@ type renewable interface {
 // effect is what happens to the record under the lock of its key.
 func (b *batch) effect() func(store.Rows) error {
 	return func(rows store.Rows) error {
-		for _, f := range b.call.sim.seams.rows {
+		for _, f := range b.call.sim.chain().rows {
 			rows = f(b.call, &b.record, rows)
 		}
 		var err error
@@ -225,7 +225,7 @@ func (b *batch) effect() func(store.Rows) error {
 // chain puts the apply seams around the clean effect, the first outermost.
 func (b *batch) chain() next {
 	apply := next((*record).apply)
-	seams := b.call.sim.seams.apply
+	seams := b.call.sim.chain().apply
 	for i := len(seams) - 1; i >= 0; i-- {
 		f, inner := seams[i], apply
 		apply = func(r *record) result { return f(b.call, r, inner) }

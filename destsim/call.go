@@ -56,7 +56,7 @@ type call struct {
 // serve runs the pipeline in the order that violation describes.
 func (c *call) serve() {
 	s := c.sim
-	for _, f := range s.seams.http {
+	for _, f := range s.chain().http {
 		if f(c) {
 			return
 		}
@@ -71,7 +71,7 @@ func (c *call) serve() {
 		c.decode()
 		c.handle()
 	}
-	for _, f := range s.seams.answered {
+	for _, f := range s.chain().answered {
 		if !c.gone {
 			f(c)
 		}
@@ -106,7 +106,7 @@ func (c *call) read() bool {
 		c.refuse(http.StatusRequestEntityTooLarge, rpc.CodeInvalidRequest, fmt.Sprintf("the body is longer than %d bytes", limit))
 		return false
 	}
-	for _, f := range c.sim.seams.raw {
+	for _, f := range c.sim.chain().raw {
 		c.body = f(c, c.body)
 	}
 	return true
@@ -147,7 +147,7 @@ func (c *call) handle() {
 	unknown := s.refresh() // it may have rotated the token
 	c.denied = !s.authorised(c.r)
 	allowed := !c.denied
-	for _, f := range s.seams.auth {
+	for _, f := range s.chain().auth {
 		allowed = f(c, allowed)
 	}
 	if !allowed {
@@ -162,7 +162,7 @@ func (c *call) handle() {
 		c.tooFast("more requests per second than X-RateLimit-Limit")
 		return
 	}
-	for _, f := range s.seams.parsed {
+	for _, f := range s.chain().parsed {
 		if f(c); c.done {
 			return
 		}
@@ -183,7 +183,7 @@ func (c *call) dispatch() {
 		c.err = err
 		return
 	}
-	for _, f := range c.sim.seams.plan {
+	for _, f := range c.sim.chain().plan {
 		value = f(c, value)
 	}
 	c.answer(value)

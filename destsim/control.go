@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	pages "github.com/destkit/destkit/destsim/internal/console"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/loopback"
 )
 
@@ -19,12 +22,18 @@ const controlBody = 64 << 20
 
 // controlRoutes builds /_control and /healthz. They go around the pipeline:
 // no violation, fault or token of the endpoint touches them.
-func (s *Sim) controlRoutes() *http.ServeMux {
+func (s *Sim) controlRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"ok": true})
 	})
 	inner := http.NewServeMux()
+	s.console = pages.New(pages.Simulator{
+		Control: console.Caller{Handler: s.refreshed(inner)}, Token: s.config.ControlToken,
+		Stamp: func() string { return s.stamp() },
+	})
+	mux.Handle(console.Path, s.console)
+	mux.Handle(console.Path+"/", s.console)
 	mux.Handle("/_control", s.guard(inner))
 	mux.Handle("/_control/", s.guard(inner))
 	endpoints := slices.Clone(controlEndpoints)
@@ -44,6 +53,7 @@ func (s *Sim) controlRoutes() *http.ServeMux {
 	inner.HandleFunc("POST /_control/readback", take(s.readback))
 	inner.HandleFunc("GET /_control/records", s.records)
 	inner.HandleFunc("GET /_control/counts", s.counts)
+	inner.HandleFunc("GET /_control/objects", s.objects)
 	inner.HandleFunc("POST /_control/reset", func(w http.ResponseWriter, _ *http.Request) { answer(w, okReply{OK: true}, s.Reset()) })
 	inner.HandleFunc("GET /_control/snapshot", s.serveSnapshot)
 	inner.HandleFunc("POST /_control/restore", func(w http.ResponseWriter, r *http.Request) { answer(w, okReply{OK: true}, s.Restore(r.Body)) })
@@ -62,6 +72,7 @@ var controlEndpoints = []endpoint{
 	{"GET", "/healthz", "tells that the program runs"},
 	{"POST", "/_control/readback", `{"object","identifier_field","identifiers":[…]} gives the stored records`},
 	{"GET", "/_control/records", "?object=&after=&limit= pages through all records of an object"},
+	{"GET", "/_control/objects", "objects with their fields and numbers of records, and the declared speed"},
 	{"GET", "/_control/counts", "records by object, calls by method"},
 	{"POST", "/_control/reset", "forgets records, custom fields and every change made here"},
 	{"GET", "/_control/snapshot", "everything that the destination knows, one JSON object per line"},
@@ -95,6 +106,13 @@ func (s *Sim) guard(next http.Handler) http.Handler {
 				return
 			}
 		}
+		s.refreshed(next).ServeHTTP(w, r)
+	})
+}
+
+// refreshed takes over what others have changed before a control call is answered.
+func (s *Sim) refreshed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.refresh(); err != nil {
 			reply(w, http.StatusServiceUnavailable, controlError{err.Error()})
 			return
@@ -247,6 +265,41 @@ func (s *Sim) RecordsJSON(object string, after int64, limit int) ([]json.RawMess
 
 func (s *Sim) unknownObject(name string) error {
 	return fmt.Errorf("unknown object %q%s", name, suggest(name, s.catalogue.Load().names()))
+}
+
+// objectShown is an object with all that the planning calls tell of it.
+type objectShown struct {
+	rpc.Object
+	Operations []string     `json:"operations"`
+	Fields     []fieldShown `json:"fields"`
+	Records    int          `json:"records"`
+}
+
+type fieldShown struct {
+	rpc.Field
+	Unique    bool `json:"unique"`
+	MaxLength int  `json:"max_length"` // 0: unbounded
+	Custom    bool `json:"custom"`     // created on write
+}
+
+// objects shows the schema as it is now, past violations and faults.
+func (s *Sim) objects(w http.ResponseWriter, _ *http.Request) {
+	list := []objectShown{}
+	for _, o := range s.catalogue.Load().objects {
+		_, n, err := s.store.Scan(o.APIName, 0, 0)
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		shown := objectShown{Object: o.Object, Operations: o.operations, Fields: []fieldShown{}, Records: n}
+		for _, f := range o.fields {
+			shown.Fields = append(shown.Fields, fieldShown{f.Field, f.unique, f.maxLength, f.custom})
+		}
+		list = append(list, shown)
+	}
+	reply(w, http.StatusOK, map[string]any{
+		"objects": list, "speed": s.speed.Load(), "rate_limit": s.rateLimit.Load(), "enforced": s.config.EnforceLimits, "downstream_broken": s.broken.Load(),
+	})
 }
 
 // counts tells how many records each object has and how many calls came.

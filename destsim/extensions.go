@@ -12,5 +12,6 @@ func extensions(s *Sim) []extension {
 		s.metered(),
 		{seams: s.faults.seams(), routes: s.faults.routes, endpoints: faultEndpoints, reset: s.faults.reset},
 		{done: s.journal.add, routes: s.journal.routes, endpoints: journalEndpoints, reset: s.journal.reset},
+		{routes: s.violationRoutes, endpoints: violationEndpoints, reset: s.armConfigured},
 	}
 }

@@ -140,7 +140,7 @@ func (s *Sim) Restart() error {
 	}
 	s.plans.plans.Store(nil)
 	s.limits.Store(newLimits(s))
-	for _, f := range s.seams.restart {
+	for _, f := range s.chain().restart {
 		f(s)
 	}
 	return nil

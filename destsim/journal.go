@@ -49,7 +49,11 @@ type JournalFilter struct {
 	// After and Since leave out what came up to a number or before a time.
 	After int64
 	Since time.Time
-	Limit int // 1000 when 0
+	// Newest gives the newest first; Before goes on from a number then, 0 from the end.
+	Newest        bool
+	Before        int64
+	SyncID, RunID int64
+	Limit         int // 1000 when 0
 }
 
 // JournalPage is what a filter lets through, oldest first.
@@ -161,7 +165,14 @@ func (j *callJournal) page(filter JournalFilter) JournalPage {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	page := JournalPage{Entries: []JournalEntry{}, Total: j.total, Dropped: j.total - int64(len(j.ring))}
-	for seq := max(page.Dropped, filter.After) + 1; seq <= j.total; seq++ {
+	seq, step := max(page.Dropped, filter.After)+1, int64(1)
+	if filter.Newest {
+		seq, step = j.total, -1
+		if filter.Before > 0 {
+			seq = min(seq, filter.Before-1)
+		}
+	}
+	for ; seq > page.Dropped && seq <= j.total; seq += step {
 		line := &j.ring[(seq-1)%journalSize]
 		if !filter.lets(&line.JournalEntry) {
 			continue
@@ -184,6 +195,7 @@ func (f *JournalFilter) lets(e *JournalEntry) bool {
 	return (f.Method == "" || f.Method == e.Method) &&
 		(f.Object == "" || f.Object == e.Object) &&
 		(f.Operation == "" || f.Operation == e.Operation) &&
+		(f.SyncID == 0 || f.SyncID == e.SyncID) && (f.RunID == 0 || f.RunID == e.SyncRunID) &&
 		(f.Status == nil || *f.Status == e.Status) &&
 		(f.Fault == "" || slices.Contains(e.Faults, f.Fault)) &&
 		!e.Received.Before(f.Since)
@@ -191,7 +203,7 @@ func (f *JournalFilter) lets(e *JournalEntry) bool {
 
 // journalEndpoints are the control endpoints of the journal.
 var journalEndpoints = []endpoint{
-	{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&since=&after=&limit= lists calls of the endpoint"},
+	{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&sync=&sync_run=&since=&after=&limit= lists calls of the endpoint, oldest first; ?newest=true&before= newest first"},
 	{"DELETE", "/_control/journal", "forgets them"},
 }
 
@@ -214,7 +226,7 @@ func (j *callJournal) routes(mux *http.ServeMux) {
 // everything through.
 func parseJournalFilter(query url.Values) (JournalFilter, error) {
 	var f JournalFilter
-	known := []string{"method", "object", "operation", "status", "fault", "since", "after", "limit", "control_token"}
+	known := []string{"method", "object", "operation", "status", "fault", "since", "after", "limit", "newest", "before", "sync", "sync_run", "control_token"}
 	for name := range query {
 		value, err := query.Get(name), error(nil)
 		switch name {
@@ -232,6 +244,14 @@ func parseJournalFilter(query url.Values) (JournalFilter, error) {
 			f.Status = &status
 		case "since":
 			f.Since, err = time.Parse(time.RFC3339Nano, value)
+		case "newest":
+			f.Newest, err = strconv.ParseBool(value)
+		case "before":
+			f.Before, err = strconv.ParseInt(value, 10, 64)
+		case "sync":
+			f.SyncID, err = strconv.ParseInt(value, 10, 64)
+		case "sync_run":
+			f.RunID, err = strconv.ParseInt(value, 10, 64)
 		case "after":
 			f.After, err = strconv.ParseInt(value, 10, 64)
 		case "limit":
@@ -246,6 +266,9 @@ func parseJournalFilter(query url.Values) (JournalFilter, error) {
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", clip(name), plain(err))
 		}
+	}
+	if !f.Newest && f.Before != 0 {
+		return f, errors.New("before: goes with newest=true; after is for the other direction")
 	}
 	return f, nil
 }

@@ -53,7 +53,7 @@ func TestPeaksAreParallelism(t *testing.T) {
 	s := newSim(t, Config{})
 	var meet, group sync.WaitGroup
 	meet.Add(5)
-	s.seams.add(seams{batch: func(*call, *batch) *rpc.Error {
+	s.chain().add(seams{batch: func(*call, *batch) *rpc.Error {
 		meet.Done()
 		meet.Wait()
 		return nil

@@ -31,7 +31,7 @@ type quickBatch struct {
 func (b *batch) quick() bool {
 	c, p := b.call, b.plan
 	s := c.sim
-	if !p.quick || s.seams.filled != s.base || c.touch != nil || s.broken.Load() {
+	if !p.quick || s.chain().filled != s.base || c.touch != nil || s.broken.Load() {
 		return false
 	}
 	unit, ok := b.unit.(store.Upserter)

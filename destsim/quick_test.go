@@ -66,7 +66,7 @@ func TestQuickBatchesAreBatches(t *testing.T) {
 	for _, convention := range []string{"failure", "success", "success-with-message"} {
 		config := Config{SkipConvention: convention}
 		quick, long := newSim(t, config), newSim(t, config)
-		long.seams.add(everySeam())
+		long.chain().add(everySeam())
 		r := rand.New(rand.NewPCG(1, 2))
 		for n := range 400 {
 			kept := names[:1+r.IntN(len(names))]

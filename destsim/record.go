@@ -47,10 +47,10 @@ func (r *record) apply() result {
 		return r.fail(downstreamDown)
 	}
 	t := r.object.table
-	for _, f := range s.seams.table {
+	for _, f := range s.chain().table {
 		t = t.Renamed(f(b.call, t.Name))
 	}
-	if s.seams.wide && !t.Wide {
+	if s.chain().wide && !t.Wide {
 		t = &store.Table{Name: t.Name, Uniques: t.Uniques, Wide: true}
 	}
 	if err := b.unit.With(t, r.active.quoted, r.key, r.run); err != nil {
@@ -93,7 +93,7 @@ func (r *record) parse() string {
 // changeCells runs the seams over the parsed values.
 func (r *record) changeCells() {
 	c := r.batch.call
-	if h := &c.sim.seams; len(h.value) > 0 {
+	if h := c.sim.chain(); len(h.value) > 0 {
 		kept := r.cells[:0]
 		for i := range r.cells {
 			cell := r.cells[i]
@@ -106,7 +106,7 @@ func (r *record) changeCells() {
 		}
 		r.cells = kept
 	}
-	for _, f := range c.sim.seams.cells {
+	for _, f := range c.sim.chain().cells {
 		f(c, r)
 	}
 }

@@ -73,7 +73,7 @@ func (e *envelope) bytes() []byte {
 
 // encode makes the JSON reply (spec 4.2: jsonrpc, id, and result or error).
 func (c *call) encode() []byte {
-	h := &c.sim.seams
+	h := c.sim.chain()
 	for _, f := range h.result {
 		if c.err == nil {
 			c.result = f(c, c.result)
@@ -106,12 +106,12 @@ func (c *call) encodeEnvelope() []byte {
 		e.members = append(e.members, envelopeMember{"result", c.result})
 	} else {
 		var failure any = c.err
-		for _, f := range c.sim.seams.failure {
+		for _, f := range c.sim.chain().failure {
 			failure = f(c, failure)
 		}
 		e.members = append(e.members, envelopeMember{"error", encodeFailure(failure)})
 	}
-	for _, f := range c.sim.seams.envelope {
+	for _, f := range c.sim.chain().envelope {
 		f(c, e)
 	}
 	return e.bytes()

@@ -21,6 +21,7 @@ import (
 	"github.com/destkit/destkit/destsim/internal/meter"
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/console"
 )
 
 // Sim is a simulated destination. POST on any path is the endpoint; /_control
@@ -36,10 +37,12 @@ type Sim struct {
 	systemClock, dressed, framed bool
 	chance                       *chance
 	store                        store.Store
-	seams                        chain
+	seams                        atomic.Pointer[chain] // of the extensions and the armed violations
+	violations                   violationBoard
 	base                         int // how many seams the extensions fill; more are violations
 	limits                       atomic.Pointer[limits]
-	control                      *http.ServeMux
+	control                      http.Handler
+	console                      *console.Console
 
 	extensions []extension
 	faults     *faultBoard
@@ -103,12 +106,13 @@ func New(config Config) (*Sim, error) {
 		}
 	}
 	s.life, s.end = context.WithCancel(context.Background())
+	s.seams.Store(&chain{})
 	s.extensions = extensions(s)
 	for _, e := range s.extensions {
-		s.seams.add(e.seams)
+		s.chain().add(e.seams)
 	}
-	s.base = s.seams.filled
-	if err := s.arm(config.Violate); err != nil {
+	s.base = s.chain().filled
+	if err := s.arm(config.Violate, true); err != nil {
 		return nil, err
 	}
 	if s.store, err = store.Open(config.Store); err != nil {
@@ -146,6 +150,7 @@ func (s *Sim) initial() error {
 // Close ends sleeping calls, waits for late writes and closes the store. Calls
 // after it fail.
 func (s *Sim) Close() error {
+	s.CloseConsole()
 	s.end()
 	s.deferred.Wait()
 	if c, ok := s.store.(io.Closer); ok {
@@ -162,9 +167,42 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.control.ServeHTTP(w, r)
 		return
 	}
+	if r.Method == http.MethodGet && r.URL.Path == "/" && s.forBrowser(r) {
+		s.console.Front(w, r)
+		return
+	}
 	c := &call{sim: s, w: w, r: r, verb: r.Method, start: s.clock()}
 	defer s.finish(c) // also when a seam aborts the handler
 	c.serve()
+}
+
+// forBrowser reports whether a person opens the address: the endpoint takes POST alone,
+// and no program asks it for a page.
+func (s *Sim) forBrowser(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && (s.console.Guarded() || s.console.Admitted(r))
+}
+
+// CloseConsole ends the live updates of open pages, which otherwise never end.
+func (s *Sim) CloseConsole() {
+	if s.console != nil {
+		s.console.Close()
+	}
+}
+
+// stamp changes with every call and with what the control endpoints change; "" where
+// others share the store.
+func (s *Sim) stamp() string {
+	if s.common != nil {
+		return ""
+	}
+	_, total := s.tally.counts()
+	s.violations.mu.Lock()
+	defer s.violations.mu.Unlock()
+	matched, fired := int64(0), int64(0)
+	for _, f := range s.faults.all(false) {
+		matched, fired = matched+f.Matched, fired+f.Fired
+	}
+	return fmt.Sprint(total, s.faults.live.Load(), matched, fired, s.violations.ids, *s.speed.Load(), s.rateLimit.Load(), s.broken.Load(), fmt.Sprintf("%p", s.catalogue.Load()))
 }
 
 // apart reports whether a path is not the endpoint's.
@@ -175,7 +213,7 @@ func apart(path string) bool {
 // usual reports whether nothing is armed that may touch a reply or a connection:
 // no violation, no fault, no header that net/http looks at.
 func (s *Sim) usual() bool {
-	return s.seams.filled == s.base && s.faults.live.Load() == 0 && !s.framed
+	return s.chain().filled == s.base && s.faults.live.Load() == 0 && !s.framed
 }
 
 // run answers one call of the fast path: c.reply is what is to be sent, and
@@ -202,10 +240,10 @@ func (s *Sim) finish(c *call) {
 // TLS names the certificate or version that an armed violation asks the
 // listener for, "" for a good one.
 func (s *Sim) TLS() string {
-	if len(s.seams.tls) == 0 {
+	if len(s.chain().tls) == 0 {
 		return ""
 	}
-	return s.seams.tls[len(s.seams.tls)-1]
+	return s.chain().tls[len(s.chain().tls)-1]
 }
 
 // TLSViolation is the id of the armed violation that the listener has to carry

@@ -2,7 +2,6 @@ package destsim
 
 import (
 	"encoding/json"
-	"fmt"
 	"sort"
 	"strings"
 
@@ -241,28 +240,8 @@ func Violations() []Violation {
 	return list
 }
 
-// arm fills the seams of the violations that the configuration names.
-func (s *Sim) arm(ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	all := violations()
-	for i, id := range ids {
-		at := -1
-		names := make([]string, len(all))
-		for j, v := range all {
-			names[j] = v.ID
-			if strings.EqualFold(v.ID, id) {
-				at = j
-			}
-		}
-		if at < 0 {
-			return fmt.Errorf("violate[%d]: no violation %q%s", i, id, suggest(id, names))
-		}
-		s.seams.add(all[at].arm(s))
-	}
-	return nil
-}
+// chain is what is armed now. A call that is under way may see a change of it.
+func (s *Sim) chain() *chain { return s.seams.Load() }
 
 // tree turns a value into maps, slices, strings, booleans and json.Number, so
 // that a violation can put a wrong type anywhere.

@@ -84,7 +84,7 @@ func everySeam() seams {
 // without seams and one that passes through all of them.
 func TestSeamsLeaveNoByteDifferent(t *testing.T) {
 	plain, seamed := newSim(t, Config{Token: "t"}), newSim(t, Config{Token: "t"})
-	seamed.seams.add(everySeam())
+	seamed.chain().add(everySeam())
 	bodies := []string{
 		``, `{}`, `[]`, `{"jsonrpc":"2.0","id":"a","method":"x<>&` + "\u2028" + `"}`, `{"jsonrpc":"2.0","id":5,"method":"list_objects"}`,
 		`{"jsonrpc":"2.0","id":null,"method":"get_sync_speed"}`, `{"jsonrpc":"2.0","method":"test_connection","params":[]}`,
@@ -115,7 +115,7 @@ func TestSeamsLeaveNoByteDifferent(t *testing.T) {
 func serve(t *testing.T, config Config, s seams) (*Sim, string) {
 	t.Helper()
 	sim := newSim(t, config)
-	sim.seams.add(s)
+	sim.chain().add(s)
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	return sim, strings.TrimPrefix(server.URL, "http://")
@@ -384,7 +384,7 @@ func TestSeamsChangeOnePlace(t *testing.T) {
 			s, err := New(Config{})
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = s.Close() })
-			s.seams.add(c.seams)
+			s.chain().add(c.seams)
 			c.check(t, s)
 		})
 	}

@@ -69,7 +69,7 @@ func (c *call) send(body []byte) {
 		h.header.Set(name, value)
 	}
 	h.coding = chooseCoding(s.config.Compress, c.r.Header.Values("Accept-Encoding"))
-	for _, f := range s.seams.write {
+	for _, f := range s.chain().write {
 		f(c, h)
 	}
 	if c.gone {

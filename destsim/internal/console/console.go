@@ -1,0 +1,387 @@
+// Package console owns the pages of the simulated destination for a browser: its
+// objects and speed, the stored records, the calls as they come, violations, faults and
+// hooks. Each page is made from what the control endpoints answer.
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/console"
+)
+
+//go:embed pages/*.html
+var files embed.FS
+
+// Simulator is what the pages use of the simulator.
+type Simulator struct {
+	Control console.Caller // past its guard
+	Token   string         // the control token; "" is none
+	Stamp   func() string  // changes with all that pages show
+}
+
+type site struct{ Simulator }
+
+// New makes the console of a simulator.
+func New(s Simulator) *console.Console {
+	pages, err := fs.Sub(files, "pages")
+	if err != nil {
+		panic(err) // the folder is embedded above
+	}
+	c := console.New(console.Options{
+		Name: "simulator", Pages: pages, Token: s.Token, LoopbackToo: true, Stamp: s.Stamp,
+		Nav: []console.Link{
+			{Path: "/", Text: "Overview", Key: "o"}, {Path: "/records", Text: "Records", Key: "e"}, {Path: "/requests", Text: "Requests", Key: "r"},
+			{Path: "/violations", Text: "Violations", Key: "v"}, {Path: "/faults", Text: "Faults", Key: "f"}, {Path: "/hooks", Text: "Hooks", Key: "h"},
+		},
+	})
+	at := &site{s}
+	c.Page("/{$}", "overview", at.overview)
+	c.Action("/speed", "/", at.setSpeed)
+	c.Page("/records", "records", at.records)
+	c.Page("/requests", "requests", at.requests)
+	c.Page("/violations", "violations", at.violations)
+	c.Action("/violations", "/violations", at.arm)
+	c.Page("/faults", "faults", at.faults)
+	c.Action("/faults", "/faults", at.armFault)
+	c.Action("/faults/disarm", "/faults", at.disarm)
+	c.Page("/hooks", "hooks", at.hooks)
+	c.Action("/hooks", "/hooks", at.callHook)
+	return c
+}
+
+func get[T any](ctx context.Context, s *site, path string, query url.Values) (reply T, err error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	err = s.Control.Do(ctx, http.MethodGet, "/_control"+path, nil, &reply)
+	return reply, err
+}
+
+// world is GET /_control/objects.
+type world struct {
+	Objects []struct {
+		rpc.Object
+		Operations []string `json:"operations"`
+		Fields     []field  `json:"fields"`
+		Records    int64    `json:"records"`
+	} `json:"objects"`
+	Speed     rpc.Speed `json:"speed"`
+	RateLimit int64     `json:"rate_limit"`
+	Enforced  bool      `json:"enforced"`
+	Broken    bool      `json:"downstream_broken"`
+}
+
+type field struct {
+	rpc.Field
+	Unique    bool `json:"unique"`
+	MaxLength int  `json:"max_length"`
+	Custom    bool `json:"custom"`
+}
+
+// figures is GET /_control/figures.
+type figures struct {
+	Since       time.Time `json:"since"`
+	Batches     int64     `json:"batches_in_flight"`
+	PeakBatches int64     `json:"peak_batches_in_flight"`
+	Methods     []struct {
+		Method           string  `json:"method"`
+		Calls            int64   `json:"calls"`
+		Errors           int64   `json:"errors"`
+		Records          int64   `json:"records"`
+		Failed           int64   `json:"failed"`
+		CallsPerSecond   float64 `json:"calls_per_second"`
+		RecordsPerSecond float64 `json:"records_per_second"`
+		PeakRecords      int64   `json:"peak_records_in_a_second"`
+		Latency          struct {
+			P50 float64 `json:"p50"`
+			P99 float64 `json:"p99"`
+		} `json:"latency_ms"`
+	} `json:"methods"`
+}
+
+// Used is how many records came in a second at most, and Rate in the last ten seconds.
+func (f figures) Used() (n int64) {
+	for _, m := range f.Methods {
+		n = max(n, m.PeakRecords)
+	}
+	return n
+}
+
+func (f figures) Rate() (n float64) {
+	for _, m := range f.Methods {
+		n += m.RecordsPerSecond
+	}
+	return n
+}
+
+func (s *site) overview(r *console.Request) (any, error) {
+	ctx := r.Context()
+	w, err := get[world](ctx, s, "/objects", nil)
+	if err != nil {
+		return nil, err
+	}
+	f, err := get[figures](ctx, s, "/figures", nil)
+	if err != nil {
+		return nil, err
+	}
+	armed, err := get[violationList](ctx, s, "/violations", url.Values{"armed": {"true"}})
+	return struct {
+		world
+		Figures figures
+		Armed   []violation
+	}{w, f, armed.Violations}, err
+}
+
+// setSpeed changes what get_sync_speed and X-RateLimit-Limit declare.
+func (s *site) setSpeed(r *console.Request) (string, error) {
+	numbers := map[string]int64{}
+	for _, name := range []string{"batch", "parallel", "second", "rate_limit"} {
+		n, given, err := r.Number(name)
+		if err == nil && !given {
+			err = console.Refuse(http.StatusBadRequest, "%s: is required", name)
+		}
+		if err != nil {
+			return "", err
+		}
+		numbers[name] = n
+	}
+	speed := rpc.Speed{MaximumBatchSize: numbers["batch"], MaximumParallelBatches: numbers["parallel"], MaximumRecordsPerSecond: numbers["second"]}
+	for _, change := range []map[string]any{{"action": "set_speed", "speed": speed}, {"action": "set_rate_limit", "rate_limit": numbers["rate_limit"]}} {
+		if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/schema", change, nil); err != nil {
+			return "", err
+		}
+	}
+	r.Done("The declared speed is changed.")
+	return "/", nil
+}
+
+// The bounds of the page of records.
+const (
+	recordsShown  = 50
+	recordsAtOnce = 1000
+	recordsLooked = 5000 // for a search
+)
+
+type storedRecord struct {
+	ID     int64           `json:"id"`
+	Fields json.RawMessage `json:"fields"`
+}
+
+type recordsPage struct {
+	Objects []string
+	Object  string
+	Records []storedRecord
+	Total   int64
+	Next    int64 // the after of the next page; 0: none
+	Looked  int64 // at so many records, where one searches
+}
+
+func (s *site) records(r *console.Request) (any, error) {
+	w, err := get[world](r.Context(), s, "/objects", nil)
+	if err != nil {
+		return nil, err
+	}
+	p := recordsPage{Object: r.Query("object")}
+	for _, o := range w.Objects {
+		p.Objects = append(p.Objects, o.APIName)
+	}
+	if p.Object == "" && len(p.Objects) > 0 {
+		p.Object = p.Objects[0]
+	}
+	if p.Object == "" {
+		return p, nil
+	}
+	after, _ := strconv.ParseInt(r.Query("after"), 10, 64) // 0: from the first on
+	wanted := []byte(strings.ToLower(r.Query("text")))
+	limit := recordsShown
+	if len(wanted) > 0 {
+		limit = recordsAtOnce
+	}
+	for {
+		got, err := get[struct {
+			Records []storedRecord `json:"records"`
+			Total   int64          `json:"total"`
+			Next    *int64         `json:"next"`
+		}](r.Context(), s, "/records", url.Values{"object": {p.Object}, "after": {fmt.Sprint(after)}, "limit": {fmt.Sprint(limit)}})
+		if err != nil {
+			return nil, err
+		}
+		p.Total = got.Total
+		for _, one := range got.Records {
+			p.Looked++
+			after = one.ID
+			if bytes.Contains(bytes.ToLower(one.Fields), wanted) {
+				p.Records = append(p.Records, one)
+			}
+			if len(p.Records) == recordsShown {
+				break
+			}
+		}
+		if len(p.Records) == recordsShown || got.Next == nil || p.Looked >= recordsLooked {
+			if got.Next != nil || len(p.Records) == recordsShown && p.Total > int64(len(p.Records)) {
+				p.Next = after
+			}
+			return p, nil
+		}
+	}
+}
+
+// entry is one of GET /_control/journal.
+type entry struct {
+	Seq        int64     `json:"seq"`
+	Received   time.Time `json:"received"`
+	DurationMS float64   `json:"duration_ms"`
+	Verb       string    `json:"verb"`
+	Method     string    `json:"method"`
+	Object     string    `json:"object"`
+	Operation  string    `json:"operation"`
+	SyncID     int64     `json:"sync_id"`
+	SyncRunID  int64     `json:"sync_run_id"`
+	Records    int       `json:"records"`
+	Succeeded  int       `json:"succeeded"`
+	Failed     int       `json:"failed"`
+	Status     int       `json:"status"`
+	ErrorCode  int64     `json:"error_code"`
+	BytesIn    int64     `json:"bytes_in"`
+	BytesOut   int64     `json:"bytes_out"`
+	Denied     bool      `json:"denied"`
+	Faults     []string  `json:"faults"`
+}
+
+func (e *entry) exchange() console.Exchange {
+	x := console.Exchange{
+		ID: fmt.Sprint(e.Seq), At: e.Received, Method: e.Method, Target: e.Object, Status: e.Status, DurationMS: e.DurationMS, Sent: e.BytesIn, Received: e.BytesOut,
+	}
+	if x.Method == "" {
+		x.Method = e.Verb
+	}
+	if e.Records > 0 {
+		x.Target = fmt.Sprintf("%s: %s of %d, %d succeeded, %d failed", e.Object, e.Operation, e.Records, e.Succeeded, e.Failed)
+		x.Tags = append(x.Tags, fmt.Sprintf("sync %d", e.SyncID), fmt.Sprintf("run %d", e.SyncRunID))
+	}
+	if e.ErrorCode != 0 {
+		x.Outcome = fmt.Sprintf("error %d", e.ErrorCode)
+	}
+	if e.Denied {
+		x.Tags = append(x.Tags, "denied")
+	}
+	x.Tags = append(x.Tags, e.Faults...)
+	return x
+}
+
+func (s *site) requests(r *console.Request) (any, error) {
+	query := url.Values{"newest": {"true"}, "limit": {"50"}}
+	for _, name := range []string{"method", "object", "operation", "status", "fault", "sync", "before"} {
+		if value := r.Query(name); value != "" {
+			query.Set(name, value)
+		}
+	}
+	got, err := get[struct {
+		Entries []entry `json:"entries"`
+		Total   int64   `json:"total"`
+		Dropped int64   `json:"dropped"`
+		Next    *int64  `json:"next"`
+	}](r.Context(), s, "/journal", query)
+	if err != nil {
+		return nil, err
+	}
+	l := console.Exchanges{Total: got.Total, Dropped: got.Dropped, Newest: r.Query("before") == "", Empty: "No call fits. What a service or a judge sends shows here as it comes; bodies are not kept."}
+	for i := range got.Entries {
+		l.Items = append(l.Items, got.Entries[i].exchange())
+	}
+	if got.Next != nil {
+		l.Older = *got.Next
+	}
+	return struct {
+		Methods   []string
+		Exchanges console.Exchanges
+	}{[]string{"test_connection", "list_objects", "list_fields", "supported_operations", "get_sync_speed", "sync_batch"}, l}, nil
+}
+
+// violation is one of GET /_control/violations.
+type violation struct {
+	ID      string `json:"id"`
+	Changes string `json:"changes"`
+	Also    []struct {
+		ID  string `json:"id"`
+		Why string `json:"why"`
+	} `json:"also"`
+	Armed bool `json:"armed"`
+}
+
+type violationList struct {
+	Violations []violation `json:"violations"`
+}
+
+func (s *site) violations(r *console.Request) (any, error) {
+	got, err := get[violationList](r.Context(), s, "/violations", nil)
+	if err != nil {
+		return nil, err
+	}
+	armed, wanted := 0, strings.ToLower(r.Query("text"))
+	var shown []violation
+	for _, v := range got.Violations {
+		if v.Armed {
+			armed++
+		}
+		if wanted == "" || strings.Contains(strings.ToLower(v.ID+" "+v.Changes), wanted) {
+			shown = append(shown, v)
+		}
+	}
+	// What is armed first: nobody looks for it among hundreds.
+	slices.SortStableFunc(shown, func(a, b violation) int {
+		switch {
+		case a.Armed == b.Armed:
+			return 0
+		case a.Armed:
+			return -1
+		}
+		return 1
+	})
+	return struct {
+		Violations []violation
+		Armed, All int
+	}{shown, armed, len(got.Violations)}, nil
+}
+
+// arm switches one violation on or off, or all off.
+func (s *site) arm(r *console.Request) (string, error) {
+	on, off := r.Form("on"), r.Form("off")
+	got, err := get[violationList](r.Context(), s, "/violations", url.Values{"armed": {"true"}})
+	if err != nil {
+		return "", err
+	}
+	ids := []string{}
+	for _, v := range got.Violations {
+		if v.ID != off && off != "all" {
+			ids = append(ids, v.ID)
+		}
+	}
+	if on != "" {
+		ids = append(ids, on)
+	}
+	if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/violations", map[string]any{"violate": ids}, nil); err != nil {
+		return "", err
+	}
+	switch {
+	case on != "":
+		r.Done("The simulator breaks " + on + " from now on.")
+	case off == "all":
+		r.Done("The simulator keeps all rules again.")
+	default:
+		r.Done("The simulator keeps " + off + " again.")
+	}
+	return "/violations", nil
+}
