@@ -39,7 +39,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.15.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build release release-docs release-try demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build release release-docs release-try release-damage demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,7 +63,10 @@ release-docs: build
 # Needs Debian's apt, rpm2cpio, cpio and npm; installs and removes a package, as root.
 release-try: ## make the release of linux/amd64 in build/release, then install and run each file of it
 	DESTKIT_RELEASE_TRY=1 $(GORELEASER) release --snapshot --clean
-	cd deploy/release && $(GO) run . '$(CURDIR)' && DESTKIT_RELEASE='$(CURDIR)/build/release' $(GO) test -count=1 -v .
+	cd deploy/release && $(GO) run . '$(CURDIR)' && DESTKIT_RELEASE='$(CURDIR)/build/release' $(GO) test -count=1 -v -skip '^TestTrials' .
+
+release-damage: ## harm each file of build/release in each way that make release-try must see (five minutes)
+	cd deploy/release && DESTKIT_RELEASE='$(CURDIR)/build/release' $(GO) test -count=1 -v -timeout 30m -run '^TestTrials' .
 
 demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
