@@ -60,6 +60,9 @@ type batch struct {
 	// keys that are otherwise. counted: now they are so many numbers in a row.
 	digits  span
 	counted bool
+	from    int   // the row of the first record in its pool
+	first   int64 // the number of its key, which the others follow but for those moved
+	moved   []moved
 }
 
 type span struct{ from, to int }
@@ -152,6 +155,7 @@ func (b *batch) putHead(e *endpoint) {
 // marks have the same number in all of them.
 func (b *batch) stamp(first int64) {
 	b.counted = b.digits.to > 0
+	b.first, b.moved = first, b.moved[:0]
 	perRow := 0
 	if len(b.keys) > 0 {
 		perRow = len(b.marks) / len(b.keys)
@@ -188,6 +192,7 @@ func (b *batch) stampText(from, step int, first int64) {
 // stampOne puts one key into one record.
 func (b *batch) stampOne(record int, n int64) {
 	b.counted = false
+	b.moved = append(b.moved, moved{record, n})
 	perRow := len(b.marks) / len(b.keys)
 	for _, m := range b.marks[record*perRow : (record+1)*perRow] {
 		putDigits(b.buf[m.at:m.at+m.width], m.base+n)

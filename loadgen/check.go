@@ -35,6 +35,7 @@ type checker struct {
 	places  places    // of the reply, for its form
 	clean   bool      // in order, byte for byte, one result each
 	refused []refusal // noted once the reply has been seen to its end
+	bad     []bad     // records of the latest reply that are not acknowledged
 	piece   []byte    // an entry as it is expected next
 	result  func(*rpc.Entry) error
 }
@@ -71,7 +72,7 @@ type form struct {
 // check judges one reply with status 200 or an error object. The error is a
 // *Failure, and then the whole batch is lost.
 func (c *checker) check(b *batch, body []byte) (verdict, error) {
-	c.b = b
+	c.b, c.bad = b, c.bad[:0]
 	if v, ok := c.same(b, body); ok {
 		return v, nil
 	}
@@ -86,6 +87,7 @@ func (c *checker) same(b *batch, body []byte) (verdict, bool) {
 	}
 	for _, r := range c.refused {
 		c.note(KindRecordRefused, r.message, b.key(r.record))
+		c.bad = append(c.bad, bad{r.record, refused})
 	}
 	return v, true
 }
@@ -232,6 +234,7 @@ func (c *checker) scan(b *batch, body []byte) (verdict, error) {
 	for i, seen := range c.seen {
 		if !seen {
 			c.note(KindMissing, nil, b.key(i))
+			c.bad = append(c.bad, bad{i, unknown})
 			c.v.failed++
 		}
 	}
@@ -253,6 +256,7 @@ func (c *checker) take(e *rpc.Entry) error {
 	case c.seen[i]:
 		c.clean = false
 		c.note(KindRepeated, nil, e.Identifier)
+		c.bad = append(c.bad, bad{i, unknown})
 		c.v.failed++
 	case e.Success:
 		c.seen[i] = true
@@ -260,6 +264,7 @@ func (c *checker) take(e *rpc.Entry) error {
 	default:
 		c.seen[i] = true
 		c.note(KindRecordRefused, e.Message, e.Identifier)
+		c.bad = append(c.bad, bad{i, refused})
 		c.v.failed++
 	}
 	return nil

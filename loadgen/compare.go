@@ -107,6 +107,15 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 	c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
 	c.add("", -1, "records lost", "%", 100*shares["errors"](before), 100*shares["errors"](after))
 	c.add(load, -1, "errors", "", float64(before.Errors), float64(after.Errors))
+	if a, b := before.Verification, after.Verification; a != nil || b != nil {
+		reason := ""
+		if a == nil || b == nil {
+			reason = "only one of the two loads was verified"
+		}
+		x, y := before.verification(), after.verification()
+		c.add(reason, 0, "keys verified", "", float64(x.Verified), float64(y.Verified))
+		c.add(reason, -1, "keys lost, wrong or doubled", "", float64(x.Findings()), float64(y.Findings()))
+	}
 	for _, t := range []struct {
 		name          string
 		before, after Times

@@ -20,8 +20,9 @@ type engine struct {
 	shared http.RoundTripper // of the standard client
 	budget budget
 
-	connections int // the most that any phase uses
-	remembered  int // batches whose keys a connection keeps
+	connections int   // the most that any phase uses
+	acks        *acks // nil: nothing is verified
+	remembered  int   // batches whose keys a connection keeps
 	workers     []*worker
 	// pool has the keys that were written before a mix of updates and deletes.
 	pool struct {

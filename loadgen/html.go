@@ -109,6 +109,10 @@ func verdictText(r *Result) (string, bool) {
 		}
 	}
 	switch {
+	case r.Verification != nil && r.Verification.Findings() > 0:
+		return fmt.Sprintf("%s of %s records that were read back are not as they were acknowledged", grouped(r.Verification.Findings()), grouped(r.Verification.Verified)), false
+	case r.Verification != nil && r.Verification.Chosen > 0 && r.Verification.Verified == 0:
+		return "Nothing could be verified", false
 	case r.Ended == "too many errors":
 		return "Stopped: too many errors", false
 	case r.Ended == "interrupted":
@@ -127,6 +131,9 @@ func verdictText(r *Result) (string, bool) {
 		return grouped(r.Errors) + " errors", false
 	case r.Requests == 0:
 		return "Nothing was answered", false
+	}
+	if v := r.Verification; v != nil && v.Verified > 0 {
+		return "Every record was acknowledged, and " + grouped(v.Verified) + " that were read back are there", true
 	}
 	return "Every record was acknowledged", true
 }

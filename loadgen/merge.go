@@ -27,6 +27,7 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
+	m.Verification = nil
 	m.absorb(first)
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
 	for i, r := range results[1:] {
@@ -110,6 +111,12 @@ func (r *Result) absorb(o *Result) {
 		r.ErrorMessages = []ErrorMessage{}
 	}
 	r.Keys = append(r.Keys, o.Keys...)
+	if o.Verification != nil {
+		if r.Verification == nil {
+			r.Verification = &Verification{Unverified: []Unverified{}}
+		}
+		r.Verification.add(o.Verification)
+	}
 }
 
 // mergeSeries adds the points that fall into the same second. Percentiles cannot

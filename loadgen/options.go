@@ -64,6 +64,9 @@ type Options struct {
 	// Cleanup deletes at the end what was written, through delete batches.
 	Cleanup bool
 
+	// Verify reads back what was acknowledged, after the load; nil: nothing.
+	Verify *Verify
+
 	// Progress gets the figures of every interval, from one goroutine at a time.
 	Progress func(Moment)
 	// Note gets what is worth a line on the way.
@@ -128,6 +131,11 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if err := checkProxy(o.Transport.Proxy); err != nil {
 		return o, err
+	}
+	if o.Verify != nil {
+		if err := o.Verify.check(); err != nil {
+			return o, err
+		}
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles

@@ -45,14 +45,16 @@ type Result struct {
 	Latency     Times `json:"latency"`
 	ServiceTime Times `json:"service_time"`
 
-	Generator  Generator      `json:"generator"`
-	Declared   *DeclaredInfo  `json:"declared,omitempty"`
-	Search     *SearchResult  `json:"search,omitempty"`
-	WarmUp     *WarmUpInfo    `json:"warm_up,omitempty"`
-	Keys       []WrittenKeys  `json:"keys" redact:"-"`
-	Cleanup    *CleanupResult `json:"cleanup,omitempty"`
-	Thresholds []Threshold    `json:"thresholds,omitempty"`
-	Notes      []string       `json:"notes,omitempty"`
+	Generator Generator     `json:"generator"`
+	Declared  *DeclaredInfo `json:"declared,omitempty"`
+	Search    *SearchResult `json:"search,omitempty"`
+	// Verification is what was read back after the load; nil: nothing.
+	Verification *Verification  `json:"verification,omitempty"`
+	WarmUp       *WarmUpInfo    `json:"warm_up,omitempty"`
+	Keys         []WrittenKeys  `json:"keys" redact:"-"`
+	Cleanup      *CleanupResult `json:"cleanup,omitempty"`
+	Thresholds   []Threshold    `json:"thresholds,omitempty"`
+	Notes        []string       `json:"notes,omitempty"`
 
 	Series     []Point    `json:"series"`
 	Histograms Histograms `json:"histograms"`

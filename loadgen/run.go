@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 
 // Moment is how a run stands, for a live view.
 type Moment struct {
-	// Phase is prepare, warm-up, load, search or clean-up; Of how long it lasts, 0
+	// Phase is prepare, warm-up, load, search, verify or clean-up; Of how long it lasts, 0
 	// where nobody knows.
 	Phase       string
 	Elapsed, Of time.Duration
@@ -48,6 +49,9 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	// the names that stand in other places.
 	defer func() { s.e.end.hidden.Value(s.result) }()
 	defer s.e.close()
+	if err := s.probe(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.journal.begin(s.written(), s.e.plan); err != nil {
 		return nil, err
 	}
@@ -69,6 +73,9 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		return s.result, err
 	}
 	s.result.Keys = s.written()
+	if s.o.Verify != nil {
+		s.verify(ctx)
+	}
 	if s.o.Cleanup {
 		s.result.Cleanup = s.cleanup(ctx)
 	}
@@ -113,6 +120,14 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 		o.Search.FixedBatch = true // the records that were written first are in batches of one size
 		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.operation == rpc.OperationDelete }) {
 			return nil, usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
+		}
+	}
+	if v := o.Verify; v != nil {
+		if u, err := url.Parse(v.Hook.URL); err == nil && v.Hook.URL != "" {
+			end.seedURL(u)
+		}
+		if e.acks = newAcks(v.Share); v.Share == 0 {
+			e.acks = newAcks(1) // which of them is chosen when all are known
 		}
 	}
 	s := &session{o: o, e: e}

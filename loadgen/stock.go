@@ -10,8 +10,9 @@ type stock struct {
 	batches []*batch
 	most    int
 	turn    int
-	from    int // the next row of the pool
-	uses    int // since a batch was filled
+	from    int    // the next row of the pool
+	uses    int    // since a batch was filled
+	number  uint16 // of the task, where the run is verified
 }
 
 // variants is how many batches of one kind a connection prepares: as many as all
@@ -30,6 +31,9 @@ func (w *worker) batch(t *task) *batch {
 	if w.latest != t {
 		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
 			w.stock = &stock{most: w.e.variants(t)}
+			if w.e.acks != nil {
+				w.stock.number = w.e.acks.register(t)
+			}
 			w.stocks[t] = w.stock
 		}
 	}
@@ -80,6 +84,7 @@ func (w *worker) draw(t *task, b *batch, from int) *batch {
 			rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
 		}
 	}
+	b.from = from
 	b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
 	return b
 }

@@ -200,15 +200,20 @@ func (e *endpoint) seed(t Target) {
 			e.hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
 		}
 	}
-	if e.url.User != nil {
-		password, _ := e.url.User.Password()
+	e.seedURL(e.url)
+}
+
+// seedURL tells the redactor what of a URL is secret: all beyond its host.
+func (e *endpoint) seedURL(u *url.URL) {
+	if u.User != nil {
+		password, _ := u.User.Password()
 		e.hidden.Add(password, "$DESTKIT_URL_PASSWORD")
-		e.hidden.Add(e.url.User.Username(), "$DESTKIT_URL_USER")
+		e.hidden.Add(u.User.Username(), "$DESTKIT_URL_USER")
 	}
-	if rest := e.url.RequestURI(); len(rest) >= longSecret {
+	if rest := u.RequestURI(); len(rest) >= longSecret {
 		e.hidden.Add(rest, "$DESTKIT_URL_PATH")
 	}
-	for _, part := range strings.FieldsFunc(e.url.EscapedPath()+"&"+e.url.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
+	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
 		if _, value, ok := strings.Cut(part, "="); ok {
 			part = value
 		}

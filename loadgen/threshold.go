@@ -20,7 +20,7 @@ type Threshold struct {
 	Got    float64 `json:"got"`
 	Failed bool    `json:"failed"`
 	// Unmeasured says that no request was answered with results, so that there is
-	// no time to compare; that is a failure, too.
+	// no time to compare, or that no key was read back; that is a failure, too.
 	Unmeasured bool `json:"unmeasured,omitempty"`
 }
 
@@ -42,7 +42,26 @@ var counts = map[string]func(*Result) float64{
 	"requests":     func(r *Result) float64 { return float64(r.Requests) },
 	"records":      func(r *Result) float64 { return float64(r.Records) },
 	"unsent":       func(r *Result) float64 { return float64(r.Generator.Unsent) },
+	"lost":         func(r *Result) float64 { return float64(r.verification().Lost) },
+	"wrong":        func(r *Result) float64 { return float64(r.verification().Wrong) },
+	"doubled":      func(r *Result) float64 { return float64(r.verification().Doubled) },
+	"undeleted":    func(r *Result) float64 { return float64(r.verification().Undeleted) },
+	"unverified":   func(r *Result) float64 { v := r.verification(); return float64(v.Chosen - v.Verified) },
 }
+
+// verifying are the metrics that need a verification.
+var verifying = []string{"lost", "wrong", "doubled", "undeleted", "unverified"}
+
+// verification is what was read back, or nothing.
+func (r *Result) verification() Verification {
+	if r.Verification == nil {
+		return Verification{}
+	}
+	return *r.Verification
+}
+
+// NeedsVerification reports whether the limit is about what is read back after a load.
+func (t *Threshold) NeedsVerification() bool { return slices.Contains(verifying, t.Metric) }
 
 // shares are the metrics that can be given in percent.
 var shares = map[string]func(*Result) float64{
@@ -51,6 +70,15 @@ var shares = map[string]func(*Result) float64{
 			return 0
 		}
 		return float64(r.Records-r.Acknowledged) / float64(r.Records)
+	},
+	// of the keys that were read back
+	"lost": verifiedShare("lost"), "wrong": verifiedShare("wrong"), "doubled": verifiedShare("doubled"), "undeleted": verifiedShare("undeleted"),
+	"unverified": func(r *Result) float64 {
+		v := r.verification()
+		if v.Chosen == 0 {
+			return 0
+		}
+		return float64(v.Chosen-v.Verified) / float64(v.Chosen)
 	},
 	// of the rate that was asked for
 	"rate": func(r *Result) float64 {
@@ -65,6 +93,17 @@ var shares = map[string]func(*Result) float64{
 		}
 		return float64(r.Generator.Unsent) / float64(r.Requests+r.Generator.Unsent)
 	},
+}
+
+// verifiedShare is a count of a verification as a share of what was verified.
+func verifiedShare(metric string) func(*Result) float64 {
+	return func(r *Result) float64 {
+		v := r.verification()
+		if v.Verified == 0 {
+			return 0
+		}
+		return map[string]float64{"lost": float64(v.Lost), "wrong": float64(v.Wrong), "doubled": float64(v.Doubled), "undeleted": float64(v.Undeleted)}[metric] / float64(v.Verified)
+	}
 }
 
 // Metrics lists what thresholds can be about.
@@ -148,6 +187,11 @@ func (t *Threshold) parse(value string) error {
 
 // Check fills Got and Failed.
 func (t *Threshold) Check(r *Result) {
+	// What was not read back must not pass for what is there.
+	if t.NeedsVerification() && t.Metric != "unverified" && r.verification().Verified == 0 {
+		t.Failed, t.Unmeasured = true, true
+		return
+	}
 	switch {
 	case t.Share:
 		t.Got = shares[t.Metric](r)
@@ -189,6 +233,9 @@ func (t Threshold) String() string {
 	word := "ok"
 	if t.Failed {
 		word = "FAILED"
+	}
+	if t.Unmeasured && t.NeedsVerification() {
+		return fmt.Sprintf("%s: %s cannot be told, no acknowledged key was read back", word, t.Text)
 	}
 	if t.Unmeasured {
 		return fmt.Sprintf("%s: %s cannot be told, no request was answered with results", word, t.Text)

@@ -54,6 +54,8 @@ type worker struct {
 	stock  *stock
 	known  []written // the latest keys, to be updated, deleted or repeated
 	fails  int       // connections that failed in a row
+	acks   []ack     // of keys that are to be verified
+	kept   uint64    // … which were chosen by this bound
 
 	// started is when the call that is under way began, 0 while there is none and
 	// -1 where the watch has broken it.
@@ -79,12 +81,14 @@ type Example struct {
 	Identifier string `json:"identifier,omitempty"`
 	// Seconds from the start of the run.
 	At float64 `json:"at_seconds"`
+	// Detail is what was sent and what was read back, where that differs.
+	Detail string `json:"detail,omitempty"`
 }
 
 func (e *engine) newWorker(number int) *worker {
 	w := &worker{
 		e: e, number: number, wake: make(chan struct{}, 1), stocks: map[*task]*stock{},
-		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{},
+		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{}, kept: allKeys,
 	}
 	const digits = "0123456789abcdef"
 	id := make([]byte, idDigits-idCounter)
@@ -168,6 +172,9 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 	s.connected = rep.dialled > 0
 	s.end = w.e.clock.now()
 	if err != nil && (w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)) {
+		if w.e.acks != nil {
+			w.acknowledge(t, b, s.start, s.end, true)
+		}
 		w.e.cut.Add(1) // nobody knows what the reply would have been
 		return false
 	}
@@ -178,6 +185,9 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 		w.fail(err, b, s.end)
 	case v.failed == 0:
 		w.remember(t, first)
+	}
+	if w.e.acks != nil {
+		w.acknowledge(t, b, s.start, s.end, err != nil)
 	}
 	w.mu.Lock()
 	w.samples = append(w.samples, s)

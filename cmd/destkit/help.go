@@ -37,7 +37,7 @@ var flagGroups = []flagGroup{
 	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "serve development"}},
 	{"Access", []string{"destsim token-env", "destsim control-token-env", "serve control-token-env", "destination-ca", "allow-plain-http", "allow-files", "allow-hosts", "deny-loopback"}},
 	{"Mail", []string{"smtp", "smtp-from", "smtp-tls", "smtp-timeout", "smtp-user", "smtp-password-env", "smtp-password-file"}},
-	{"Hooks", []string{"readback-url", "readback-command", "readback-window", "hooks", "hooks-out"}},
+	{"Hooks", []string{"readback-url", "readback-command", "readback-window", "hooks", "hooks-out", "verify"}},
 	{"Selection", []string{"profile", "select", "skip", "waivers", "features", "load", "patient", "suite", "full", "limit", "sync-run", "sync"}},
 	{"Rate", []string{"as-declared", "rate", "records-rate", "stages", "steps", "burst", "closed", "search", "slo", "confirm", "connections", "catch-up"}},
 	{"Time and limits", []string{

@@ -29,6 +29,8 @@ type loading struct {
 	data                                    loadgen.Data
 	dataKeys, template, keyRange            string
 	failIf                                  []string
+	reading                                 reading
+	verify                                  string
 	calibrate                               bool
 	files                                   loadFiles
 	prometheus, otlp                        string
@@ -63,6 +65,11 @@ Latency counts from the moment at which a request was to be sent, service time
 from when it was sent: where the target stalls, users wait though nothing was
 sent. Late requests are sent at twice the rate at most (--catch-up).
 
+With a read-back hook (--readback-url or --readback-command, as of conform) the
+records that were acknowledged are read back after the load, all of them or a
+share (--verify): lost, wrong, doubled and not deleted ones are errors, and the
+exit status is 1.
+
 Records are made from the fields that the object declares, or come from a file
 (--data, --template). Their identifiers carry the run (zz-load-RUN-NUMBER, or
 integers above 2·10^12) and are named in the summary and the JSON, so that
@@ -78,6 +85,8 @@ $DESTKIT_URL instead of on the command line.`,
       --search --slo p99=200ms,errors=0.1%
   destkit load https://example.com/destination --write --object contact \
       --report load.html --cleanup
+  destkit load http://127.0.0.1:8080/ --write --object contact \
+      --readback-url http://127.0.0.1:8080/readback --verify all
   destkit load --calibrate`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
@@ -131,6 +140,9 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.BoolVar(&o.Cleanup, "cleanup", false, "delete at the end what was written, with delete batches")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and choices (0: chosen, and reported)")
 
+	l.reading.register(cmd, &l.dials)
+	f.StringVar(&l.verify, "verify", "", "read back this `SHARE|all` of what was acknowledged (default, with a read-back hook: 1%, at least 1,000 and at most 100,000 keys)")
+
 	f.StringVar(&l.client, "http-client", "own", "`own|standard`: the client of this program, or Go's net/http")
 	f.BoolVar(&o.Transport.HTTP2, "http2", false, "offer HTTP/2 (standard client)")
 	f.StringVar(&o.Transport.Proxy, "proxy", "", "`URL` of an http or socks5 proxy (standard client)")
@@ -168,6 +180,9 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	}
 	thresholds, err := l.thresholds()
 	if err != nil {
+		return err
+	}
+	if err := l.verifiable(thresholds); err != nil {
 		return err
 	}
 	if err := l.files.check(); err != nil {
@@ -224,7 +239,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 }
 
 // loadStatus is the exit status of a load: errors alone do not change it, unless
-// there was nothing else.
+// there was nothing else, or an acknowledged record was not read back as it must be.
 func loadStatus(r *loadgen.Result) int {
 	status := statusOK
 	switch {
@@ -237,6 +252,14 @@ func loadStatus(r *loadgen.Result) int {
 	for _, t := range r.Thresholds {
 		if t.Failed {
 			status = statusGate
+		}
+	}
+	if v := r.Verification; v != nil {
+		switch {
+		case v.Findings() > 0:
+			status = statusGate
+		case v.Chosen > 0 && v.Verified == 0:
+			status = worst(status, statusUntested)
 		}
 	}
 	switch r.Ended {

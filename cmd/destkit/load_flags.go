@@ -21,7 +21,7 @@ func (l *loading) resolve(url string) error {
 	}
 	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, readBuild().Version
 	o.Work.Fields = l.fields
-	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveWork} {
+	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveWork, l.resolveVerify} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -202,13 +202,9 @@ func (l *loading) resolveShares() error {
 		if s.text == "" {
 			continue
 		}
-		number, percent := strings.CutSuffix(s.text, "%")
-		v, err := strconv.ParseFloat(number, 64)
-		if percent {
-			v /= 100
-		}
-		if err != nil || !(v > 0) || v > 1 {
-			return usagef("--%s %q is no share, such as 20%% or 0.2", s.flag, s.text)
+		v, err := parseShare(s.flag, s.text)
+		if err != nil {
+			return err
 		}
 		*s.into = v
 	}
@@ -227,6 +223,56 @@ func (l *loading) resolveShares() error {
 		return usagef("--start-at %q is no time such as 2027-01-31T10:15:00Z", l.startAt)
 	}
 	return nil
+}
+
+// resolveVerify reads the read-back hook and what is read back.
+func (l *loading) resolveVerify() error {
+	if err := l.reading.resolve(&l.dials); err != nil {
+		return err
+	}
+	if !l.dials.Readback.Set() {
+		if l.verify != "" || l.dials.ReadbackWindow != 0 {
+			return usagef("--verify and --readback-window need a read-back hook: add --readback-url URL or --readback-command COMMAND")
+		}
+		return nil
+	}
+	v := &loadgen.Verify{Hook: l.dials.Readback, Window: l.dials.ReadbackWindow}
+	switch l.verify {
+	case "":
+	case "all":
+		v.Share = 1
+	default:
+		share, err := parseShare("verify", l.verify)
+		if err != nil {
+			return err
+		}
+		v.Share = share
+	}
+	l.options.Verify = v
+	return nil
+}
+
+// verifiable refuses limits of what only a verification finds where there is none.
+func (l *loading) verifiable(thresholds []loadgen.Threshold) error {
+	for _, t := range thresholds {
+		if t.NeedsVerification() && l.options.Verify == nil {
+			return usagef("--fail-if '%s' needs a read-back hook: add --readback-url URL or --readback-command COMMAND", t.Text)
+		}
+	}
+	return nil
+}
+
+// parseShare reads a share such as 20% or 0.2.
+func parseShare(flag, text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0) || v > 1 {
+		return 0, usagef("--%s %q is no share, such as 20%% or 0.2", flag, text)
+	}
+	return v, nil
 }
 
 // resolveWork reads where the records come from and their keys.

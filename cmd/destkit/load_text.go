@@ -20,6 +20,9 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 	if r.Requests > 0 {
 		writeLoadTimes(w, r)
 	}
+	if r.Verification != nil {
+		writeLoadVerified(w, r.Verification)
+	}
 	writeLoadErrors(w, r)
 	if r.Search != nil {
 		writeLoadSearch(w, r.Search)
@@ -75,6 +78,14 @@ func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 	}
 }
 
+// writeLoadVerified says what was read back, and what could not be.
+func writeLoadVerified(w io.Writer, v *loadgen.Verification) {
+	foreign.Printf(w, "  verified         %s\n", v.Text())
+	for _, u := range v.Unverified {
+		foreign.Printf(w, "  not verified     %s: %s\n", grouped(u.Count), u.Reason)
+	}
+}
+
 // loadMessages bounds how many messages of errors are shown.
 const loadMessages = 10
 
@@ -90,6 +101,9 @@ func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 			example = ", for example " + e.Example.Identifier
 		case e.Example.RequestID != "":
 			example = ", for example request " + e.Example.RequestID
+		}
+		if e.Example.Detail != "" {
+			example += " (" + e.Example.Detail + ")"
 		}
 		foreign.Printf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, e.Message, example)
 	}

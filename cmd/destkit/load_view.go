@@ -71,6 +71,9 @@ func (v *loadView) wipe() {
 // loadLine is a moment in one line.
 func loadLine(m loadgen.Moment) string {
 	p := m.Latest
+	if m.Phase == "verify" {
+		return fmt.Sprintf("%s %s: %s records read back, %s errors", m.Phase, elapsed(m), grouped(m.Records), grouped(m.Errors))
+	}
 	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
 		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
 }
@@ -93,6 +96,9 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		head, rate,
 		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", short(p.P50), short(p.P95), short(p.P99), short(p.Max)),
 		fmt.Sprintf("  errors    %s; %d in flight; %s records so far", grouped(m.Errors), m.InFlight, grouped(m.Records)),
+	}
+	if m.Phase == "verify" {
+		lines = []string{head, fmt.Sprintf("  read back %s records; %s errors", grouped(m.Records), grouped(m.Errors))}
 	}
 	for i, line := range lines {
 		lines[i] = foreign.Clip(line, columns-2)
