@@ -85,11 +85,14 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &session{target: target, opts: opts, redactor: wire.NewRedactor()}
+	s := &session{target: Target{URL: target.URL}, opts: opts, redactor: wire.NewRedactor()}
 	if err := s.resolve(); err != nil {
 		return nil, err
 	}
 	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	for name, value := range target.Headers {
+		wire.AddHeaderSecrets(s.redactor, []wire.Header{{Name: name, Value: value}})
+	}
 	if err := wire.AddURLSecrets(s.redactor, target.URL); err != nil {
 		return nil, usage("%v", err)
 	}
@@ -256,6 +259,7 @@ func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 		pc.rule.with(p, c, sc)
 	}
 	sc.latest = sc.batches
+	defer func() { sc.target.Token = "" }() // a claim may look for it in a reply
 	pc.looked++
 	for _, claim := range pc.claims {
 		err := claim()

@@ -181,8 +181,8 @@ func batchRules() {
 	batches(func(p *Passive, c *sighted) bool {
 		return named(p, c) && slices.ContainsFunc(c.batch.records, func(r *record) bool { return len(r.key) > 0 && r.key[0] != '"' })
 	}, "RES-017")
-	batches(func(_ *Passive, c *sighted) bool {
-		return c.records == 0 && c.enveloped()
+	batches(func(p *Passive, c *sighted) bool {
+		return c.records == 0 && (c.result() != nil || c.isError() && p.seen.admitted(c))
 	}, "RES-011")
 	batches(func(p *Passive, c *sighted) bool {
 		return c.keyless > 0 && c.keyless == c.records && answeredWell(c)
@@ -241,12 +241,23 @@ func callerRules() {
 	passiveRules["AUTH-001"] = &passiveRule{takes: func(*Passive, *sighted) bool { return false }, late: (*Passive).refusedMethods}
 }
 
-// bearerOf is the secret in an Authorization header.
+// leastSecret is the length below which the text of a credential stands in a reply by
+// chance.
+const leastSecret = 6
+
+// bearerOf is the secret in an Authorization header, "" where it holds none to look for.
 func bearerOf(value string) string {
-	if _, rest, ok := strings.Cut(value, " "); ok {
-		return strings.TrimSpace(rest)
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(value), " ")
+	if rest == "" && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Basic")) {
+		return ""
 	}
-	return value
+	if rest == "" {
+		rest = scheme
+	}
+	if rest = strings.TrimSpace(rest); len(rest) < leastSecret {
+		return ""
+	}
+	return rest
 }
 
 // enveloped reports whether the endpoint has answered a good call by an envelope.

@@ -162,6 +162,19 @@ func (t *traffic) keepAccess(c *sighted) {
 	}
 }
 
+// admitted reports whether the caller of an exchange was let in before, so that an error
+// is not about who it is.
+func (t *traffic) admitted(c *sighted) bool {
+	if c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden {
+		return false
+	}
+	if c.auth == "" {
+		return t.authorized == ""
+	}
+	a := t.accepted[c.auth]
+	return a != nil && len(a.methods) > 0
+}
+
 // countSecond notes calls and records by the second of their beginning.
 func (t *traffic) countSecond(c *sighted) {
 	now := c.x.Started.Unix()

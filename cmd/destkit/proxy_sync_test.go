@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/proxy"
+)
+
+// between is a proxy, with its judges, that serves https in front of an endpoint.
+type between struct {
+	url          string
+	certificates *destsim.Certificates
+	passive      *conformance.Passive
+	caller       *service.Caller
+	stop         func()
+}
+
+func proxyBetween(t *testing.T, endpoint string) *between {
+	t.Helper()
+	b := &between{}
+	var err error
+	b.passive, err = conformance.NewPassive(conformance.Target{URL: endpoint + "/"}, conformance.Options{BatchTimeout: 10 * time.Second})
+	require.NoError(t, err)
+	b.caller, err = service.NewCaller(endpoint+"/", b.passive.Secrets(), conformance.Options{})
+	require.NoError(t, err)
+	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: b.passive, Caller: b.caller})
+	require.NoError(t, err)
+	p, err := proxy.New(proxy.Config{To: endpoint + "/", TLS: b.passive.TLSConfig(), Verify: b.passive.VerifyTLS, Observer: recorder, Secrets: b.passive.Secrets()})
+	require.NoError(t, err)
+	b.certificates, err = destsim.NewCertificates(nil)
+	require.NoError(t, err)
+	secure, err := b.certificates.TLSConfig("")
+	require.NoError(t, err)
+	secure.NextProtos = []string{"http/1.1"}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	b.url = "https://" + ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(context.Background(), tls.NewListener(ln, secure)) }()
+	var once sync.Once
+	b.stop = func() { once.Do(func() { ln.Close(); require.NoError(t, <-served); p.Close() }) }
+	t.Cleanup(b.stop)
+	return b
+}
+
+// syncThrough runs real syncs of the service into a simulator that breaks a rule ("":
+// none), through the proxy, and gives both reports.
+func syncThrough(t *testing.T, violation string) (endpoint, caller *conformance.Report) {
+	t.Helper()
+	ctx := t.Context()
+	config := destsim.Config{}
+	if violation != "" {
+		config.Violate = []string{violation}
+	}
+	target, err := newDemoDestination(ctx, config)
+	require.NoError(t, err)
+	b := proxyBetween(t, target.url)
+	dir := t.TempDir()
+	port, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, b.certificates.CAPEM())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, port.stop(), "the service"); b.stop(); _ = target.stop() }()
+	w := &demoWorld{api: client}
+	advance := func() { // retries and backoffs, until nothing is left to run
+		require.NoError(t, client.control(ctx, http.MethodPost, "/clock", map[string]string{"advance": "2h"}, nil))
+	}
+	if err := w.make(ctx, b.url, 120); err == nil {
+		for _, change := range []string{"", "UPDATE CONTACTS SET LAST_NAME = 'Other' WHERE ID <= 20", "INSERT INTO CONTACTS (ID, EMAIL, LAST_NAME) VALUES (900, 'Late@Example.com', NULL)"} {
+			if change != "" {
+				require.NoError(t, w.change(ctx, change))
+			}
+			_, _ = client.trigger(ctx, w.sync, false) // a broken endpoint may keep it from starting
+			advance()
+		}
+	} else {
+		advance()
+	}
+	// What the buttons of the interface call.
+	for range 2 {
+		_ = client.get(ctx, "/destinations", nil)
+		_ = client.post(ctx, "/destinations/"+itoa(w.target)+"/test", nil, nil)
+	}
+	require.NoError(t, port.stop())
+	b.stop()
+	port.end = func() {}
+	port.done = closedWith(nil)
+	port.close = func() error { return nil }
+	return b.passive.Report(), b.caller.Report()
+}
+
+func closedWith(err error) chan error { c := make(chan error, 1); c <- err; return c }
+
+func itoa(n int64) string { return strings.TrimSpace(sprintf("%d", n)) }
+
+// findingsOf shows what was found, for a message.
+func findingsOf(r *conformance.Report) string {
+	var out []string
+	for _, c := range r.Checks {
+		for _, f := range c.Findings {
+			out = append(out, c.ID+": "+f.Actual)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// shown are the checks that a report calls broken.
+func shown(r *conformance.Report) (ids []string) {
+	for _, c := range r.Checks {
+		if slices.Contains([]conformance.Status{conformance.Fail, conformance.Warn, conformance.Flaky}, c.Status) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// TestRealSyncsBreakNothing: a sound endpoint and the reference service are shown to
+// break no rule by their traffic, and most passive checks are decided.
+func TestRealSyncsBreakNothing(t *testing.T) {
+	endpoint, caller := syncThrough(t, "")
+	require.Empty(t, shown(endpoint), "%+v", endpoint.Checks)
+	require.Empty(t, shown(caller))
+	require.Positive(t, endpoint.Records)
+	passed := map[conformance.Status]int{}
+	for _, c := range slices.Concat(endpoint.Checks, caller.Checks) {
+		passed[c.Status]++
+	}
+	require.Greater(t, passed[conformance.Pass], 60, "%v", passed)
+}
+
+// passiveKills are violations of the simulator with the checks that the traffic of real
+// syncs shows to be broken.
+var passiveKills = []string{
+	"RPC-001", "RPC-001.2", "RPC-001.3", "RPC-002", "RPC-002.2", "RPC-003", "RPC-004.2", "RPC-005", "RPC-006", "RPC-006.2", "RPC-014", "RPC-015",
+	"HTTP-001", "HTTP-002", "HTTP-002.2", "HTTP-003", "HTTP-004", "HTTP-006", "HTTP-006.2", "HTTP-007", "HTTP-011",
+	"CON-001", "CON-001.2", "CON-004", "CON-005", "OBJ-001", "OBJ-001.2", "OBJ-002", "OBJ-003",
+	"FLD-001", "FLD-001.2", "FLD-002", "FLD-003", "FLD-004", "FLD-005", "FLD-006", "FLD-008",
+	"OPS-001", "OPS-001.2", "OPS-002", "OPS-002.2", "SPD-001", "SPD-001.2", "SPD-001.3", "SPD-001.4", "SPD-002", "SPD-003", "SPD-004",
+	"RL-001", "RL-001.2", "RL-002", "RL-003",
+	"RES-001", "RES-002", "RES-002.3", "RES-003", "RES-003.2", "RES-004.3", "RES-005", "RES-005.2", "RES-006", "RES-006.2",
+}
+
+// TestTrafficShowsWhatIsBroken breaks one rule after the other under real syncs.
+func TestTrafficShowsWhatIsBroken(t *testing.T) {
+	quick := []string{"RPC-003", "RES-002", "FLD-001", "SPD-001"}
+	for _, id := range passiveKills {
+		if !matrixtest.Whole() && !slices.Contains(quick, id) {
+			continue
+		}
+		t.Run(id, func(t *testing.T) {
+			endpoint, caller := syncThrough(t, id)
+			require.Contains(t, shown(endpoint), matrixtest.CheckOf(id))
+			require.Empty(t, shown(caller), "the caller breaks no rule because the endpoint does")
+		})
+	}
+}
+
+// oddKills are violations that ordinary syncs do not meet: the odd calls of an active
+// judge, as traffic, show them.
+var oddKills = []string{
+	"RPC-002.3", "RPC-004", "RPC-007", "RPC-007.2", "RPC-007.3", "RPC-008", "RPC-009", "RPC-010.2", "RPC-011", "RPC-012", "RPC-019",
+	"HTTP-005", "ERR-003", "ERR-004", "FLD-007", "FLD-009", "FLD-009.2", "OPS-003", "OPS-004", "FLD-013", "FLD-010",
+	"OBJ-004", "SPD-005", "RES-011", "RES-011.2", "RES-012", "RES-015", "RES-019", "RES-004.2", "AUTH-001", "AUTH-002", "AUTH-006", "AUTH-007",
+	"SPD-006", "DAT-012",
+}
+
+// TestOddCallsShowMore lets the active judge call through the proxy.
+func TestOddCallsShowMore(t *testing.T) {
+	for i, id := range append([]string{""}, oddKills...) {
+		if !matrixtest.Whole() && i > 2 {
+			continue
+		}
+		t.Run("violation "+id, func(t *testing.T) {
+			config := destsim.Config{Token: demoToken}
+			if id != "" {
+				config.Violate = []string{id}
+			}
+			sim, err := destsim.New(config)
+			require.NoError(t, err)
+			defer sim.Close()
+			target := httptest.NewServer(sim)
+			defer target.Close()
+			b := proxyBetween(t, target.URL)
+			objects := []string{demoObject}
+			_, err = conformance.Run(t.Context(), conformance.Target{URL: b.url + "/", Token: demoToken},
+				conformance.Options{Write: true, Objects: objects, PlanningTimeout: 2 * time.Second, BatchTimeout: 4 * time.Second, Seed: 7})
+			require.NoError(t, err)
+			b.stop()
+			got := shown(b.passive.Report())
+			if id == "" {
+				require.Empty(t, got, "%s", findingsOf(b.passive.Report()))
+				return
+			}
+			require.Contains(t, got, matrixtest.CheckOf(id))
+		})
+	}
+}
