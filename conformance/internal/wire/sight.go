@@ -134,8 +134,8 @@ func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 	if err != nil {
 		return reading("read response body", err)
 	}
-	if rest, _ := io.Copy(io.Discard, br); rest > 0 {
-		r.Surplus = int(rest)
+	if rest, _ := br.Discard(len(s.Raw)); rest > 0 {
+		r.Surplus = rest
 		return malformed("%d bytes come after the end of the response", r.Surplus)
 	}
 	return v.decode(q, r)
