@@ -60,7 +60,7 @@ func TestConsolePages(t *testing.T) {
 		"/requests":                        {"3 exchanges so far", "contact: upsert of 2, 2 succeeded, 0 failed"},
 		"/requests?method=list_objects":    {"list_objects"},
 		"/requests?status=500":             {"No call fits"},
-		"/violations":                      {"RES-002", "Break it", "0 of"},
+		"/violations":                      {"RES-002", "Break RES-002", "0 of"},
 		"/faults":                          {"throttle", "Arm it"},
 		"/hooks":                           {"Rotate the token", "Restart"},
 	} {

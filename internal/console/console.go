@@ -64,6 +64,7 @@ type Console struct {
 	hub    *hub
 	styled asset
 	script asset
+	icon   asset
 }
 
 // asset is an embedded file under a name that changes with it.
@@ -81,7 +82,10 @@ var styleText string
 //go:embed console.js
 var scriptText []byte
 
-// policy lets a page load its own two files and send forms to its own address.
+//go:embed icon.svg
+var iconText []byte
+
+// policy lets a page load its own files and send forms to its own address.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // pageRoute is a page with what makes its data.
@@ -100,6 +104,7 @@ func New(opts Options) *Console {
 	c.hub = newHub(c)
 	c.styled = newAsset("console.css", "text/css; charset=utf-8", []byte(page.Style+styleText))
 	c.script = newAsset("console.js", "text/javascript; charset=utf-8", scriptText)
+	c.icon = newAsset("icon.svg", "image/svg+xml", iconText)
 	c.shell = template.Must(template.New("").Funcs(functions).Funcs(opts.Funcs).ParseFS(shared, "templates/*.html"))
 	c.sets["door"] = template.Must(template.Must(c.shell.Clone()).Parse(`{{define "title"}}Not open{{end}}{{define "main"}}{{template "door" .}}{{end}}`))
 	names, err := fs.Glob(opts.Pages, "*.html")
@@ -232,6 +237,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case c.script.name:
 		c.script.serve(w, r)
+		return
+	case c.icon.name:
+		c.icon.serve(w, r)
 		return
 	case "":
 		http.Redirect(w, r, c.request(w, r).Root+"/", http.StatusSeeOther)

@@ -140,17 +140,17 @@ func (r *Request) cookie(name, value string, seconds int) *http.Cookie {
 
 // Frame is what a template gets: Data of the page, and what stands around it.
 type Frame struct {
-	Name, Root    string
-	Top           string // the address of the program, above the console
-	Style, Script string
-	Nav           []Link
-	Here          string // the path of the page below Root
-	Query         url.Values
-	Live          string // the address of the live updates; "" where there are none
-	Note          string
-	Error         *Problem
-	Signed        bool // in with the token
-	Data          any
+	Name, Root          string
+	Top                 string // the address of the program, above the console
+	Style, Script, Icon string
+	Nav                 []Link
+	Here                string // the path of the page below Root
+	Query               url.Values
+	Live                string // the address of the live updates; "" where there are none
+	Note                string
+	Error               *Problem
+	Signed              bool // in with the token
+	Data                any
 
 	page  *template.Template
 	typed url.Values
@@ -160,7 +160,7 @@ type Frame struct {
 func (c *Console) frame(r *Request, data any) *Frame {
 	here := strings.TrimPrefix(r.HTTP.URL.Path, Path)
 	f := &Frame{
-		Name: c.opts.Name, Root: r.Root, Top: strings.TrimSuffix(r.Root, Path), Style: r.Root + c.styled.name, Script: r.Root + c.script.name,
+		Name: c.opts.Name, Root: r.Root, Top: strings.TrimSuffix(r.Root, Path), Style: r.Root + c.styled.name, Script: r.Root + c.script.name, Icon: r.Root + c.icon.name,
 		Nav: c.opts.Nav, Here: here, Query: r.HTTP.URL.Query(), Data: data, Signed: c.opts.Token != "" && signedIn(r.HTTP, c.opts.Token),
 	}
 	if r.W != nil {
