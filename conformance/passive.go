@@ -47,7 +47,6 @@ type passiveCheck struct {
 	found  Findings // of all exchanges
 	looked int
 	reason string // why the latest exchange decided nothing
-	skip   bool   // for this run, with the reason
 }
 
 // Judged is what was found in one exchange.

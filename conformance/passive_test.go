@@ -37,7 +37,9 @@ func batchOf(id string) string {
 // TestPassiveByHand puts exchanges to the passive judge that no simulator makes.
 func TestPassiveByHand(t *testing.T) {
 	refused := "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
-	schema := func(name string) string { return http200(`{"fields":[{"field_api_name":"` + name + `","label":"x","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}]}`) }
+	schema := func(name string) string {
+		return http200(`{"fields":[{"field_api_name":"` + name + `","label":"x","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}]}`)
+	}
 	failed := "HTTP/1.1 500 Oops\r\nContent-Type: application/json\r\nContent-Length: 70\r\n\r\n" + `{"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"db away"}}`
 	good := http200(`{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}`)
 	ops := http200(`{"operations":["upsert"]}`)

@@ -223,32 +223,30 @@ func (c *pair) responses() {
 // next waits for a request, while it watches the connection: an endpoint that closes
 // at rest closes that of the caller too.
 func (c *pair) next() (*exchange, bool) {
-	for {
-		select {
-		case x, ok := <-c.pending:
-			return x, ok
-		default:
+	select {
+	case x, ok := <-c.pending:
+		return x, ok
+	default:
+	}
+	// Bytes or an end of the connection come with a request before them, or
+	// without one.
+	err := c.down.fill()
+	select {
+	case x, ok := <-c.pending:
+		if ok && err != nil {
+			x.sight.Err = err
 		}
-		// Bytes or an end of the connection come with a request before them, or
-		// without one.
-		err := c.down.fill()
-		select {
-		case x, ok := <-c.pending:
-			if ok && err != nil {
-				x.sight.Err = err
-			}
-			return x, ok
-		default:
-		}
-		if err != nil {
-			return nil, false
-		}
-		// What follows a response without a request: its length was wrong.
-		c.p.surplus.Add(1)
-		_ = c.down.rest()
-		c.down.flush()
+		return x, ok
+	default:
+	}
+	if err != nil {
 		return nil, false
 	}
+	// What follows a response without a request: its length was wrong.
+	c.p.surplus.Add(1)
+	_ = c.down.rest()
+	c.down.flush()
+	return nil, false
 }
 
 // response passes one response on; false: nothing can follow it.

@@ -362,7 +362,7 @@ func (n seedNames) sync(y *store.Sync) pairs {
 	label = free(n.syncs, label)
 	n.syncs[y.ID] = label
 	from := y.Config.SourceAttributes.Object
-	object := pairs{}
+	var object pairs
 	switch name := n.objects[fmt.Sprint(from.Type, api.Value(from.ID))]; {
 	case from.TableName != nil:
 		object = pairs{{"table", *from.TableName}}

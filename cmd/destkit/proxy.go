@@ -99,7 +99,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringVar(&j.controlToken.variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
 	f.BoolVarP(&j.quiet, "quiet", "q", false, "no lines about calls, and none about progress")
 	j.passiveJudging.register(cmd, "URL")
-	f.StringArrayVarP(&j.verdicts.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
+	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
 	j.profiling.register(cmd)
@@ -121,11 +121,11 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if j.limit < 0 || j.maxBody < 1 {
 		return usagef("--for and --max-body must be more than nothing")
 	}
-	side, err := j.passiveJudging.prepare(cmd, j.to)
+	side, err := j.prepare(cmd, j.to)
 	if err != nil {
 		return err
 	}
-	outputs, err := parseOutputs(j.verdicts.reports)
+	outputs, err := parseOutputs(j.reports)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,11 @@ func (j *proxying) serveControl(ctx context.Context, recorder *proxy.Recorder, p
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- port.serve(ctx, ln) }()
-	return func() { cancel(); <-ended }, url, nil
+	stop = func() {
+		cancel()
+		_ = <-ended // the calls are what counts; those who looked are gone
+	}
+	return stop, url, nil
 }
 
 // shownStatus is the exit status in an error that has been told already.

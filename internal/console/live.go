@@ -50,7 +50,6 @@ type view struct {
 	request *http.Request
 	page    *pageRoute
 	viewers map[*viewer]bool
-	sum     uint64
 }
 
 // viewer is one connection. Its channel has room for one state.

@@ -92,9 +92,7 @@ func (e *requestEntry) exchange() console.Exchange {
 		Link: "/requests/" + e.ID, ID: e.ID, At: e.At.Time, Method: e.Method, Target: target(e.Path, e.Query), Status: e.Status,
 		DurationMS: e.DurationMS, Sent: e.Sent, Received: e.Received,
 	}
-	for _, fault := range e.Faults {
-		x.Tags = append(x.Tags, fault)
-	}
+	x.Tags = append(x.Tags, e.Faults...)
 	if e.Process != "" {
 		x.Tags = append(x.Tags, e.Process)
 	}
