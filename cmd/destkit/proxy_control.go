@@ -39,7 +39,7 @@ func (j *proxying) serveControl(ctx context.Context, recorder *proxy.Recorder, p
 	go func() { ended <- port.serve(ctx, ln) }()
 	stop = func() {
 		cancel()
-		_ = <-ended // the calls are what counts; those who looked are gone
+		<-ended // the calls are what counts; those who looked are gone
 	}
 	return stop, url, nil
 }
