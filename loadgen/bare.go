@@ -34,7 +34,7 @@ func NewBare(size, refused int) (*Bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newShape(o, rpc.OperationUpsert, size, 1)
+	s, err := newShape(o, rpc.OperationUpsert, size, syncOf{1, 1})
 	if err != nil {
 		return nil, err
 	}

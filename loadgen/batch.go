@@ -19,11 +19,15 @@ type shape struct {
 	identify  bool   // records hold the identifier only: deletes
 }
 
+// syncOf is the sync that batches belong to, and its run: each object has its own, as
+// every sync of the service writes into one object (spec 4).
+type syncOf struct{ sync, run int64 }
+
 // newShape encodes the plan of a batch.
-func newShape(o object, operation string, size int, syncRun int64) (*shape, error) {
+func newShape(o object, operation string, size int, as syncOf) (*shape, error) {
 	plan := rpc.SyncPlan{
 		Object: rpc.ObjectRef{APIName: o.APIName, Label: o.Label}, Operation: operation,
-		SyncRunID: syncRun, SyncID: 1, Schema: map[string]rpc.SchemaField{},
+		SyncRunID: as.run, SyncID: as.sync, Schema: map[string]rpc.SchemaField{},
 	}
 	for _, f := range o.mapped {
 		plan.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == o.identifier.APIName, Field: f}

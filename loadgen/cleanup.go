@@ -52,7 +52,7 @@ func (s *session) cleanup(ctx context.Context) *CleanupResult {
 	// A second interruption ends the program; the first one must not end this.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
 	defer cancel()
-	s.e.budget.most = 0
+	s.e.budget.most, s.e.control = 0, nil
 	for _, g := range s.e.plan.grounds {
 		s.e.erase(ctx, g, s.e.plan.keys, s.o.Connections, s.watcher("clean-up", 0, phase{}), result)
 	}
@@ -85,7 +85,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 		if part.from == part.to {
 			continue
 		}
-		shape, err := newShape(o, rpc.OperationDelete, int(part.size), syncRun(e.seed))
+		shape, err := newShape(o, rpc.OperationDelete, int(part.size), g.as)
 		if err != nil {
 			fail("%v", err)
 			return
@@ -168,7 +168,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	}
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: 1, declared: *d, connections: connections}
 	if end.transport.Standard {
-		e.shared, _ = end.roundTripper()
+		end.shared, _ = end.roundTripper()
 	}
 	defer e.close()
 	end.bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
@@ -185,7 +185,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for i, k := range keys {
 		obj := found[i]
 		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: k.Keys, tasks: []*task{{}}}
-		g := &ground{object: obj}
+		g := &ground{object: obj, as: syncOf{int64(i) + 1, syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
 		e.erase(ctx, g, k.Keys, connections, nil, result)
 	}

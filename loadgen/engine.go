@@ -11,14 +11,15 @@ import (
 // engine sends the work of a run: one phase after another, over connections
 // that stay.
 type engine struct {
-	ctx    context.Context // its end breaks every call
-	end    *endpoint
-	clock  clock
-	seed   uint64
-	work   Work
-	plan   *plan
-	shared http.RoundTripper // of the standard client
-	budget budget
+	ctx   context.Context // its end breaks every call
+	end   *endpoint
+	clock clock
+	seed  uint64
+	work  Work
+	plan  *plan
+	// replicas take turns with end, connection by connection.
+	replicas []*endpoint
+	budget   budget
 
 	connections int   // the most that any phase uses
 	acks        *acks // nil: nothing is verified
@@ -32,6 +33,12 @@ type engine struct {
 	follow   bool // X-RateLimit-Limit of replies changes the rate
 	declared declared
 	limit    atomic.Int64 // as replies said it last
+	limits   struct {     // that replies stated one after the other
+		sync.Mutex
+		changes []LimitChange
+	}
+	began   atomic.Int64 // of the phase, on the clock
+	control *Control     // nil: none
 
 	// Of the phase that runs:
 	stopped atomic.Bool
@@ -72,9 +79,10 @@ const (
 	stopNothing
 	stopErrors
 	stopInterrupted
+	stopAsked
 )
 
-var stopWords = [...]string{"duration", "count", "max-records", "keys used up", "nothing left to work on", "too many errors", "interrupted"}
+var stopWords = [...]string{"duration", "count", "max-records", "keys used up", "nothing left to work on", "too many errors", "interrupted", "stopped"}
 
 func (r stopReason) String() string { return stopWords[r] }
 
@@ -111,13 +119,21 @@ func (e *engine) rearm() {
 
 // limited takes a new limit of the target, in requests per second (spec 8).
 func (e *engine) limited(limit int64) {
-	if e.limit.Swap(limit) == limit {
+	if e.limit.Load() == limit || e.limit.Swap(limit) == limit || e.control.fixed() {
 		return // as before: the schedule goes on
 	}
+	e.limits.Lock()
+	if len(e.limits.changes) < mostChanges {
+		e.limits.changes = append(e.limits.changes, LimitChange{At: float64(e.clock.now()-e.began.Load()) / 1e9, RateLimit: limit})
+	}
+	e.limits.Unlock()
 	if p := e.pacer; p != nil && e.follow {
 		p.limit(declaredRate(e.declared, limit, e.plan.size))
 	}
 }
+
+// mostChanges bounds how many limits are told.
+const mostChanges = 1000
 
 const (
 	// look is how often figures are drawn together and deadlines watched.
@@ -137,14 +153,27 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	active := e.workers[:ph.connections]
 	m := newMeasure(e.clock.now(), ph.duration)
 	cpu := readCPU()
+	e.began.Store(m.began)
+	e.limits.Lock()
+	e.limits.changes = nil
+	e.limits.Unlock()
+	if len(e.replicas) > 0 {
+		for range len(e.replicas) + 1 {
+			m.parts = append(m.parts, &part{latency: newHistogram()})
+		}
+	}
 	var done sync.WaitGroup
 	if ph.open {
-		e.startOpen(&done, active, ph, m.began)
+		p := e.startOpen(&done, active, ph, m.began)
+		stages := newSchedule(ph.stages, ph.burst)
+		m.asked = func(ns int64) float64 { return p.askedAt(stages, ns) }
 	} else {
 		for _, w := range active {
 			done.Go(func() { w.closed(ph) })
 		}
 	}
+	e.control.phase(e, ph)
+	defer e.control.phase(nil, phase{})
 	finished := make(chan struct{})
 	go func() { done.Wait(); close(finished) }()
 	e.attend(ctx, ph, active, m, finished)
@@ -159,7 +188,7 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 }
 
 // startOpen starts the pacer and the connections that it feeds.
-func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, began int64) {
+func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, began int64) *pacer {
 	p := newPacer(e.clock, newSchedule(ph.stages, ph.burst), len(active), ph.catchUp)
 	p.began, p.most = began, ph.count
 	if ph.duration > 0 {
@@ -170,6 +199,7 @@ func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, beg
 		done.Go(func() { w.open(p, ph) })
 	}
 	done.Go(func() { p.run(&e.stopped) })
+	return p
 }
 
 // attend looks after a phase until its connections have finished: it collects,
@@ -253,6 +283,9 @@ func (e *engine) watch(active []*worker, now int64) {
 // closed sends one batch after another.
 func (w *worker) closed(ph phase) {
 	for !w.e.stopped.Load() {
+		if w.e.control != nil && !w.e.control.wait(w.e.quit) {
+			return
+		}
 		if ph.count > 0 && w.e.claims.Add(1) > ph.count {
 			return
 		}
@@ -287,7 +320,9 @@ func (e *engine) close() {
 	for _, w := range e.workers {
 		w.line.close()
 	}
-	if e.shared != nil {
-		e.shared.(*http.Transport).CloseIdleConnections()
+	for _, end := range append([]*endpoint{e.end}, e.replicas...) {
+		if end.shared != nil {
+			end.shared.(*http.Transport).CloseIdleConnections()
+		}
 	}
 }

@@ -142,6 +142,9 @@ func asked(r *Result, name, class string) curve {
 		return curve{name: name, class: class}
 	}
 	s := newSchedule(r.Load.Stages, Burst{})
+	if slices.ContainsFunc(r.Series, func(p Point) bool { return p.Asked > 0 }) { // else it is of an older version
+		return curveOf(r, name, class, false, func(p Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
+	}
 	return curveOf(r, name, class, false, func(p Point) float64 {
 		return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
 	})

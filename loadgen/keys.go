@@ -29,6 +29,15 @@ type Keys struct {
 	To   int64 `json:"to"`
 }
 
+// RunKeys are the keys of a run that is known by its id, as Clean takes them. template
+// is "" and from and to are 0 for a run without keys of its own.
+func RunKeys(run, template string, from, to int64) (Keys, error) {
+	if run == "" || strings.ContainsAny(run, "{}") {
+		return Keys{}, usagef("%q is no id of a run: it is in the keys, such as e9e7dc in zz-load-e9e7dc-000000000000", run)
+	}
+	return newKeys(template, run, from, to)
+}
+
 // newKeys fills what the caller left open. Without a range a run has 10^9
 // integers between 2·10^12 and 3·10^12: far above what people number by hand,
 // above those of the judge, far below 2^53.

@@ -33,6 +33,10 @@ type measure struct {
 	spare   []sample
 	free    []*bucket
 	active  int // connections with a call under way, at the last look
+	// asked is the rate that is asked for at a moment from the start; nil: in a closed
+	// loop there is none.
+	asked func(ns int64) float64
+	parts []*part // by the process, where there are several
 }
 
 // Point is one interval of the series.
@@ -41,8 +45,10 @@ type Point struct {
 	At                float64 `json:"at_seconds"`
 	RequestsPerSecond float64 `json:"requests_per_second"`
 	RecordsPerSecond  float64 `json:"records_per_second"`
-	Errors            int64   `json:"errors"`
-	InFlight          int     `json:"in_flight"`
+	// Asked is the rate of requests that was asked for; 0 in a closed loop.
+	Asked    float64 `json:"asked_requests_per_second,omitempty"`
+	Errors   int64   `json:"errors"`
+	InFlight int     `json:"in_flight"`
 	// Latency from the intended time, service time from the send, in milliseconds.
 	P50        float64 `json:"latency_p50"`
 	P95        float64 `json:"latency_p95"`
@@ -110,6 +116,9 @@ func (m *measure) collect(active []*worker, now int64) {
 		w.mu.Unlock()
 		for i := range taken {
 			m.add(&taken[i])
+		}
+		if m.parts != nil {
+			m.parts[w.number%len(m.parts)].add(taken)
 		}
 		m.spare = taken
 		for key, t := range tallies {
@@ -194,6 +203,9 @@ func (m *measure) settle(before int64) {
 	for int64(len(m.points)+1)*m.width <= before-m.began {
 		index := int64(len(m.points))
 		p := Point{At: float64((index+1)*m.width) / 1e9, InFlight: m.active}
+		if m.asked != nil {
+			p.Asked = m.asked(index*m.width + m.width/2)
+		}
 		if len(m.buckets) > 0 && m.buckets[0].index <= index {
 			m.buckets[0].point(&p, m.width)
 			m.free = append(m.free, m.buckets[0])
@@ -229,6 +241,9 @@ func (m *measure) finish(now int64) {
 		}
 		width := min(max(last-from, int64(time.Millisecond)), m.width)
 		p := Point{At: float64(from-m.began+width) / 1e9}
+		if m.asked != nil {
+			p.Asked = m.asked(from - m.began + width/2)
+		}
 		b.point(&p, width)
 		m.points = append(m.points, p)
 	}

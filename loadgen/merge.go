@@ -27,7 +27,7 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
-	m.Verification = nil
+	m.Verification, m.Replicas, m.CleanCommand = nil, nil, ""
 	m.absorb(first)
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
 	for i, r := range results[1:] {
@@ -145,6 +145,7 @@ func mergeSeries(results []*Result, from time.Time) []Point {
 			q := &points[index]
 			q.RequestsPerSecond += p.RequestsPerSecond * share
 			q.RecordsPerSecond += p.RecordsPerSecond * share
+			q.Asked += p.Asked * share
 			q.Errors += p.Errors
 			q.InFlight += p.InFlight
 			q.P50, q.P95, q.P99, q.Max = max(q.P50, p.P50), max(q.P95, p.P95), max(q.P99, p.P99), max(q.Max, p.Max)

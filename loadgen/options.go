@@ -67,6 +67,9 @@ type Options struct {
 	// Verify reads back what was acknowledged, after the load; nil: nothing.
 	Verify *Verify
 
+	// Control pauses, paces and stops the run from outside; nil: nothing does.
+	Control *Control
+
 	// Progress gets the figures of every interval, from one goroutine at a time.
 	Progress func(Moment)
 	// Note gets what is worth a line on the way.

@@ -36,6 +36,10 @@ type pacer struct {
 	// rate replaces the rate of the schedule from now on where it is not 0: the
 	// target has changed its limit. In thousandths of a request per second.
 	rate atomic.Int64
+	// paused is when the load was paused, 0 while it is not; changes are the rates that
+	// replaced the schedule's, in order. turn guards both.
+	paused  int64
+	changes []rateChange
 
 	turn    sync.Mutex   // to release; it guards plan and what follows
 	at      int64        // when the next request is due
@@ -90,6 +94,10 @@ func (p *pacer) run(stop *atomic.Bool) {
 		if now >= p.until {
 			return
 		}
+		if p.pausing() {
+			time.Sleep(time.Duration(longestSleep))
+			continue
+		}
 		if over {
 			// The last request has its share of the time like every other.
 			if next = min(at, p.until); now >= next || next == never {
@@ -121,7 +129,12 @@ func (p *pacer) over() bool {
 // release releases what is due, room requests at most, and calls wake for each;
 // turn is held.
 func (p *pacer) release(now, room int64, wake func()) {
+	if p.paused > 0 {
+		p.next.Store(never)
+		return
+	}
 	if rate := p.rate.Swap(0); rate > 0 {
+		p.changes = append(p.changes, rateChange{now, float64(rate) / 1000})
 		p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, p.at)
 	}
 	// Late ones keep a part of their distance to each other, from now on: a stall
@@ -162,6 +175,57 @@ func (p *pacer) limit(rate float64) {
 	p.rate.Store(int64(rate * 1000))
 }
 
+// rateChange is a rate that replaced another one, at a moment from the start.
+type rateChange struct {
+	at   int64
+	rate float64
+}
+
+// pause holds everything back that is not released yet.
+func (p *pacer) pause() {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.paused == 0 {
+		p.paused = max(p.clock.now()-p.began, 1)
+	}
+}
+
+// resume goes on at a moment from the start: what was due in between is left out, as if
+// the time had stood still. turn is held.
+func (p *pacer) resume(now int64) {
+	if p.paused == 0 {
+		return
+	}
+	stood := max(now-p.paused, 0)
+	p.paused = 0
+	if p.at != never {
+		p.at += stood
+	}
+	p.shift += stood
+	p.next.Store(max(p.at, p.allowed))
+}
+
+func (p *pacer) pausing() bool {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	return p.paused > 0
+}
+
+// askedAt is the rate that is asked for at a moment from the start.
+func (p *pacer) askedAt(stages *schedule, ns int64) float64 {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.paused > 0 && ns >= p.paused {
+		return 0
+	}
+	for i := len(p.changes) - 1; i >= 0; i-- {
+		if p.changes[i].at <= ns {
+			return p.changes[i].rate
+		}
+	}
+	return stages.rateAt(ns)
+}
+
 // following is when the next request is due.
 func (p *pacer) following() int64 {
 	at := p.plan.next()
@@ -177,6 +241,7 @@ func (p *pacer) unsent(end int64) int64 {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	n, end := int64(0), min(end, p.until)
+	p.resume(end)
 	if p.at < end {
 		n = p.plan.skip(end - p.shift)
 	}

@@ -44,6 +44,9 @@ type Result struct {
 	// all the time that they had.
 	Latency     Times `json:"latency"`
 	ServiceTime Times `json:"service_time"`
+	// Replicas has the figures of each process, the endpoint first, where there are
+	// several.
+	Replicas []ReplicaFigures `json:"replicas,omitempty"`
 
 	Generator Generator     `json:"generator"`
 	Declared  *DeclaredInfo `json:"declared,omitempty"`
@@ -53,8 +56,11 @@ type Result struct {
 	WarmUp       *WarmUpInfo    `json:"warm_up,omitempty"`
 	Keys         []WrittenKeys  `json:"keys" redact:"-"`
 	Cleanup      *CleanupResult `json:"cleanup,omitempty"`
-	Thresholds   []Threshold    `json:"thresholds,omitempty"`
-	Notes        []string       `json:"notes,omitempty"`
+	// CleanCommand deletes what the run has left; "": nothing is left, or it cannot be
+	// named.
+	CleanCommand string      `json:"clean_command,omitempty"`
+	Thresholds   []Threshold `json:"thresholds,omitempty"`
+	Notes        []string    `json:"notes,omitempty"`
 
 	Series     []Point    `json:"series"`
 	Histograms Histograms `json:"histograms"`
@@ -64,6 +70,21 @@ type Result struct {
 type TargetInfo struct {
 	Address string  `json:"address"`
 	Objects []Share `json:"objects"`
+	// Replicas are the addresses of the further processes.
+	Replicas []string `json:"replicas,omitempty"`
+}
+
+// ReplicaFigures are those of one process of several. Times are of the answered
+// requests.
+type ReplicaFigures struct {
+	Address           string  `json:"address"`
+	Connections       int     `json:"connections"`
+	Requests          int64   `json:"requests"`
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	Records           int64   `json:"records"`
+	Acknowledged      int64   `json:"records_acknowledged"`
+	FailedRequests    int64   `json:"requests_failed"`
+	Latency           Times   `json:"latency"`
 }
 
 // LoadInfo is what was asked for, with all defaults filled in.
@@ -130,8 +151,17 @@ type DeclaredInfo struct {
 	RecordsPerSecond int64 `json:"maximum_records_per_second"`
 	RateLimit        int64 `json:"rate_limit"`
 	RateLimitStated  bool  `json:"rate_limit_stated"`
+	// Changes are the limits that replies stated later, as declared only.
+	Changes []LimitChange `json:"changes,omitempty"`
 	// Kept reports whether the target kept its own word, as declared only.
 	Kept *bool `json:"kept,omitempty"`
+}
+
+// LimitChange is a limit that a reply stated, in requests per second, and from when on
+// it was followed, in seconds from the start of the measurement.
+type LimitChange struct {
+	At        float64 `json:"at_seconds"`
+	RateLimit int64   `json:"rate_limit"`
 }
 
 // WarmUpInfo is what was sent before the measurement.

@@ -23,6 +23,11 @@ type Moment struct {
 	Errors            int64
 	InFlight          int
 	Asked             float64 // requests per second, 0 in a closed loop
+	// CPUs is how many processors the generator kept busy since the moment before.
+	CPUs float64
+	// ErrorsByKind and Paused are for those who control the run; nil without Control.
+	ErrorsByKind map[string]int64
+	Paused       bool
 }
 
 // session is one run.
@@ -62,7 +67,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 		return s.result, err
 	}
 	switch {
-	case s.prepared != nil && ctx.Err() != nil:
+	case s.prepared != nil && (ctx.Err() != nil || s.prepared.reason == stopAsked):
 		err = s.unmeasured()
 	case s.o.Search != nil:
 		err = s.search(ctx)
@@ -109,12 +114,15 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	// What came from the target and what the caller cancels are different things:
 	// calls under way outlive ctx for a moment.
-	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: o.Seed, work: o.Work, declared: *d, budget: budget{most: o.MaxRecords}}
+	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: o.Seed, work: o.Work, declared: *d, control: o.Control, budget: budget{most: o.MaxRecords}}
 	if e.plan, err = newPlan(o.Work, d, keys, o.Seed, syncRun(o.Seed)); err != nil {
 		return nil, err
 	}
 	if end.transport.Standard {
-		e.shared, _ = end.roundTripper()
+		end.shared, _ = end.roundTripper()
+	}
+	if e.replicas, err = end.replicas(o.Target); err != nil {
+		return nil, err
 	}
 	if o.Search != nil && e.plan.primed {
 		o.Search.FixedBatch = true // the records that were written first are in batches of one size
@@ -137,6 +145,9 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 		size = int(min(max(int64(size), d.speed.MaximumBatchSize), mostBatch))
 	}
 	end.bound(size, s.o.Connections, o.Transport.MaxReply)
+	for _, r := range e.replicas {
+		r.transport.MaxReply = end.transport.MaxReply
+	}
 	if o.Journal != "" {
 		s.journal = &journalFile{path: o.Journal, run: o.RunID, target: end.shown()}
 	}
@@ -201,6 +212,9 @@ func (s *session) begin(mode string) {
 	if o.Burst.Size > 0 {
 		r.Load.Burst = &o.Burst
 	}
+	for _, end := range s.e.replicas {
+		r.Target.Replicas = append(r.Target.Replicas, end.shown())
+	}
 	switch {
 	case o.Work.Data != nil:
 		r.Load.Records = "data file"
@@ -244,7 +258,7 @@ func (s *session) phase(name string, duration time.Duration) phase {
 func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure, int64) {
 	shown := -1
 	var marks []tide
-	rates := newSchedule(ph.stages, ph.burst)
+	cpu := readCPU()
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
 		if s.o.AbortShare > 0 && len(m.points) != shown {
@@ -265,8 +279,19 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 			Phase: name, Elapsed: time.Duration(now - m.began), Of: of, Latest: m.points[shown-1],
 			Requests: m.requests, Records: m.records, Errors: m.errors(), InFlight: m.active,
 		}
-		if ph.open {
-			moment.Asked = rates.rateAt(now - m.began)
+		if m.asked != nil {
+			moment.Asked = m.asked(now - m.began)
+		}
+		latest := readCPU()
+		if wall := latest.at.Sub(cpu.at).Seconds(); wall > 0 {
+			moment.CPUs = latest.since(cpu).own.Seconds() / wall
+		}
+		cpu = latest
+		if s.o.Control != nil {
+			moment.Paused, moment.ErrorsByKind = s.o.Control.Paused(), map[string]int64{}
+			for _, t := range m.tallies {
+				moment.ErrorsByKind[t.Kind] += t.Count
+			}
 		}
 		s.o.Progress(moment)
 	}
@@ -282,14 +307,14 @@ func (s *session) prime(ctx context.Context) error {
 		return nil
 	}
 	for _, g := range p.grounds {
-		t, err := p.primer(s.o.Work, g, s.o.Seed, syncRun(s.o.Seed))
+		t, err := p.primer(s.o.Work, g, s.o.Seed)
 		if err != nil {
 			return err
 		}
 		batches := max(int64((s.o.Work.Prime+p.size-1)/p.size), int64(s.o.Connections))
 		s.e.remembered = int(batches)
 		m := s.e.run(ctx, phase{count: batches, connections: s.o.Connections, only: t, watch: s.watcher("prepare", 0, phase{})})
-		if s.prepared = m; ctx.Err() != nil {
+		if s.prepared = m; ctx.Err() != nil || m.reason == stopAsked {
 			return nil
 		}
 		if m.good == 0 {
@@ -334,6 +359,7 @@ func (s *session) load(ctx context.Context) error {
 	if err := s.result.take(m); err != nil {
 		return err
 	}
+	s.result.Replicas = s.perReplica(m)
 	s.comment(m, ph)
 	return nil
 }

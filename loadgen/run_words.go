@@ -36,6 +36,21 @@ func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
 	return total / duration.Seconds()
 }
 
+// changedRate is the mean of what was asked for where the rate was replaced on the way.
+func changedRate(ph phase, changes []rateChange, lasted time.Duration) float64 {
+	until := func(i int) int64 {
+		if i < len(changes) {
+			return min(changes[i].at, int64(lasted))
+		}
+		return int64(lasted)
+	}
+	sent := meanRate(ph.stages, ph.burst, time.Duration(until(0))) * float64(until(0))
+	for i, c := range changes {
+		sent += c.rate * float64(max(until(i+1)-c.at, 0))
+	}
+	return sent / float64(lasted)
+}
+
 // exceeds says where the load goes beyond what the target allows: only as
 // declared it is held back.
 func (s *session) exceeds(mode string) {
@@ -91,7 +106,14 @@ func (s *session) comment(m *measure, ph phase) {
 		lasted = min(lasted, ph.duration) // a burst is not due because the end was seen late
 	}
 	asked := meanRate(ph.stages, ph.burst, lasted)
+	if changes := s.e.pacer.changes; len(changes) > 0 && lasted > 0 {
+		asked = changedRate(ph, changes, lasted)
+		r.Load.Rate = asked
+	}
 	if s.e.follow {
+		s.e.limits.Lock()
+		r.Declared.Changes = s.e.limits.changes
+		s.e.limits.Unlock()
 		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
 		r.Declared.Kept = &kept
 		return

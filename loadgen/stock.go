@@ -40,7 +40,7 @@ func (w *worker) batch(t *task) *batch {
 	s := w.stock
 	if t.inTurn {
 		if s.batches == nil {
-			s.batches = []*batch{newBatch(t.shape, w.e.end)}
+			s.batches = []*batch{newBatch(t.shape, w.end)}
 		}
 		n := int64(t.shape.size)
 		return w.draw(t, s.batches[0], int((t.turn.Add(n)-n)%int64(len(t.rows))))
@@ -49,7 +49,7 @@ func (w *worker) batch(t *task) *batch {
 		if s.batches == nil {
 			s.from = w.random.IntN(len(t.rows))
 		}
-		s.batches, s.turn = append(s.batches, newBatch(t.shape, w.e.end)), len(s.batches)
+		s.batches, s.turn = append(s.batches, newBatch(t.shape, w.end)), len(s.batches)
 		return w.next(t, s)
 	}
 	if s.turn++; s.turn >= len(s.batches) {
@@ -85,6 +85,6 @@ func (w *worker) draw(t *task, b *batch, from int) *batch {
 		}
 	}
 	b.from = from
-	b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
+	b.fill(w.end, rows, w.id+strings.Repeat("0", idCounter))
 	return b
 }

@@ -20,6 +20,9 @@ type Target struct {
 	// URL of the endpoint; its path and query may be secret and are never shown
 	// (spec 5.2.3).
 	URL string
+	// Replicas are the URLs of further processes of the same destination: connections
+	// are spread over all of them. The planning calls go to URL.
+	Replicas []string
 	// Token is sent as Authorization: Bearer (spec 5.2.2); "" sends none.
 	Token string
 	// Headers are further headers of every request, by name.
@@ -91,8 +94,9 @@ type endpoint struct {
 	header    http.Header // the same for net/http
 	host      string      // a Host header that replaces that of the URL
 	transport Transport
-	hidden    *redact.Redactor // what is never shown
-	memory    *memory          // of all connections
+	hidden    *redact.Redactor  // what is never shown
+	memory    *memory           // of all connections
+	shared    http.RoundTripper // of the standard client
 }
 
 // newEndpoint checks a target and prepares the head of its requests.

@@ -47,6 +47,7 @@ type ground struct {
 	object object
 	used   atomic.Int64 // numbers below it may have been sent
 	keys   int64        // how many there are
+	as     syncOf
 }
 
 // task is one kind of batch of a mix.
@@ -123,11 +124,11 @@ func newPlan(w Work, d *declared, keys Keys, seed uint64, syncRun int64) (*plan,
 		p.size = int(min(d.speed.MaximumBatchSize, 10_000))
 	}
 	sum := 0.0
-	for _, o := range objects {
-		g := &ground{object: d.objects[o.Name]}
+	for i, o := range objects {
+		g := &ground{object: d.objects[o.Name], as: syncOf{int64(i) + 1, syncRun + int64(i)}}
 		p.grounds = append(p.grounds, g)
 		for _, op := range operations {
-			t, err := p.task(w, g, op.Name, seed, syncRun)
+			t, err := p.task(w, g, op.Name, seed)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +145,7 @@ func newPlan(w Work, d *declared, keys Keys, seed uint64, syncRun int64) (*plan,
 }
 
 // task makes one kind of batch with its records.
-func (p *plan) task(w Work, g *ground, operation string, seed uint64, syncRun int64) (*task, error) {
+func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, error) {
 	switch operation {
 	case rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete:
 	case rpc.OperationMirror:
@@ -179,7 +180,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64, syncRun in
 		return nil, err
 	}
 	// The records decide what the plan maps: a file may have fewer fields.
-	if t.shape, err = newShape(m.object, operation, p.size, syncRun); err != nil {
+	if t.shape, err = newShape(m.object, operation, p.size, g.as); err != nil {
 		return nil, err
 	}
 	if t.own && !t.creates() {
@@ -189,12 +190,12 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64, syncRun in
 }
 
 // primer is the task that writes records for those that need some.
-func (p *plan) primer(w Work, g *ground, seed uint64, syncRun int64) (*task, error) {
+func (p *plan) primer(w Work, g *ground, seed uint64) (*task, error) {
 	operation := rpc.OperationUpsert
 	if !g.object.supports(operation) {
 		operation = rpc.OperationInsert
 	}
-	t, err := p.task(w, g, operation, seed, syncRun)
+	t, err := p.task(w, g, operation, seed)
 	if err != nil {
 		return nil, fmt.Errorf("prepare records of %s: %w", g.object.APIName, err)
 	}

@@ -42,6 +42,7 @@ type written struct {
 type worker struct {
 	e      *engine
 	number int
+	end    *endpoint // that it is connected to
 	line   caller
 	check  checker
 	random *rand.Rand
@@ -96,10 +97,10 @@ func (e *engine) newWorker(number int) *worker {
 		id[i] = digits[w.random.IntN(16)]
 	}
 	w.id = string(id)
-	if e.end.transport.Standard {
-		w.line = newStandard(e.ctx, e.end, e.shared)
+	if w.end = e.endOf(number); w.end.transport.Standard {
+		w.line = newStandard(e.ctx, w.end, w.end.shared)
 	} else {
-		w.line = newLink(e.ctx, e.end)
+		w.line = newLink(e.ctx, w.end)
 	}
 	w.check.note = w.noteRecord
 	return w

@@ -31,7 +31,7 @@ var flagGroups = []flagGroup{
 		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
 	}},
 	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
-	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
+	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
 	{"Records", []string{"data", "data-format", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},
 	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "serve development"}},

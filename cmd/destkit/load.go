@@ -30,6 +30,7 @@ type loading struct {
 	dataKeys, template, keyRange            string
 	failIf                                  []string
 	reading                                 reading
+	replicas                                []string
 	verify                                  string
 	calibrate                               bool
 	files                                   loadFiles
@@ -140,6 +141,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.BoolVar(&o.Cleanup, "cleanup", false, "delete at the end what was written, with delete batches")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and choices (0: chosen, and reported)")
 
+	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process of the same destination: connections are spread over the endpoint and its replicas, with the same token and headers (repeatable)")
 	l.reading.register(cmd, &l.dials)
 	f.StringVar(&l.verify, "verify", "", "read back this `SHARE|all` of what was acknowledged (default, with a read-back hook: 1%, at least 1,000 and at most 100,000 keys)")
 
@@ -223,6 +225,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	}
 	result.Thresholds = thresholds
 	status := loadStatus(result)
+	result.CleanCommand = l.cleanCommand(cmd, result)
 	if err := l.files.write(cmd.OutOrStdout(), result); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = worst(status, statusUntested)

@@ -18,6 +18,12 @@ func (l *loading) resolve(url string) error {
 	o := &l.options
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
+		Replicas: replicaURLs(l.replicas),
+	}
+	for _, replica := range o.Target.Replicas {
+		if err := likelyURL("replica", replica); err != nil {
+			return err
+		}
 	}
 	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, readBuild().Version
 	o.Work.Fields = l.fields

@@ -166,16 +166,18 @@ stands for all.`,
 func newLoadClean() *cobra.Command {
 	var dials conformance.Options
 	var conn connection
-	var journal, url string
+	var journal, url, run, identifier string
+	var objects []string
 	var own ownKeys
 	var options loadgen.Options
 	cmd := &cobra.Command{
-		Use:   "clean --journal FILE [URL]",
+		Use:   "clean {--journal FILE | --run RUN --object NAME=N} [URL]",
 		Short: "Delete the records that a load has written",
 		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names.
-Keys that were never stored are deleted as well, which changes nothing. Keys
-that no load makes are refused, whatever the file says; for a load with keys of
-its own give its --key-template or --key-range.
+Without a file, --run and --object name them: the summary of a load ends with
+the whole command. Keys that were never stored are deleted as well, which
+changes nothing. Keys that no load makes are refused, whatever the file says;
+for a load with keys of its own give its --key-template or --key-range.
 
 The URL is that of --url, of the argument, of $DESTKIT_URL or of the file, the
 first that is there. A file may have been changed: the token of $DESTKIT_TOKEN
@@ -183,24 +185,36 @@ goes to a public address that it names only with --token-env.`,
 		Example: "  destkit load clean --journal load.json\n  destkit load clean --journal load.json --url https://example.com/destination",
 		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if journal == "" {
-				return usagef("name the journal or the JSON result: --journal FILE")
-			}
-			keys, err := loadgen.ReadKeys(journal)
-			if err != nil {
-				return usageError(err)
+			if (journal == "") == (run == "") {
+				return usagef("name the journal or the JSON result with --journal FILE, or the run with --run RUN --object NAME=COUNT")
 			}
 			if err := own.resolve(&dials); err != nil {
 				return err
 			}
-			options.KeyTemplate, options.KeyFrom, options.KeyTo = dials.KeyTemplate, dials.KeyFrom, dials.KeyTo
+			options.KeyTemplate, options.KeyFrom, options.KeyTo, options.RunID = dials.KeyTemplate, dials.KeyFrom, dials.KeyTo, run
+			var keys []loadgen.WrittenKeys
+			var err error
+			if run != "" {
+				if keys, err = runKeys(run, objects, identifier, options); err != nil {
+					return err
+				}
+			} else if keys, err = loadgen.ReadKeys(journal); err != nil {
+				return usageError(err)
+			}
 			given := url
 			if given == "" && len(args) > 0 {
 				given = args[0]
 			}
-			named, err := loadgen.ReadTarget(journal)
-			if err != nil {
-				return usageError(err)
+			if run != "" && given == "" {
+				if given, err = endpointURL(cmd, nil); err != nil {
+					return err
+				}
+			}
+			named := ""
+			if journal != "" {
+				if named, err = loadgen.ReadTarget(journal); err != nil {
+					return usageError(err)
+				}
 			}
 			address, err := urlOrOf(cmd, given, journal, named)
 			if err != nil {
@@ -228,6 +242,9 @@ goes to a public address that it names only with --token-env.`,
 	}
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the endpoint (default: that of the file, unless it holds a secret)")
 	cmd.Flags().StringVar(&journal, "journal", "", "journal or JSON result `FILE` of the load")
+	cmd.Flags().StringVar(&run, "run", "", "the id of the `RUN`, where there is no file")
+	cmd.Flags().StringSliceVarP(&objects, "object", "o", nil, "with --run: object `NAME=COUNT` and how many keys the run has used in it (repeatable, or with commas)")
+	cmd.Flags().StringVar(&identifier, "identifier", "", "with --run: the field `NAME` that the load matched records by, if it named one")
 	own.register(cmd)
 	conn.register(cmd, &dials)
 	_ = cmd.Flags().MarkHidden("url-secret")

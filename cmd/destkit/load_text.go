@@ -35,6 +35,11 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 		foreign.Printf(w, "the declared speed was %s: %s records/s in %d batches of %s at once, %s requests/s\n", word,
 			grouped(d.RecordsPerSecond), d.Parallel, grouped(d.BatchSize), grouped(d.RateLimit))
 	}
+	writeLoadChanges(w, r)
+	for _, f := range r.Replicas {
+		foreign.Printf(w, "  %s: %s requests, %s per second, on %d connections, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, grouped(f.Requests),
+			figure(f.RequestsPerSecond), f.Connections, grouped(f.FailedRequests), short(f.Latency.P50), short(f.Latency.P99), short(f.Latency.Max))
+	}
 	for _, note := range r.Notes {
 		foreign.Printf(w, "note: %s\n", note)
 	}
@@ -84,6 +89,25 @@ func writeLoadVerified(w io.Writer, v *loadgen.Verification) {
 	for _, u := range v.Unverified {
 		foreign.Printf(w, "  not verified     %s: %s\n", grouped(u.Count), u.Reason)
 	}
+}
+
+// writeLoadChanges says which limits replies stated on the way.
+func writeLoadChanges(w io.Writer, r *loadgen.Result) {
+	if r.Declared == nil || len(r.Declared.Changes) == 0 {
+		return
+	}
+	const shown = 5
+	changes := r.Declared.Changes
+	var list []string
+	for _, c := range changes[:min(len(changes), shown)] {
+		list = append(list, fmt.Sprintf("%s from %.1f s on", grouped(c.RateLimit), c.At))
+	}
+	more := ""
+	if n := len(changes) - shown; n > 0 {
+		more = fmt.Sprintf(", and %d further changes", n)
+	}
+	foreign.Printf(w, "the declared limit changed and was followed: %s requests/s, %s%s; %s requests/s in the mean\n",
+		grouped(r.Declared.RateLimit), strings.Join(list, ", "), more, figure(r.Load.Rate))
 }
 
 // loadMessages bounds how many messages of errors are shown.
@@ -139,5 +163,8 @@ func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 		if k.Count > 0 {
 			foreign.Printf(w, "keys written into %s: %s from %s to %s\n", k.Object, k.Field, k.First, k.Last)
 		}
+	}
+	if r.CleanCommand != "" {
+		foreign.Printf(w, "to delete them: %s\n", r.CleanCommand)
 	}
 }

@@ -1,0 +1,195 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+)
+
+func TestControlStopsPausesAndPaces(t *testing.T) {
+	url := simulator(t, destsim.Config{})
+	for name, change := range map[string]func(*Options){
+		"open":   func(o *Options) { o.Closed, o.Stages = false, constant(200) },
+		"closed": func(*Options) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := against(url)
+			o.Seed, o.Count, o.Duration, o.Control = 0, 0, time.Hour, &Control{}
+			change(&o)
+			require.ErrorContains(t, o.Control.SetRate(5), "nothing is sent now")
+			// Each moment goes a step on: run, pause, stand still, go on, stop.
+			var step, before int64
+			standing := 0
+			o.Progress = func(m Moment) {
+				switch {
+				case step == 0 && m.Requests > 0:
+					require.False(t, m.Paused)
+					if o.Closed {
+						require.ErrorContains(t, o.Control.SetRate(5), "a closed loop")
+					} else {
+						require.EqualValues(t, 200, m.Asked)
+						require.NoError(t, o.Control.SetRate(100))
+						require.Error(t, o.Control.SetRate(0))
+					}
+					o.Control.Pause()
+					o.Control.Pause()
+					step = 1
+				case step == 1 && m.InFlight == 0 && m.Paused: // what was under way has come
+					if before != m.Requests {
+						before, standing = m.Requests, 0
+					}
+					if standing++; standing > 3 {
+						o.Control.Resume()
+						step = 2
+					}
+				case step == 2 && m.Requests > before+1:
+					if !o.Closed {
+						require.EqualValues(t, 100, m.Asked)
+					}
+					o.Control.Stop()
+					step = 3
+				}
+			}
+			r, err := Run(context.Background(), o)
+			require.NoError(t, err)
+			require.EqualValues(t, 3, step)
+			require.Equal(t, "stopped", r.Ended)
+			require.Greater(t, r.Requests, before)
+			require.Zero(t, r.Errors)
+		})
+	}
+}
+
+// TestAPauseIsNotMadeUpFor: what was due while the load stood still is left out.
+func TestAPauseIsNotMadeUpFor(t *testing.T) {
+	c := newClock()
+	p := newPacer(c, newSchedule(constant(1000), Burst{}), 4, 0)
+	p.turn.Lock()
+	p.paused = int64(time.Second)
+	p.at, p.shift = int64(time.Second), 0
+	p.resume(int64(5 * time.Second))
+	require.EqualValues(t, 5*time.Second, p.at)
+	require.EqualValues(t, 4*time.Second, p.shift)
+	p.turn.Unlock()
+	require.EqualValues(t, 1000, p.askedAt(newSchedule(constant(1000), Burst{}), 1))
+	p.changes = []rateChange{{int64(time.Second), 10}, {int64(3 * time.Second), 30}}
+	require.EqualValues(t, 10, p.askedAt(p.plan, int64(2*time.Second)))
+	require.EqualValues(t, 30, p.askedAt(p.plan, int64(9*time.Second)))
+	ph := phase{open: true, stages: constant(100)}
+	require.InDelta(t, (100+2*10+30)/4.0, changedRate(ph, p.changes, 4*time.Second), 1e-6)
+}
+
+// TestLimitsThatChangeAreFollowedAndTold: the declared limit falls in the middle.
+func TestLimitsThatChangeAreFollowedAndTold(t *testing.T) {
+	sim, err := destsim.New(destsim.Config{})
+	require.NoError(t, err)
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limit := "200"
+		if calls.Add(1) > 30 {
+			limit = "50"
+		}
+		sim.ServeHTTP(&limited{w, limit}, r)
+	}))
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	o := against(server.URL + "/")
+	o.Closed, o.AsDeclared, o.Connections, o.Count, o.Work.BatchSize, o.Duration = false, true, 1, 60, 1, 6*time.Second
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Len(t, r.Declared.Changes, 1)
+	require.EqualValues(t, 50, r.Declared.Changes[0].RateLimit)
+	require.Positive(t, r.Declared.Changes[0].At)
+	require.Less(t, r.Load.Rate, 200.0)
+	require.Greater(t, r.Load.Rate, 50.0)
+	require.EqualValues(t, 50, r.Series[len(r.Series)-1].Asked)
+	require.EqualValues(t, 200, r.Series[0].Asked)
+}
+
+// limited states another limit than the simulator.
+type limited struct {
+	http.ResponseWriter
+	limit string
+}
+
+func (l *limited) WriteHeader(status int) {
+	l.Header().Set("X-RateLimit-Limit", l.limit)
+	l.ResponseWriter.WriteHeader(status)
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.Header().Set("X-RateLimit-Limit", l.limit)
+	return l.ResponseWriter.Write(p)
+}
+
+func TestReplicasShareTheLoad(t *testing.T) {
+	first, second := simulator(t, destsim.Config{}), simulator(t, destsim.Config{})
+	for _, standard := range []bool{false, true} {
+		o := against(first)
+		o.Seed, o.Target.Replicas, o.Connections, o.Count, o.Transport.Standard = 0, []string{second}, 4, 200, standard
+		before := stored(t, second)["contact"]
+		r, err := Run(context.Background(), o)
+		require.NoError(t, err)
+		require.Zero(t, r.Errors)
+		require.Len(t, r.Replicas, 2)
+		require.EqualValues(t, 200, r.Replicas[0].Requests+r.Replicas[1].Requests)
+		require.Equal(t, 2, r.Replicas[1].Connections)
+		require.Positive(t, r.Replicas[1].Latency.P50)
+		require.EqualValues(t, r.Replicas[1].Acknowledged, stored(t, second)["contact"]-before)
+	}
+	o := against(first)
+	o.Target.Replicas = []string{"ftp://x"}
+	_, err := Run(context.Background(), o)
+	require.ErrorContains(t, err, "replica: ")
+}
+
+// TestEachObjectHasItsOwnSync: the plans of several syncs are told apart.
+func TestEachObjectHasItsOwnSync(t *testing.T) {
+	sim, err := destsim.New(destsim.Config{})
+	require.NoError(t, err)
+	var mu sync.Mutex
+	syncs := map[string]map[[2]int64]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var call struct {
+			Params struct {
+				Plan struct {
+					Object struct {
+						Name string `json:"object_api_name"`
+					} `json:"object"`
+					Sync int64 `json:"sync_id"`
+					Run  int64 `json:"sync_run_id"`
+				} `json:"sync_plan"`
+			} `json:"params"`
+		}
+		if json.Unmarshal(body, &call) == nil && call.Params.Plan.Sync != 0 {
+			mu.Lock()
+			name := call.Params.Plan.Object.Name
+			if syncs[name] == nil {
+				syncs[name] = map[[2]int64]bool{}
+			}
+			syncs[name][[2]int64{call.Params.Plan.Sync, call.Params.Plan.Run}] = true
+			mu.Unlock()
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		sim.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	o := against(server.URL + "/")
+	o.Work.Objects, o.Count, o.Cleanup = []Share{{Name: "contact"}, {Name: "order", Weight: 2}}, 60, true
+	o.Work.Operations = []Share{{Name: "upsert"}, {Name: "update"}}
+	_, err = Run(context.Background(), o)
+	require.NoError(t, err)
+	run := syncRun(7)
+	require.Equal(t, map[string]map[[2]int64]bool{"contact": {{1, run}: true}, "order": {{2, run + 1}: true}}, syncs)
+}
