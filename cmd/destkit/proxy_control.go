@@ -35,11 +35,14 @@ func (j *proxying) serveControl(ctx context.Context, recorder *proxy.Recorder, p
 		cancel()
 		return nil, "", err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- port.serve(ctx, ln) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = port.serve(ctx, ln) // the calls are what counts; those who look come and go
+	}()
 	stop = func() {
 		cancel()
-		<-ended // the calls are what counts; those who looked are gone
+		<-ended
 	}
 	return stop, url, nil
 }
