@@ -106,8 +106,8 @@ func (s *session) comment(m *measure, ph phase) {
 		lasted = min(lasted, ph.duration) // a burst is not due because the end was seen late
 	}
 	asked := meanRate(ph.stages, ph.burst, lasted)
-	if changes := s.e.pacer.changes; len(changes) > 0 && lasted > 0 {
-		asked = changedRate(ph, changes, lasted)
+	if p := s.e.pacer; p != nil && len(p.changes) > 0 && lasted > 0 {
+		asked = changedRate(ph, p.changes, lasted)
 		r.Load.Rate = asked
 	}
 	if s.e.follow {
