@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -219,8 +218,8 @@ func overtime(ctx context.Context) error {
 // parse reads the body as JSON. A body that is labelled gzip and is not is
 // judged by HTTP-007 alone; everything else looks at the bytes as they came.
 //
-// One that cannot be held, or not beside others, is as one that did not arrive: nothing
-// is known of it.
+// One that cannot be held beside others is as one that did not arrive: nothing is known
+// of it.
 func (r *reply) parse(trees *trees) {
 	if !r.OK() {
 		r.docErr = fmt.Errorf("no complete reply: %s", r.failure())
@@ -228,8 +227,7 @@ func (r *reply) parse(trees *trees) {
 	}
 	root, cost, err := r.Tree()
 	if r.docErr = err; err != nil {
-		var bad *wire.SyntaxError
-		if !errors.As(err, &bad) || bad.Kind == wire.SyntaxTooLarge {
+		if wire.Classify(err, r.Received) == wire.KindUnread {
 			r.Kind, r.Err = wire.KindUnread, err
 		}
 		return

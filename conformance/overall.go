@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -73,7 +74,9 @@ func (s *session) notice(req request, r *reply) {
 		req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 || req.chunked || req.expect {
 		return
 	}
-	if r.Kind == wire.KindUnread {
+	// What was not read is not known.
+	var unread *wire.SyntaxError
+	if r.Kind == wire.KindUnread || errors.As(r.docErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
 		return
 	}
 	for _, rule := range everywhere {
