@@ -117,6 +117,18 @@ const (
 	scratch  = freeBytes / 2
 )
 
+// heavy is from how many bytes on a body is itself the reason why it cannot be held beside
+// others. What many smaller ones take together is the fault of none.
+const heavy = 2 << 20
+
+// ended is the error of a body that has come to its end, nil when all of it was kept.
+func (g *grower) ended() error {
+	if g.lost != nil && g.size() >= heavy {
+		return tooLarge("the body has %d bytes, and the bodies of all calls in flight are together larger than %d", g.size(), g.budget.max)
+	}
+	return g.lost
+}
+
 // size is how many bytes have come.
 func (g *grower) size() int64 { return g.past + int64(len(g.buf)) }
 

@@ -101,7 +101,7 @@ func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte,
 		case g.size() > g.max:
 			return g.clip(), tooLarge("the decoded body is larger than %d bytes", g.max)
 		case errors.Is(err, io.EOF) && g.lost != nil:
-			return g.clip(), g.lost
+			return g.clip(), g.ended()
 		case errors.Is(err, io.EOF):
 			return g.take(), nil
 		case err != nil:

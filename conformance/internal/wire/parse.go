@@ -88,7 +88,10 @@ func (p *parser) spend(n int) error {
 		if p.cost > maxTree {
 			return p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
 		}
-		if p.budget != nil && !p.budget.await(treeStep) {
+		if p.budget != nil && len(p.b) >= heavy && !p.budget.take(treeStep) {
+			return p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
+		}
+		if p.budget != nil && len(p.b) < heavy && !p.budget.await(treeStep) {
 			return unread("the replies that are being looked at have together too many values to hold in memory")
 		}
 		p.taken += treeStep

@@ -191,7 +191,7 @@ func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, d
 	conn.rd.body()
 	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
 	if r.Trailers, err = h.readBody(g, r.Framing, length); err == nil {
-		err = g.lost
+		err = g.ended()
 	}
 	if kind := Classify(err, 1); kind == KindTooLarge || kind == KindUnread {
 		r.Raw = g.clip()
