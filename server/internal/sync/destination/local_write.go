@@ -123,14 +123,11 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 	if err != nil {
 		return err
 	}
+	known := s.known(name, plan, j)
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return fmt.Errorf("find the end of the file: %w", err)
 	}
-	if plan.resumed && end > 0 && !j.exists(0) && !j.exists(1) {
-		return fmt.Errorf("the journal of %s is gone, and the run was interrupted, so whether the file has its last batch is not known: put the journal back, or remove from the file the rows that the run has not reported, then cancel the run; the next one appends them", name)
-	}
-	known := s.known(name, plan, j)
 	layout, text, err := s.layout(root, f, end, plan, rows)
 	if err != nil {
 		return err

@@ -17,7 +17,6 @@ type Plan struct {
 	head       []byte   // params up to the first record
 	handling   map[string]Handling
 	settings   Settings
-	resumed    bool
 }
 
 // NewPlan prepares a sync plan. order names the fields of the schema
@@ -43,17 +42,13 @@ func NewPlan(plan rpc.SyncPlan, order []string) *Plan {
 	return p
 }
 
-// Resume notes that batches of the run were sent before it was interrupted: one of
-// them may have been written without anybody having had the answer.
-func (p *Plan) Resume() { p.resumed = true }
-
 // With is the plan with another operation: a mirror sends upsert and delete
 // batches.
 func (p *Plan) With(operation string) *Plan {
 	plan := p.SyncPlan
 	plan.Operation = operation
 	with := NewPlan(plan, p.order)
-	with.handling, with.settings, with.resumed = p.handling, p.settings, p.resumed
+	with.handling, with.settings = p.handling, p.settings
 	return with
 }
 

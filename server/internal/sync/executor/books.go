@@ -250,12 +250,7 @@ func (r *run) skipper() *packer {
 // restart merges what was acknowledged so far into the state and goes on with
 // the same log.
 func (r *run) restart(ctx context.Context) error {
-	if r.log.Resumed() {
-		r.resumed = true
-		for _, plan := range r.plans {
-			plan.Resume()
-		}
-	}
+	r.resumed = r.resumed || r.log.Resumed()
 	if err := r.merge(ctx, r.meta()); err != nil {
 		return err
 	}
