@@ -225,6 +225,7 @@ func (s *session) connect() error {
 		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
 	}
 	s.hooks = &http.Client{Transport: hooks}
+	o.Spare = s.trees.spare()
 	client, err := wire.New(o)
 	if err != nil {
 		return usage("%s", s.redactor.String(err.Error()))

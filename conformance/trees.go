@@ -3,6 +3,7 @@ package conformance
 import (
 	order "container/list"
 	"sync"
+	"weak"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
@@ -90,6 +91,25 @@ func (t *trees) put(r *reply, root *wire.Node, cost int) {
 		delete(t.of, oldest.reply)
 		t.size -= oldest.cost
 	}
+}
+
+// spare is drop for the client. What counts the bytes of bodies reaches it, and must not
+// keep alive what it waits for the end of.
+func (t *trees) spare() func() {
+	kept := weak.Make(t)
+	return func() {
+		if t := kept.Value(); t != nil {
+			t.drop()
+		}
+	}
+}
+
+// drop forgets all of them.
+func (t *trees) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last.Init()
+	t.of, t.size = nil, 0
 }
 
 // doc gives the body as JSON, nil when it is not one value.

@@ -20,6 +20,7 @@ type budget struct {
 	mu     sync.Mutex
 	used   int64
 	max    int64
+	spare  func() // gives up what is kept for speed alone; nil: nothing is
 	gc     sync.Mutex
 	lastGC time.Time
 }
@@ -50,6 +51,9 @@ func (b *budget) collect(n int64) bool {
 	defer b.gc.Unlock()
 	if b.lastGC.After(asked) {
 		return b.tryTake(n)
+	}
+	if b.spare != nil {
+		b.spare()
 	}
 	runtime.GC()
 	b.lastGC = time.Now()

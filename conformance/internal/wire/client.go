@@ -35,6 +35,9 @@ type Options struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// TLS holds the roots and versions; nil is the system's roots.
 	TLS *tls.Config
+	// Spare gives up replies that are kept for speed alone, when there is no memory for
+	// another one; nil: none are.
+	Spare func()
 	// MaxBody bounds a body in bytes, DefaultMaxBody when zero.
 	MaxBody int64
 	// Redactor works on everything recorded; nil makes a new one. New adds the
@@ -81,7 +84,7 @@ func New(opts Options) (*Client, error) {
 		opts.Dial = new(net.Dialer).DialContext
 	}
 	c := &Client{opts: opts, target: t, redact: opts.Redactor, idle: map[string][]*Conn{}}
-	c.budget.max = memoryBudget
+	c.budget.max, c.budget.spare = memoryBudget, opts.Spare
 	c.seedRedactor()
 	if _, err := c.prepare(&Call{}); err != nil {
 		return nil, err
