@@ -45,7 +45,7 @@ const (
 )
 
 // expect tells what must be stored after all writes of a key, of which one at least was
-// acknowledged, or why nobody can know. A write counts no more where another one that
+// acknowledged, or why that is not known. A write counts no more where another one that
 // was sent after its reply covers it; of writes that were under way at the same time
 // each can be the last.
 func expect(g *ground, writes []write) (*expected, string) {

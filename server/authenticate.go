@@ -31,7 +31,7 @@ func (s *Server) authenticate(c *call.Call) error {
 	return permitted(c)
 }
 
-// consolePrincipal marks the context of a request that the console makes for somebody:
+// consolePrincipal marks the context of a request that the console makes for its user:
 // it has no token, and nothing that comes over the network can be marked so.
 type consolePrincipal struct{}
 

@@ -135,7 +135,7 @@ func clockRefused(field string, err error) error {
 	return problem.InvalidField(field, "%v", err)
 }
 
-// clockChange is one change that somebody made to the clock.
+// clockChange is one change that a caller made to the clock.
 type clockChange struct {
 	Real   time.Time     `json:"at"`     // by the clock of the system
 	Change string        `json:"change"` // advance, freeze, run or set

@@ -20,7 +20,7 @@ else changed, and which settings differ so that the comparison is not fair.
 
 The exit status is 1 when a gate fails in B that did not fail in A, or was not
 among its checks. What failed in A already is no reason, nor is a warning, a
-check that nobody can decide any more or a run that could not test: for those
+check that can no longer be decided or a run that could not test: for those
 the verdicts stand beside each other, and 'destkit conform' has its own exit
 status.
 

@@ -17,7 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Caller judges a service by the calls that it makes of a destination, as somebody
+// Caller judges a service by the calls that it makes of a destination, as a third party
 // between the two sees them: the rules about requests, pace and throttling, with the
 // claims of their checks. What a service shows elsewhere, such as in its API, is not
 // judged. One goroutine at a time may use it.

@@ -175,7 +175,7 @@ func (h *hub) leave(key string, v *viewer) {
 	}
 }
 
-// paint renders what is looked at until nobody looks.
+// paint renders what is looked at until the last viewer is gone.
 func (h *hub) paint() {
 	pause, last := time.Duration(0), ""
 	for {

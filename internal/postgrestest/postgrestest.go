@@ -174,7 +174,7 @@ func start() (s *server, err error) {
 	return s, nil
 }
 
-// FreePort is a port of the loopback on which nobody listens, with the port after it.
+// FreePort is a port of the loopback that is not in use, with the port after it.
 // It lies below the ports that a system hands out by itself, from 32768 on Linux and
 // 49152 elsewhere: a connection that some other test opens meanwhile cannot take it.
 func FreePort() (int, error) {

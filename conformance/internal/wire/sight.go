@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/redact"
 )
 
-// Sight is an exchange between two others, as somebody between them saw it: a
+// Sight is an exchange between two others, as a third party between them saw it: a
 // proxy, or a recording. Its bytes are not changed and not kept by the judge.
 type Sight struct {
 	// Number is that of the exchange, from 1 in the order of the requests.

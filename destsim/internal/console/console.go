@@ -340,7 +340,7 @@ func (s *site) violations(r *console.Request) (any, error) {
 			shown = append(shown, v)
 		}
 	}
-	// What is armed first: nobody looks for it among hundreds.
+	// What is armed first: it would be hard to find among hundreds.
 	slices.SortStableFunc(shown, func(a, b violation) int {
 		switch {
 		case a.Armed == b.Armed:
