@@ -362,6 +362,9 @@ func TestTheCallersEndIsPassedOn(t *testing.T) {
 				close(came)
 				<-r.Context().Done()
 				close(gone)
+				// A handler that returns is answered for with 200, and who has closed only
+				// the writing side gets that: nothing must be left to pass on.
+				panic(http.ErrAbortHandler)
 			})}
 			go func() { _ = srv.Serve(ln) }()
 			defer srv.Close()
