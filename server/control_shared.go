@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/settings"
@@ -16,9 +17,6 @@ const leaveTimeout = 2 * time.Second
 
 // settingTrust are the certificates that all processes trust.
 const settingTrust = "trust"
-
-// topicObjects tells that a destination was changed or deleted.
-const topicObjects = "objects"
 
 // shareControl makes the control API that of the installation, before anything is
 // served, and begins to hear the other processes. In memory and on SQLite it does
@@ -52,7 +50,7 @@ func (s *Server) shareControl(ctx context.Context) error {
 	for _, name := range s.settings.Names() {
 		s.onNotice(name, func(string) { s.settings.Hear(name) })
 	}
-	s.onNotice(topicObjects, s.hearObjects)
+	s.onNotice(destinations.Topic, s.destinations.Hear)
 	// What was changed since it was read above is read again when that begins.
 	s.fleet.work.Go(s.fleet.listen)
 	return nil

@@ -130,7 +130,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 	for ; ; asked = true {
 		var objects []*api.DestinationObject
 		ask := func(ctx context.Context) (err error) {
-			objects, err = e.s.objects(ctx, d)
+			objects, err = e.s.destinations.Objects(ctx, d)
 			return err
 		}
 		var err error
@@ -165,7 +165,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 // askAgain asks a destination for its objects. One that does not answer is no error:
 // its old answer has to do.
 func (e *engine) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
-	err = e.s.refreshObjects(ctx, d)
+	err = e.s.destinations.Refresh(ctx, d)
 	if store.Passing(err) {
 		return false, err
 	}

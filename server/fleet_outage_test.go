@@ -151,7 +151,7 @@ func TestPlanningWithoutTheStore(t *testing.T) {
 	id := w.newSync()
 	cut := w.atCall(func() { // the last one of those by which a destination is asked
 		w.table("DELETE FROM object_caches")
-		require.NoError(t, w.s.refreshObjects(t.Context(), &store.Destination{Row: store.Row{ID: 1}, Type: "custom_api"}))
+		require.NoError(t, w.s.destinations.Refresh(t.Context(), &store.Destination{Row: store.Row{ID: 1}, Type: "custom_api"}))
 	}, cord.cut)
 	w.table("DELETE FROM object_caches")
 	run := w.trigger(id)

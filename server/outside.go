@@ -61,8 +61,7 @@ func (o *outside) drop(s *Server) error {
 	var failures []error
 	// All are tried: one that fails must not keep the others.
 	for _, d := range o.destinations {
-		failures = append(failures, s.gate.Remove(d.ID, d.Type),
-			s.store.Tell(s.background.Ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
+		failures = append(failures, s.destinations.Drop(s.background.Ctx, d))
 	}
 	for _, src := range o.sources {
 		if s.sources.Described(src.Type).Emulated {

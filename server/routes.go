@@ -17,17 +17,6 @@ func (s *Server) handlers() map[string]call.Handler {
 	all := map[string]call.Handler{
 		"fetchRoot": s.fetchRoot,
 
-		"listDestinations":          s.listDestinations,
-		"createDestination":         s.createDestination,
-		"fetchDestination":          s.fetchDestination,
-		"updateDestination":         s.updateDestination,
-		"deleteDestination":         s.deleteDestination,
-		"listDestinationObjects":    s.listDestinationObjects,
-		"fetchDestinationObject":    s.fetchDestinationObject,
-		"refreshDestinationObjects": s.refreshDestinationObjects,
-		"fetchRefreshObjectsStatus": s.fetchRefreshObjectsStatus,
-		"listConnectors":            s.listConnectors,
-
 		"listSyncs":     s.listSyncs,
 		"createSync":    s.createSync,
 		"fetchSync":     s.fetchSync,

@@ -28,6 +28,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
@@ -199,7 +200,7 @@ type Server struct {
 	settings     *settings.Settings
 	trusted      int // bytes of the setting that are trusted already
 	figures      *figures
-	attempts     background.Flights // to read the objects of destinations
+	destinations *destinations.Destinations
 	forks        forks
 	broken       violation.Broken
 	ready        map[string]*call.Operation

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -315,7 +316,7 @@ func TestDestinationChangedElsewhere(t *testing.T) {
 			switch topic {
 			case "":
 				close(ready)
-			case topicObjects:
+			case destinations.Topic:
 				heard <- text
 			}
 		})
@@ -326,5 +327,5 @@ func TestDestinationChangedElsewhere(t *testing.T) {
 	one.do("DELETE", path, one.key, nil).want(200)
 	require.Equal(t, fmt.Sprintf("%d gone one", id), <-heard)
 	other.do("GET", path, other.key, nil).want(404)
-	other.s.hearObjects("no notice")
+	other.s.destinations.Hear("no notice")
 }

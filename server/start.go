@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
@@ -160,6 +161,10 @@ func assemble(config Config) (*Server, error) {
 			return nil, fmt.Errorf("trust certificates: %w", err)
 		}
 	}
+	s.destinations = destinations.New(destinations.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
+		TTL: config.CacheTTL, Process: config.Process,
+	})
 	s.hearFleet()
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}
 	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.broken.Mailed); err != nil {
@@ -168,8 +173,8 @@ func assemble(config Config) (*Server, error) {
 	}
 	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
 	s.rest = rest.New(rest.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources, Mail: s.mail,
-		Random: config.Random, Process: config.Process,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources,
+		Destinations: s.destinations, Gate: s.gate, Mail: s.mail, Random: config.Random, Process: config.Process,
 	})
 	s.links = links.New(links.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,

@@ -64,7 +64,11 @@ func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, ex
 // checkDestination finds the connection and the object that the sync writes to.
 func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
 	at := y.Config.DestinationAttributes
-	d, err := s.destination(c, at.ConnectionID)
+	var d *store.Destination
+	err := c.View(func(tx *store.Tx) (err error) {
+		d, err = tx.Destination(c.Who.WorkspaceID, at.ConnectionID)
+		return err
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: "there is no such destination in the workspace"}}, nil
 	}
@@ -75,7 +79,7 @@ func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.
 	subject.UpdatesPart = s.dialect.UpdateNeedsIdentifier
 	// From the cache where it can be: a check should not wait for a
 	// destination.
-	objects, err := s.objects(c.Ctx, d)
+	objects, err := s.destinations.Objects(c.Ctx, d)
 	var f *problem.Failure
 	if errors.As(err, &f) && f.Code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.Message}}, nil

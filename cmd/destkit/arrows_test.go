@@ -70,10 +70,14 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/mapping", "internal/foreign", "internal/reach", "internal/source",
 	},
+	"server/internal/destinations": {
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping",
+	},
 	"server/internal/rest": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/lifecycle", "server/internal/problem",
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle", "server/internal/problem",
 		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
-		"internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
+		"server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
 	},
 	"server/internal/cluster": {"server/internal/store"},
 	"server/internal/runs": {

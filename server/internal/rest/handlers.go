@@ -1,5 +1,5 @@
 // Package rest owns the resources of the API that runs only read: workspaces and people,
-// webhooks, sources with their tables, datasets, models, segments and topics. One file
+// webhooks, sources with their tables, destinations with their objects, datasets, models, segments and topics. One file
 // holds one resource.
 package rest
 
@@ -9,41 +9,47 @@ import (
 
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // Parts are what the resources of the API need of the service.
 type Parts struct {
-	Shared  *call.Shared
-	Log     *slog.Logger
-	Clock   *clock.Clock
-	Work    *background.Work
-	Sources *sources.Sources
-	Mail    *lifecycle.Mailer
-	Random  io.Reader // makes the secrets of webhooks
-	Process string    // of several that share an installation
+	Shared       *call.Shared
+	Log          *slog.Logger
+	Clock        *clock.Clock
+	Work         *background.Work
+	Sources      *sources.Sources
+	Destinations *destinations.Destinations
+	Gate         *destination.Gate
+	Mail         *lifecycle.Mailer
+	Random       io.Reader // makes the secrets of webhooks
+	Process      string    // of several that share an installation
 }
 
 // Handlers answer the operations of the API, one file for each resource.
 type Handlers struct {
-	shared   *call.Shared
-	log      *slog.Logger
-	clock    *clock.Clock
-	work     *background.Work
-	sources  *sources.Sources
-	mail     *lifecycle.Mailer
-	random   io.Reader
-	process  string
-	settings *settings.Settings // nil: this process is alone
+	shared       *call.Shared
+	log          *slog.Logger
+	clock        *clock.Clock
+	work         *background.Work
+	sources      *sources.Sources
+	destinations *destinations.Destinations
+	gate         *destination.Gate
+	mail         *lifecycle.Mailer
+	random       io.Reader
+	process      string
+	settings     *settings.Settings // nil: this process is alone
 }
 
 // New assembles them.
 func New(p Parts) *Handlers {
 	return &Handlers{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, sources: p.Sources, mail: p.Mail,
+		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, sources: p.Sources, destinations: p.Destinations, gate: p.Gate, mail: p.Mail,
 		random: p.Random, process: p.Process,
 	}
 }
@@ -73,6 +79,16 @@ func (h *Handlers) Operations() map[string]call.Handler {
 		"fetchModelRefresh":         h.fetchDatasetRefresh(datasetOfModel),
 		"refreshDatasetColumns":     h.refreshDataset(datasetOfPath),
 		"fetchDatasetRefresh":       h.fetchDatasetRefresh(datasetOfPath),
+		"listDestinations":          h.listDestinations,
+		"createDestination":         h.createDestination,
+		"fetchDestination":          h.fetchDestination,
+		"updateDestination":         h.updateDestination,
+		"deleteDestination":         h.deleteDestination,
+		"listDestinationObjects":    h.listDestinationObjects,
+		"fetchDestinationObject":    h.fetchDestinationObject,
+		"refreshDestinationObjects": h.refreshDestinationObjects,
+		"fetchRefreshObjectsStatus": h.fetchRefreshObjectsStatus,
+		"listConnectors":            h.listConnectors,
 		"listModels":                h.listModels,
 		"createModel":               h.createModel,
 		"fetchModel":                h.fetchModel,

@@ -46,7 +46,7 @@ func (h *Handlers) refreshDataset(find datasetTarget) call.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return h.StartRefresh(c, store.RefreshDataset, d.ID, func(ctx context.Context) error { return h.reread(ctx, a, d) })
+		return h.startRefresh(c, store.RefreshDataset, d.ID, func(ctx context.Context) error { return h.reread(ctx, a, d) })
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// StartRefresh notes a refresh, runs it beside the call, and answers its key.
-func (h *Handlers) StartRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
+// startRefresh notes a refresh, runs it beside the call, and answers its key.
+func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
 	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.clock.Now()}
 	r.Error = h.refreshOwner()
 	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
@@ -47,8 +47,8 @@ func (h *Handlers) refreshReply(key int64) (*call.Reply, error) {
 	return &call.Reply{Code: http.StatusOK, Body: body}, nil
 }
 
-// RefreshStatus answers {"status": "processing"} until the refresh has ended.
-func (h *Handlers) RefreshStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
+// refreshStatus answers {"status": "processing"} until the refresh has ended.
+func (h *Handlers) refreshStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
 	r, err := h.refreshOf(c, kind, target)
 	if err != nil {
 		return nil, err

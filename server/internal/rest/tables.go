@@ -62,7 +62,7 @@ func (h *Handlers) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.StartRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.sources.Rediscover(ctx, a) })
+	return h.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.sources.Rediscover(ctx, a) })
 }
 
 // refreshTableColumns reads the columns of one table again.
@@ -84,7 +84,7 @@ func (h *Handlers) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (
 	if err != nil {
 		return nil, err
 	}
-	return h.StartRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
+	return h.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 		defer cancel()
 		return h.readColumns(ctx, a, t)
@@ -130,7 +130,7 @@ func (h *Handlers) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.RefreshStatus(c, store.RefreshTables, c.ID("source_id"))
+	return h.refreshStatus(c, store.RefreshTables, c.ID("source_id"))
 }
 
 // fetchRefreshColumnsStatus does so for the columns of one table.
@@ -142,5 +142,5 @@ func (h *Handlers) fetchRefreshColumnsStatus(c *call.Call) (*call.Reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	return h.RefreshStatus(c, store.RefreshColumns, c.ID("table_id"))
+	return h.refreshStatus(c, store.RefreshColumns, c.ID("table_id"))
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -10,12 +10,10 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/destination"
-	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // serviceConnectionIn is the body of POST and PATCH /destinations (spec 4).
@@ -29,7 +27,7 @@ func serviceConnectionIn(c *call.Call) (api.ServiceConnection, error) {
 
 // listDestinations shows the objects of the cache only: a list must not wait
 // for every destination in it.
-func (s *Server) listDestinations(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listDestinations(c *call.Call) (*call.Reply, error) {
 	page := c.Page()
 	shown := []*api.Destination{}
 	var total int64
@@ -39,7 +37,7 @@ func (s *Server) listDestinations(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		for _, d := range rows {
-			cached, err := keptObjects(tx, d.ID)
+			cached, err := destinations.Kept(tx, d.ID)
 			if err != nil {
 				return err
 			}
@@ -48,7 +46,7 @@ func (s *Server) listDestinations(c *call.Call) (*call.Reply, error) {
 			if err != nil {
 				return err
 			}
-			shown = append(shown, s.destinationOf(d, credentials, cached.Objects, false))
+			shown = append(shown, h.destinationOf(d, credentials, cached.Objects, false))
 		}
 		total = n
 		return nil
@@ -63,24 +61,24 @@ func (s *Server) listDestinations(c *call.Call) (*call.Reply, error) {
 // update, which shows more in the spec dialect (spec 2.2). connection_details
 // hold the URL, a secret that is stored sealed only, so they are made anew from
 // the credentials each time.
-func (s *Server) destinationOf(d *store.Destination, credentials map[string]json.RawMessage, objects []*api.DestinationObject, update bool) *api.Destination {
-	files := s.gate.FileSystem(d.Type)
+func (h *Handlers) destinationOf(d *store.Destination, credentials map[string]json.RawMessage, objects []*api.DestinationObject, update bool) *api.Destination {
+	files := h.gate.FileSystem(d.Type)
 	shown := &api.Destination{
 		ID: d.ID, Name: d.Name, Type: d.Type, CreatedAt: api.Time{Time: d.CreatedAt},
 		LastTestResults: d.TestResults, LastTestSucceeded: d.TestSucceeded, LastTestedAt: api.At(d.TestedAt),
-		ConnectionDetails: s.gate.Details(d.Type, credentials), IsFileSystemDestination: &files,
+		ConnectionDetails: h.gate.Details(d.Type, credentials), IsFileSystemDestination: &files,
 		Objects: append([]*api.DestinationObject{}, objects...),
 	}
 	if shown.ConnectionDetails == nil {
 		shown.ConnectionDetails = map[string]any{}
 	}
-	s.dialect.Destination(shown, update)
+	h.shared.Dialect.Destination(shown, update)
 	return shown
 }
 
 // createDestination stores the connection, then tests it (spec 3). A test that
 // fails does not undo the creation: its steps say what is wrong.
-func (s *Server) createDestination(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 	given, err := serviceConnectionIn(c)
 	if err != nil {
 		return nil, err
@@ -90,12 +88,12 @@ func (s *Server) createDestination(c *call.Call) (*call.Reply, error) {
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
 	}
-	problems = append(problems, rest.CheckName("service_connection.name", d.Name)...)
+	problems = append(problems, CheckName("service_connection.name", d.Name)...)
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
-	given.Credentials = s.forgive(c, d.Type, given.Credentials)
-	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
+	given.Credentials = h.forgive(c, d.Type, given.Credentials)
+	credentials, more := h.gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
@@ -103,98 +101,39 @@ func (s *Server) createDestination(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// The connection exists from here on, whether or not its client still waits.
-	objects, err := s.testDestination(context.WithoutCancel(c.Ctx), d, credentials)
+	objects, err := h.destinations.Test(context.WithoutCancel(c.Ctx), d, credentials)
 	if err != nil {
 		return nil, err
 	}
-	return call.Created(s.destinationOf(d, credentials, objects, false))
+	return call.Created(h.destinationOf(d, credentials, objects, false))
 }
 
 // forgive gives the credentials that are meant. The live dialect reads each value
 // as its field means it, and keeps out what the type does not have, with a
 // warning.
-func (s *Server) forgive(c *call.Call, typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
-	if s.dialect.UnknownFields {
+func (h *Handlers) forgive(c *call.Call, typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
+	if h.shared.Dialect.UnknownFields {
 		credentials = maps.Clone(credentials)
-		for _, name := range s.gate.Unknown(typ, credentials) {
+		for _, name := range h.gate.Unknown(typ, credentials) {
 			delete(credentials, name)
 			c.Warnings = append(c.Warnings, "unknown field service_connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	if s.dialect.CredentialsCoerced {
-		credentials = s.gate.Coerce(typ, credentials)
+	if h.shared.Dialect.CredentialsCoerced {
+		credentials = h.gate.Coerce(typ, credentials)
 	}
 	return credentials
 }
 
-// testDestination runs the connection test, reads the objects when it passed,
-// and stores both.
-func (s *Server) testDestination(ctx context.Context, d *store.Destination, credentials map[string]json.RawMessage) ([]*api.DestinationObject, error) {
-	conn, err := s.gate.Open(d.ID, d.Type, credentials)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	// Outside of any transaction: a slow destination must not stop other
-	// writers.
-	var objects []*api.DestinationObject
-	var passed, planned bool
-	err = s.latch.Aside(ctx, func(ctx context.Context) error {
-		results := conn.Test(ctx)
-		passed = destination.Succeeded(results)
-		planned = passed
-		d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, s.clock.Now()
-		if !passed {
-			return nil
-		}
-		if objects, err = conn.Objects(ctx); err == nil {
-			mapping.Define(d.Type, objects)
-		} else {
-			planned = false
-			s.log.Warn("planning failed", "destination", d.ID, "error", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.log.Info("destination tested", "destination", d.ID, "url", s.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
-	err = s.store.Update(ctx, func(tx *store.Tx) error {
-		err := tx.SaveDestination(d, nil)
-		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-			return nil // changed or deleted meanwhile: what was tested is no more
-		}
-		if err != nil || !planned {
-			return err
-		}
-		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
-	})
-	return objects, err
-}
-
-// sealedURL is how logs show the URL of a destination: scheme and host, and the
-// whole in a seal that `destkit serve unseal` opens (spec 5.2.3).
-func (s *Server) sealedURL(typ string, credentials map[string]json.RawMessage) string {
-	var whole string
-	if json.Unmarshal(credentials["webhook_url"], &whole) != nil {
-		return "" // other types have none
-	}
-	sealed, err := s.store.SealText(whole)
-	if err != nil {
-		return s.gate.SafeURL(typ, credentials)
-	}
-	return s.gate.SafeURL(typ, credentials) + "/" + sealed
-}
-
 // fetchDestination shows a destination with its objects, which are read anew
 // when they are old.
-func (s *Server) fetchDestination(c *call.Call) (*call.Reply, error) {
-	d, err := s.destination(c, c.ID("destination_id"))
+func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
+	d, err := h.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}
 	// A destination that cannot be asked at the moment still exists.
-	objects, err := s.objects(c.Ctx, d)
+	objects, err := h.destinations.Objects(c.Ctx, d)
 	if errors.Is(err, latch.ErrReplaced) {
 		return nil, err
 	}
@@ -206,11 +145,11 @@ func (s *Server) fetchDestination(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return call.OK(s.destinationOf(d, credentials, objects, false))
+	return call.OK(h.destinationOf(d, credentials, objects, false))
 }
 
 // destination finds a destination of the caller's workspace.
-func (s *Server) destination(c *call.Call, id int64) (d *store.Destination, err error) {
+func (h *Handlers) destination(c *call.Call, id int64) (d *store.Destination, err error) {
 	err = c.View(func(tx *store.Tx) error {
 		d, err = tx.Destination(c.Who.WorkspaceID, id)
 		return err
@@ -220,7 +159,7 @@ func (s *Server) destination(c *call.Call, id int64) (d *store.Destination, err 
 
 // updateDestination changes name and credentials, then tests again. What is
 // left out stays; the type cannot change.
-func (s *Server) updateDestination(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 	given, err := serviceConnectionIn(c)
 	if err != nil {
 		return nil, err
@@ -237,8 +176,8 @@ func (s *Server) updateDestination(c *call.Call) (*call.Reply, error) {
 		if err != nil {
 			return err
 		}
-		given.Credentials = s.forgive(c, d.Type, given.Credentials)
-		if credentials, err = s.changeConnection(d, given, stored); err != nil {
+		given.Credentials = h.forgive(c, d.Type, given.Credentials)
+		if credentials, err = h.changeConnection(d, given, stored); err != nil {
 			return err
 		}
 		if err := tx.SaveDestination(d, credentials); err != nil {
@@ -247,34 +186,34 @@ func (s *Server) updateDestination(c *call.Call) (*call.Reply, error) {
 		if err := tx.DropObjectCache(d.ID); err != nil {
 			return err
 		}
-		return s.tellDestination(tx, d.ID, changedElsewhere)
+		return h.destinations.TellChanged(tx, d.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	// What was open under the old credentials must not serve the new ones.
-	if err := s.gate.Forget(d.ID); err != nil {
+	if err := h.gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
 	ctx := context.WithoutCancel(c.Ctx)
-	objects, err := s.testDestination(ctx, d, credentials)
+	objects, err := h.destinations.Test(ctx, d, credentials)
 	if err != nil {
 		return nil, err
 	}
-	return call.Updated(s.destinationOf(d, credentials, objects, true))
+	return call.Updated(h.destinationOf(d, credentials, objects, true))
 }
 
 // changeConnection applies an update to d and gives the new credentials.
-func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnection, stored map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func (h *Handlers) changeConnection(d *store.Destination, given api.ServiceConnection, stored map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	var problems []api.Problem
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
-		problems = append(problems, rest.CheckName("service_connection.name", d.Name)...)
+		problems = append(problems, CheckName("service_connection.name", d.Name)...)
 	}
 	if given.Type != nil && *given.Type != d.Type {
 		problems = append(problems, api.Problem{Field: "service_connection.type", Message: "cannot be changed; the destination is of type " + d.Type})
 	}
-	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, stored)
+	credentials, more := h.gate.CheckConnection(d.Type, given.Credentials, stored)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
@@ -282,8 +221,8 @@ func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnect
 }
 
 // deleteDestination refuses while a sync uses it; the store knows.
-func (s *Server) deleteDestination(c *call.Call) (*call.Reply, error) {
-	d, err := s.destination(c, c.ID("destination_id"))
+func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
+	d, err := h.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -291,25 +230,25 @@ func (s *Server) deleteDestination(c *call.Call) (*call.Reply, error) {
 		if err := tx.DeleteDestination(d.WorkspaceID, d.ID); err != nil {
 			return err
 		}
-		return s.tellDestination(tx, d.ID, goneElsewhere)
+		return h.destinations.TellGone(tx, d.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gate.Remove(d.ID, d.Type); err != nil {
-		s.log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
+	if err := h.gate.Remove(d.ID, d.Type); err != nil {
+		h.log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
 	}
 	return call.Deleted()
 }
 
 // listConnectors lists the destination types.
-func (s *Server) listConnectors(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listConnectors(c *call.Call) (*call.Reply, error) {
 	page := c.Page()
-	all := s.gate.Types()
+	all := h.gate.Types()
 	shown := []api.Connector{}
 	for _, t := range call.SlicePage(all, page) {
 		t.CreatableViaConnectLink = t.CreatableViaAPI && api.Linkable(t.ConfigurationFields)
-		t.ConfigurationFields.Fields = s.dialect.Fields(t.ConfigurationFields.Fields)
+		t.ConfigurationFields.Fields = h.shared.Dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}
 	return c.List(page, int64(len(all)), shown)

@@ -1,0 +1,106 @@
+package destinations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
+)
+
+// Objects are those of the cache, or of new planning calls when the cache is
+// empty or old: a custom destination keeps none itself (spec 4.2, rule 1). When
+// the destination cannot be asked, old objects are better than none.
+func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*api.DestinationObject, error) {
+	cached, err := k.cached(ctx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	// One that is of a moment to come was kept before the clock was set back.
+	if age := k.clock.Now().Sub(cached.FetchedAt); !cached.FetchedAt.IsZero() && age >= 0 && age < k.ttl {
+		return cached.Objects, nil
+	}
+	if err := k.Refresh(ctx, d); err != nil {
+		// What is wrong here, and not there: the destination was deleted while it was
+		// asked, or the store cannot be used.
+		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("read objects of destination %d: %w", d.ID, store.ErrNotFound)
+		}
+		if store.Passing(err) || errors.Is(err, store.ErrClosed) || errors.Is(err, latch.ErrReplaced) || ctx.Err() != nil {
+			return nil, err
+		}
+		if !cached.FetchedAt.IsZero() {
+			k.log.Warn("old objects are shown", "destination", d.ID, "error", err)
+			return cached.Objects, nil
+		}
+		// The destination has failed, not the caller.
+		f := problem.Refuse(http.StatusBadGateway, "the destination could not be asked for its objects: %v", err)
+		f.Cause = err
+		return nil, f
+	}
+	if cached, err = k.cached(ctx, d.ID); err != nil {
+		return nil, err
+	}
+	return cached.Objects, nil
+}
+
+// cached reads the cache in a view of its own: no transaction stays open
+// while a destination is asked.
+func (k *Destinations) cached(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
+	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+		cached, err = Kept(tx, id)
+		return err
+	})
+	return cached, err
+}
+
+// Kept is what the cache holds; an empty one when nothing was fetched.
+func Kept(tx *store.Tx, id int64) (*store.ObjectCache, error) {
+	cached, err := tx.ObjectCache(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return &store.ObjectCache{}, nil
+	}
+	return cached, err
+}
+
+// Refresh asks the destination for its objects and keeps them. Calls
+// that come together share one attempt, which no single client can abort.
+func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error {
+	world := k.latch.States.Load()
+	fetch := func(ctx context.Context) error {
+		var credentials map[string]json.RawMessage
+		err := k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+			credentials, err = tx.DestinationCredentials(d.ID)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		conn, err := k.gate.Open(d.ID, d.Type, credentials)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		objects, err := conn.Objects(ctx)
+		k.log.Info("destination planned", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "objects", len(objects), "error", err)
+		if err != nil {
+			return err
+		}
+		mapping.Define(d.Type, objects)
+		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+			if k.latch.States.Load() != world {
+				return latch.ErrOther
+			}
+			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.clock.Now(), Objects: objects})
+		})
+	}
+	return k.latch.Aside(ctx, func(ctx context.Context) error {
+		return k.attempts.Once(ctx, k.work.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
+	})
+}

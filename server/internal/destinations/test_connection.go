@@ -1,0 +1,71 @@
+package destinations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
+)
+
+// Test runs the connection test, reads the objects when it passed,
+// and stores both.
+func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentials map[string]json.RawMessage) ([]*api.DestinationObject, error) {
+	conn, err := k.gate.Open(d.ID, d.Type, credentials)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	// Outside of any transaction: a slow destination must not stop other
+	// writers.
+	var objects []*api.DestinationObject
+	var passed, planned bool
+	err = k.latch.Aside(ctx, func(ctx context.Context) error {
+		results := conn.Test(ctx)
+		passed = destination.Succeeded(results)
+		planned = passed
+		d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, k.clock.Now()
+		if !passed {
+			return nil
+		}
+		if objects, err = conn.Objects(ctx); err == nil {
+			mapping.Define(d.Type, objects)
+		} else {
+			planned = false
+			k.log.Warn("planning failed", "destination", d.ID, "error", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.log.Info("destination tested", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
+	err = k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+		err := tx.SaveDestination(d, nil)
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+			return nil // changed or deleted meanwhile: what was tested is no more
+		}
+		if err != nil || !planned {
+			return err
+		}
+		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.clock.Now(), Objects: objects})
+	})
+	return objects, err
+}
+
+// sealedURL is how logs show the URL of a destination: scheme and host, and the
+// whole in a seal that `destkit serve unseal` opens (spec 5.2.3).
+func (k *Destinations) sealedURL(typ string, credentials map[string]json.RawMessage) string {
+	var whole string
+	if json.Unmarshal(credentials["webhook_url"], &whole) != nil {
+		return "" // other types have none
+	}
+	sealed, err := k.shared.Store.SealText(whole)
+	if err != nil {
+		return k.gate.SafeURL(typ, credentials)
+	}
+	return k.gate.SafeURL(typ, credentials) + "/" + sealed
+}
