@@ -279,8 +279,13 @@ func (c *pair) response(x *exchange) bool {
 		c.done(x)
 		return false
 	}
+	// The caller may begin its next call before a write to it returns: a response ends
+	// with its last byte from the endpoint.
+	x.sight.Total = last.Sub(started)
+	if err != nil {
+		x.sight.Total = time.Since(started)
+	}
 	c.down.flush()
-	x.sight.Total = time.Since(started)
 	if err == nil && c.down.r < c.down.w && len(c.pending) == 0 {
 		// Bytes behind the response, with no request that they could answer.
 		x.response.add(c.p, c.down.buffered())
