@@ -110,7 +110,7 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Passive{s: s, viewer: wire.NewViewer(s.redactor), started: time.Now(), seen: newTraffic()}
+	p := &Passive{s: s, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic()}
 	p.sched = newScheduler(nil, &s.opts, selected)
 	for _, c := range selected {
 		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: Findings{check: c, secrets: s.redactor}}
@@ -258,7 +258,12 @@ func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 		pc.rule.with(p, c, sc)
 	}
 	sc.latest = sc.batches
-	defer func() { sc.target.Token = "" }() // a claim may look for it in a reply
+	defer func() {
+		sc.target.Token = "" // a claim may look for it in a reply
+		clear(sc.replies)    // large ones live no longer than they are looked at
+		clear(sc.batches)
+		sc.latest, sc.object = nil, nil
+	}()
 	pc.looked++
 	for _, claim := range pc.claims {
 		err := claim()

@@ -53,7 +53,9 @@ func (t *traffic) keepBatch(p *Passive, c *sighted) {
 		switch {
 		case processed:
 			g.processed++
-			g.seen = c
+			if g.seen == nil || c.Received < g.seen.Received {
+				g.seen = c
+			}
 		default:
 			g.refused++
 			if g.first == nil {

@@ -62,7 +62,7 @@ func (p *Passive) look(x *Sight) *sighted {
 		c.object = text(c.params.Get("sync_plan", "object", "object_api_name"))
 	}
 	c.form = c.envelope()
-	c.parse(nil)
+	c.parse(&p.s.trees)
 	if c.method == rpc.MethodSyncBatch && c.form == goodForm {
 		p.readBatch(c)
 	}

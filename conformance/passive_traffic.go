@@ -50,7 +50,7 @@ type countedSecond struct {
 // group counts batches of one kind.
 type group struct {
 	processed, refused int
-	seen               *sighted // the latest that was processed
+	seen               *sighted // the smallest that was processed
 	first              *sighted // the first that was refused
 }
 

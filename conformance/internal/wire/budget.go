@@ -21,6 +21,7 @@ type budget struct {
 	used   int64
 	max    int64
 	spare  func() // gives up what is kept for speed alone; nil: nothing is
+	alone  bool   // one reply is read after the other: no one gives back while one waits
 	gc     sync.Mutex
 	lastGC time.Time
 }
@@ -73,7 +74,7 @@ func (b *budget) await(n int64) bool {
 		if b.take(n) {
 			return true
 		}
-		if pause > longestPause {
+		if b.alone || pause > longestPause {
 			return false
 		}
 		time.Sleep(pause)

@@ -53,10 +53,12 @@ type Sight struct {
 // Viewer makes replies of what others exchanged.
 type Viewer struct{ client *Client }
 
-// NewViewer gives a viewer whose records hold no secret of the redactor.
-func NewViewer(secrets *Redactor) *Viewer {
+// NewViewer gives a viewer whose records hold no secret of the redactor. Where the
+// replies in use need more memory than there is for them, spare is called first, which
+// gives up what is kept of them for speed alone; nil: nothing is.
+func NewViewer(secrets *Redactor, spare func()) *Viewer {
 	c := &Client{opts: Options{MaxBody: DefaultMaxBody}, redact: secrets}
-	c.budget.max = memoryBudget
+	c.budget.max, c.budget.spare, c.budget.alone = memoryBudget, spare, true
 	return &Viewer{client: c}
 }
 
