@@ -156,37 +156,38 @@ func orWord(text, word string) string {
 // The members of HAR 1.2 that are read. Members that a program leaves out are nil.
 type (
 	harIn struct {
-		Started  *string  `json:"startedDateTime"`
-		Time     *float64 `json:"time"`
-		Request  *harInRequest
-		Response *harInResponse
+		Started  *string        `json:"startedDateTime"`
+		Time     *float64       `json:"time"`
+		Request  *harInRequest  `json:"request"`
+		Response *harInResponse `json:"response"`
 		Timings  *struct {
-			Wait *float64
-		}
+			Wait *float64 `json:"wait"`
+		} `json:"timings"`
 		Kind string `json:"_kind"`
 		Text string `json:"_error"`
 	}
 	harInRequest struct {
-		Method, URL string
-		Headers     []conformance.HeaderLine
-		PostData    *struct {
-			Text             *string
-			Encoding         string
-			EncodingOfReport string `json:"_encoding"`
-			Comment          string
+		Method   string                   `json:"method"`
+		URL      string                   `json:"url"`
+		Headers  []conformance.HeaderLine `json:"headers"`
+		PostData *struct {
+			Text             *string `json:"text"`
+			Encoding         string  `json:"encoding"`
+			EncodingOfReport string  `json:"_encoding"`
+			Comment          string  `json:"comment"`
 		} `json:"postData"`
 		BodySize *int64 `json:"bodySize"`
 	}
 	harInResponse struct {
-		Status      int
-		HTTPVersion string `json:"httpVersion"`
-		Headers     []conformance.HeaderLine
+		Status      int                      `json:"status"`
+		HTTPVersion string                   `json:"httpVersion"`
+		Headers     []conformance.HeaderLine `json:"headers"`
 		Content     *struct {
-			Size     int64
-			Text     *string
-			Encoding string
-			Comment  string
-		}
+			Size     int64   `json:"size"`
+			Text     *string `json:"text"`
+			Encoding string  `json:"encoding"`
+			Comment  string  `json:"comment"`
+		} `json:"content"`
 	}
 )
 
