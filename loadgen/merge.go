@@ -27,7 +27,7 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
-	m.Verification, m.Replicas, m.CleanCommand = nil, nil, ""
+	m.Verification, m.CleanCommand = nil, ""
 	m.absorb(first)
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
 	for i, r := range results[1:] {
@@ -65,9 +65,14 @@ func Merge(results []*Result) (*Result, error) {
 	if m.Histograms.Latency, err = encode(latency); err != nil {
 		return nil, err
 	}
-	m.Histograms.ServiceTime, err = encode(service)
+	if m.Histograms.ServiceTime, err = encode(service); err != nil {
+		return nil, err
+	}
+	if err := m.joinReplicas(results); err != nil {
+		return nil, err
+	}
 	m.Series = mergeSeries(results, from)
-	return &m, err
+	return &m, nil
 }
 
 func seconds64(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -106,8 +107,10 @@ func (o Options) withDefaults() (Options, error) {
 		o.AsDeclared = true
 	}
 	switch {
+	case !o.Write && len(o.Work.Objects) == 0:
+		return o, usagef("a load writes records into the destination: say so with --write, and name the object with --object NAME")
 	case !o.Write:
-		return o, usagef("a load writes records into the destination: say so with --write, and name the object with --object")
+		return o, usagef("a load writes records into %s of the destination: say so with --write", strings.Join(names(o.Work.Objects), " and "))
 	case len(o.Work.Objects) == 0:
 		return o, usagef("name the object that records may be written into: --object NAME")
 	case o.Work.BatchSize < 0 || o.Work.BatchSize > mostBatch:

@@ -58,12 +58,16 @@ func (p *part) add(samples []sample) {
 }
 
 // perReplica are the figures of each process; nil where there is one.
-func (s *session) perReplica(m *measure) (list []ReplicaFigures) {
+func (s *session) perReplica(m *measure) (list []ReplicaFigures, err error) {
 	for i, p := range m.parts {
+		histogram, err := encode(p.latency)
+		if err != nil {
+			return nil, err
+		}
 		list = append(list, ReplicaFigures{
 			Address: s.e.endOf(i).shown(), Connections: (s.o.Connections-i-1)/len(m.parts) + 1, Requests: p.requests,
-			RequestsPerSecond: float64(p.requests) / m.seconds(), Records: p.records, Acknowledged: p.good, FailedRequests: p.failed, Latency: times(p.latency),
+			RequestsPerSecond: float64(p.requests) / m.seconds(), Records: p.records, Acknowledged: p.good, FailedRequests: p.failed, Latency: times(p.latency), Histogram: histogram,
 		})
 	}
-	return list
+	return list, nil
 }

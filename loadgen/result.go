@@ -85,6 +85,8 @@ type ReplicaFigures struct {
 	Acknowledged      int64   `json:"records_acknowledged"`
 	FailedRequests    int64   `json:"requests_failed"`
 	Latency           Times   `json:"latency"`
+	// Histogram of the latency, as those of Histograms.
+	Histogram string `json:"histogram,omitempty"`
 }
 
 // LoadInfo is what was asked for, with all defaults filled in.

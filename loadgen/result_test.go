@@ -194,6 +194,49 @@ func TestMerge(t *testing.T) {
 	require.ErrorContains(t, err, "two results or more")
 }
 
+func TestMergeKeepsReplicas(t *testing.T) {
+	figures := func(address string, ms ...int) ReplicaFigures {
+		h := newHistogram()
+		for _, n := range ms {
+			record(h, int64(n)*1e6)
+		}
+		text, err := encode(h)
+		require.NoError(t, err)
+		return ReplicaFigures{Address: address, Connections: 1, Requests: int64(len(ms)), RequestsPerSecond: float64(len(ms)), Records: 2 * int64(len(ms)), Acknowledged: int64(len(ms)), FailedRequests: 1, Latency: times(h), Histogram: text}
+	}
+	a, b, c := measured(t, 1, 1, 1), measured(t, 100), measured(t, 7)
+	b.Load.Run, c.Load.Run = "other", "third"
+	a.Target.Address, b.Target.Address, c.Target.Address = "http://a", "http://a", "http://a"
+	// Two processes behind one address stay two.
+	a.Replicas = []ReplicaFigures{figures("http://a", 1, 1), figures("http://b", 1), figures("http://b", 5)}
+	b.Replicas = []ReplicaFigures{figures("http://a", 100), figures("http://b", 50), figures("http://b", 60)}
+	m, err := Merge([]*Result{a, b, c})
+	require.NoError(t, err)
+	require.Equal(t, []string{"http://b", "http://b"}, m.Target.Replicas)
+	require.Len(t, m.Replicas, 3)
+	first := m.Replicas[0]
+	require.EqualValues(t, 2+1+c.Requests, first.Requests, "the run without replicas counts with the endpoint")
+	require.Equal(t, 1+1+c.Load.Connections, first.Connections)
+	require.InDelta(t, 100, first.Latency.Max, 0.1)
+	require.InDelta(t, 1, first.Latency.Min, 0.1)
+	require.InDelta(t, 1, first.Latency.P50, 0.1, "of all requests, and no mean of two percentiles")
+	require.InDelta(t, 50, m.Replicas[1].Latency.Max, 0.1)
+	require.InDelta(t, 60, m.Replicas[2].Latency.Max, 0.1)
+	require.EqualValues(t, 2, m.Replicas[2].Requests)
+	require.EqualValues(t, 2, m.Replicas[2].Acknowledged)
+	require.EqualValues(t, 4, m.Replicas[2].Records)
+	require.EqualValues(t, 2, m.Replicas[2].FailedRequests)
+	require.EqualValues(t, 2, a.Replicas[0].Requests, "what was given is left alone")
+
+	b.Replicas[1].Histogram = "" // of an earlier version
+	m, err = Merge([]*Result{a, b})
+	require.NoError(t, err)
+	require.Equal(t, b.Replicas[1].Latency, m.Replicas[1].Latency, "the worse figures count for both")
+	b.Replicas[1].Histogram = "none"
+	_, err = Merge([]*Result{a, b})
+	require.ErrorContains(t, err, "result 2: decode histogram")
+}
+
 func TestThresholds(t *testing.T) {
 	r := measured(t, 10, 20, 30, 40)
 	r.Load.Rate = 8

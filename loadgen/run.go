@@ -359,7 +359,10 @@ func (s *session) load(ctx context.Context) error {
 	if err := s.result.take(m); err != nil {
 		return err
 	}
-	s.result.Replicas = s.perReplica(m)
+	var err error
+	if s.result.Replicas, err = s.perReplica(m); err != nil {
+		return err
+	}
 	s.comment(m, ph)
 	return nil
 }

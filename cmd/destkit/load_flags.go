@@ -188,7 +188,9 @@ func (l *loading) resolveSearch() error {
 	}
 	o.Search = &loadgen.Search{Confirm: l.confirm, FixedBatch: o.Work.BatchSize > 0, FixedConnections: o.Connections > 0}
 	if l.slo == "" {
-		return nil
+		// Without a time every rate below saturation holds, and that one is never found
+		// twice: a minute of load would end with nothing confirmed.
+		return usagef("--search looks for the highest rate that holds a goal: add --slo, such as --slo p99=200ms,errors=0.1%%")
 	}
 	goals, err := loadgen.ParseGoals(l.slo)
 	if err != nil {
