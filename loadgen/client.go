@@ -176,7 +176,7 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	}
 	start := w.e.clock.now()
 	stop := context.AfterFunc(ctx, w.line.interrupt)
-	v, rep, err := w.exchange(b, start)
+	v, rep, err := w.deliver(b, start)
 	stop()
 	end := w.e.clock.now()
 	if err != nil && ctx.Err() != nil {
@@ -189,7 +189,7 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	}
 	switch {
 	case err != nil:
-		w.fail(err, b, end)
+		w.fail(err, b.example(end))
 	case v.failed == 0:
 		w.remember(t, first)
 	}

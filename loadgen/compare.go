@@ -82,6 +82,7 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		}
 	}
 	apart("mode", before.Load.Mode, after.Load.Mode)
+	apart("scenario", scenarioText(before), scenarioText(after))
 	apart("batch size", before.Load.BatchSize, after.Load.BatchSize)
 	apart("connections", before.Load.Connections, after.Load.Connections)
 	apart("operations", names(before.Load.Operations), names(after.Load.Operations))
@@ -104,8 +105,12 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 	}
 
 	c.add(load, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond)
-	c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
-	c.add("", -1, "records lost", "%", 100*shares["errors"](before), 100*shares["errors"](after))
+	lost := "requests failed"
+	if before.Service == nil || after.Service == nil {
+		lost = "records lost"
+		c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
+	}
+	c.add("", -1, lost, "%", 100*shares["errors"](before), 100*shares["errors"](after))
 	c.add(load, -1, "errors", "", float64(before.Errors), float64(after.Errors))
 	if a, b := before.Verification, after.Verification; a != nil || b != nil {
 		reason := ""
@@ -124,8 +129,41 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 			c.add(times, -1, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after))
 		}
 	}
+	c.addService(times, before.Service, after.Service)
 	c.add("", 0, "processors used by the generator", "", before.Generator.OwnCPUs, after.Generator.OwnCPUs)
 	return c
+}
+
+// scenarioText is the scenario of a load on a service.
+func scenarioText(r *Result) string {
+	if r.Load.Scenario == "" {
+		return "batches"
+	}
+	return r.Load.Scenario
+}
+
+// addService compares the calls that both loads on a service have, and the time that
+// runs took.
+func (c *Comparison) addService(reason string, before, after *ServiceFigures) {
+	if before == nil || after == nil {
+		return
+	}
+	for _, a := range before.Calls {
+		at := slices.IndexFunc(after.Calls, func(b CallFigures) bool { return b.Call == a.Call })
+		if at < 0 || a.Latency == (Times{}) || after.Calls[at].Latency == (Times{}) {
+			continue
+		}
+		for _, p := range []string{"p50", "p99"} {
+			c.add(reason, -1, a.Call+" "+p, "ms", latencies[p](a.Latency), latencies[p](after.Calls[at].Latency))
+		}
+	}
+	if a, b := before.Runs, after.Runs; a != nil && b != nil {
+		c.add("", -1, "runs failed", "", float64(a.Failed), float64(b.Failed))
+		c.add("", -1, "runs not ended in time", "", float64(a.Unfinished), float64(b.Unfinished))
+		if a.Completed > 0 && b.Completed > 0 {
+			c.add(reason, -1, "time to the end of a run p50", "ms", a.TimeToEnd.P50, b.TimeToEnd.P50)
+		}
+	}
 }
 
 // add compares one figure, unless there is a reason why it is not comparable; good is

@@ -55,7 +55,7 @@ func WriteComparisonHTML(w io.Writer, c *Comparison) error {
 }
 
 func targetText(r *Result) string {
-	return strings.Join(names(r.Target.Objects), ", ") + " at " + r.Target.Address
+	return r.Subject() + " at " + r.Target.Address
 }
 
 func oneOrBoth(before, after string) string {
@@ -201,7 +201,13 @@ func comparedFacts(before, after *Result) (list []comparedFact) {
 	}{
 		{"target", true, targetText},
 		{"load", true, howText},
-		{"batches of", true, func(r *Result) string { return fmt.Sprint(r.Load.BatchSize) }},
+		{"batches of", true, func(r *Result) string {
+			if r.Service != nil {
+				return ""
+			}
+			return fmt.Sprint(r.Load.BatchSize)
+		}},
+		{"scenario", false, func(r *Result) string { return r.Load.Scenario }},
 		{"operations", true, func(r *Result) string { return strings.Join(names(r.Load.Operations), ", ") }},
 		{"records", false, func(r *Result) string { return r.Load.Records }},
 		{"client", false, func(r *Result) string { return r.Load.Client }},
@@ -217,7 +223,7 @@ func comparedFacts(before, after *Result) (list []comparedFact) {
 		{"written by", false, func(r *Result) string { return r.Tool }},
 	} {
 		f := comparedFact{fact.name, fact.of(before), fact.of(after)}
-		if fact.always || f.Before != f.After {
+		if fact.always && f.Before+f.After != "" || f.Before != f.After {
 			list = append(list, f)
 		}
 	}

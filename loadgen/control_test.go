@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 func TestControlStopsPausesAndPaces(t *testing.T) {
@@ -114,6 +117,88 @@ func TestLimitsThatChangeAreFollowedAndTold(t *testing.T) {
 	require.Greater(t, r.Load.Rate, 50.0)
 	require.EqualValues(t, 50, r.Series[len(r.Series)-1].Asked)
 	require.EqualValues(t, 200, r.Series[0].Asked)
+}
+
+// TestTheSpeedIsAskedAgain: what get_sync_speed says in the middle is followed and told.
+func TestTheSpeedIsAskedAgain(t *testing.T) {
+	sim, err := destsim.New(destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1000}})
+	require.NoError(t, err)
+	var asked, small, large atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client has gone
+		}
+		switch {
+		case bytes.Contains(body, []byte(`"get_sync_speed"`)):
+			if asked.Add(1) > 1 {
+				var call struct{ ID json.RawMessage }
+				_ = json.Unmarshal(body, &call)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"maximum_batch_size":5,"maximum_parallel_batches":1,"maximum_records_per_second":200}}`, call.ID)
+				return
+			}
+		case bytes.Contains(body, []byte(`"sync_batch"`)):
+			var call struct {
+				Params struct{ Records []json.RawMessage }
+			}
+			_ = json.Unmarshal(body, &call)
+			if len(call.Params.Records) == 5 {
+				small.Add(1)
+			} else {
+				large.Add(1)
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		sim.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	o := against(server.URL + "/")
+	o.Closed, o.AsDeclared, o.Connections, o.Count, o.Work.BatchSize, o.Duration, o.AskSpeed = false, true, 0, 0, 0, time.Minute, 200*time.Millisecond
+	o.Control = new(Control)
+	var notes []string
+	o.Note = func(text string) { notes = append(notes, text) }
+	o.Progress = func(Moment) {
+		if small.Load() >= 10 {
+			o.Control.Stop()
+		}
+	}
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Zero(t, r.Errors, r.ErrorMessages)
+	require.Equal(t, "stopped", r.Ended, "ten batches of the new size came")
+	require.Positive(t, large.Load())
+	require.Len(t, r.Declared.SpeedChanges, 1, "told once, however often it is asked")
+	c := r.Declared.SpeedChanges[0]
+	require.Positive(t, c.At)
+	c.At = 0
+	require.Equal(t, SpeedChange{BatchSize: 5, Parallel: 1, RecordsPerSecond: 200}, c)
+	require.EqualValues(t, 10, r.Declared.BatchSize, "what was said first stays")
+	require.Less(t, r.Load.Rate, 100.0, "the mean of 100 and 40 requests per second")
+	require.Greater(t, r.Load.Rate, 40.0)
+	require.Len(t, notes, 1)
+	require.Contains(t, notes[0], "200 records/s in 1 batches of 5 at once")
+	var page strings.Builder
+	require.NoError(t, WriteHTML(&page, r))
+	require.Contains(t, page.String(), "The declared speed")
+
+	// Only so many connections send as the target takes at once.
+	e := &engine{quit: make(chan struct{})}
+	first, second := &worker{e: e}, &worker{e: e, number: 1}
+	require.True(t, second.maySend())
+	e.parallel.Store(1)
+	require.True(t, first.maySend())
+	went := make(chan bool)
+	go func() { went <- second.maySend() }()
+	e.parallel.Store(2)
+	require.True(t, <-went)
+	e.parallel.Store(1)
+	close(e.quit)
+	require.False(t, second.maySend())
+
+	// Verified loads keep their batches, and say so.
+	s := &session{o: o, e: &engine{acks: newAcks(1), plan: &plan{size: 10}}}
+	require.Contains(t, s.followSize(5), "keep their batches")
+	require.Empty(t, s.followSize(10))
 }
 
 // limited states another limit than the simulator.

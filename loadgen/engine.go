@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // engine sends the work of a run: one phase after another, over connections
@@ -21,9 +23,10 @@ type engine struct {
 	replicas []*endpoint
 	budget   budget
 
-	connections int   // the most that any phase uses
-	acks        *acks // nil: nothing is verified
-	remembered  int   // batches whose keys a connection keeps
+	service     *serviceWork // of a load on a service's API; nil: batches are sent
+	connections int          // the most that any phase uses
+	acks        *acks        // nil: nothing is verified
+	remembered  int          // batches whose keys a connection keeps
 	workers     []*worker
 	// pool has the keys that were written before a mix of updates and deletes.
 	pool struct {
@@ -36,9 +39,13 @@ type engine struct {
 	limits   struct {     // that replies stated one after the other
 		sync.Mutex
 		changes []LimitChange
+		speed   rpc.Speed // as get_sync_speed said it last
+		speeds  []SpeedChange
 	}
-	began   atomic.Int64 // of the phase, on the clock
-	control *Control     // nil: none
+	resized  atomic.Pointer[plan] // since get_sync_speed says another size; nil: plan
+	parallel atomic.Int64         // connections that may send; 0: all
+	began    atomic.Int64         // of the phase, on the clock
+	control  *Control             // nil: none
 
 	// Of the phase that runs:
 	stopped atomic.Bool
@@ -96,6 +103,7 @@ type phase struct {
 	connections int
 	catchUp     float64
 	only        *task                 // instead of the mix
+	settle      bool                  // of a service: only what ends what has begun
 	watch       func(*measure, int64) // called after every look at the figures
 	// patience is how long calls under way may go on after the end; 0: the timeout.
 	patience time.Duration
@@ -126,9 +134,10 @@ func (e *engine) limited(limit int64) {
 	if len(e.limits.changes) < mostChanges {
 		e.limits.changes = append(e.limits.changes, LimitChange{At: float64(e.clock.now()-e.began.Load()) / 1e9, RateLimit: limit})
 	}
+	allowed := e.allowed()
 	e.limits.Unlock()
 	if p := e.pacer; p != nil && e.follow {
-		p.limit(declaredRate(e.declared, limit, e.plan.size))
+		p.limit(allowed)
 	}
 }
 
@@ -155,11 +164,16 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	cpu := readCPU()
 	e.began.Store(m.began)
 	e.limits.Lock()
-	e.limits.changes = nil
+	e.limits.changes, e.limits.speeds = nil, nil
 	e.limits.Unlock()
 	if len(e.replicas) > 0 {
 		for range len(e.replicas) + 1 {
 			m.parts = append(m.parts, &part{latency: newHistogram()})
+		}
+	}
+	if e.service != nil {
+		for range e.service.calls {
+			m.calls = append(m.calls, &part{latency: newHistogram()})
 		}
 	}
 	var done sync.WaitGroup
@@ -289,7 +303,7 @@ func (w *worker) closed(ph phase) {
 		if ph.count > 0 && w.e.claims.Add(1) > ph.count {
 			return
 		}
-		if !w.send(w.task(ph), 0, true) {
+		if !w.sendNext(ph, 0, true) {
 			return
 		}
 	}
@@ -298,14 +312,25 @@ func (w *worker) closed(ph phase) {
 // open sends what the pacer hands out.
 func (w *worker) open(p *pacer, ph phase) {
 	for {
+		if !w.maySend() {
+			return
+		}
 		intended, waited, ok := p.take(w)
 		if !ok {
 			return
 		}
-		if !w.send(w.task(ph), intended, waited) {
+		if !w.sendNext(ph, intended, waited) {
 			return
 		}
 	}
+}
+
+// sendNext sends what the connection has to send next.
+func (w *worker) sendNext(ph phase, intended int64, waited bool) bool {
+	if w.user != nil {
+		return w.user.ask(ph, intended, waited)
+	}
+	return w.send(w.task(ph), intended, waited)
 }
 
 func (w *worker) task(ph phase) *task {

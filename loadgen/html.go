@@ -40,6 +40,14 @@ type view struct {
 	Remarks []string // notes that the page does not show elsewhere
 }
 
+// Subject is what was loaded: objects, or the API of a service.
+func (r *Result) Subject() string {
+	if r.Load.Scenario != "" {
+		return "the REST API (" + r.Load.Scenario + ")"
+	}
+	return foreign.Line(strings.Join(names(r.Target.Objects), ", "))
+}
+
 // remarks leaves out what stands under "The generator" already.
 func remarks(r *Result) (list []string) {
 	for _, note := range r.Notes {
@@ -125,12 +133,20 @@ func verdictText(r *Result) (string, bool) {
 		return "Every limit was kept, with " + grouped(r.Errors) + " errors", true
 	case len(r.Thresholds) > 0:
 		return "Every limit was kept", true
+	case r.Errors > 0 && r.Acknowledged == 0 && r.Service != nil:
+		return "No request was answered as it must be: " + grouped(r.Errors) + " errors", false
 	case r.Errors > 0 && r.Acknowledged == 0:
 		return "No record was acknowledged: " + grouped(r.Errors) + " errors", false
 	case r.Errors > 0:
 		return grouped(r.Errors) + " errors", false
 	case r.Requests == 0:
 		return "Nothing was answered", false
+	}
+	if r.Service != nil {
+		if runs := r.startedRuns(); runs.Failed+runs.Unfinished > 0 {
+			return fmt.Sprintf("Every reply was as it must be; %s of %s runs did not complete", grouped(runs.Failed+runs.Unfinished), grouped(runs.Started)), false
+		}
+		return "Every reply was as it must be", true
 	}
 	if v := r.Verification; v != nil && v.Verified > 0 {
 		return "Every record was acknowledged, and " + grouped(v.Verified) + " that were read back are there", true
@@ -160,6 +176,9 @@ func grouped(n int64) string {
 	}
 	return text
 }
+
+// seconds1 writes seconds with one digit behind the point.
+func seconds1(s float64) string { return strconv.FormatFloat(s, 'f', 1, 64) }
 
 func rateText(v float64) string {
 	if v >= 100 {

@@ -57,7 +57,7 @@ func newLink(ctx context.Context, end *endpoint) *link {
 
 // call sends one whole request and reads its reply. After an error the
 // connection is closed.
-func (l *link) call(b *batch, now int64) (rep reply, err error) {
+func (l *link) call(r request, now int64) (rep reply, err error) {
 	// A connection that was broken between two calls has a deadline in the past.
 	if l.late.Swap(false) || l.conn != nil && now-l.used > stale && gone(l.sock.Conn) {
 		l.drop()
@@ -69,7 +69,7 @@ func (l *link) call(b *batch, now int64) (rep reply, err error) {
 		}
 		rep.dialled = int64(time.Since(began))
 	}
-	h, body, err := l.exchange(b.wire())
+	h, body, err := l.exchange(r.wire)
 	if err != nil {
 		l.drop()
 		l.release()

@@ -37,6 +37,7 @@ type measure struct {
 	// loop there is none.
 	asked func(ns int64) float64
 	parts []*part // by the process, where there are several
+	calls []*part // by callKind, of a load on a service
 }
 
 // Point is one interval of the series.
@@ -116,6 +117,9 @@ func (m *measure) collect(active []*worker, now int64) {
 		w.mu.Unlock()
 		for i := range taken {
 			m.add(&taken[i])
+			if m.calls != nil {
+				m.calls[taken[i].call].add(taken[i : i+1])
+			}
 		}
 		if m.parts != nil {
 			m.parts[w.number%len(m.parts)].add(taken)

@@ -31,7 +31,7 @@ func Merge(results []*Result) (*Result, error) {
 	m.absorb(first)
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
 	for i, r := range results[1:] {
-		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.BatchSize != first.Load.BatchSize {
+		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.Scenario != first.Load.Scenario || r.Load.BatchSize != first.Load.BatchSize {
 			return nil, usagef("result %d is of another target, another mode or another batch size than result 1", i+2)
 		}
 		if slices.ContainsFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) }) {
@@ -69,6 +69,9 @@ func Merge(results []*Result) (*Result, error) {
 		return nil, err
 	}
 	if err := m.joinReplicas(results); err != nil {
+		return nil, err
+	}
+	if err := m.joinService(results); err != nil {
 		return nil, err
 	}
 	m.Series = mergeSeries(results, from)

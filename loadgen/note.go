@@ -79,7 +79,7 @@ func (w *worker) newTally(key, kind, message string) *tally {
 }
 
 // fail counts a request that failed as a whole.
-func (w *worker) fail(err error, b *batch, at int64) {
+func (w *worker) fail(err error, example Example) {
 	f, ok := err.(*Failure)
 	if !ok {
 		f = &Failure{Kind: KindHTTP, Message: err.Error()}
@@ -93,7 +93,7 @@ func (w *worker) fail(err error, b *batch, at int64) {
 	t := w.tally[key]
 	if t == nil {
 		t = w.newTally(key, f.Kind, shorten(w.e.end.redact(f.Message)))
-		t.Example = Example{RequestID: string(bytes.Trim(b.id(), `"`)), At: float64(at) / 1e9}
+		t.Example = example
 	}
 	t.Count++
 }

@@ -19,6 +19,9 @@ type Options struct {
 	// it is refused.
 	Write bool
 	Work  Work
+	// Service loads the REST API of a service instead of a destination: Work and what
+	// follows from it do not count. nil: batches are sent.
+	Service *Service
 
 	// Closed sends on every connection as soon as the reply before has come.
 	Closed bool
@@ -31,6 +34,10 @@ type Options struct {
 	InRecords bool
 	// Search looks for the highest rate that holds its goal.
 	Search *Search
+
+	// AskSpeed is how often get_sync_speed is asked again while it is sent as declared, so
+	// that a change is followed; 30 s when 0, below 0: never.
+	AskSpeed time.Duration
 
 	// Connections at once; 0: maximum_parallel_batches, at most 50, for a closed
 	// loop and as declared, 64 for an open loop.
@@ -94,6 +101,9 @@ const (
 
 // withDefaults checks what can be checked before the target is asked.
 func (o Options) withDefaults() (Options, error) {
+	if o.Service != nil {
+		return o.serviceDefaults()
+	}
 	ways := 0
 	for _, set := range []bool{o.Closed, o.AsDeclared, len(o.Stages) > 0 || o.Burst.Size > 0, o.Search != nil} {
 		if set {
@@ -119,29 +129,53 @@ func (o Options) withDefaults() (Options, error) {
 		return o, usagef("the share of repeated keys must be from 0 to 1, not %v", o.Work.Repeats)
 	case o.Work.Data != nil && len(o.Work.Template) > 0:
 		return o, usagef("a data file and a template exclude each other")
+	case o.MaxRecords < 0 || o.Work.Prime < 0:
+		return o, usagef("a count cannot be negative")
+	case o.Cleanup && o.Work.Data != nil && o.Work.Data.OwnKeys:
+		return o, usagef("the identifiers of the file do not carry the run: they cannot be cleaned up")
+	}
+	if o.Verify != nil {
+		if err := o.Verify.check(); err != nil {
+			return o, err
+		}
+	}
+	o, err := o.commonDefaults()
+	if err != nil {
+		return o, err
+	}
+	if o.AskSpeed == 0 {
+		o.AskSpeed = askSpeedEvery
+	}
+	if o.Work.Prime == 0 {
+		o.Work.Prime = defaultPrime
+	}
+	if o.Search != nil {
+		search, err := o.Search.withDefaults()
+		o.Search = &search
+		return o, err
+	}
+	return o, nil
+}
+
+// commonDefaults checks what every load has.
+func (o Options) commonDefaults() (Options, error) {
+	switch {
 	case o.Connections < 0 || o.Connections > mostConnections:
 		return o, usagef("%d connections are not from 1 to %d", o.Connections, mostConnections)
 	case o.Duration < 0 || o.Duration > longestRun || o.WarmUp < 0 || o.WarmUp > longestRun:
 		return o, usagef("a duration must be longer than nothing and at most 30 days")
-	case o.Count < 0 || o.MaxRecords < 0 || o.Work.Prime < 0:
+	case o.Count < 0:
 		return o, usagef("a count cannot be negative")
 	case o.AbortShare < 0 || o.AbortShare > 1:
 		return o, usagef("the share of errors to abort at must be from 0 to 1, not %v", o.AbortShare)
 	case o.CatchUp != 0 && o.CatchUp < 1 || math.IsNaN(o.CatchUp):
 		return o, usagef("catching up must be 1 or more times the rate, not %v", o.CatchUp)
-	case o.Cleanup && o.Work.Data != nil && o.Work.Data.OwnKeys:
-		return o, usagef("the identifiers of the file do not carry the run: they cannot be cleaned up")
 	}
 	if err := checkStages(o.Stages, o.Burst); err != nil {
 		return o, err
 	}
 	if err := checkProxy(o.Transport.Proxy); err != nil {
 		return o, err
-	}
-	if o.Verify != nil {
-		if err := o.Verify.check(); err != nil {
-			return o, err
-		}
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
@@ -153,14 +187,6 @@ func (o Options) withDefaults() (Options, error) {
 		if o.Duration = length(o.Stages); len(o.Stages) < 2 {
 			o.Duration = defaultDuration
 		}
-	}
-	if o.Work.Prime == 0 {
-		o.Work.Prime = defaultPrime
-	}
-	if o.Search != nil {
-		search, err := o.Search.withDefaults()
-		o.Search = &search
-		return o, err
 	}
 	return o, nil
 }

@@ -50,7 +50,9 @@ type Result struct {
 
 	Generator Generator     `json:"generator"`
 	Declared  *DeclaredInfo `json:"declared,omitempty"`
-	Search    *SearchResult `json:"search,omitempty"`
+	// Service is set of a load on the API of a service, where requests count as records.
+	Service *ServiceFigures `json:"service,omitempty"`
+	Search  *SearchResult   `json:"search,omitempty"`
 	// Verification is what was read back after the load; nil: nothing.
 	Verification *Verification  `json:"verification,omitempty"`
 	WarmUp       *WarmUpInfo    `json:"warm_up,omitempty"`
@@ -102,6 +104,7 @@ type LoadInfo struct {
 	Client      string  `json:"client"`
 	Seed        uint64  `json:"seed"`
 	Run         string  `json:"run"`
+	Scenario    string  `json:"scenario,omitempty"` // of a load on a service: list, poll or trigger
 }
 
 // Times are percentiles in milliseconds.
@@ -155,6 +158,8 @@ type DeclaredInfo struct {
 	RateLimitStated  bool  `json:"rate_limit_stated"`
 	// Changes are the limits that replies stated later, as declared only.
 	Changes []LimitChange `json:"changes,omitempty"`
+	// SpeedChanges are what get_sync_speed said later, as declared only.
+	SpeedChanges []SpeedChange `json:"speed_changes,omitempty"`
 	// Kept reports whether the target kept its own word, as declared only.
 	Kept *bool `json:"kept,omitempty"`
 }

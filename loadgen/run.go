@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -13,7 +14,7 @@ import (
 
 // Moment is how a run stands, for a live view.
 type Moment struct {
-	// Phase is prepare, warm-up, load, search, verify or clean-up; Of how long it lasts, 0
+	// Phase is prepare, warm-up, load, settle, search, verify or clean-up; Of how long it lasts, 0
 	// where nobody knows.
 	Phase       string
 	Elapsed, Of time.Duration
@@ -25,6 +26,8 @@ type Moment struct {
 	Asked             float64 // requests per second, 0 in a closed loop
 	// CPUs is how many processors the generator kept busy since the moment before.
 	CPUs float64
+	// Service: of a load on a service, where every request counts as one record.
+	Service bool
 	// ErrorsByKind and Paused are for those who control the run; nil without Control.
 	ErrorsByKind map[string]int64
 	Paused       bool
@@ -36,7 +39,8 @@ type session struct {
 	e      *engine
 	result *Result
 	// journal is told before keys are used; nil: none.
-	journal *journalFile
+	journal           *journalFile
+	chosenConnections bool // by the options, not by what is declared
 	// prepared is how the records went that updates and deletes work on; nil: none.
 	prepared *measure
 }
@@ -46,6 +50,9 @@ type session struct {
 // where nothing was sent because of the options, any other where the target
 // could not be asked or a file not be written.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
+	if o.Service != nil {
+		return runService(ctx, o)
+	}
 	s, err := newSession(ctx, o)
 	if err != nil {
 		return nil, err
@@ -90,6 +97,9 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 // newSession checks the options, asks the target what it has, and prepares
 // everything that is sent.
 func newSession(ctx context.Context, o Options) (_ *session, err error) {
+	if o.Service != nil {
+		return nil, usagef("single batches are sent to a destination, not to a service")
+	}
 	o, err = o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -160,6 +170,7 @@ func syncRun(seed uint64) int64 { return int64(seed%1_000_000_000) + 1 }
 // settle chooses what depends on the target's words, and begins the result.
 func (s *session) settle() {
 	o, d, size := &s.o, s.e.declared, s.e.plan.size
+	s.chosenConnections = o.Connections > 0
 	parallel := int(min(d.speed.MaximumParallelBatches, serviceParallel))
 	mode := "open"
 	switch {
@@ -170,6 +181,7 @@ func (s *session) settle() {
 		o.Stages = constant(declaredRate(d, d.limit, size))
 		s.e.follow = true
 		s.e.limit.Store(d.limit)
+		s.e.limits.speed = d.speed
 	case o.Search != nil:
 		mode = "search"
 	case o.InRecords:
@@ -277,7 +289,7 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 		shown = len(m.points)
 		moment := Moment{
 			Phase: name, Elapsed: time.Duration(now - m.began), Of: of, Latest: m.points[shown-1],
-			Requests: m.requests, Records: m.records, Errors: m.errors(), InFlight: m.active,
+			Requests: m.requests, Records: m.records, Errors: m.errors(), InFlight: m.active, Service: s.e.service != nil,
 		}
 		if m.asked != nil {
 			moment.Asked = m.asked(now - m.began)
@@ -346,18 +358,29 @@ func (s *session) unmeasured() error {
 func (s *session) load(ctx context.Context) error {
 	if s.o.WarmUp > 0 {
 		m := s.e.run(ctx, s.phase("warm-up", s.o.WarmUp))
+		s.followRuns(ctx, m)
 		s.result.WarmUp = &WarmUpInfo{Seconds: m.seconds(), Requests: m.requests, Records: m.records, Errors: m.errors()}
 		if m.reason != stopTime {
 			s.result.Ended = m.reason.String()
 			return s.result.take(m)
 		}
+		if s.e.service != nil {
+			s.e.service.found.reset()
+		}
 	}
 	ph := s.phase("load", s.o.Duration)
 	ph.count = s.o.Count
 	s.result.Started = time.Now().UTC()
-	m := s.e.run(ctx, ph)
+	m := s.measured(ctx, ph)
+	s.followRuns(ctx, m)
 	if err := s.result.take(m); err != nil {
 		return err
+	}
+	if s.e.service != nil {
+		var err error
+		if s.result.Service, err = s.e.service.figures(m); err != nil {
+			return err
+		}
 	}
 	var err error
 	if s.result.Replicas, err = s.perReplica(m); err != nil {
@@ -365,4 +388,18 @@ func (s *session) load(ctx context.Context) error {
 	}
 	s.comment(m, ph)
 	return nil
+}
+
+// measured runs the load; as declared, get_sync_speed is asked again meanwhile.
+func (s *session) measured(ctx context.Context, ph phase) *measure {
+	if !s.e.follow || s.o.AskSpeed < 0 {
+		return s.e.run(ctx, ph)
+	}
+	asking, end := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { s.askSpeed(asking) })
+	m := s.e.run(ctx, ph)
+	end()
+	done.Wait()
+	return m
 }

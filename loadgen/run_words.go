@@ -112,7 +112,7 @@ func (s *session) comment(m *measure, ph phase) {
 	}
 	if s.e.follow {
 		s.e.limits.Lock()
-		r.Declared.Changes = s.e.limits.changes
+		r.Declared.Changes, r.Declared.SpeedChanges = s.e.limits.changes, s.e.limits.speeds
 		s.e.limits.Unlock()
 		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
 		r.Declared.Kept = &kept

@@ -63,12 +63,16 @@ func newStandard(ctx context.Context, end *endpoint, shared http.RoundTripper) *
 }
 
 // call implements caller.
-func (s *standard) call(b *batch, _ int64) (rep reply, err error) {
+func (s *standard) call(r request, _ int64) (rep reply, err error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.late.Store(false)
 	s.cancel.Store(&cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.end.url.String(), bytes.NewReader(b.body()))
+	method, address := http.MethodPost, s.end.url.String()
+	if r.method != "" {
+		method, address = r.method, s.end.shown()+r.target
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(r.body))
 	if err != nil {
 		return rep, failf(KindHTTP, "the request cannot be made")
 	}

@@ -23,7 +23,7 @@ func (e *engine) variants(t *task) int {
 	connections := max(e.connections, 1)
 	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
 	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
-	return max(min(pool, 8, room/(size*len(e.plan.tasks)*connections)), 1)
+	return max(min(pool, 8, room/(size*len(e.current().tasks)*connections)), 1)
 }
 
 // batch is the next prepared batch of a task, or one filled from a file.

@@ -90,7 +90,8 @@ type endpoint struct {
 	url       *url.URL
 	address   string      // host:port
 	tls       *tls.Config // nil: plain http
-	head      []byte      // of every request, up to the value of Content-Length
+	lines     string      // of the head of every request, behind its first line
+	head      []byte      // of every batch, up to the value of Content-Length
 	header    http.Header // the same for net/http
 	host      string      // a Host header that replaces that of the URL
 	transport Transport
@@ -179,15 +180,15 @@ func (e *endpoint) setHeaders(t Target) error {
 	}
 	e.header = h
 	var b strings.Builder
-	b.WriteString("POST " + e.url.RequestURI() + " HTTP/1.1\r\nHost: " + e.host + "\r\n")
+	b.WriteString("Host: " + e.host + "\r\n")
 	if e.transport.Reconnect {
 		b.WriteString("Connection: close\r\n")
 	}
 	if err := h.Write(&b); err != nil {
 		return usagef("the headers cannot be written: %v", err)
 	}
-	b.WriteString("Content-Length: ")
-	e.head = []byte(b.String())
+	e.lines = b.String()
+	e.head = []byte("POST " + e.url.RequestURI() + " HTTP/1.1\r\n" + e.lines + "Content-Length: ")
 	return nil
 }
 

@@ -36,17 +36,32 @@ var latencies = map[string]func(Times) float64{
 // counts are the metrics that are numbers; of those in shares of a share is the
 // whole.
 var counts = map[string]func(*Result) float64{
-	"errors":       func(r *Result) float64 { return float64(r.Errors) },
-	"rate":         func(r *Result) float64 { return r.RequestsPerSecond },
-	"records-rate": func(r *Result) float64 { return r.RecordsPerSecond },
-	"requests":     func(r *Result) float64 { return float64(r.Requests) },
-	"records":      func(r *Result) float64 { return float64(r.Records) },
-	"unsent":       func(r *Result) float64 { return float64(r.Generator.Unsent) },
-	"lost":         func(r *Result) float64 { return float64(r.verification().Lost) },
-	"wrong":        func(r *Result) float64 { return float64(r.verification().Wrong) },
-	"doubled":      func(r *Result) float64 { return float64(r.verification().Doubled) },
-	"undeleted":    func(r *Result) float64 { return float64(r.verification().Undeleted) },
-	"unverified":   func(r *Result) float64 { v := r.verification(); return float64(v.Chosen - v.Verified) },
+	"errors":          func(r *Result) float64 { return float64(r.Errors) },
+	"rate":            func(r *Result) float64 { return r.RequestsPerSecond },
+	"records-rate":    func(r *Result) float64 { return r.RecordsPerSecond },
+	"requests":        func(r *Result) float64 { return float64(r.Requests) },
+	"records":         func(r *Result) float64 { return float64(r.Records) },
+	"unsent":          func(r *Result) float64 { return float64(r.Generator.Unsent) },
+	"lost":            func(r *Result) float64 { return float64(r.verification().Lost) },
+	"wrong":           func(r *Result) float64 { return float64(r.verification().Wrong) },
+	"doubled":         func(r *Result) float64 { return float64(r.verification().Doubled) },
+	"undeleted":       func(r *Result) float64 { return float64(r.verification().Undeleted) },
+	"runs-failed":     func(r *Result) float64 { return float64(r.startedRuns().Failed) },
+	"runs-unfinished": func(r *Result) float64 { return float64(r.startedRuns().Unfinished) },
+	"unverified":      func(r *Result) float64 { v := r.verification(); return float64(v.Chosen - v.Verified) },
+}
+
+// startedRuns are what a load on a service has started, or nothing.
+func (r *Result) startedRuns() RunFigures {
+	if r.Service == nil || r.Service.Runs == nil {
+		return RunFigures{}
+	}
+	return *r.Service.Runs
+}
+
+// NeedsRuns reports whether the limit is about runs that a load on a service starts.
+func (t *Threshold) NeedsRuns() bool {
+	return t.Metric == "runs-failed" || t.Metric == "runs-unfinished"
 }
 
 // verifying are the metrics that need a verification.

@@ -26,6 +26,9 @@ func (r *Result) Answered() int64 {
 // "" when they do: not one record was acknowledged.
 func (r *Result) Useless() string {
 	sent := r.Requests + r.Generator.Unanswered
+	if f := r.Service; f != nil && f.Runs != nil && f.Runs.Failed+f.Runs.Unfinished > 0 && f.Runs.Completed+f.Runs.Skipped+f.Runs.Canceled == 0 {
+		return fmt.Sprintf("not one of %d runs has completed: %s", f.Runs.Started, foreign.Line(f.Runs.Failure))
+	}
 	if r.Acknowledged > 0 || sent == 0 {
 		return ""
 	}
@@ -36,6 +39,9 @@ func (r *Result) Useless() string {
 	}
 	if r.Answered() == 0 {
 		return fmt.Sprintf("not one of %d requests got a complete reply%s", sent, most)
+	}
+	if r.Service != nil {
+		return fmt.Sprintf("not one of %d requests was answered as it must be%s", sent, most)
 	}
 	return fmt.Sprintf("not one record was acknowledged, of %d requests%s", sent, most)
 }

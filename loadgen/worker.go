@@ -17,7 +17,7 @@ import (
 
 // caller is one connection: of this package or of net/http.
 type caller interface {
-	call(b *batch, now int64) (reply, error)
+	call(r request, now int64) (reply, error)
 	interrupt() // from another goroutine: the call ends now
 	close()
 }
@@ -30,6 +30,7 @@ type sample struct {
 	waited               bool // the connection was free when the request was due
 	connected            bool // … and was made for it
 	untimed              bool // it failed before its time: that is no latency
+	call                 callKind
 }
 
 // written is a run of keys of one object that were acknowledged.
@@ -45,11 +46,13 @@ type worker struct {
 	end    *endpoint // that it is connected to
 	line   caller
 	check  checker
+	user   *apiUser // of a load on a service's API: what is asked next; else nil
 	random *rand.Rand
 	wake   chan struct{}
 	id     string // the first digits of its ids
 	calls  int64
 
+	plan   *plan // that the stocks are of
 	stocks map[*task]*stock
 	latest *task // … and its stock
 	stock  *stock
@@ -103,6 +106,9 @@ func (e *engine) newWorker(number int) *worker {
 		w.line = newLink(e.ctx, w.end)
 	}
 	w.check.note = w.noteRecord
+	if e.service != nil {
+		w.user = newAPIUser(w, e.service)
+	}
 	return w
 }
 
@@ -141,11 +147,15 @@ func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
 // choose picks the next task; a batch of an operation that has no record to
 // work on yet gives way to one that makes some.
 func (w *worker) choose() *task {
-	t := w.e.plan.pick(w.random)
-	if t.creates() || w.e.plan.primed || w.has(t.ground) {
+	p := w.e.current()
+	if p != w.plan { // batches of another size
+		w.plan, w.stocks, w.latest = p, map[*task]*stock{}, nil
+	}
+	t := p.pick(w.random)
+	if t.creates() || p.primed || w.has(t.ground) {
 		return t
 	}
-	for _, other := range w.e.plan.tasks {
+	for _, other := range p.tasks {
 		if other.ground == t.ground && other.creates() {
 			return other
 		}
@@ -164,36 +174,32 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 	if !ok {
 		return false
 	}
-	start := w.e.clock.now()
-	if intended == 0 {
-		intended = start
-	}
-	s := sample{intended: intended, start: start, records: int32(b.size()), waited: waited}
-	v, rep, err := w.exchange(b, start)
-	s.connected = rep.dialled > 0
-	s.end = w.e.clock.now()
-	if err != nil && (w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)) {
+	s := w.due(intended, waited)
+	s.records = int32(b.size())
+	v, rep, err := w.deliver(b, s.start)
+	if !w.finish(&s, rep, err) {
 		if w.e.acks != nil {
 			w.acknowledge(t, b, s.start, s.end, true)
 		}
-		w.e.cut.Add(1) // nobody knows what the reply would have been
 		return false
 	}
-	s.good, s.failed = int32(v.acknowledged), err != nil
-	s.untimed = untimed(err)
+	s.good = int32(v.acknowledged)
 	switch {
 	case err != nil:
-		w.fail(err, b, s.end)
+		w.fail(err, b.example(s.end))
 	case v.failed == 0:
 		w.remember(t, first)
 	}
 	if w.e.acks != nil {
 		w.acknowledge(t, b, s.start, s.end, err != nil)
 	}
-	w.mu.Lock()
-	w.samples = append(w.samples, s)
-	w.mu.Unlock()
+	w.keep(s)
 	return w.pause(err)
+}
+
+// broken reports whether the end of the run breaks calls.
+func (w *worker) broken() bool {
+	return w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)
 }
 
 // untimed tells failures whose time says nothing: a refusal in no time must not
@@ -207,17 +213,9 @@ func untimed(err error) bool {
 	return errors.As(err, &f) && f.Kind != KindTimeout
 }
 
-// exchange sends one batch and judges its reply. Meanwhile the watch may break
-// the call.
-func (w *worker) exchange(b *batch, start int64) (v verdict, rep reply, err error) {
-	w.started.Store(max(start, 1))
-	rep, err = w.line.call(b, start)
-	if w.started.Swap(0) < 0 {
-		w.breaks.Lock() // the watch is at work on this connection
-		w.line.close()
-		w.breaks.Unlock()
-	}
-	if err == nil {
+// deliver sends one batch and judges its reply.
+func (w *worker) deliver(b *batch, start int64) (v verdict, rep reply, err error) {
+	if rep, err = w.exchange(b.request(), start); err == nil {
 		v, err = w.judge(b, rep)
 	}
 	return v, rep, err

@@ -1,0 +1,256 @@
+package loadgen
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// The kinds of errors that only a load on the API of a service has; those of connections,
+// status and JSON are the same. KindEnvelope is a reply without the status success or
+// without data (spec 2.1).
+const (
+	KindPagination    = "pagination"     // page, per_page, next_page, last_page or total_records are wrong
+	KindItem          = "item"           // not what was asked for, or without an id
+	KindItemRepeated  = "item_repeated"  // an item stands in a list twice
+	KindItemMissing   = "item_missing"   // a list ends with fewer items than it counts
+	KindRunState      = "run_state"      // a run has a state that cannot be
+	KindRunUnfinished = "run_unfinished" // a run has not ended in time
+)
+
+// envelope is every reply (spec 2.1).
+type envelope struct {
+	Status, Pagination, Data json.RawMessage
+}
+
+// pagination is where a list stands, as it travels.
+type pagination struct {
+	Total   *int64          `json:"total_records"`
+	PerPage *int64          `json:"per_page"`
+	Prev    json.RawMessage `json:"prev_page"`
+	Page    *int64
+	Next    json.RawMessage `json:"next_page"`
+	Last    *int64          `json:"last_page"`
+}
+
+// apiItem is what is read of a sync, a run or any item of a list.
+type apiItem struct {
+	id, sync int64 // sync: -1 without one
+	status   string
+	canceled bool
+	message  string
+}
+
+// listPage is a page of a list; prev and next are 0 for null.
+type listPage struct {
+	items                   []apiItem
+	total, page, next, last int64
+}
+
+// checkStatus looks at the status of a reply. Every call here succeeds with 200.
+func checkStatus(rep reply) error {
+	switch rep.status {
+	case http.StatusOK:
+		return nil
+	case http.StatusTooManyRequests:
+		return failf(KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+	}
+	var says struct{ Message string }
+	if json.Unmarshal(rep.body, &says) == nil && says.Message != "" {
+		return failf(KindStatus, "HTTP status %d: %s", rep.status, shorten(says.Message))
+	}
+	return failf(KindStatus, "%s", statusText(rep.status, rep.body))
+}
+
+// open reads the envelope of a reply.
+func open(body []byte) (e envelope, err error) {
+	if !json.Valid(body) {
+		return e, failf(KindJSON, "the body is no JSON")
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, failf(KindEnvelope, "the reply is not an object")
+	}
+	if string(e.Status) != `"success"` {
+		return e, failf(KindEnvelope, `the status of the reply is not "success"`)
+	}
+	if len(e.Data) == 0 || string(e.Data) == "null" {
+		return e, failf(KindEnvelope, "the reply has no data")
+	}
+	return e, nil
+}
+
+// decodeItem reads one item.
+func decodeItem(data json.RawMessage) (apiItem, error) {
+	var v struct {
+		ID       *int64
+		SyncID   *int64 `json:"sync_id"`
+		Status   json.RawMessage
+		Canceled bool
+		Message  *string `json:"error_message"`
+	}
+	if err := json.Unmarshal(data, &v); err != nil || v.ID == nil {
+		return apiItem{}, failf(KindItem, "an item is no object with an id that is an integer")
+	}
+	item := apiItem{id: *v.ID, sync: -1, canceled: v.Canceled}
+	if v.SyncID != nil {
+		item.sync = *v.SyncID
+	}
+	if v.Message != nil {
+		item.message = *v.Message
+	}
+	_ = json.Unmarshal(v.Status, &item.status) // not every item has one that is a word
+	item.status = strings.ToLower(item.status) // dialects differ in capitals
+	return item, nil
+}
+
+// decodePage reads a page of a list and checks that its numbers fit each other and what
+// was asked for.
+func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
+	e, err := open(body)
+	if err != nil {
+		return nil, err
+	}
+	var data []json.RawMessage
+	if json.Unmarshal(e.Data, &data) != nil {
+		return nil, failf(KindEnvelope, "the data of a list is no array")
+	}
+	var p pagination
+	if json.Unmarshal(e.Pagination, &p) != nil || p.Total == nil || p.PerPage == nil || p.Page == nil || p.Last == nil {
+		return nil, failf(KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
+	}
+	list := &listPage{total: *p.Total, page: *p.Page, last: *p.Last}
+	prev, okPrev := pageNumber(p.Prev)
+	next, okNext := pageNumber(p.Next)
+	list.next = next
+	per, last := int64(perPage), (list.total+int64(perPage)-1)/int64(perPage)
+	switch {
+	case !okPrev || !okNext:
+		return nil, failf(KindPagination, "prev_page and next_page are not both a page or null")
+	case *p.PerPage != per || list.page != page:
+		return nil, failf(KindPagination, "the reply has another page or per_page than was asked for")
+	case list.total < 0 || list.last != last:
+		return nil, failf(KindPagination, "last_page is not total_records divided by per_page, rounded up")
+	case next != 0 && next != page+1 || (next != 0) != (page < last):
+		return nil, failf(KindPagination, "next_page is neither the page that follows nor, on the last one, null")
+	case prev != 0 && prev != page-1 || (prev != 0) != (page > 1):
+		return nil, failf(KindPagination, "prev_page is neither the page before nor, on the first one, null")
+	case int64(len(data)) > per:
+		return nil, failf(KindPagination, "a page has more items than per_page")
+	}
+	if want := min(per, max(list.total-(page-1)*per, 0)); int64(len(data)) < want {
+		return nil, failf(KindItemMissing, "a page has fewer items than total_records and per_page leave for it")
+	} else if int64(len(data)) > want {
+		return nil, failf(KindPagination, "a page has more items than total_records leaves for it")
+	}
+	for _, text := range data {
+		item, err := decodeItem(text)
+		if err != nil {
+			return nil, err
+		}
+		list.items = append(list.items, item)
+	}
+	return list, nil
+}
+
+// pageNumber reads a page or null, which is 0; a member that is not there is wrong.
+func pageNumber(text json.RawMessage) (n int64, ok bool) {
+	if string(text) == "null" {
+		return 0, true
+	}
+	return n, json.Unmarshal(text, &n) == nil && n > 0
+}
+
+// walk is the way through a list, page by page.
+type walk struct {
+	seen   map[int64]bool
+	total  int64
+	shrunk bool // something was deleted meanwhile: what is missing cannot be told
+}
+
+// add takes a page and checks the whole list behind the last one.
+func (w *walk) add(p *listPage) error {
+	w.shrunk = w.shrunk || p.total < w.total
+	w.total = p.total
+	for _, item := range p.items {
+		if w.seen[item.id] {
+			return failf(KindItemRepeated, "an item stands in a list twice")
+		}
+		w.seen[item.id] = true
+	}
+	if n := int64(len(w.seen)); p.next == 0 && n < w.total && !w.shrunk {
+		return failf(KindItemMissing, "a list has ended with fewer items than its total_records")
+	}
+	return nil
+}
+
+// checkSync checks the reply to GET /syncs/{id}.
+func checkSync(body []byte, id int64) error {
+	e, err := open(body)
+	if err != nil {
+		return err
+	}
+	item, err := decodeItem(e.Data)
+	switch {
+	case err != nil:
+		return err
+	case item.id != id:
+		return failf(KindItem, "the reply is about another sync than was asked for")
+	}
+	switch item.status {
+	case "ready", "up to date", "failing":
+		return nil
+	}
+	return failf(KindItem, "the status of a sync is none of ready, up to date and failing")
+}
+
+// decodeRun reads the reply to GET /sync_runs/{id}.
+func decodeRun(body []byte, id, sync int64) (apiItem, error) {
+	e, err := open(body)
+	if err != nil {
+		return apiItem{}, err
+	}
+	run, err := decodeItem(e.Data)
+	if err == nil {
+		err = run.check(id, sync)
+	}
+	return run, err
+}
+
+// check looks whether a run is the one that was asked for, -1: any, and in a state that
+// there is (facts B5).
+func (r apiItem) check(id, sync int64) error {
+	switch {
+	case id >= 0 && r.id != id:
+		return failf(KindItem, "the reply is about another run than was asked for")
+	case r.sync != sync:
+		return failf(KindItem, "a run is shown for a sync that it is not of")
+	case !r.over() && r.status != "queued" && r.status != "working":
+		return failf(KindRunState, "the status of a run is none of queued, working, completed, failed and skipped")
+	}
+	return nil
+}
+
+// over reports whether nothing more happens to a run. Clients were seen to meet a status
+// for cancelled ones.
+func (r apiItem) over() bool {
+	switch r.status {
+	case "completed", "failed", "skipped", "cancelled", "canceled":
+		return true
+	}
+	return false
+}
+
+// decodeTriggered reads the reply to POST /syncs/{id}/trigger.
+func decodeTriggered(body []byte) (int64, error) {
+	e, err := open(body)
+	if err != nil {
+		return 0, err
+	}
+	var data struct {
+		Run *int64 `json:"sync_run_id"`
+	}
+	if json.Unmarshal(e.Data, &data) != nil || data.Run == nil {
+		return 0, failf(KindItem, "the reply to a trigger has no sync_run_id that is an integer")
+	}
+	return *data.Run, nil
+}

@@ -1,0 +1,203 @@
+package loadgen
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// ServiceFigures are what a load on the API of a service has measured beside what every
+// load has.
+type ServiceFigures struct {
+	// Calls by their method and path.
+	Calls []CallFigures `json:"calls"`
+	// Lists that were walked to their end, and the items on all pages.
+	Lists int64 `json:"lists_walked"`
+	Items int64 `json:"items_listed"`
+	// Runs that were started; nil: the scenario starts none.
+	Runs *RunFigures `json:"runs,omitempty"`
+}
+
+// CallFigures are those of one kind of call. Times are of the answered ones.
+type CallFigures struct {
+	Call              string  `json:"call"` // such as GET /syncs/{id}
+	Requests          int64   `json:"requests"`
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	FailedRequests    int64   `json:"requests_failed"`
+	Latency           Times   `json:"latency"`
+	Histogram         string  `json:"histogram"` // as those of Histograms
+}
+
+// RunFigures are what became of the runs that a load has started. Every one has ended,
+// counts as unfinished, or was still going when the load was interrupted.
+type RunFigures struct {
+	Started    int64 `json:"started"`
+	Completed  int64 `json:"completed"`
+	Failed     int64 `json:"failed"`
+	Skipped    int64 `json:"skipped"` // an earlier run of the sync still worked
+	Canceled   int64 `json:"canceled"`
+	Unfinished int64 `json:"unfinished"`
+	Going      int64 `json:"going"`
+	// Failure is the message of one that failed.
+	Failure string `json:"failure,omitempty"`
+	// TimeToEnd is the time from the reply to the trigger until a poll has shown the end,
+	// of runs that completed; its precision is the interval of polls.
+	TimeToEnd Times  `json:"time_to_end"`
+	Histogram string `json:"histogram"`
+}
+
+// serviceFound is what all clients have found together.
+type serviceFound struct {
+	walks, items atomic.Int64
+	open         atomic.Int64 // runs that have not ended
+
+	mu    sync.Mutex
+	runs  RunFigures
+	ids   map[int64]bool // of all runs that were started
+	toEnd *hdrhistogram.Histogram
+}
+
+func newServiceFound() *serviceFound {
+	return &serviceFound{ids: map[int64]bool{}, toEnd: newHistogram()}
+}
+
+// begin counts a run; false: there was one with its id.
+func (f *serviceFound) begin(id int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ids[id] {
+		return false
+	}
+	f.ids[id] = true
+	f.runs.Started++
+	f.open.Add(1)
+	return true
+}
+
+// finish counts a run that has ended.
+func (f *serviceFound) finish(run apiItem, took int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open.Add(-1)
+	switch {
+	case run.status == "completed":
+		f.runs.Completed++
+		record(f.toEnd, took)
+	case run.status == "skipped":
+		f.runs.Skipped++
+	case run.canceled, run.status != "failed":
+		f.runs.Canceled++
+	default:
+		f.runs.Failed++
+		f.runs.Failure = shorten(run.message)
+	}
+}
+
+// giveUp counts a run that has not ended in time.
+func (f *serviceFound) giveUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open.Add(-1)
+	f.runs.Unfinished++
+}
+
+// reset forgets what a warm-up has found; no run is open.
+func (f *serviceFound) reset() {
+	f.walks.Store(0)
+	f.items.Store(0)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs, f.toEnd = RunFigures{}, newHistogram()
+}
+
+// figures puts together what was measured and found.
+func (w *serviceWork) figures(m *measure) (*ServiceFigures, error) {
+	f := w.found
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := &ServiceFigures{Calls: []CallFigures{}, Lists: f.walks.Load(), Items: f.items.Load()}
+	for i, p := range m.calls {
+		if p.requests == 0 {
+			continue
+		}
+		c := CallFigures{Call: w.calls[i], Requests: p.requests, RequestsPerSecond: float64(p.requests) / m.seconds(), FailedRequests: p.failed, Latency: times(p.latency)}
+		var err error
+		if c.Histogram, err = encode(p.latency); err != nil {
+			return nil, err
+		}
+		r.Calls = append(r.Calls, c)
+	}
+	if w.Scenario != ScenarioTrigger {
+		return r, nil
+	}
+	runs := f.runs
+	runs.Going, runs.TimeToEnd = f.open.Load(), times(f.toEnd)
+	var err error
+	runs.Histogram, err = encode(f.toEnd)
+	r.Runs = &runs
+	return r, err
+}
+
+// Text is what became of the runs, in a line.
+func (r *RunFigures) Text() string {
+	text := fmt.Sprintf("%s started: %s completed, %s failed, %s skipped, %s cancelled, %s not ended in time",
+		grouped(r.Started), grouped(r.Completed), grouped(r.Failed), grouped(r.Skipped), grouped(r.Canceled), grouped(r.Unfinished))
+	if r.Going > 0 {
+		text += fmt.Sprintf(", %s still going", grouped(r.Going))
+	}
+	return text
+}
+
+// joinService puts the figures of several loads on a service together.
+func (r *Result) joinService(results []*Result) error {
+	r.Service = nil
+	for i, o := range results {
+		if o.Service == nil {
+			continue
+		}
+		if r.Service == nil {
+			r.Service = &ServiceFigures{Calls: []CallFigures{}}
+		}
+		if err := r.Service.add(o.Service); err != nil {
+			return usagef("result %d: %v", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (f *ServiceFigures) add(o *ServiceFigures) (err error) {
+	f.Lists, f.Items = f.Lists+o.Lists, f.Items+o.Items
+	for _, c := range o.Calls {
+		at := slices.IndexFunc(f.Calls, func(have CallFigures) bool { return have.Call == c.Call })
+		if at < 0 {
+			f.Calls = append(f.Calls, c)
+			continue
+		}
+		have := &f.Calls[at]
+		have.Requests, have.FailedRequests = have.Requests+c.Requests, have.FailedRequests+c.FailedRequests
+		have.RequestsPerSecond += c.RequestsPerSecond
+		if have.Histogram, have.Latency, err = joinTimes(have.Histogram, have.Latency, c.Histogram, c.Latency); err != nil {
+			return err
+		}
+	}
+	if o.Runs == nil {
+		return nil
+	}
+	if f.Runs == nil {
+		runs := *o.Runs
+		f.Runs = &runs
+		return nil
+	}
+	have, more := f.Runs, o.Runs
+	have.Started, have.Completed, have.Failed = have.Started+more.Started, have.Completed+more.Completed, have.Failed+more.Failed
+	have.Skipped, have.Canceled = have.Skipped+more.Skipped, have.Canceled+more.Canceled
+	have.Unfinished, have.Going = have.Unfinished+more.Unfinished, have.Going+more.Going
+	if have.Failure == "" {
+		have.Failure = more.Failure
+	}
+	have.Histogram, have.TimeToEnd, err = joinTimes(have.Histogram, have.TimeToEnd, more.Histogram, more.TimeToEnd)
+	return err
+}
