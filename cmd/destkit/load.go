@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -94,7 +95,7 @@ $DESTKIT_URL instead of on the command line.`,
 	}
 	l.register(cmd)
 	endHelp(cmd, loadExitTable)
-	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean())
+	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean(), newLoadService())
 	return cmd
 }
 
@@ -107,25 +108,17 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.IntVar(&o.Work.BatchSize, "batch-size", 0, "records in a batch (0: maximum_batch_size)")
 
 	f.BoolVar(&o.AsDeclared, "as-declared", false, "send exactly what the endpoint declares (default)")
-	f.StringVar(&l.rate, "rate", "", "requests per second, `N[/s|/m]`, or a ramp FROM-TO over the duration")
+	f.DurationVar(&o.AskSpeed, "ask-speed", 30*time.Second, "as declared: ask get_sync_speed again so often, and follow it")
 	f.StringVar(&l.recordsRate, "records-rate", "", "records per second, `N[/s|/m]`, or a ramp FROM-TO")
-	f.StringVar(&l.stages, "stages", "", "rates one after the other, `TIME@RATE,…`, for example 30s@100,1m@100-1000,30s@1000")
-	f.StringVar(&l.steps, "steps", "", "rates, each for an equal part of the duration, `N,N,…`")
-	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: so many requests at once, so often, for example 500/10s")
+	l.registerRates(f)
 	f.BoolVar(&o.Closed, "closed", false, "closed loop: the next batch when the reply has come")
 	f.BoolVar(&l.search, "search", false, "look for the highest rate that holds --slo")
 	f.StringVar(&l.slo, "slo", "", "`GOALS` of a search, for example p99=200ms,errors=0.1%")
 	f.DurationVar(&l.confirm, "confirm", 10*time.Second, "how long the rate that a search has found is run to confirm it")
 
 	f.IntVar(&o.Connections, "connections", 0, "connections at once (0: as declared, at most 50; 64 for a rate)")
-	f.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s)")
-	f.Int64Var(&o.Count, "count", 0, "stop after `N` requests")
-	f.DurationVar(&o.WarmUp, "warm-up", 0, "send for so long before measuring")
 	f.Int64Var(&o.MaxRecords, "max-records", 0, "write at most `N` records in the whole run (0: no bound)")
-	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
-	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
-	f.StringSliceVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable, or with commas)")
-	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
+	l.registerLimits(f)
 
 	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
 	f.StringVar(&l.data.Format, "data-format", "", "`csv|jsonl|parquet` (default: by the extension)")
@@ -145,18 +138,50 @@ func (l *loading) register(cmd *cobra.Command) {
 	l.reading.register(cmd, &l.dials)
 	f.StringVar(&l.verify, "verify", "", "read back this `SHARE|all` of what was acknowledged (default, with a read-back hook: 1%, at least 1,000 and at most 100,000 keys)")
 
-	f.StringVar(&l.client, "http-client", "own", "`own|standard`: the client of this program, or Go's net/http")
-	f.BoolVar(&o.Transport.HTTP2, "http2", false, "offer HTTP/2 (standard client)")
-	f.StringVar(&o.Transport.Proxy, "proxy", "", "`URL` of an http or socks5 proxy (standard client)")
-	f.BoolVar(&o.Transport.Reconnect, "new-connections", false, "a new connection for every request")
+	l.registerClient(f)
 	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
 	l.connection.register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
+	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
+	l.registerOutput(cmd)
+}
+
+// registerRates adds the ways of an open loop.
+func (l *loading) registerRates(f *pflag.FlagSet) {
+	f.StringVar(&l.rate, "rate", "", "requests per second, `N[/s|/m]`, or a ramp FROM-TO over the duration")
+	f.StringVar(&l.stages, "stages", "", "rates one after the other, `TIME@RATE,…`, for example 30s@100,1m@100-1000,30s@1000")
+	f.StringVar(&l.steps, "steps", "", "rates, each for an equal part of the duration, `N,N,…`")
+	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: so many requests at once, so often, for example 500/10s")
+}
+
+// registerLimits adds how long a load lasts, and what must not happen.
+func (l *loading) registerLimits(f *pflag.FlagSet) {
+	o := &l.options
+	f.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s)")
+	f.Int64Var(&o.Count, "count", 0, "stop after `N` requests")
+	f.DurationVar(&o.WarmUp, "warm-up", 0, "send for so long before measuring")
+	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
+	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
+	f.StringSliceVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable, or with commas)")
+	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
+}
+
+// registerClient adds how connections are made.
+func (l *loading) registerClient(f *pflag.FlagSet) {
+	o := &l.options
+	f.StringVar(&l.client, "http-client", "own", "`own|standard`: the client of this program, or Go's net/http")
+	f.BoolVar(&o.Transport.HTTP2, "http2", false, "offer HTTP/2 (standard client)")
+	f.StringVar(&o.Transport.Proxy, "proxy", "", "`URL` of an http or socks5 proxy (standard client)")
+	f.BoolVar(&o.Transport.Reconnect, "new-connections", false, "a new connection for every request")
+}
+
+// registerOutput adds where figures go.
+func (l *loading) registerOutput(cmd *cobra.Command) {
+	f := cmd.Flags()
 	l.files.register(f)
 	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
 	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
-	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
 	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
 	l.profiling.register(cmd)
@@ -174,17 +199,30 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
-		return usagef("--duration must be longer than nothing, not %s", l.options.Duration)
+	if err := l.checkDuration(cmd); err != nil {
+		return err
 	}
 	if err := l.resolve(address); err != nil {
 		return err
 	}
+	return l.send(cmd)
+}
+
+// checkDuration refuses a duration that was given and is none: 0 stands for the default.
+func (l *loading) checkDuration(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
+		return usagef("--duration must be longer than nothing, not %s", l.options.Duration)
+	}
+	return nil
+}
+
+// send runs what was asked for, and delivers its result.
+func (l *loading) send(cmd *cobra.Command) error {
 	thresholds, err := l.thresholds()
 	if err != nil {
 		return err
 	}
-	if err := l.verifiable(thresholds); err != nil {
+	if err := l.measurable(thresholds); err != nil {
 		return err
 	}
 	if err := l.files.check(); err != nil {

@@ -16,6 +16,9 @@ func (l *loading) resolve(url string) error {
 		return err
 	}
 	o := &l.options
+	if o.AskSpeed <= 0 {
+		return usagef("--ask-speed must be longer than nothing, not %s", o.AskSpeed)
+	}
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
 		Replicas: replicaURLs(l.replicas),
@@ -27,7 +30,7 @@ func (l *loading) resolve(url string) error {
 	}
 	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, readBuild().Version
 	o.Work.Fields = l.fields
-	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveWork, l.resolveVerify} {
+	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveClient, l.resolveWork, l.resolveVerify} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -260,9 +263,17 @@ func (l *loading) resolveVerify() error {
 	return nil
 }
 
-// verifiable refuses limits of what only a verification finds where there is none.
-func (l *loading) verifiable(thresholds []loadgen.Threshold) error {
+// measurable refuses limits of what is not measured: of what only a verification finds
+// where there is none, and of runs where none are started.
+func (l *loading) measurable(thresholds []loadgen.Threshold) error {
+	service := l.options.Service
 	for _, t := range thresholds {
+		switch {
+		case t.NeedsRuns() && (service == nil || service.Scenario != loadgen.ScenarioTrigger):
+			return usagef("--fail-if '%s' is about runs that a load starts: that is 'destkit load service --scenario trigger'", t.Text)
+		case t.NeedsVerification() && service != nil:
+			return usagef("--fail-if '%s' is about records that are read back: a load on a service writes none", t.Text)
+		}
 		if t.NeedsVerification() && l.options.Verify == nil {
 			return usagef("--fail-if '%s' needs a read-back hook: add --readback-url URL or --readback-command COMMAND", t.Text)
 		}
@@ -283,19 +294,24 @@ func parseShare(flag, text string) (float64, error) {
 	return v, nil
 }
 
+// resolveClient reads which client sends.
+func (l *loading) resolveClient() error {
+	switch l.client {
+	case "own":
+	case "standard":
+		l.options.Transport.Standard = true
+	default:
+		return usagef("--http-client %q is neither own nor standard", l.client)
+	}
+	return nil
+}
+
 // resolveWork reads where the records come from and their keys.
 func (l *loading) resolveWork() error {
 	o := &l.options
 	var err error
 	if o.Work.Template, err = readTemplate(l.template); err != nil {
 		return err
-	}
-	switch l.client {
-	case "own":
-	case "standard":
-		o.Transport.Standard = true
-	default:
-		return usagef("--http-client %q is neither own nor standard", l.client)
 	}
 	switch l.dataKeys {
 	case "run":

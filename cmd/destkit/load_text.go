@@ -15,7 +15,11 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 	foreign.Printf(w, "%s\n", loadTitle(r))
 	foreign.Printf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 	foreign.Printf(w, "  requests         %s, %s per second\n", grouped(r.Requests), figure(r.RequestsPerSecond))
-	foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", grouped(r.Records), figure(r.RecordsPerSecond), grouped(r.Acknowledged))
+	if r.Service == nil {
+		foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", grouped(r.Records), figure(r.RecordsPerSecond), grouped(r.Acknowledged))
+	} else {
+		writeLoadService(w, r.Service)
+	}
 	foreign.Printf(w, "  errors           %s\n", grouped(r.Errors))
 	if r.Requests > 0 {
 		writeLoadTimes(w, r)
@@ -51,8 +55,14 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 
 func loadTitle(r *loadgen.Result) string {
 	how := map[string]string{"closed": "closed loop", "open": "open loop", "as-declared": "as declared", "search": "search"}[r.Load.Mode]
+	if r.Load.Scenario != "" {
+		how = "scenario " + r.Load.Scenario + ", " + how
+	}
 	if r.Load.Rate > 0 && r.Load.Mode != "search" {
 		how += fmt.Sprintf(" at %s requests/s", figure(r.Load.Rate))
+	}
+	if r.Load.Scenario != "" {
+		return fmt.Sprintf("%s: %s, %d clients", r.Target.Address, how, r.Load.Connections)
 	}
 	var objects []string
 	for _, o := range r.Target.Objects {
@@ -60,6 +70,26 @@ func loadTitle(r *loadgen.Result) string {
 	}
 	return fmt.Sprintf("%s, %s: %s, batches of %s, %d connections, seed %d",
 		r.Target.Address, strings.Join(objects, " and "), how, grouped(int64(r.Load.BatchSize)), r.Load.Connections, r.Load.Seed)
+}
+
+// writeLoadService says what the clients of a service have done.
+func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
+	if s.Lists+s.Items > 0 {
+		foreign.Printf(w, "  lists            %s walked to the end, %s items on all pages\n", grouped(s.Lists), grouped(s.Items))
+	}
+	if r := s.Runs; r != nil {
+		foreign.Printf(w, "  runs             %s\n", r.Text())
+		if r.Failure != "" {
+			foreign.Printf(w, "                   one failed with: %s\n", r.Failure)
+		}
+		if r.Completed > 0 {
+			foreign.Printf(w, "                   from the trigger to the end p50 %s p99 %s max %s ms\n", short(r.TimeToEnd.P50), short(r.TimeToEnd.P99), short(r.TimeToEnd.Max))
+		}
+	}
+	for _, c := range s.Calls {
+		foreign.Printf(w, "  %s: %s requests, %s per second, %s failed; latency p50 %s p99 %s max %s ms\n", c.Call, grouped(c.Requests),
+			figure(c.RequestsPerSecond), grouped(c.FailedRequests), short(c.Latency.P50), short(c.Latency.P99), short(c.Latency.Max))
+	}
 }
 
 func writeLoadTimes(w io.Writer, r *loadgen.Result) {
@@ -93,7 +123,23 @@ func writeLoadVerified(w io.Writer, v *loadgen.Verification) {
 
 // writeLoadChanges says which limits replies stated on the way.
 func writeLoadChanges(w io.Writer, r *loadgen.Result) {
-	if r.Declared == nil || len(r.Declared.Changes) == 0 {
+	if r.Declared == nil {
+		return
+	}
+	for i, c := range r.Declared.SpeedChanges {
+		const shown = 5
+		if i == shown {
+			foreign.Printf(w, "the declared speed changed %d further times\n", len(r.Declared.SpeedChanges)-shown)
+			break
+		}
+		not := ""
+		if c.NotFollowed != "" {
+			not = " (not followed: " + c.NotFollowed + ")"
+		}
+		foreign.Printf(w, "the declared speed changed and was followed from %.1f s on: %s records/s in %s batches of %s at once%s\n",
+			c.At, grouped(c.RecordsPerSecond), grouped(c.Parallel), grouped(c.BatchSize), not)
+	}
+	if len(r.Declared.Changes) == 0 {
 		return
 	}
 	const shown = 5

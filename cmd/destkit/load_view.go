@@ -74,6 +74,10 @@ func loadLine(m loadgen.Moment) string {
 	if m.Phase == "verify" {
 		return fmt.Sprintf("%s %s: %s records read back, %s errors", m.Phase, elapsed(m), grouped(m.Records), grouped(m.Errors))
 	}
+	if m.Service {
+		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
+			m.Phase, elapsed(m), figure(p.RequestsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
+	}
 	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
 		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
 }
@@ -89,13 +93,17 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		}
 	}
 	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", figure(p.RequestsPerSecond), figure(p.RecordsPerSecond))
+	sent := grouped(m.Records) + " records so far"
+	if m.Service {
+		rate, sent = fmt.Sprintf("  rate      %s requests/s", figure(p.RequestsPerSecond)), grouped(m.Requests)+" requests so far"
+	}
 	if m.Asked > 0 {
 		rate += fmt.Sprintf("; asked for %s", figure(m.Asked))
 	}
 	lines := []string{
 		head, rate,
 		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", short(p.P50), short(p.P95), short(p.P99), short(p.Max)),
-		fmt.Sprintf("  errors    %s; %d in flight; %s records so far", grouped(m.Errors), m.InFlight, grouped(m.Records)),
+		fmt.Sprintf("  errors    %s; %d in flight; %s", grouped(m.Errors), m.InFlight, sent),
 	}
 	if m.Phase == "verify" {
 		lines = []string{head, fmt.Sprintf("  read back %s records; %s errors", grouped(m.Records), grouped(m.Errors))}
