@@ -217,7 +217,7 @@ func decodeRun(body []byte, id, sync int64) (apiItem, error) {
 }
 
 // check looks whether a run is the one that was asked for, -1: any, and in a state that
-// there is (facts B5).
+// the service documents.
 func (r apiItem) check(id, sync int64) error {
 	switch {
 	case id >= 0 && r.id != id:
