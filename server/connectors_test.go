@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
+	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -194,21 +195,22 @@ func TestOwnTypesAfterARestart(t *testing.T) {
 
 // Every row of the catalogues is a declaration that reads back as it was written.
 func TestDeclarationsReadBack(t *testing.T) {
-	one, err := readDeclaration("own", []byte(ownType))
-	require.NoError(t, err)
-	list := []*declaration{one}
+	one := &connectors.Declaration{}
+	require.NoError(t, yamldoc.Decode("own", []byte(ownType), one))
+	require.Empty(t, one.Check())
+	list := []*connectors.Declaration{one}
 	for _, e := range destination.BuiltIn() {
-		list = append(list, &declaration{Destination: e})
+		list = append(list, &connectors.Declaration{Destination: e})
 	}
 	for _, e := range source.Emulated() {
-		list = append(list, &declaration{Source: e})
+		list = append(list, &connectors.Declaration{Source: e})
 	}
 	require.Len(t, list, 24)
 	for _, d := range list {
 		text, err := yamldoc.Encode(d)
 		require.NoError(t, err)
-		again := &declaration{}
-		require.NoError(t, yamldoc.Decode(d.name(), text, again), string(text))
+		again := &connectors.Declaration{}
+		require.NoError(t, yamldoc.Decode(d.Name(), text, again), string(text))
 		second, err := yamldoc.Encode(again)
 		require.NoError(t, err)
 		require.Equal(t, string(text), string(second))

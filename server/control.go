@@ -20,10 +20,10 @@ import (
 func (s *Server) controlRoutes() []call.ControlRoute {
 	return slices.Concat(
 		[]call.ControlRoute{call.Route("GET", "", "lists these routes", s.controlIndex)},
-		s.organizationRoutes(), s.userRoutes(), s.connectorRoutes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
+		s.organizationRoutes(), s.userRoutes(), s.declared.Routes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
 		s.lifecycle.Routes(), s.topicRoutes(), s.triggerRoutes(), s.dataRoutes(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
 		[]call.ControlRoute{
-			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.controlExport),
+			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
 			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),
 			call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", s.controlFidelity),
 		},

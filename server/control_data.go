@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -22,19 +22,6 @@ func (s *Server) dataRoutes() []call.ControlRoute {
 		call.Route("POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", s.controlExecute),
 		call.Route("GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", s.controlRecords),
 	}
-}
-
-// among looks through the sources and destinations of every organization: the
-// store finds them by their workspace only, so that no operation of the API can
-// reach those of another.
-func among[T any](tx *store.Tx, find func(*outside) (T, error)) (T, error) {
-	return store.Everywhere(tx, func(organizationID int64) (found T, err error) {
-		var all outside
-		if err := all.gather(tx, organizationID); err != nil {
-			return found, err
-		}
-		return find(&all)
-	})
 }
 
 // pageAfter reads ?after=&limit=, by which long lists are read piece by piece.
@@ -56,18 +43,21 @@ func (s *Server) controlExecute(c *call.Control) (any, error) {
 	if strings.TrimSpace(body.SQL) == "" {
 		return nil, problem.InvalidField("sql", "is required")
 	}
-	if err := s.execute(c.R.Context(), call.IDOf(c), body.SQL); err != nil {
+	access, err := s.anySource(c.R.Context(), call.IDOf(c))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sources.Execute(c.R.Context(), access, body.SQL); err != nil {
 		return nil, err
 	}
 	return call.Done, nil
 }
 
-// execute runs statements on an emulated warehouse.
-func (s *Server) execute(ctx context.Context, id int64, sql string) error {
-	var access sources.Access
-	err := s.store.View(ctx, func(tx *store.Tx) error {
-		src, err := among(tx, func(all *outside) (*store.Source, error) {
-			for _, src := range all.sources {
+// anySource finds what it takes to open a source by its id alone.
+func (s *Server) anySource(ctx context.Context, id int64) (access sources.Access, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		src, err := organizations.Among(tx, func(all *organizations.Outside) (*store.Source, error) {
+			for _, src := range all.Sources {
 				if src.ID == id {
 					return src, nil
 				}
@@ -82,27 +72,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	// A real source belongs to somebody, and is only ever read.
-	if !s.sources.Described(access.Type).Emulated {
-		return problem.Refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.Type)
-	}
-	// A statement that never ends must not hold the call, nor a restore that waits
-	// for it.
-	ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
-	defer cancel()
-	// The credentials of the documented failing test fail here as well.
-	src, err := access.Open(ctx)
-	if err != nil {
-		return problem.Refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.Clean(err.Error()))
-	}
-	defer src.Close()
-	if err := source.Execute(ctx, src, strings.TrimSpace(sql)); err != nil {
-		return problem.InvalidField("sql", "%s", access.Clean(err.Error()))
-	}
-	return nil
+	return access, err
 }
 
 // controlRecords shows what arrived, so that a test can look at the other end.
@@ -145,8 +115,8 @@ func (s *Server) controlRecords(c *call.Control) (any, error) {
 // anyDestination finds a destination by its id alone.
 func (s *Server) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
 	err = s.store.View(ctx, func(tx *store.Tx) error {
-		found, err = among(tx, func(all *outside) (*store.Destination, error) {
-			for _, d := range all.destinations {
+		found, err = organizations.Among(tx, func(all *organizations.Outside) (*store.Destination, error) {
+			for _, d := range all.Destinations {
 				if d.ID == id {
 					return d, nil
 				}

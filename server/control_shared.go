@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
@@ -30,13 +31,14 @@ func (s *Server) shareControl(ctx context.Context) error {
 		return store.Explained(err)
 	}
 	s.settings = settings.New(s.store, s.log, all, map[string]func(context.Context, []byte) error{
-		faults.Setting:    s.faults.Follow,
-		journal.Setting:   s.journal.Follow,
-		settingTrust:      s.followTrust,
-		settingConnectors: s.followConnectors,
+		faults.Setting:     s.faults.Follow,
+		journal.Setting:    s.journal.Follow,
+		settingTrust:       s.followTrust,
+		connectors.Setting: s.declared.Follow,
 	})
 	s.faults.Share(s.settings)
 	s.rest.Share(s.settings)
+	s.declared.Share(s.settings)
 	if err := s.journal.Share(ctx, all, s.settings, s.config.Process); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
@@ -40,7 +41,7 @@ func readClaim(c *call.Control) (body claimBody, err error) {
 		return body, err
 	}
 	if body.Email != "" {
-		if problems := checkAddress("email", body.Email); len(problems) > 0 {
+		if problems := organizations.CheckAddress("email", body.Email); len(problems) > 0 {
 			return body, problem.Invalid(problems)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -67,16 +68,16 @@ func (s *Server) end() error {
 		return err
 	}
 	defer unlock()
-	left, err := s.everythingOutside(ctx)
-	return errors.Join(err, left.drop(s), s.Close())
+	left, err := s.organizations.Everything(ctx)
+	return errors.Join(err, s.organizations.Drop(left), s.Close())
 }
 
 // abandon closes a service that could not start. What a fork has brought with it goes.
 func (s *Server) abandon() (err error) {
 	if s.config.forked {
-		var left outside
-		left, err = s.everythingOutside(context.Background())
-		err = errors.Join(err, left.drop(s))
+		var left organizations.Outside
+		left, err = s.organizations.Everything(context.Background())
+		err = errors.Join(err, s.organizations.Drop(left))
 	}
 	return errors.Join(err, s.Close())
 }

@@ -68,7 +68,7 @@ func (s *Server) undo(before *spool) error {
 // replaceWorld swaps everything. The store goes first: it refuses what it
 // cannot open before anything is changed.
 func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
-	old, err := s.everythingOutside(ctx)
+	old, err := s.organizations.Everything(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	}
 	// The ids of the new world may be those of the old one, so its records go
 	// before the others come.
-	old.kept = true
-	if err := old.drop(s); err != nil {
+	old.Kept = true
+	if err := s.organizations.Drop(old); err != nil {
 		return err
 	}
-	if err := s.loadConnectors(ctx); err != nil {
+	if err := s.declared.Load(ctx); err != nil {
 		return err
 	}
 	if err := s.restoreOutside(ctx, a); err != nil {
@@ -151,7 +151,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *arc
 	// The store holds the directory's lock from here on.
 	err = s.books()
 	if err == nil {
-		err = s.loadConnectors(ctx)
+		err = s.declared.Load(ctx)
 	}
 	if err == nil {
 		err = s.restoreOutside(ctx, a)
@@ -169,7 +169,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *arc
 // hold it already.
 func (s *Server) worldRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed),
+		call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post),
 		call.Route("GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.controlSnapshot),
 		call.Route("POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore),
 		call.Route("POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork),

@@ -2,258 +2,40 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"time"
 
-	"github.com/destkit/destkit/internal/yamldoc"
-	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/seed"
 )
 
-// seedDocument is a seed: what a service is filled with, in YAML. Things refer
-// to one another by name. Everything goes through the API's own handlers, so
-// that a seed can make nothing that a client could not.
-type seedDocument struct {
-	Connectors    []*declaration     `yaml:"connectors"`
-	Organizations []seedOrganization `yaml:"organizations"`
-}
-
-// seedOrganization is a new organization, or with First the one that the first
-// start made, whose tokens the user has already.
-type seedOrganization struct {
-	Name        string           `yaml:"name"`
-	First       bool             `yaml:"first"`
-	Email       string           `yaml:"email"` // of the admin of a new one
-	Users       []seedUser       `yaml:"users"`
-	Workspaces  []seedWorkspace  `yaml:"workspaces"`
-	Invitations []seedInvitation `yaml:"invitations"`
-}
-
-// seedUser is a user with memberships; the answer has a token for it.
-type seedUser struct {
-	Email         string            `yaml:"email"`
-	Role          string            `yaml:"role"`                  // admin, member (default)
-	Notifications *bool             `yaml:"notifications_enabled"` // true by default
-	Workspaces    map[string]string `yaml:"workspaces"`            // name to role
-}
-
-// seedWorkspace is a new workspace, or one that the organization has already
-// under that name.
-type seedWorkspace struct {
-	Name               string                    `yaml:"name"`
-	NotificationEmails []string                  `yaml:"notification_emails"`
-	Sources            []seedSource              `yaml:"sources"`
-	Datasets           []seedDataset             `yaml:"datasets"`
-	Destinations       []seedDestination         `yaml:"destinations"`
-	Syncs              []map[string]any          `yaml:"syncs"`
-	Webhooks           []map[string]any          `yaml:"webhooks"`
-	Invitations        []seedWorkspaceInvitation `yaml:"invitations"`
-}
-
-// seedSource is the connection of POST /sources, with what is read from it.
-type seedSource struct {
-	Name        string         `yaml:"name"`
-	Type        string         `yaml:"type"`
-	SyncEngine  string         `yaml:"sync_engine"`
-	Credentials map[string]any `yaml:"credentials"`
-	Execute     string         `yaml:"execute"` // SQL on an emulated warehouse
-	Models      []seedModel    `yaml:"models"`
-	Topics      []seedTopic    `yaml:"topics"`
-}
-
-// seedModel is a query of the source that it stands below (spec 2.11).
-type seedModel struct {
-	Name        string `yaml:"name"`
-	Query       string `yaml:"query"`
-	Description string `yaml:"description"`
-}
-
-// seedTopic is a topic with the messages that have come so far (spec 2.12).
-type seedTopic struct {
-	Name          string           `yaml:"name"`
-	Description   string           `yaml:"description"`
-	SampleMessage map[string]any   `yaml:"sample_message"`
-	Messages      []map[string]any `yaml:"messages"`
-}
-
-// seedDataset is a query of a source of the workspace.
-type seedDataset struct {
-	Name        string `yaml:"name"`
-	Source      string `yaml:"source"` // its name
-	Query       string `yaml:"query"`
-	Description string `yaml:"description"`
-}
-
-// seedDestination is the connection of POST /destinations.
-type seedDestination struct {
-	Name        string         `yaml:"name"`
-	Type        string         `yaml:"type"`
-	Credentials map[string]any `yaml:"credentials"`
-}
-
-// seedInvitation is an invitation to the organization; it stays open.
-type seedInvitation struct {
-	Email      string            `yaml:"email"`
-	Role       string            `yaml:"role"`
-	Workspaces map[string]string `yaml:"workspaces"` // name to role
-}
-
-// seedWorkspaceInvitation is one invitation for each address.
-type seedWorkspaceInvitation struct {
-	Emails []string `yaml:"emails"`
-	Role   string   `yaml:"role"`
-}
-
 // Seeded is what a seed made, by the names in it. Tokens are shown once.
-type Seeded struct {
-	Connectors    []string             `json:"connectors,omitempty"` // types that it declares
-	Organizations []SeededOrganization `json:"organizations"`
-}
+type Seeded = seed.Seeded
 
-// SeededOrganization is one organization of a seed. Email and
-// PersonalAccessToken are those of the admin of a new organization.
-type SeededOrganization struct {
-	ID                  int64                 `json:"id"`
-	Name                string                `json:"name"`
-	UserID              int64                 `json:"user_id"`
-	Email               string                `json:"email"`
-	PersonalAccessToken string                `json:"personal_access_token,omitempty"`
-	Users               map[string]SeededUser `json:"users"`
-	Workspaces          []SeededWorkspace     `json:"workspaces"`
-	Invitations         map[string]int64      `json:"invitations"`
-}
-
-// SeededUser is a user by the e-mail address.
-type SeededUser struct {
-	ID                  int64  `json:"id"`
-	PersonalAccessToken string `json:"personal_access_token"`
-}
-
-// SeededWorkspace has the ids of everything in a workspace by name; syncs by
-// their label.
-type SeededWorkspace struct {
-	ID           int64                    `json:"id"`
-	Name         string                   `json:"name"`
-	APIKey       string                   `json:"api_key"`
-	Sources      map[string]int64         `json:"sources"`
-	Models       map[string]int64         `json:"models"`
-	Topics       map[string]int64         `json:"topics"`
-	Datasets     map[string]int64         `json:"datasets"`
-	Destinations map[string]int64         `json:"destinations"`
-	Syncs        map[string]int64         `json:"syncs"`
-	Webhooks     map[string]SeededWebhook `json:"webhooks"`
-	Invitations  map[string]int64         `json:"invitations"`
-}
-
-// SeededWebhook is a webhook with the secret that is shown once.
-type SeededWebhook struct {
-	ID     int64  `json:"id"`
-	Secret string `json:"secret"`
-}
-
-// Seed is what who runs the service does at a start. The organizations of the seed
-// are none of others (see Config.AllowFiles).
-func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
-	return s.seed(ctx, file, src, true)
-}
-
-// seed makes everything in a seed or, on an error, nothing. file stands in
-// messages only. The error names the place: file, line and column where the
-// document cannot be read, the entry where the API refuses it.
-func (s *Server) seed(ctx context.Context, file string, src []byte, own bool) (*Seeded, error) {
-	document, err := readSeed(file, src)
-	if err != nil {
-		return nil, err
-	}
-	s.latch.Seeds.RLock()
-	defer s.latch.Seeds.RUnlock()
-	return s.sow(ctx, file, document, own)
-}
+// The parts of Seeded.
+type (
+	// SeededOrganization is one organization of a seed.
+	SeededOrganization = seed.SeededOrganization
+	// SeededUser is a user by the e-mail address.
+	SeededUser = seed.SeededUser
+	// SeededWorkspace has the ids of everything in a workspace by name.
+	SeededWorkspace = seed.SeededWorkspace
+	// SeededWebhook is a webhook with the secret that is shown once.
+	SeededWebhook = seed.SeededWebhook
+)
 
 // CheckSeed reports whether a seed can be read at all, before there is a service to
 // put it into. What the API makes of its entries only Seed finds out.
-func CheckSeed(file string, src []byte) error {
-	_, err := readSeed(file, src)
-	return err
+func CheckSeed(file string, src []byte) error { return seed.Check(file, src) }
+
+// Seed makes everything in a seed or, on an error, nothing, as who runs the service does
+// at a start: its organizations are none of others (see Config.AllowFiles). file is used in
+// messages only. An error names the place: file, line and column where the document cannot
+// be read, the entry where the API refuses it.
+func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	return s.seeds.Seed(ctx, file, src)
 }
 
-// readSeed decodes a seed. One without organizations is refused: it is a slip,
-// and would do nothing.
-func readSeed(file string, src []byte) (document seedDocument, err error) {
-	if err := yamldoc.Decode(file, src, &document); err != nil {
-		return document, seedUnreadable(err)
-	}
-	if len(document.Organizations)+len(document.Connectors) == 0 {
-		return document, problem.Refuse(http.StatusBadRequest, "%s: a seed needs organizations or connectors", file)
-	}
-	for i, d := range document.Connectors {
-		if d == nil {
-			d = &declaration{}
-		}
-		problems := d.check()
-		for j := range problems {
-			problems[j].Field = fmt.Sprintf("connectors[%d].%s", i, problems[j].Field)
-		}
-		if len(problems) > 0 {
-			told := problem.Invalid(problems)
-			told.Message = file + ": " + told.Message
-			return document, told
-		}
-	}
-	return document, nil
-}
-
-// seedUnreadable shows where, and not what: the line may hold a secret.
-func seedUnreadable(err error) error {
-	var mistake *yamldoc.Error
-	if errors.As(err, &mistake) {
-		return problem.Refuse(http.StatusBadRequest, "%s", mistake.Brief())
-	}
-	return problem.Refuse(http.StatusBadRequest, "%v", err)
-}
-
-// sow makes the organizations one after the other; an error undoes all.
-func (s *Server) sow(ctx context.Context, file string, document seedDocument, own bool) (*Seeded, error) {
-	seeded, undo := &Seeded{}, &seedUndo{s: s, since: s.clock.Now().Truncate(time.Millisecond)}
-	var err error
-	if seeded.Connectors, err = s.declareAll(ctx, file, document.Connectors, undo); err != nil {
-		return nil, undo.run(err)
-	}
-	for i, wanted := range document.Organizations {
-		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i), whole: !wanted.First, own: own, undo: undo}
-		made, err := p.organization(wanted)
-		if err != nil {
-			return nil, undo.run(err)
-		}
-		seeded.Organizations = append(seeded.Organizations, *made)
-	}
-	return seeded, nil
-}
-
-// controlSeed seeds from the body; "seed" stands for the file in messages.
-func (s *Server) controlSeed(c *call.Control) (any, error) {
-	text, err := c.Text(call.MaxControlBody)
-	if err != nil {
-		return nil, err
-	}
-	seeded, err := s.seed(c.R.Context(), "seed", text, false)
-	if err != nil {
-		return nil, err
-	}
-	return call.Status(http.StatusCreated, seeded), nil
-}
-
-// named refuses names that cannot be referred to.
-func named[V any](taken map[string]V, name string) error {
-	if problems := rest.CheckName("name", name); len(problems) > 0 {
-		return problem.Invalid(problems)
-	}
-	if _, twice := taken[name]; twice {
-		return problem.Invalid([]api.Problem{{Field: "name", Message: "stands twice; names must differ, since things refer to them"}})
-	}
-	return nil
+// SeedOnce is Seed for a store that had none by SeedOnce before; otherwise nothing
+// happens, and the result is nil. Of several processes one seeds, and a seed that
+// fails may be tried again.
+func (s *Server) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	return s.seeds.SeedOnce(ctx, file, src)
 }

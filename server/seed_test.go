@@ -152,7 +152,7 @@ func FuzzSeed(f *testing.F) {
 		_, err = json.Marshal(seeded)
 		require.NoError(t, err)
 		for _, o := range seeded.Organizations {
-			require.NoError(t, w.s.deleteOrganization(t.Context(), o.ID))
+			require.NoError(t, w.s.organizations.Delete(t.Context(), o.ID))
 		}
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
@@ -35,9 +36,11 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -182,44 +185,46 @@ type Config struct {
 
 // Server is the service. It is safe for parallel use.
 type Server struct {
-	config       Config
-	dialect      dialect.Switches
-	shared       *call.Shared // by all calls
-	log          *slog.Logger
-	clock        *clock.Clock
-	clockChanges clockChanges
-	store        *store.Store
-	gate         *destination.Gate
-	reached      reached
-	sources      *sources.Sources
-	connectors   connectors
-	mux          *http.ServeMux
-	first        *Tokens
-	journal      *journal.Journal
-	faults       *faults.Faults
-	settings     *settings.Settings
-	trusted      int // bytes of the setting that are trusted already
-	figures      *figures
-	destinations *destinations.Destinations
-	forks        forks
-	broken       violation.Broken
-	ready        map[string]*call.Operation
-	replies      *rendered
-	callers      callers
-	background   *background.Work
-	lifecycle    *lifecycle.Lifecycle
-	mail         *lifecycle.Mailer
-	ledger       *ledger.Ledger
-	executor     *executor.Executor
-	engine       *engine
-	began        time.Time    // of this process, by the clock of the system
-	ahead        atomic.Int64 // how far the clock of a shared store is, in nanoseconds
-	fleet        *fleet       // nil where the store is not shared
-	notices      notices
-	schedule     *runs.Schedule
-	retention    *runs.Retention
-	live         *runs.Live
-	retries      *runs.Retries
+	config        Config
+	dialect       dialect.Switches
+	shared        *call.Shared // by all calls
+	log           *slog.Logger
+	clock         *clock.Clock
+	clockChanges  clockChanges
+	store         *store.Store
+	gate          *destination.Gate
+	reached       reached
+	sources       *sources.Sources
+	mux           *http.ServeMux
+	first         *Tokens
+	journal       *journal.Journal
+	faults        *faults.Faults
+	settings      *settings.Settings
+	trusted       int // bytes of the setting that are trusted already
+	figures       *figures
+	destinations  *destinations.Destinations
+	organizations *organizations.Organizations
+	declared      *connectors.Connectors
+	seeds         *seed.Seeds
+	forks         forks
+	broken        violation.Broken
+	ready         map[string]*call.Operation
+	replies       *rendered
+	callers       callers
+	background    *background.Work
+	lifecycle     *lifecycle.Lifecycle
+	mail          *lifecycle.Mailer
+	ledger        *ledger.Ledger
+	executor      *executor.Executor
+	engine        *engine
+	began         time.Time    // of this process, by the clock of the system
+	ahead         atomic.Int64 // how far the clock of a shared store is, in nanoseconds
+	fleet         *fleet       // nil where the store is not shared
+	notices       notices
+	schedule      *runs.Schedule
+	retention     *runs.Retention
+	live          *runs.Live
+	retries       *runs.Retries
 
 	latch   *latch.Latch
 	rest    *rest.Handlers
@@ -230,14 +235,7 @@ type Server struct {
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
 // are known only to whoever made it: the store keeps hashes and seals.
-type Tokens struct {
-	OrganizationID      int64  `json:"organization_id"`
-	UserID              int64  `json:"user_id"`
-	Email               string `json:"email"`
-	WorkspaceID         int64  `json:"workspace_id"`
-	PersonalAccessToken string `json:"personal_access_token"`
-	WorkspaceAPIKey     string `json:"workspace_api_key"`
-}
+type Tokens = organizations.Tokens
 
 // New opens the store, makes the first organization where there is none, and
 // returns the service. Errors are those of store.Open, of a restored file and
@@ -340,7 +338,7 @@ func (s *Server) NewOrganization(ctx context.Context, name string) (made *Tokens
 		return nil, problem.Invalid(problems)
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
-		made, err = newOrganization(tx, name, "owner@example.com", "Main")
+		made, err = organizations.Begin(tx, name, "owner@example.com", "Main")
 		return err
 	})
 	return made, err

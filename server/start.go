@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
@@ -25,8 +25,10 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -108,7 +110,9 @@ func assemble(config Config) (*Server, error) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background = background.NewWork(s.clock)
-	s.figures, s.journal = newFigures(s), journal.New(s.log, s.background, s.destinationsOf)
+	s.figures, s.journal = newFigures(s), journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
+		return s.organizations.DestinationsOf(ctx, id)
+	})
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.figures.fault, Operations: s.operations})
 	s.replies = newRendered()
 	s.forks.room = new(atomic.Int64)
@@ -164,6 +168,14 @@ func assemble(config Config) (*Server, error) {
 	s.destinations = destinations.New(destinations.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
 		TTL: config.CacheTTL, Process: config.Process,
+	})
+	s.organizations = organizations.New(organizations.Parts{
+		Shared: s.shared, Work: s.background, Sources: s.sources, Destinations: s.destinations, Syncs: syncEnds{s},
+	})
+	s.declared = connectors.New(s.shared, s.gate, s.sources)
+	s.seeds = seed.New(seed.Parts{
+		Shared: s.shared, Clock: s.clock, Latch: s.latch, Sources: s.sources,
+		Organizations: s.organizations, Connectors: s.declared, Perform: s.performWith,
 	})
 	s.hearFleet()
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}
@@ -239,7 +251,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.keepIn(opened)
 	// Before the ledger is opened, which tidies it.
 	next, err := s.fits(ctx)
-	for _, step := range []func() error{s.books, func() error { return s.bind(ctx, next) }, func() error { return s.loadConnectors(ctx) }} {
+	for _, step := range []func() error{s.books, func() error { return s.bind(ctx, next) }, func() error { return s.declared.Load(ctx) }} {
 		if err == nil {
 			err = step()
 		}
@@ -265,7 +277,7 @@ func (s *Server) begin(ctx context.Context) error {
 				return err
 			}
 		}
-		first, err := tx.Setting(settingFirst)
+		first, err := tx.Setting(organizations.SettingFirst)
 		if errors.Is(err, store.ErrNotFound) {
 			first, err = s.beginOrganization(tx)
 		}
@@ -285,22 +297,19 @@ func abandonRefreshes(tx *store.Tx) error {
 
 // beginOrganization makes the first organization and remembers which it is.
 func (s *Server) beginOrganization(tx *store.Tx) (first string, err error) {
-	if s.first, err = newOrganization(tx, "First organization", "owner@example.com", "First workspace"); err != nil {
+	if s.first, err = organizations.Begin(tx, "First organization", "owner@example.com", "First workspace"); err != nil {
 		return "", err
 	}
 	// By ids, since clients may give other names.
 	first = fmt.Sprintf("%d %d", s.first.UserID, s.first.WorkspaceID)
-	return first, tx.SetSetting(settingFirst, first)
+	return first, tx.SetSetting(organizations.SettingFirst, first)
 }
-
-// settingFirst holds the ids of the first user and workspace.
-const settingFirst = "first"
 
 // adopt takes over the tokens that the configuration names.
 func (s *Server) adopt(tx *store.Tx, first string) error {
 	var userID, workspaceID int64
 	if _, err := fmt.Sscan(first, &userID, &workspaceID); err != nil {
-		return fmt.Errorf("read setting %s: %w", settingFirst, err)
+		return fmt.Errorf("read setting %s: %w", organizations.SettingFirst, err)
 	}
 	// At every start, so that a deployment can change its tokens.
 	if token := s.config.PersonalAccessToken; token != "" {
@@ -314,33 +323,6 @@ func (s *Server) adopt(tx *store.Tx, first string) error {
 		}
 	}
 	return nil
-}
-
-// newOrganization makes an organization with one admin and one workspace,
-// which a reset keeps.
-func newOrganization(tx *store.Tx, name, email, workspace string) (*Tokens, error) {
-	o := &store.Organization{Name: name}
-	if err := tx.CreateOrganization(o); err != nil {
-		return nil, err
-	}
-	u := &store.User{OrganizationID: o.ID, Email: email, Role: api.RoleAdmin, Notifications: true, Initial: true}
-	if err := tx.CreateUser(u); err != nil {
-		return nil, err
-	}
-	w := &store.Workspace{OrganizationID: o.ID, Name: workspace, NotificationEmails: []string{}, Initial: true}
-	if err := tx.CreateWorkspace(w); err != nil {
-		return nil, err
-	}
-	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: u.ID, Role: api.RoleOwner, Initial: true}); err != nil {
-		return nil, err
-	}
-	made := &Tokens{OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID}
-	var err error
-	if made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "first"); err != nil {
-		return nil, err
-	}
-	made.WorkspaceAPIKey, err = tx.NewWorkspaceKey(w.ID)
-	return made, err
 }
 
 // fetchRoot says which version answers (spec 9).

@@ -261,7 +261,7 @@ func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.forgetSync(id); err != nil {
+	if err := (syncEnds{s}).Forget(id); err != nil {
 		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
 	s.dropState(from, id)

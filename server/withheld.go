@@ -2,19 +2,15 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -70,7 +66,11 @@ func (s *Server) openFolders(own []string) ([]reach.Folder, error) {
 	if s.config.AllowFiles != nil || s.config.WorkFolder == "" {
 		return folders, nil
 	}
-	others, err := s.hasOthers(s.background.Ctx)
+	var others bool
+	err := s.store.View(s.background.Ctx, func(tx *store.Tx) (err error) {
+		others, err = organizations.HasOthers(tx)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look for organizations of others: %w", err)
 	}
@@ -78,61 +78,6 @@ func (s *Server) openFolders(own []string) ([]reach.Folder, error) {
 		folders = append(folders, reach.Folder{Path: s.config.WorkFolder, Plain: true})
 	}
 	return folders, nil
-}
-
-// settingOwn holds the ids of the organizations that the first start has seeded.
-const settingOwn = "own_organizations"
-
-// hasOthers reports whether there are organizations that neither the first start
-// made nor Seed: those of others, who are not who runs the service.
-func (s *Server) hasOthers(ctx context.Context) (others bool, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
-		own, err := ownOrganizations(tx)
-		if err != nil {
-			return err
-		}
-		all, err := store.Every(tx.Organizations)
-		for _, o := range all {
-			others = others || !own[o.ID]
-		}
-		return err
-	})
-	return others, err
-}
-
-// ownOrganizations are those of who runs the service, by their ids.
-func ownOrganizations(tx *store.Tx) (map[int64]bool, error) {
-	first, err := firstOrganization(tx)
-	if err != nil {
-		return nil, err
-	}
-	own := map[int64]bool{first: true}
-	kept, err := tx.Setting(settingOwn)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, err
-	}
-	for id := range strings.FieldsSeq(kept) {
-		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
-			own[n] = true
-		}
-	}
-	return own, nil
-}
-
-// adoptOrganizations notes that organizations are of who runs the service.
-func adoptOrganizations(tx *store.Tx, ids ...int64) error {
-	own, err := ownOrganizations(tx)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		own[id] = true
-	}
-	var text []string
-	for _, id := range slices.Sorted(maps.Keys(own)) {
-		text = append(text, strconv.FormatInt(id, 10))
-	}
-	return tx.SetSetting(settingOwn, strings.Join(text, " "))
 }
 
 // shortest is how long a secret is at least that is looked for within a file; a

@@ -74,6 +74,20 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping",
 	},
+	"server/internal/organizations": {
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
+		"server/internal/rest", "server/internal/sources", "server/internal/store", // rest: what a name must be
+	},
+	"server/internal/connectors": { // types that people declare
+		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/settings",
+		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
+		"internal/foreign", "internal/source", "internal/yamldoc",
+	},
+	"server/internal/seed": {
+		"server/api", "server/internal/call", "server/internal/connectors", "server/internal/journal", "server/internal/latch",
+		"server/internal/organizations", "server/internal/problem", "server/internal/rest", "server/internal/sources", "server/internal/store",
+		"server/internal/strictjson", "server/internal/sync/clock", "internal/foreign", "internal/suggest", "internal/yamldoc",
+	},
 	"server/internal/rest": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle", "server/internal/problem",
 		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",

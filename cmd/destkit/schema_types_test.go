@@ -35,13 +35,13 @@ func newSchemaMaker(t *testing.T, strict bool) *schemaMaker {
 
 // required are the members without which no reader accepts a file, by type.
 var required = map[string][]string{
-	"waiverFile":      {"waivers"},
-	"Waiver":          {"check", "reason"},
-	"seedUser":        {"email"},
-	"seedSource":      {"name", "type"},
-	"seedDestination": {"name", "type"},
-	"ObjectConfig":    {"name"},
-	"FieldConfig":     {"name", "type"},
+	"waiverFile":       {"waivers"},
+	"Waiver":           {"check", "reason"},
+	"userEntry":        {"email"},
+	"sourceEntry":      {"name", "type"},
+	"destinationEntry": {"name", "type"},
+	"ObjectConfig":     {"name"},
+	"FieldConfig":      {"name", "type"},
 }
 
 // choices are the values of members that take one of a list.

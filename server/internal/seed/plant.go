@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
@@ -18,12 +19,12 @@ import (
 
 // planter makes one organization of a seed.
 type planter struct {
-	s              *Server
+	s              *Seeds
 	ctx            context.Context
 	file, place    string
 	whole          bool // the organization is new, and goes with all that is in it
 	own            bool // it is one of who runs the service
-	undo           *seedUndo
+	undo           *undo
 	organizationID int64
 	admin          *store.User
 	workspaces     map[string]*store.Workspace
@@ -47,9 +48,9 @@ func (p *planter) at(place, name string, err error) error {
 	return &told
 }
 
-// drive runs an operation of the API as somebody (Server.perform).
+// drive runs an operation of the API as somebody (Parts.Perform).
 func (p *planter) drive(who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
-	return p.s.perform(p.ctx, who, id, path, body)
+	return p.s.perform(p.ctx, who, id, path, nil, body)
 }
 
 // create drives an operation that makes something and gives its id.
@@ -73,7 +74,7 @@ func (p *planter) create(who call.Principal, id string, path map[string]int64, b
 
 // organization makes everything in the order in which things refer to one
 // another: workspaces, users, what is in the workspaces, invitations.
-func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, error) {
+func (p *planter) organization(wanted organizationEntry) (*SeededOrganization, error) {
 	made := &SeededOrganization{Users: map[string]SeededUser{}, Workspaces: []SeededWorkspace{}, Invitations: map[string]int64{}}
 	// What exists after this is undone by the caller.
 	if err := p.begin(wanted, made); err != nil {
@@ -111,7 +112,7 @@ func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, er
 }
 
 // begin makes the organization, or takes the first one.
-func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error {
+func (p *planter) begin(wanted organizationEntry, made *SeededOrganization) error {
 	if wanted.First {
 		// Refused, since both would be ignored.
 		if wanted.Name != "" || wanted.Email != "" {
@@ -120,15 +121,15 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 		return p.takeFirst(made)
 	}
 	// The admin is made with it, and owns the workspaces.
-	wish := organizationWish{Name: wanted.Name, Email: wanted.Email}
+	wish := organizations.Wish{Name: wanted.Name, Email: wanted.Email}
 	for _, w := range wanted.Workspaces {
 		wish.Workspaces = append(wish.Workspaces, w.Name)
 	}
-	if err := wish.check(); err != nil {
+	if err := wish.Check(); err != nil {
 		return err
 	}
-	wish.own = p.own
-	tokens, err := p.s.makeOrganization(p.ctx, wish)
+	wish.Own = p.own
+	tokens, err := p.s.organizations.Make(p.ctx, wish)
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 // takeFirst finds the organization of the first start; a client may have
 // deleted it.
 func (p *planter) takeFirst(made *SeededOrganization) error {
-	err := p.s.store.View(p.ctx, func(tx *store.Tx) error {
-		id, err := firstOrganization(tx)
+	err := p.s.shared.Store.View(p.ctx, func(tx *store.Tx) error {
+		id, err := organizations.First(tx)
 		if err != nil {
 			return err
 		}
@@ -154,12 +155,12 @@ func (p *planter) takeFirst(made *SeededOrganization) error {
 		if err != nil {
 			return err
 		}
-		setting, err := tx.Setting(settingFirst)
+		setting, err := tx.Setting(organizations.SettingFirst)
 		if err != nil {
 			return err
 		}
 		if _, err := fmt.Sscan(setting, &made.UserID); err != nil {
-			return fmt.Errorf("read setting %s: %w", settingFirst, err)
+			return fmt.Errorf("read setting %s: %w", organizations.SettingFirst, err)
 		}
 		p.organizationID, made.ID, made.Name = o.ID, o.ID, o.Name
 		return nil
@@ -177,7 +178,7 @@ func (p *planter) takeFirst(made *SeededOrganization) error {
 // look reads the admin and the workspaces.
 func (p *planter) look(adminID int64) error {
 	p.workspaces = map[string]*store.Workspace{}
-	return p.s.store.View(p.ctx, func(tx *store.Tx) (err error) {
+	return p.s.shared.Store.View(p.ctx, func(tx *store.Tx) (err error) {
 		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
 			return err
 		}
@@ -202,7 +203,7 @@ func (p *planter) inside(w *store.Workspace) call.Principal {
 }
 
 // prepareWorkspace makes a workspace unless it is there, and sets its addresses.
-func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
+func (p *planter) prepareWorkspace(wanted workspaceEntry) error {
 	if problems := rest.CheckName("name", wanted.Name); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
@@ -216,7 +217,7 @@ func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 		}
 		_, err := p.drive(p.asAdmin(), "updateWorkspace", map[string]int64{"workspace_id": known.ID}, body)
 		if err == nil {
-			p.made(func(tx *store.Tx) error { return p.renotify(tx, known, wanted.NotificationEmails) }, outside{})
+			p.made(func(tx *store.Tx) error { return p.renotify(tx, known, wanted.NotificationEmails) }, organizations.Outside{})
 		}
 		return err
 	}
@@ -224,14 +225,14 @@ func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 	if err != nil {
 		return err
 	}
-	p.made(func(tx *store.Tx) error { return tx.DeleteWorkspace(p.organizationID, id) }, outside{})
+	p.made(func(tx *store.Tx) error { return tx.DeleteWorkspace(p.organizationID, id) }, organizations.Outside{})
 	return p.look(p.admin.ID)
 }
 
 // key reads the API key of a workspace, or makes one where there is none.
 func (p *planter) key(w *store.Workspace) (key string, err error) {
 	added := false
-	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
+	err = p.s.shared.Store.Update(p.ctx, func(tx *store.Tx) error {
 		// A workspace that the seed has found may never have had a key.
 		if key, err = tx.WorkspaceKey(w.ID); errors.Is(err, store.ErrNotFound) {
 			key, err = tx.NewWorkspaceKey(w.ID)
@@ -240,7 +241,7 @@ func (p *planter) key(w *store.Workspace) (key string, err error) {
 		return err
 	})
 	if err == nil && added {
-		p.made(func(tx *store.Tx) error { return tx.DeleteWorkspaceKey(w.ID) }, outside{})
+		p.made(func(tx *store.Tx) error { return tx.DeleteWorkspaceKey(w.ID) }, organizations.Outside{})
 	}
 	return key, err
 }

@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -25,11 +26,11 @@ var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, a
 
 // user makes a user with memberships and a token. The API invites users and
 // does not make them, so this is the control API's own.
-func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
+func (p *planter) user(wanted userEntry) (made SeededUser, err error) {
 	if wanted.Role == "" {
 		wanted.Role = api.RoleMember
 	}
-	problems := checkAddress("email", wanted.Email)
+	problems := organizations.CheckAddress("email", wanted.Email)
 	if wanted.Role != api.RoleAdmin && wanted.Role != api.RoleMember {
 		problems = append(problems, api.Problem{Field: "role", Message: "must be admin or member"})
 	}
@@ -48,7 +49,7 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 	if wanted.Notifications != nil {
 		u.Notifications = *wanted.Notifications
 	}
-	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
+	err = p.s.shared.Store.Update(p.ctx, func(tx *store.Tx) error {
 		if err := tx.CreateUser(u); err != nil {
 			return err
 		}
@@ -63,13 +64,13 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 		return err
 	})
 	if err == nil {
-		p.made(func(tx *store.Tx) error { return tx.DeleteUser(p.organizationID, u.ID) }, outside{})
+		p.made(func(tx *store.Tx) error { return tx.DeleteUser(p.organizationID, u.ID) }, organizations.Outside{})
 	}
 	return made, err
 }
 
 // invite drives the API's own invitation.
-func (p *planter) invite(wanted seedInvitation) (int64, error) {
+func (p *planter) invite(wanted invitationEntry) (int64, error) {
 	workspaces, roles := []map[string]any{}, map[int64]string{}
 	for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
 		w, err := p.workspaceNamed(name)
@@ -89,7 +90,7 @@ func (p *planter) invite(wanted seedInvitation) (int64, error) {
 	if err == nil {
 		p.made(func(tx *store.Tx) error {
 			return errors.Join(p.uninvite(tx, wanted.Email, roles, before), tx.DeleteInvitation(p.organizationID, id))
-		}, outside{})
+		}, organizations.Outside{})
 	}
 	return id, err
 }

@@ -1,11 +1,12 @@
-package server
+// Package connectors owns types of destinations and sources that people declare: what a
+// declaration must have, where it is kept, and that every process follows it.
+package connectors
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -14,29 +15,32 @@ import (
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/settings"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// declaration is a type of one's own: of destinations, of sources, or of both
+// Declaration is a type of one's own: of destinations, of sources, or of both
 // under one name. It is written as the rows of the catalogues are.
-type declaration struct {
+type Declaration struct {
 	Destination *destination.Entry `yaml:"destination"`
 	Source      *source.Entry      `yaml:"source"`
 }
 
-// name is the service_name of both parts.
-func (d *declaration) name() string {
+// Name is the service_name of both parts.
+func (d *Declaration) Name() string {
 	if d.Destination != nil {
 		return d.Destination.ServiceName
 	}
 	return d.Source.ServiceName
 }
 
-// check names all that is wrong, each with its place.
-func (d *declaration) check() (problems []api.Problem) {
+// Check names all that is wrong, each with its place.
+func (d *Declaration) Check() (problems []api.Problem) {
 	under := func(part string, found []api.Problem) {
 		for _, p := range found {
 			problems = append(problems, api.Problem{Field: part + "." + p.Field, Message: p.Message})
@@ -73,29 +77,41 @@ var nameTaken = []api.Problem{{Field: "service_name", Message: "is a type of the
 // store: so they are in copies of it, too.
 const connectorSettings = "connector "
 
-// settingConnectors tells other processes that the declarations have changed.
-const settingConnectors = "connectors"
+// Setting tells other processes that the declarations have changed.
+const Setting = "connectors"
 
-// connectors are the declarations that this process follows. The zero value has
-// none.
-type connectors struct {
+// Connectors are the declarations that this process follows.
+type Connectors struct {
+	shared   *call.Shared
+	gate     *destination.Gate
+	sources  *sources.Sources
+	settings *settings.Settings // nil: this process is alone
+
 	turn  sync.Mutex
 	known map[string]knownConnector // by name
 }
 
+// New has none until Load.
+func New(shared *call.Shared, gate *destination.Gate, sources *sources.Sources) *Connectors {
+	return &Connectors{shared: shared, gate: gate, sources: sources}
+}
+
+// Share makes the processes of the installation follow what is declared in one.
+func (k *Connectors) Share(s *settings.Settings) { k.settings = s }
+
 // knownConnector is one of them with the text that it comes from.
 type knownConnector struct {
 	text string
-	*declaration
+	*Declaration
 }
 
-// loadConnectors makes the types those that the store has now.
-func (s *Server) loadConnectors(ctx context.Context) error {
+// Load makes the types those that the store has now.
+func (k *Connectors) Load(ctx context.Context) error {
 	// Read within the turn: an older reading must not come after a newer one.
-	s.connectors.turn.Lock()
-	defer s.connectors.turn.Unlock()
+	k.turn.Lock()
+	defer k.turn.Unlock()
 	var texts map[string]string
-	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		texts, err = tx.Settings(connectorSettings)
 		return err
 	})
@@ -108,7 +124,7 @@ func (s *Server) loadConnectors(ctx context.Context) error {
 	for _, key := range strictjson.SortedKeys(texts) {
 		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]
 		// What stays the same stays in place: others hold it.
-		if known[name] = s.connectors.known[name]; known[name].text != text {
+		if known[name] = k.known[name]; known[name].text != text {
 			d, err := readDeclaration(name, []byte(text))
 			if err != nil {
 				return fmt.Errorf("read declared type %s: %w", name, err)
@@ -122,34 +138,34 @@ func (s *Server) loadConnectors(ctx context.Context) error {
 			sources = append(sources, d)
 		}
 	}
-	s.connectors.known = known
-	s.gate.Declare(destinations)
-	s.sources.Declare(source.BuiltIn().With(sources...))
+	k.known = known
+	k.gate.Declare(destinations)
+	k.sources.Declare(source.BuiltIn().With(sources...))
 	return nil
 }
 
 // readDeclaration reads YAML, of which JSON is a part, strictly.
-func readDeclaration(file string, text []byte) (*declaration, error) {
-	d := &declaration{}
+func readDeclaration(file string, text []byte) (*Declaration, error) {
+	d := &Declaration{}
 	if err := yamldoc.Decode(file, text, d); err != nil {
-		return nil, seedUnreadable(err)
+		return nil, Unreadable(err)
 	}
-	if problems := d.check(); len(problems) > 0 {
+	if problems := d.Check(); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
 	return d, nil
 }
 
-// declare keeps a declaration and makes every process follow it. before is the
+// Declare keeps a declaration and makes every process follow it. before is the
 // text that it replaces, "" where there was none. Types that are in use stay as
 // they are.
-func (s *Server) declare(ctx context.Context, d *declaration) (before string, changed bool, err error) {
+func (k *Connectors) Declare(ctx context.Context, d *Declaration) (before string, changed bool, err error) {
 	text, err := yamldoc.Encode(d)
 	if err != nil {
 		return "", false, err
 	}
-	key := connectorSettings + d.name()
-	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
+	key := connectorSettings + d.Name()
+	err = k.shared.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		before, err = tx.Setting(key)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -158,21 +174,21 @@ func (s *Server) declare(ctx context.Context, d *declaration) (before string, ch
 			return nil
 		}
 		if before != "" {
-			if err := unused(tx, d.name()); err != nil {
+			if err := unused(tx, d.Name()); err != nil {
 				return err
 			}
 		}
 		return tx.SetSetting(key, string(text))
 	})
 	if err == nil && changed {
-		err = s.spreadConnectors(ctx)
+		err = k.spread(ctx)
 	}
 	return before, changed, err
 }
 
-// undeclare puts back what was there before, which is "" for nothing.
-func (s *Server) undeclare(ctx context.Context, name, before string) error {
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+// Undeclare puts back what was there before, which is "" for nothing.
+func (k *Connectors) Undeclare(ctx context.Context, name, before string) error {
+	err := k.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Setting(connectorSettings + name); err != nil {
 			return err
 		}
@@ -187,34 +203,34 @@ func (s *Server) undeclare(ctx context.Context, name, before string) error {
 	if err != nil {
 		return err
 	}
-	return s.spreadConnectors(ctx)
+	return k.spread(ctx)
 }
 
-// spreadConnectors makes this process and all others follow what the store has.
-func (s *Server) spreadConnectors(ctx context.Context) error {
+// spread makes this process and all others follow what the store has.
+func (k *Connectors) spread(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx) // it is in the store
-	if s.settings == nil {
-		return s.loadConnectors(ctx)
+	if k.settings == nil {
+		return k.Load(ctx)
 	}
-	return s.settings.Set(ctx, settingConnectors, func([]byte) ([]byte, error) { return []byte("changed"), nil })
+	return k.settings.Set(ctx, Setting, func([]byte) ([]byte, error) { return []byte("changed"), nil })
 }
 
-// followConnectors does so when another process has changed them.
-func (s *Server) followConnectors(ctx context.Context, _ []byte) error { return s.loadConnectors(ctx) }
+// Follow does so when another process has changed them.
+func (k *Connectors) Follow(ctx context.Context, _ []byte) error { return k.Load(ctx) }
 
 // usedBy counts the connections of a type.
 func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {
 	_, err = store.Everywhere(tx, func(organizationID int64) (none struct{}, err error) {
-		var all outside
-		if err := all.gather(tx, organizationID); err != nil {
+		var all organizations.Outside
+		if err := all.Gather(tx, organizationID); err != nil {
 			return none, err
 		}
-		for _, d := range all.destinations {
+		for _, d := range all.Destinations {
 			if d.Type == name {
 				destinations++
 			}
 		}
-		for _, src := range all.sources {
+		for _, src := range all.Sources {
 			if src.Type == name {
 				sources++
 			}
@@ -236,12 +252,12 @@ func unused(tx *store.Tx, name string) error {
 	return err
 }
 
-// connectorRoutes declare types of one's own.
-func (s *Server) connectorRoutes() []call.ControlRoute {
+// Routes declare types of one's own.
+func (k *Connectors) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("POST", "/connectors", "body: a type of destinations, of sources or of both as YAML or JSON, see docs/emulation.md; replaces one that is not in use", s.controlDeclare),
-		call.Route("GET", "/connectors", "lists the declared types with what uses them", s.controlConnectors),
-		call.Route("DELETE", "/connectors/{name}", "takes a declared type away that no connection uses", s.controlUndeclare),
+		call.Route("POST", "/connectors", "body: a type of destinations, of sources or of both as YAML or JSON, see docs/emulation.md; replaces one that is not in use", k.postOne),
+		call.Route("GET", "/connectors", "lists the declared types with what uses them", k.list),
+		call.Route("DELETE", "/connectors/{name}", "takes a declared type away that no connection uses", k.deleteOne),
 	}
 }
 
@@ -270,9 +286,9 @@ func showConnector(tx *store.Tx, name, text string) (connectorShown, error) {
 	return shown, err
 }
 
-// controlDeclare answers 201 for what is new or changed, and 200 for what was
+// postOne answers 201 for what is new or changed, and 200 for what was
 // there.
-func (s *Server) controlDeclare(c *call.Control) (any, error) {
+func (k *Connectors) postOne(c *call.Control) (any, error) {
 	text, err := c.Text(maxDeclaration)
 	if err != nil {
 		return nil, err
@@ -281,7 +297,7 @@ func (s *Server) controlDeclare(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, changed, err := s.declare(c.R.Context(), d)
+	_, changed, err := k.Declare(c.R.Context(), d)
 	if err != nil {
 		return nil, err
 	}
@@ -290,10 +306,10 @@ func (s *Server) controlDeclare(c *call.Control) (any, error) {
 		code = http.StatusCreated
 	}
 	var shown connectorShown
-	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
-		kept, err := tx.Setting(connectorSettings + d.name())
+	err = k.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+		kept, err := tx.Setting(connectorSettings + d.Name())
 		if err == nil {
-			shown, err = showConnector(tx, d.name(), kept)
+			shown, err = showConnector(tx, d.Name(), kept)
 		}
 		return err
 	})
@@ -303,9 +319,9 @@ func (s *Server) controlDeclare(c *call.Control) (any, error) {
 // maxDeclaration bounds a declaration in bytes.
 const maxDeclaration = 1 << 20
 
-func (s *Server) controlConnectors(c *call.Control) (any, error) {
+func (k *Connectors) list(c *call.Control) (any, error) {
 	list := []connectorShown{}
-	err := s.store.View(c.R.Context(), func(tx *store.Tx) error {
+	err := k.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		texts, err := tx.Settings(connectorSettings)
 		for _, key := range strictjson.SortedKeys(texts) {
 			shown, err := showConnector(tx, strings.TrimPrefix(key, connectorSettings), texts[key])
@@ -319,9 +335,9 @@ func (s *Server) controlConnectors(c *call.Control) (any, error) {
 	return map[string]any{"connectors": list}, err
 }
 
-func (s *Server) controlUndeclare(c *call.Control) (any, error) {
+func (k *Connectors) deleteOne(c *call.Control) (any, error) {
 	name := c.R.PathValue("name")
-	err := s.undeclare(c.R.Context(), name, "")
+	err := k.Undeclare(c.R.Context(), name, "")
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, call.Gone("declared type", foreign.Clip(name, 60))
 	}
@@ -331,22 +347,11 @@ func (s *Server) controlUndeclare(c *call.Control) (any, error) {
 	return call.Done, nil
 }
 
-// declareAll makes the types of a seed; undo takes them back.
-func (s *Server) declareAll(ctx context.Context, file string, list []*declaration, undo *seedUndo) (names []string, err error) {
-	for i, d := range list {
-		before, changed, err := s.declare(ctx, d)
-		if err != nil {
-			told := *problem.Of(err)
-			told.Message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, foreign.Clip(d.name(), 60), told.Message)
-			return nil, &told
-		}
-		if changed {
-			undo.declared = slices.Insert(undo.declared, 0, seedDeclared{d.name(), before})
-		}
-		names = append(names, d.name())
+// Unreadable shows where, and not what: the line may hold a secret.
+func Unreadable(err error) error {
+	var mistake *yamldoc.Error
+	if errors.As(err, &mistake) {
+		return problem.Refuse(http.StatusBadRequest, "%s", mistake.Brief())
 	}
-	return names, nil
+	return problem.Refuse(http.StatusBadRequest, "%v", err)
 }
-
-// seedDeclared is a type that a seed has declared, with what was there before.
-type seedDeclared struct{ name, before string }

@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -20,7 +21,7 @@ import (
 //	source_object: {table: customers}   # or {dataset: …}, {model: …}, {topic: …}
 //	destination: CRM
 //	object: contact
-func (b *bed) syncs(wanted seedWorkspace) error {
+func (b *bed) syncs(wanted workspaceEntry) error {
 	return each(b, "syncs", wanted.Syncs, label("label"), func(entry map[string]any) error {
 		name := label("label")(entry)
 		if name == "" {
@@ -38,7 +39,7 @@ func (b *bed) syncs(wanted seedWorkspace) error {
 			return err
 		}
 		b.seeded.Syncs[name] = id
-		b.made(func(tx *store.Tx) error { return tx.DeleteSync(b.w.ID, id) }, outside{syncs: []int64{id}})
+		b.made(func(tx *store.Tx) error { return tx.DeleteSync(b.w.ID, id) }, organizations.Outside{Syncs: []int64{id}})
 		return nil
 	})
 }
@@ -141,7 +142,7 @@ func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error
 		}
 	}
 	var fitting []*store.SourceTable
-	err := b.s.store.View(b.ctx, func(tx *store.Tx) error {
+	err := b.s.shared.Store.View(b.ctx, func(tx *store.Tx) error {
 		rows, err := store.Every(func(p store.Page) ([]*store.SourceTable, int64, error) { return tx.SourceTables(sourceID, p) })
 		for _, t := range rows {
 			if t.Name == given["table"] && (given["schema"] == nil || given["schema"] == t.Schema) &&

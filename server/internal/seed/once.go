@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"context"
@@ -14,9 +14,9 @@ const settingSeeded = "seeded"
 // SeedOnce is Seed for a store that had none by SeedOnce before; otherwise nothing
 // happens, and the result is nil. Of several processes one seeds, and a seed that
 // fails may be tried again.
-func (s *Server) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded, error) {
+func (s *Seeds) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded, error) {
 	mine := false
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+	err := s.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		mine = false
 		_, err := tx.Setting(settingSeeded)
 		if !errors.Is(err, store.ErrNotFound) {
@@ -31,7 +31,7 @@ func (s *Server) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded
 	seeded, err := s.Seed(ctx, file, src)
 	if err != nil {
 		// With a context of its own: that of the caller may be why it failed.
-		err = errors.Join(err, s.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		err = errors.Join(err, s.shared.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 			return tx.DeleteSetting(settingSeeded)
 		}))
 	}

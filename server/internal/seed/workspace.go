@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -26,7 +27,7 @@ type bed struct {
 
 // fillWorkspace makes everything in a workspace, in the order in which things
 // refer to one another.
-func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWorkspace, error) {
+func (p *planter) fillWorkspace(place string, wanted workspaceEntry) (*SeededWorkspace, error) {
 	w := p.workspaces[wanted.Name]
 	key, err := p.key(w)
 	if err != nil {
@@ -38,7 +39,7 @@ func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWork
 		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
 	}}
 	// An order in which everything is there before something refers to it.
-	for _, fill := range []func(seedWorkspace) error{b.sources, b.datasets, b.destinations, b.syncs, b.webhooks, b.invitations} {
+	for _, fill := range []func(workspaceEntry) error{b.sources, b.datasets, b.destinations, b.syncs, b.webhooks, b.invitations} {
 		if err := fill(wanted); err != nil {
 			return nil, err
 		}
@@ -66,7 +67,7 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 
 // sources makes each source with its models and topics: both are named below
 // it, and refer to nothing else.
-func (b *bed) sources(wanted seedWorkspace) error {
+func (b *bed) sources(wanted workspaceEntry) error {
 	for i, src := range wanted.Sources {
 		place := fmt.Sprintf("%s.sources[%d]", b.place, i)
 		if err := b.source(src); err != nil {
@@ -76,7 +77,7 @@ func (b *bed) sources(wanted seedWorkspace) error {
 		inner := *b
 		inner.place = place
 		path := map[string]int64{"source_id": b.seeded.Sources[src.Name]}
-		err := each(&inner, "models", src.Models, func(m seedModel) string { return m.Name }, func(m seedModel) error {
+		err := each(&inner, "models", src.Models, func(m modelEntry) string { return m.Name }, func(m modelEntry) error {
 			if err := named(b.seeded.Models, m.Name); err != nil {
 				return err
 			}
@@ -87,13 +88,13 @@ func (b *bed) sources(wanted seedWorkspace) error {
 				return err
 			}
 			b.seeded.Models[m.Name] = id
-			b.made(func(tx *store.Tx) error { return tx.DeleteModel(path["source_id"], id) }, outside{})
+			b.made(func(tx *store.Tx) error { return tx.DeleteModel(path["source_id"], id) }, organizations.Outside{})
 			return nil
 		})
 		if err != nil {
 			return err
 		}
-		err = each(&inner, "topics", src.Topics, func(t seedTopic) string { return t.Name }, func(t seedTopic) error {
+		err = each(&inner, "topics", src.Topics, func(t topicEntry) string { return t.Name }, func(t topicEntry) error {
 			return b.topic(path, t)
 		})
 		if err != nil {
@@ -111,7 +112,7 @@ func withoutEmpty(body map[string]any) map[string]any {
 }
 
 // source makes a source and runs the SQL of the seed on it.
-func (b *bed) source(src seedSource) error {
+func (b *bed) source(src sourceEntry) error {
 	if err := named(b.seeded.Sources, src.Name); err != nil {
 		return err
 	}
@@ -127,16 +128,12 @@ func (b *bed) source(src seedSource) error {
 	}
 	b.seeded.Sources[src.Name] = id
 	b.made(func(tx *store.Tx) error { return tx.DeleteSource(b.w.ID, id) },
-		outside{sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}})
+		organizations.Outside{Sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}})
 	if src.Execute == "" {
 		return nil
 	}
-	// After the creation: only then has the warehouse a file of its own.
-	if err := b.s.execute(b.ctx, id, src.Execute); err != nil {
-		return err
-	}
 	var access sources.Access
-	err = b.s.store.View(b.ctx, func(tx *store.Tx) error {
+	err = b.s.shared.Store.View(b.ctx, func(tx *store.Tx) error {
 		stored, err := tx.Source(b.w.ID, id)
 		if err == nil {
 			access, err = b.s.sources.Access(tx, stored)
@@ -146,11 +143,15 @@ func (b *bed) source(src seedSource) error {
 	if err != nil {
 		return err
 	}
+	// After the creation: only then has the warehouse a file of its own.
+	if err := b.s.sources.Execute(b.ctx, access, src.Execute); err != nil {
+		return err
+	}
 	return b.s.sources.Rediscover(b.ctx, access) // the statements may have made tables
 }
 
 // topic makes a topic and appends its messages.
-func (b *bed) topic(path map[string]int64, t seedTopic) error {
+func (b *bed) topic(path map[string]int64, t topicEntry) error {
 	if err := named(b.seeded.Topics, t.Name); err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 		return err
 	}
 	b.seeded.Topics[t.Name] = id
-	b.made(func(tx *store.Tx) error { return tx.DeleteTopic(path["source_id"], id) }, outside{})
+	b.made(func(tx *store.Tx) error { return tx.DeleteTopic(path["source_id"], id) }, organizations.Outside{})
 	if len(t.Messages) == 0 {
 		return nil
 	}
@@ -174,15 +175,15 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 			return problem.InvalidField(fmt.Sprintf("messages[%d]", i), "cannot be written as JSON")
 		}
 	}
-	return b.s.store.Update(b.ctx, func(tx *store.Tx) error {
+	return b.s.shared.Store.Update(b.ctx, func(tx *store.Tx) error {
 		_, _, err := tx.AppendMessages(id, messages)
 		return err
 	})
 }
 
 // datasets refer to sources by name.
-func (b *bed) datasets(wanted seedWorkspace) error {
-	return each(b, "datasets", wanted.Datasets, func(d seedDataset) string { return d.Name }, func(d seedDataset) error {
+func (b *bed) datasets(wanted workspaceEntry) error {
+	return each(b, "datasets", wanted.Datasets, func(d datasetEntry) string { return d.Name }, func(d datasetEntry) error {
 		if err := named(b.seeded.Datasets, d.Name); err != nil {
 			return err
 		}
@@ -198,15 +199,15 @@ func (b *bed) datasets(wanted seedWorkspace) error {
 			return err
 		}
 		b.seeded.Datasets[d.Name] = id
-		b.made(func(tx *store.Tx) error { return tx.DeleteDataset(b.w.ID, id) }, outside{})
+		b.made(func(tx *store.Tx) error { return tx.DeleteDataset(b.w.ID, id) }, organizations.Outside{})
 		return nil
 	})
 }
 
 // destinations are tested as they are made; one whose test fails is made all the
 // same, as in the API, and a sync to it then says why it cannot be.
-func (b *bed) destinations(wanted seedWorkspace) error {
-	return each(b, "destinations", wanted.Destinations, func(d seedDestination) string { return d.Name }, func(d seedDestination) error {
+func (b *bed) destinations(wanted workspaceEntry) error {
+	return each(b, "destinations", wanted.Destinations, func(d destinationEntry) string { return d.Name }, func(d destinationEntry) error {
 		if err := named(b.seeded.Destinations, d.Name); err != nil {
 			return err
 		}
@@ -221,13 +222,13 @@ func (b *bed) destinations(wanted seedWorkspace) error {
 		}
 		b.seeded.Destinations[d.Name] = id
 		b.made(func(tx *store.Tx) error { return tx.DeleteDestination(b.w.ID, id) },
-			outside{destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}})
+			organizations.Outside{Destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}})
 		return nil
 	})
 }
 
 // webhooks keeps the secret of each, which is shown at creation only.
-func (b *bed) webhooks(wanted seedWorkspace) error {
+func (b *bed) webhooks(wanted workspaceEntry) error {
 	return each(b, "webhooks", wanted.Webhooks, label("name"), func(body map[string]any) error {
 		name := label("name")(body)
 		if err := named(b.seeded.Webhooks, name); err != nil {
@@ -242,7 +243,7 @@ func (b *bed) webhooks(wanted seedWorkspace) error {
 				Secret string `json:"secret"`
 			} `json:"data"`
 		}
-		b.made(func(tx *store.Tx) error { return tx.DeleteWebhook(b.w.ID, id) }, outside{})
+		b.made(func(tx *store.Tx) error { return tx.DeleteWebhook(b.w.ID, id) }, organizations.Outside{})
 		err = json.Unmarshal(text, &made)
 		b.seeded.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
 		return err
@@ -258,9 +259,9 @@ func label(key string) func(map[string]any) string {
 }
 
 // invitations makes one for each address (spec 4).
-func (b *bed) invitations(wanted seedWorkspace) error {
-	return each(b, "invitations", wanted.Invitations, func(i seedWorkspaceInvitation) string { return strings.Join(i.Emails, ", ") },
-		func(i seedWorkspaceInvitation) error {
+func (b *bed) invitations(wanted workspaceEntry) error {
+	return each(b, "invitations", wanted.Invitations, func(i workspaceInvitationEntry) string { return strings.Join(i.Emails, ", ") },
+		func(i workspaceInvitationEntry) error {
 			roles := map[int64]string{b.w.ID: i.Role}
 			before := map[string][]*store.Membership{}
 			for _, email := range i.Emails {
@@ -285,7 +286,7 @@ func (b *bed) invitations(wanted seedWorkspace) error {
 				b.seeded.Invitations[one.Email] = one.ID
 				b.made(func(tx *store.Tx) error {
 					return errors.Join(b.uninvite(tx, one.Email, roles, before[i.Emails[n]]), tx.DeleteWorkspaceInvitation(b.w.ID, one.ID))
-				}, outside{})
+				}, organizations.Outside{})
 			}
 			return err
 		})

@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"bytes"
@@ -16,16 +16,17 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// controlExport writes what is here as a seed. Secrets are not in it: where one is
+// Export writes what is here as a seed. Secrets are not in it: where one is
 // needed, replaceMe stands.
-func (s *Server) controlExport(c *call.Control) (any, error) {
+func (s *Seeds) Export(c *call.Control) (any, error) {
 	if _, err := c.Query(); err != nil {
 		return nil, err
 	}
-	text, err := s.exportSeed(c.R.Context())
+	text, err := s.export(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +45,12 @@ const (
 	replaceURL = "https://replace-me.example.com/"
 )
 
-// exportSeed gives organizations, people, sources, destinations, syncs and webhooks. What
+// export gives organizations, people, sources, destinations, syncs and webhooks. What
 // runs have done is not part of a seed: a snapshot has that.
-func (s *Server) exportSeed(ctx context.Context) ([]byte, error) {
-	x := &seedExport{s: s, ctx: ctx}
-	err := s.store.View(ctx, func(tx *store.Tx) error {
-		first, err := firstOrganization(tx)
+func (s *Seeds) export(ctx context.Context) ([]byte, error) {
+	x := &exporter{s: s, ctx: ctx}
+	err := s.shared.Store.View(ctx, func(tx *store.Tx) error {
+		first, err := organizations.First(tx)
 		if err != nil {
 			return err
 		}
@@ -75,9 +76,9 @@ func (s *Server) exportSeed(ctx context.Context) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// seedExport gathers what a seed names.
-type seedExport struct {
-	s             *Server
+// exporter gathers what a seed names.
+type exporter struct {
+	s             *Seeds
 	ctx           context.Context
 	first         int64
 	organizations []*store.Organization
@@ -91,11 +92,11 @@ type pair struct {
 	value any
 }
 
-func (x *seedExport) organization(o *store.Organization) (entry pairs, err error) {
+func (x *exporter) organization(o *store.Organization) (entry pairs, err error) {
 	var users []*store.User
 	var workspaces []*store.Workspace
 	memberships := map[int64]map[string]any{}
-	err = x.s.store.View(x.ctx, func(tx *store.Tx) (err error) {
+	err = x.s.shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
 		if users, err = store.Every(func(p store.Page) ([]*store.User, int64, error) { return tx.Users(o.ID, p) }); err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ type exportedType struct {
 	} `json:"configuration_fields"`
 }
 
-func (x *seedExport) workspace(w *store.Workspace) (pairs, error) {
+func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 	who := call.Principal{Workspace: w, OrganizationID: w.OrganizationID, WorkspaceID: w.ID}
 	var emails []any
 	for _, email := range w.NotificationEmails {
@@ -189,7 +190,7 @@ func (x *seedExport) workspace(w *store.Workspace) (pairs, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = x.s.store.View(x.ctx, func(tx *store.Tx) error {
+	err = x.s.shared.Store.View(x.ctx, func(tx *store.Tx) error {
 		if err := x.objects(tx, sources, names); err != nil {
 			return err
 		}
@@ -236,7 +237,7 @@ type connectionEntry struct {
 }
 
 // connections are those of one kind, with the credentials that are no secret.
-func (x *seedExport) connections(who call.Principal, operation, types string, names map[int64]string) ([]connectionEntry, error) {
+func (x *exporter) connections(who call.Principal, operation, types string, names map[int64]string) ([]connectionEntry, error) {
 	known, err := everyPage[exportedType](x, who, types)
 	if err != nil {
 		return nil, err
@@ -293,9 +294,9 @@ func free(taken map[int64]string, wanted string) string {
 }
 
 // everyPage reads all pages of a list of the API, the oldest first.
-func everyPage[T any](x *seedExport, who call.Principal, operation string) (all []T, err error) {
+func everyPage[T any](x *exporter, who call.Principal, operation string) (all []T, err error) {
 	for page := int64(1); page > 0; {
-		text, err := x.s.performWith(x.ctx, who, operation, nil, url.Values{"page": {fmt.Sprint(page)}, "per_page": {"100"}, "order": {"asc"}}, nil)
+		text, err := x.s.perform(x.ctx, who, operation, nil, url.Values{"page": {fmt.Sprint(page)}, "per_page": {"100"}, "order": {"asc"}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -313,7 +314,7 @@ func everyPage[T any](x *seedExport, who call.Principal, operation string) (all 
 }
 
 // objects adds the models and topics of each source.
-func (x *seedExport) objects(tx *store.Tx, sources []connectionEntry, names seedNames) error {
+func (x *exporter) objects(tx *store.Tx, sources []connectionEntry, names seedNames) error {
 	for i := range sources {
 		one := &sources[i]
 		models, err := store.Every(func(p store.Page) ([]*store.Model, int64, error) { return tx.Models(one.id, p) })

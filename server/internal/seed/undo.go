@@ -1,4 +1,4 @@
-package server
+package seed
 
 import (
 	"context"
@@ -8,53 +8,54 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// seedUndo takes back what a seed has made, and nothing else: others write meanwhile,
+// undo takes back what a seed has made, and nothing else: others write meanwhile,
 // in this process and in others, and what they write stays.
-type seedUndo struct {
-	s     *Server
+type undo struct {
+	s     *Seeds
 	since time.Time // when the seed began
-	steps []seedStep
+	steps []step
 	// organizations that are new
 	organizations []int64
-	declared      []seedDeclared // types, the latest first
+	declared      []declared // types, the latest first
 }
 
-// seedStep takes back one thing: its row, and then what it has outside the store.
-type seedStep struct {
+// step takes back one thing: its row, and then what it has outside the store.
+type step struct {
 	row  func(tx *store.Tx) error
-	left outside
+	left organizations.Outside
 }
 
 // made notes what takes back the latest thing. A new organization goes as a whole, with
 // all that is in it.
-func (p *planter) made(row func(tx *store.Tx) error, left outside) {
+func (p *planter) made(row func(tx *store.Tx) error, left organizations.Outside) {
 	if !p.whole {
-		p.undo.steps = append(p.undo.steps, seedStep{row, left})
+		p.undo.steps = append(p.undo.steps, step{row, left})
 	}
 }
 
 // run takes everything back, the latest first, with a context of its own: the
 // caller's may be why the seed has failed, by cause. What somebody uses by now stays,
 // and is told with it.
-func (u *seedUndo) run(cause error) error {
+func (u *undo) run(cause error) error {
 	var failures []error
 	for _, step := range slices.Backward(u.steps) {
-		err := u.s.store.Update(context.Background(), step.row)
+		err := u.s.shared.Store.Update(context.Background(), step.row)
 		if err == nil || errors.Is(err, store.ErrNotFound) { // somebody was faster
-			err = step.left.drop(u.s)
+			err = u.s.organizations.Drop(step.left)
 		}
 		failures = append(failures, err)
 	}
 	for _, id := range u.organizations {
-		failures = append(failures, u.s.deleteOrganization(context.Background(), id))
+		failures = append(failures, u.s.organizations.Delete(context.Background(), id))
 	}
 	for _, d := range u.declared {
-		err := u.s.undeclare(context.Background(), d.name, d.before)
+		err := u.s.connectors.Undeclare(context.Background(), d.name, d.before)
 		if !errors.Is(err, store.ErrNotFound) { // somebody was faster
 			failures = append(failures, err)
 		}
@@ -72,7 +73,7 @@ func (u *seedUndo) run(cause error) error {
 // them; without an id where the user is no member. A stranger has none, and gets an
 // e-mail instead.
 func (p *planter) membershipsOf(email string, workspaces map[int64]string) (before []*store.Membership, err error) {
-	err = p.s.store.View(p.ctx, func(tx *store.Tx) error {
+	err = p.s.shared.Store.View(p.ctx, func(tx *store.Tx) error {
 		u, err := tx.UserByEmail(p.organizationID, strings.TrimSpace(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil

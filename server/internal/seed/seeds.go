@@ -1,0 +1,48 @@
+// Package seed fills a service from a document: organizations with people, sources,
+// destinations and syncs, all of it or nothing; and writes what a service has as such a
+// document. Everything goes through the handlers of the API.
+package seed
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+)
+
+// Parts are what seeds need of the service.
+type Parts struct {
+	Shared        *call.Shared
+	Clock         *clock.Clock
+	Latch         *latch.Latch
+	Sources       *sources.Sources
+	Organizations *organizations.Organizations
+	Connectors    *connectors.Connectors
+	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
+	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error)
+}
+
+// Seeds fills the service, and writes what it has.
+type Seeds struct {
+	shared        *call.Shared
+	clock         *clock.Clock
+	latch         *latch.Latch
+	sources       *sources.Sources
+	organizations *organizations.Organizations
+	connectors    *connectors.Connectors
+	perform       func(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error)
+}
+
+// New assembles them.
+func New(p Parts) *Seeds {
+	return &Seeds{
+		shared: p.Shared, clock: p.Clock, latch: p.Latch, sources: p.Sources,
+		organizations: p.Organizations, connectors: p.Connectors, perform: p.Perform,
+	}
+}
