@@ -20,8 +20,10 @@ import (
 func (s *Server) controlRoutes() []call.ControlRoute {
 	return slices.Concat(
 		[]call.ControlRoute{call.Route("GET", "", "lists these routes", s.controlIndex)},
-		s.organizationRoutes(), s.userRoutes(), s.declared.Routes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
-		s.lifecycle.Routes(), s.topicRoutes(), s.triggerRoutes(), s.dataRoutes(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
+		s.controls.Organizations(),
+		[]call.ControlRoute{call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset)},
+		s.controls.People(), s.declared.Routes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
+		s.lifecycle.Routes(), s.controls.Data(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
 			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),

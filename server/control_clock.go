@@ -189,3 +189,29 @@ func (k *clockChanges) all() []clockChange {
 	slices.Reverse(list)
 	return list
 }
+
+// controlReset goes back to the first organization, as after the first start.
+func (s *Server) controlReset(c *call.Control) (any, error) {
+	ctx := c.R.Context()
+	release, err := s.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	// Work that was begun must not write into what is emptied.
+	if err := s.lulled(ctx); err != nil {
+		return nil, err
+	}
+	left, err := s.organizations.ResetAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What they hold is about things that are gone. So it goes, whether the caller is
+	// still there or not.
+	ctx = context.WithoutCancel(ctx)
+	_, err = s.faults.Forget(ctx)
+	if err := errors.Join(err, s.journal.Forget(ctx), s.organizations.Drop(left)); err != nil {
+		return nil, err
+	}
+	return call.Done, nil
+}

@@ -21,8 +21,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -291,7 +291,7 @@ func TestWrongFilesAreNoSnapshots(t *testing.T) {
 // TestLongNamesOfOrganizations: no document looks at what the control API takes.
 func TestLongNamesOfOrganizations(t *testing.T) {
 	w := newWorld(t)
-	long := strings.Repeat("ä", rest.MaxName)
+	long := strings.Repeat("ä", organizations.MaxName)
 	w.control("POST", "/organizations", map[string]any{"name": long}).want(201)
 	w.control("POST", "/organizations", map[string]any{"name": long + "ä"}).want(400)
 	w.control("POST", "/seed", fmt.Sprintf("organizations: [{name: %q}]", long+"ä")).want(400)

@@ -28,6 +28,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
@@ -206,6 +207,7 @@ type Server struct {
 	organizations *organizations.Organizations
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds
+	controls      *control.Handlers
 	forks         forks
 	broken        violation.Broken
 	ready         map[string]*call.Operation
@@ -334,7 +336,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // NewOrganization makes an organization with one admin and one workspace, apart
 // from all others: one for each test. It takes milliseconds.
 func (s *Server) NewOrganization(ctx context.Context, name string) (made *Tokens, err error) {
-	if problems := rest.CheckName("name", name); len(problems) > 0 {
+	if problems := organizations.CheckName("name", name); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
@@ -121,9 +122,10 @@ func assemble(config Config) (*Server, error) {
 		s.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
 	}
 	s.engine = newEngine(s)
+	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s}, Runs: runQueue{s},
-		Ledger: func() *ledger.Ledger { return s.ledger }, Position: s.position,
+		Ledger: func() *ledger.Ledger { return s.ledger }, Position: position,
 	}
 	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
 	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
@@ -176,6 +178,10 @@ func assemble(config Config) (*Server, error) {
 	s.seeds = seed.New(seed.Parts{
 		Shared: s.shared, Clock: s.clock, Latch: s.latch, Sources: s.sources,
 		Organizations: s.organizations, Connectors: s.declared, Perform: s.performWith,
+	})
+	s.controls = control.New(control.Parts{
+		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
+		Runs: runQueue{s}, Position: position,
 	})
 	s.hearFleet()
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}

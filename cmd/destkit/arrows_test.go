@@ -76,22 +76,27 @@ var arrows = map[string][]string{
 	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
-		"server/internal/rest", "server/internal/sources", "server/internal/store", // rest: what a name must be
+		"server/internal/sources", "server/internal/store",
 	},
 	"server/internal/connectors": { // types that people declare
 		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/settings",
 		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
 		"internal/foreign", "internal/source", "internal/yamldoc",
 	},
+	"server/internal/control": {
+		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/runs",
+		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
+		"server/internal/sync/destination", "internal/foreign",
+	},
 	"server/internal/seed": {
 		"server/api", "server/internal/call", "server/internal/connectors", "server/internal/journal", "server/internal/latch",
-		"server/internal/organizations", "server/internal/problem", "server/internal/rest", "server/internal/sources", "server/internal/store",
+		"server/internal/organizations", "server/internal/problem", "server/internal/sources", "server/internal/store",
 		"server/internal/strictjson", "server/internal/sync/clock", "internal/foreign", "internal/suggest", "internal/yamldoc",
 	},
 	"server/internal/rest": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle", "server/internal/problem",
-		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
-		"server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle", "server/internal/organizations",
+		"server/internal/problem", "server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
 	},
 	"server/internal/cluster": {"server/internal/store"},
 	"server/internal/runs": {

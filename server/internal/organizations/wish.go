@@ -7,7 +7,6 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // Wish is the body of POST /_control/organizations.
@@ -31,10 +30,10 @@ func (w *Wish) Check() error {
 	if len(w.Workspaces) == 0 {
 		w.Workspaces = []string{"Workspace"}
 	}
-	problems := append(rest.CheckName("name", w.Name), CheckAddress("email", w.Email)...)
+	problems := append(CheckName("name", w.Name), CheckAddress("email", w.Email)...)
 	for i, name := range w.Workspaces {
 		field := fmt.Sprintf("workspaces[%d]", i)
-		problems = append(problems, rest.CheckName(field, name)...)
+		problems = append(problems, CheckName(field, name)...)
 		if slices.Contains(w.Workspaces[:i], name) {
 			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
 		}

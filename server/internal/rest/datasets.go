@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -137,7 +138,7 @@ func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 	if b.Name != nil {
 		d.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, CheckName("name", d.Name)...)
+	problems = append(problems, organizations.CheckName("name", d.Name)...)
 	if b.Type != nil && *b.Type != datasetSQL {
 		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", foreign.Clip(*b.Type, 64), datasetSQL)})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -88,7 +89,7 @@ func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
 	}
-	problems = append(problems, CheckName("service_connection.name", d.Name)...)
+	problems = append(problems, organizations.CheckName("service_connection.name", d.Name)...)
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
@@ -208,7 +209,7 @@ func (h *Handlers) changeConnection(d *store.Destination, given api.ServiceConne
 	var problems []api.Problem
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
-		problems = append(problems, CheckName("service_connection.name", d.Name)...)
+		problems = append(problems, organizations.CheckName("service_connection.name", d.Name)...)
 	}
 	if given.Type != nil && *given.Type != d.Type {
 		problems = append(problems, api.Problem{Field: "service_connection.type", Message: "cannot be changed; the destination is of type " + d.Type})

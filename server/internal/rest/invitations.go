@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -22,24 +23,11 @@ type invitationBody struct {
 	} `json:"workspaces"`
 }
 
-// InvitationOf shows an invitation (spec 2.13).
-func InvitationOf(i *store.Invitation) api.Invitation {
-	shown := api.Invitation{
-		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt}, CreatedByID: i.CreatedByID,
-		ClaimedAt: api.At(i.ClaimedAt), ClaimedByID: i.ClaimedByID, Role: i.Role,
-		WorkspaceInvitations: []api.AssociatedInvitation{},
-	}
-	for _, w := range i.Workspaces {
-		shown.WorkspaceInvitations = append(shown.WorkspaceInvitations, api.AssociatedInvitation{ID: w.ID, WorkspaceID: w.WorkspaceID, Role: w.Role})
-	}
-	return shown
-}
-
 // listInvitations shows claimed ones as well: they say who came by which.
 func (h *Handlers) listInvitations(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
 		return tx.Invitations(c.Who.OrganizationID, page)
-	}, InvitationOf)
+	}, organizations.InvitationOf)
 }
 
 // createInvitation invites to the organization and to the listed workspaces;
@@ -81,14 +69,14 @@ func (h *Handlers) createInvitation(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		if member != nil {
-			return JoinWorkspaces(tx, member, i.Workspaces)
+			return organizations.JoinWorkspaces(tx, member, i.Workspaces)
 		}
 		return h.mailInvitation(tx, i.OrganizationID, nil, i.Email, i.Role)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return call.OK(InvitationOf(i))
+	return call.OK(organizations.InvitationOf(i))
 }
 
 // invitedWorkspaces fills the associated invitations; every workspace must be
@@ -131,42 +119,6 @@ func refuseSecond(c *call.Call, tx *store.Tx, email string) error {
 	return problem.ConflictField("email", "invitation %d for this address is still open; change or delete it", open.ID)
 }
 
-// JoinWorkspaces makes a user a member of each workspace with the invited role
-// (spec 4.1.5, 4.1.6). Who is a member there already gets that role, except the only
-// owner, without whom the workspace would have none.
-func JoinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvitation) error {
-	for _, w := range invited {
-		only, err := onlyOwner(tx, w.WorkspaceID, u.ID)
-		if err != nil {
-			return err
-		}
-		if only && w.Role != api.RoleOwner {
-			return problem.Refuse(http.StatusConflict, "%s is the only owner of workspace %d and cannot become its %s: invite another owner first", u.Email, w.WorkspaceID, w.Role)
-		}
-		err = tx.PutMembership(&store.Membership{WorkspaceID: w.WorkspaceID, UserID: u.ID, Role: w.Role})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onlyOwner reports whether a user alone owns a workspace.
-func onlyOwner(tx *store.Tx, workspaceID, userID int64) (bool, error) {
-	own, err := tx.Membership(workspaceID, userID)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil || own.Role != api.RoleOwner {
-		return false, err
-	}
-	owners, err := tx.Owners(workspaceID)
-	return owners == 1, err
-}
-
-// InvitationMail is the kind of such an e-mail.
-const InvitationMail = "invitation"
-
 // mailInvitation puts the e-mail of an invitation into the mailbox.
 func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceID *int64, email, role string) error {
 	o, err := tx.Organization(organizationID)
@@ -174,7 +126,7 @@ func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceI
 		return err
 	}
 	return h.mail.Keep(tx, &store.Mail{
-		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: InvitationMail, To: []string{email},
+		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: organizations.InvitationMail, To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),
 	})
@@ -184,7 +136,7 @@ func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceI
 func (h *Handlers) fetchInvitation(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Invitation, error) {
 		return tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
-	}, InvitationOf)
+	}, organizations.InvitationOf)
 }
 
 // updateInvitation changes the role while nobody has claimed it (spec 3).
@@ -212,7 +164,7 @@ func (h *Handlers) updateInvitation(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveInvitation(i); err != nil {
 			return err
 		}
-		shown = InvitationOf(i)
+		shown = organizations.InvitationOf(i)
 		return nil
 	})
 	if err != nil {

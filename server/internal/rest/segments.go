@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -27,7 +28,7 @@ func (b segmentBody) apply(c *call.Call, g *store.Segment) []api.Problem {
 	if b.Name != nil {
 		g.Name = strings.TrimSpace(*b.Name)
 	}
-	problems := CheckName("name", g.Name)
+	problems := organizations.CheckName("name", g.Name)
 	if c.Has("description") { // null takes it away
 		g.Description = b.Description
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -92,7 +93,7 @@ func applyName(b sourceBody, src *store.Source) []api.Problem {
 	if name == nil && src.Name == "" {
 		return []api.Problem{{Field: field, Message: "is required"}}
 	}
-	return CheckName(field, src.Name)
+	return organizations.CheckName(field, src.Name)
 }
 
 // applyType takes the type of a new source; a stored one keeps its own.

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,9 +8,11 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // topicBody is the body of POST and PATCH below /sources/{id}/topics (spec 4).
@@ -29,7 +30,7 @@ func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	if b.Name != nil {
 		t.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, CheckName("name", t.Name)...)
+	problems = append(problems, organizations.CheckName("name", t.Name)...)
 	if c.Has("description") { // null takes it away
 		t.Description = b.Description
 	}
@@ -67,26 +68,9 @@ func SchemaOf(message json.RawMessage) (map[string]string, error) {
 		if name == "" {
 			return nil, fmt.Errorf("has a field without a name; columns need one")
 		}
-		schema[name] = TypeOfJSON(value)
+		schema[name] = strictjson.TypeOf(value)
 	}
 	return schema, nil
-}
-
-// TypeOfJSON is the name of the type of one JSON value, told by its first byte.
-func TypeOfJSON(value json.RawMessage) string {
-	switch value = bytes.TrimSpace(value); value[0] {
-	case '"':
-		return "string"
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	return "number"
 }
 
 // topicOf shows a topic (spec 2.12).

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -30,7 +31,7 @@ func (b webhookBody) apply(c *call.Call, w *store.Webhook) error {
 	if b.Name != nil {
 		w.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, CheckName("name", w.Name)...)
+	problems = append(problems, organizations.CheckName("name", w.Name)...)
 	if b.Endpoint != nil {
 		w.Endpoint = *b.Endpoint
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -17,15 +18,6 @@ import (
 type workspaceInvitationBody struct {
 	Emails []string `json:"emails"`
 	Role   string   `json:"role"`
-}
-
-// WorkspaceInvitationOf shows an invitation to one workspace; it has no
-// claimed_at (spec 2.13).
-func WorkspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation {
-	return api.WorkspaceInvitation{
-		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt},
-		CreatedByID: i.CreatedByID, ClaimedByID: i.ClaimedByID, Role: i.Role,
-	}
 }
 
 // ownedWorkspace finds the workspace of the path and demands that the caller may invite.
@@ -45,7 +37,7 @@ func (h *Handlers) listWorkspaceInvitations(c *call.Call) (*call.Reply, error) {
 			return nil, 0, err
 		}
 		return tx.WorkspaceInvitations(w.ID, page)
-	}, WorkspaceInvitationOf)
+	}, organizations.WorkspaceInvitationOf)
 }
 
 // createWorkspaceInvitation makes one invitation for each address; members of
@@ -70,7 +62,7 @@ func (h *Handlers) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) 
 			if err != nil {
 				return err
 			}
-			shown = append(shown, WorkspaceInvitationOf(i))
+			shown = append(shown, organizations.WorkspaceInvitationOf(i))
 		}
 		return nil
 	})
@@ -118,7 +110,7 @@ func (h *Handlers) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Worksp
 	switch {
 	case err == nil:
 		i.ClaimedAt, i.ClaimedByID = h.clock.Now(), &member.ID
-		if err := JoinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
+		if err := organizations.JoinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, store.ErrNotFound):
@@ -139,7 +131,7 @@ func (h *Handlers) fetchWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 			return nil, err
 		}
 		return tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
-	}, WorkspaceInvitationOf)
+	}, organizations.WorkspaceInvitationOf)
 }
 
 // updateWorkspaceInvitation sets the role that the user gets when claiming
@@ -166,7 +158,7 @@ func (h *Handlers) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) 
 		if err := tx.SaveWorkspaceInvitation(i); err != nil {
 			return err
 		}
-		shown = WorkspaceInvitationOf(i)
+		shown = organizations.WorkspaceInvitationOf(i)
 		return nil
 	})
 	if err != nil {

@@ -1,15 +1,13 @@
 package rest
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -26,32 +24,13 @@ func (b workspaceBody) apply(w *store.Workspace) error {
 	var problems []api.Problem
 	if b.Name != nil {
 		w.Name = strings.TrimSpace(*b.Name)
-		problems = append(problems, CheckName("name", w.Name)...)
+		problems = append(problems, organizations.CheckName("name", w.Name)...)
 	}
 	if b.NotificationEmails != nil {
 		w.NotificationEmails = append([]string{}, *b.NotificationEmails...)
 	}
 	if len(problems) > 0 {
 		return problem.Invalid(problems)
-	}
-	return nil
-}
-
-// MaxName is the longest name in characters, as the document has it.
-const MaxName = 255
-
-// CheckName refuses names that a person could not read: empty ones, those with
-// control characters, and, where no document looks at them as in a seed, very
-// long ones. Any other Unicode is welcome.
-func CheckName(field, name string) []api.Problem {
-	if strings.TrimSpace(name) == "" {
-		return []api.Problem{{Field: field, Message: "must not be empty"}}
-	}
-	if strings.ContainsFunc(name, unicode.IsControl) {
-		return []api.Problem{{Field: field, Message: "must not hold control characters"}}
-	}
-	if utf8.RuneCountInString(name) > MaxName {
-		return []api.Problem{{Field: field, Message: fmt.Sprintf("must have at most %d characters", MaxName)}}
 	}
 	return nil
 }
@@ -222,5 +201,5 @@ func (h *Handlers) listWorkspaceUsers(c *call.Call) (*call.Reply, error) {
 			return nil, 0, err
 		}
 		return tx.Members(w.ID, page)
-	}, func(m store.Member) api.User { return UserOf(m.User, m.Role) })
+	}, func(m store.Member) api.User { return organizations.UserOf(m.User, m.Role) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // Document is a seed: what a service is filled with, in YAML. Things refer
@@ -242,7 +242,7 @@ func (s *Seeds) Post(c *call.Control) (any, error) {
 
 // named refuses names that cannot be referred to.
 func named[V any](taken map[string]V, name string) error {
-	if problems := rest.CheckName("name", name); len(problems) > 0 {
+	if problems := organizations.CheckName("name", name); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
 	if _, twice := taken[name]; twice {

@@ -13,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -204,7 +203,7 @@ func (p *planter) inside(w *store.Workspace) call.Principal {
 
 // prepareWorkspace makes a workspace unless it is there, and sets its addresses.
 func (p *planter) prepareWorkspace(wanted workspaceEntry) error {
-	if problems := rest.CheckName("name", wanted.Name); len(problems) > 0 {
+	if problems := organizations.CheckName("name", wanted.Name); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
 	body := map[string]any{"name": wanted.Name}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -126,7 +125,7 @@ func (p *planter) uninvite(tx *store.Tx, email string, roles map[int64]string, b
 	}
 	sent, err := store.Every(func(page store.Page) ([]*store.Mail, int64, error) { return tx.Mails(p.organizationID, page) })
 	for _, m := range sent {
-		if err == nil && m.Kind == rest.InvitationMail && m.To[0] == strings.TrimSpace(email) && !m.CreatedAt.Before(p.undo.since) {
+		if err == nil && m.Kind == organizations.InvitationMail && m.To[0] == strings.TrimSpace(email) && !m.CreatedAt.Before(p.undo.since) {
 			err = tx.DeleteMail(p.organizationID, m.ID)
 		}
 	}

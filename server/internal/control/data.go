@@ -1,4 +1,4 @@
-package server
+package control
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 // dataRoutes stand at both ends of a sync: they make source data, and show what
 // a destination has got.
-func (s *Server) dataRoutes() []call.ControlRoute {
+func (h *Handlers) dataRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", s.controlExecute),
-		call.Route("GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", s.controlRecords),
+		call.Route("POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", h.execute),
+		call.Route("GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", h.records),
 	}
 }
 
@@ -32,8 +32,8 @@ func pageAfter(query url.Values, most int64) (after, limit int64, err error) {
 	return after, limit, err
 }
 
-// controlExecute changes what an emulated warehouse holds, as its owner would.
-func (s *Server) controlExecute(c *call.Control) (any, error) {
+// execute changes what an emulated warehouse holds, as its owner would.
+func (h *Handlers) execute(c *call.Control) (any, error) {
 	var body struct {
 		SQL string `json:"sql"`
 	}
@@ -43,19 +43,19 @@ func (s *Server) controlExecute(c *call.Control) (any, error) {
 	if strings.TrimSpace(body.SQL) == "" {
 		return nil, problem.InvalidField("sql", "is required")
 	}
-	access, err := s.anySource(c.R.Context(), call.IDOf(c))
+	access, err := h.anySource(c.R.Context(), call.IDOf(c))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sources.Execute(c.R.Context(), access, body.SQL); err != nil {
+	if err := h.sources.Execute(c.R.Context(), access, body.SQL); err != nil {
 		return nil, err
 	}
 	return call.Done, nil
 }
 
 // anySource finds what it takes to open a source by its id alone.
-func (s *Server) anySource(ctx context.Context, id int64) (access sources.Access, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+func (h *Handlers) anySource(ctx context.Context, id int64) (access sources.Access, err error) {
+	err = h.shared.Store.View(ctx, func(tx *store.Tx) error {
 		src, err := organizations.Among(tx, func(all *organizations.Outside) (*store.Source, error) {
 			for _, src := range all.Sources {
 				if src.ID == id {
@@ -68,15 +68,15 @@ func (s *Server) anySource(ctx context.Context, id int64) (access sources.Access
 			return call.Gone("source", id)
 		}
 		if err == nil {
-			access, err = s.sources.Access(tx, src)
+			access, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
 	return access, err
 }
 
-// controlRecords shows what arrived, so that a test can look at the other end.
-func (s *Server) controlRecords(c *call.Control) (any, error) {
+// records shows what arrived, so that a test can look at the other end.
+func (h *Handlers) records(c *call.Control) (any, error) {
 	query, err := c.Query("object", "after", "limit")
 	if err != nil {
 		return nil, err
@@ -89,12 +89,12 @@ func (s *Server) controlRecords(c *call.Control) (any, error) {
 	if query.Get("object") == "" {
 		return nil, problem.InvalidField("object", "is required")
 	}
-	d, err := s.anyDestination(c.R.Context(), call.IDOf(c))
+	d, err := h.anyDestination(c.R.Context(), call.IDOf(c))
 	if err != nil {
 		return nil, err
 	}
 	// Custom destinations keep their records themselves; nobody here has them.
-	kept, err := s.gate.Store(d.ID, d.Type)
+	kept, err := h.gate.Store(d.ID, d.Type)
 	if err != nil {
 		return nil, problem.Refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)
 	}
@@ -113,8 +113,8 @@ func (s *Server) controlRecords(c *call.Control) (any, error) {
 }
 
 // anyDestination finds a destination by its id alone.
-func (s *Server) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+func (h *Handlers) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
+	err = h.shared.Store.View(ctx, func(tx *store.Tx) error {
 		found, err = organizations.Among(tx, func(all *organizations.Outside) (*store.Destination, error) {
 			for _, d := range all.Destinations {
 				if d.ID == id {

@@ -1,4 +1,4 @@
-package server
+package control
 
 import (
 	"bytes"
@@ -19,12 +19,12 @@ import (
 )
 
 // topicRoutes are what producers and operators of a log have.
-func (s *Server) topicRoutes() []call.ControlRoute {
+func (h *Handlers) topicRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/topics/{id}", "shows what a topic holds, its retention, and how far each sync has read", s.controlTopic),
-		call.Route("PATCH", "/topics/{id}", `{"retention":{"age":"168h","messages":1000}} says what is kept; what a sync has still to send always is`, s.controlRetention),
-		call.Route("POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line; live syncs run", s.controlAppend),
-		call.Route("GET", "/topics/{id}/messages", "?after=&limit= lists messages, oldest first; next goes on", s.controlMessages),
+		call.Route("GET", "/topics/{id}", "shows what a topic holds, its retention, and how far each sync has read", h.topic),
+		call.Route("PATCH", "/topics/{id}", `{"retention":{"age":"168h","messages":1000}} says what is kept; what a sync has still to send always is`, h.setRetention),
+		call.Route("POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line; live syncs run", h.appendMessages),
+		call.Route("GET", "/topics/{id}/messages", "?after=&limit= lists messages, oldest first; next goes on", h.listMessages),
 	}
 }
 
@@ -82,9 +82,9 @@ func controlledTopic(c *call.Control, tx *store.Tx) (*store.Topic, error) {
 	return topic, err
 }
 
-// controlAppend does for a topic what a producer would (spec 2.12), and starts
+// appendMessages does for a topic what a producer would (spec 2.12), and starts
 // the runs of live syncs.
-func (s *Server) controlAppend(c *call.Control) (any, error) {
+func (h *Handlers) appendMessages(c *call.Control) (any, error) {
 	text, err := c.Text(call.MaxControlBody)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s *Server) controlAppend(c *call.Control) (any, error) {
 		Misfits []misfit `json:"misfits,omitempty"`
 	}{}
 	var runs []*store.SyncRun
-	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -109,23 +109,23 @@ func (s *Server) controlAppend(c *call.Control) (any, error) {
 			return err
 		}
 		made.Misfits = misfits(topic.Schema, made.First, list)
-		if _, err = s.expire(tx, topic.ID); err != nil {
+		if _, err = h.expire(tx, topic.ID); err != nil {
 			return err
 		}
-		runs, err = s.live.Posted(tx, topic.ID)
+		runs, err = h.live.Posted(tx, topic.ID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, run := range runs {
-		s.launch(run)
+		h.runs.Launch(run)
 	}
 	return call.Status(http.StatusCreated, made), nil
 }
 
-// controlMessages shows what a topic holds, which the API never does.
-func (s *Server) controlMessages(c *call.Control) (any, error) {
+// listMessages shows what a topic holds, which the API never does.
+func (h *Handlers) listMessages(c *call.Control) (any, error) {
 	query, err := c.Query("after", "limit")
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Server) controlMessages(c *call.Control) (any, error) {
 		Total    int64   `json:"total"` // of those kept
 		Next     *int64  `json:"next"`  // the after of the next page; null on the last one
 	}{Messages: []shown{}}
-	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
+	err = h.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ type topicReader struct {
 }
 
 // stateOf gathers what is known of a topic.
-func (s *Server) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, err error) {
+func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, err error) {
 	state = topicState{ID: topic.ID, Name: topic.Name, Readers: []topicReader{}}
 	if state.Messages, err = tx.CountMessages(topic.ID); err != nil {
 		return state, err
@@ -204,7 +204,7 @@ func (s *Server) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, er
 	readers, err := tx.SyncsOfTopic(topic.ID)
 	for _, y := range readers {
 		r := topicReader{SyncID: y.ID, Live: y.Config.Mode != nil && y.Config.Mode.Type == api.ModeLive, Paused: y.Config.Paused}
-		if r.Position, err = s.position(y.ID); err != nil {
+		if r.Position, err = h.position(y.ID); err != nil {
 			return state, err
 		}
 		r.Behind = state.Last - r.Position
@@ -213,15 +213,15 @@ func (s *Server) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, er
 	return state, err
 }
 
-// controlTopic shows the counters of a topic.
-func (s *Server) controlTopic(c *call.Control) (any, error) {
+// topic shows the counters of a topic.
+func (h *Handlers) topic(c *call.Control) (any, error) {
 	var state topicState
-	err := s.store.View(c.R.Context(), func(tx *store.Tx) error {
+	err := h.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
 		}
-		state, err = s.stateOf(tx, topic)
+		state, err = h.stateOf(tx, topic)
 		return err
 	})
 	if err != nil {
@@ -230,9 +230,9 @@ func (s *Server) controlTopic(c *call.Control) (any, error) {
 	return state, nil
 }
 
-// controlRetention sets what is kept, and drops the rest at once and with each
+// setRetention sets what is kept, and drops the rest at once and with each
 // message that comes.
-func (s *Server) controlRetention(c *call.Control) (any, error) {
+func (h *Handlers) setRetention(c *call.Control) (any, error) {
 	var body struct {
 		Retention *topicRetention `json:"retention"`
 	}
@@ -251,7 +251,7 @@ func (s *Server) controlRetention(c *call.Control) (any, error) {
 		return nil, problem.InvalidField("retention.messages", "must be 0 (no bound) or more")
 	}
 	var state topicState
-	err := s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -263,10 +263,10 @@ func (s *Server) controlRetention(c *call.Control) (any, error) {
 		if err := tx.SetSetting(sources.RetentionSetting(topic.ID), string(text)); err != nil {
 			return err
 		}
-		if _, err := s.expire(tx, topic.ID); err != nil {
+		if _, err := h.expire(tx, topic.ID); err != nil {
 			return err
 		}
-		state, err = s.stateOf(tx, topic)
+		state, err = h.stateOf(tx, topic)
 		return err
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package server
+package control
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 
 // triggerRoutes say that a job of another product has finished, which starts the
 // syncs that wait for it (dbt_cloud, fivetran).
-func (s *Server) triggerRoutes() []call.ControlRoute {
+func (h *Handlers) triggerRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("POST", "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"} is a finished dbt Cloud job: syncs with that trigger run`, s.controlDBTJob),
-		call.Route("POST", "/triggers/fivetran", `{"job_id":"a","job_name":"Nightly","status":"success"} is a finished Fivetran job, by its id, its name or both: syncs with that trigger run`, s.controlFivetranJob),
+		call.Route("POST", "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"} is a finished dbt Cloud job: syncs with that trigger run`, h.dbtJob),
+		call.Route("POST", "/triggers/fivetran", `{"job_id":"a","job_name":"Nightly","status":"success"} is a finished Fivetran job, by its id, its name or both: syncs with that trigger run`, h.fivetranJob),
 	}
 }
 
@@ -60,8 +60,8 @@ type startedRun struct {
 	Status      string `json:"status"`
 }
 
-// controlDBTJob fires the trigger dbt_cloud.
-func (s *Server) controlDBTJob(c *call.Control) (any, error) {
+// dbtJob fires the trigger dbt_cloud.
+func (h *Handlers) dbtJob(c *call.Control) (any, error) {
 	var body struct {
 		ProjectID string `json:"project_id"`
 		JobID     string `json:"job_id"`
@@ -83,12 +83,12 @@ func (s *Server) controlDBTJob(c *call.Control) (any, error) {
 		return t.DBTCloud != nil && *t.DBTCloud == api.DBTTrigger{ProjectID: body.ProjectID, JobID: body.JobID}
 	}
 	reason := api.TriggerReason{UITag: "dbt Cloud", UIDetail: fmt.Sprintf("dbt Cloud: job %s of project %s has finished", body.JobID, body.ProjectID)}
-	return s.fire(c.R.Context(), body.finishedJob, fits, reason)
+	return h.fire(c.R.Context(), body.finishedJob, fits, reason)
 }
 
-// controlFivetranJob fires the trigger fivetran. A trigger without a name is met by
+// fivetranJob fires the trigger fivetran. A trigger without a name is met by
 // the id alone.
-func (s *Server) controlFivetranJob(c *call.Control) (any, error) {
+func (h *Handlers) fivetranJob(c *call.Control) (any, error) {
 	var body struct {
 		JobID   string `json:"job_id"`
 		JobName string `json:"job_name"`
@@ -119,15 +119,15 @@ func (s *Server) controlFivetranJob(c *call.Control) (any, error) {
 	case body.JobName != "":
 		job += " (" + body.JobName + ")"
 	}
-	return s.fire(c.R.Context(), body.finishedJob, fits, api.TriggerReason{UITag: "Fivetran", UIDetail: fmt.Sprintf("Fivetran: job %s has finished", job)})
+	return h.fire(c.R.Context(), body.finishedJob, fits, api.TriggerReason{UITag: "Fivetran", UIDetail: fmt.Sprintf("Fivetran: job %s has finished", job)})
 }
 
 // fire queues a run of each sync whose triggers fit a job that has succeeded: all
 // of them in one change, or none.
-func (s *Server) fire(ctx context.Context, job finishedJob, fits func(*api.Triggers) bool, reason api.TriggerReason) (any, error) {
+func (h *Handlers) fire(ctx context.Context, job finishedJob, fits func(*api.Triggers) bool, reason api.TriggerReason) (any, error) {
 	var queued []*store.SyncRun
 	answer := startedRuns{Runs: []startedRun{}, Paused: []int64{}}
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+	err := h.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if job.WorkspaceID != nil {
 			_, err := tx.WorkspaceByID(*job.WorkspaceID)
 			if errors.Is(err, store.ErrNotFound) {
@@ -147,7 +147,7 @@ func (s *Server) fire(ctx context.Context, job finishedJob, fits func(*api.Trigg
 				continue
 			}
 			run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
-			if err := s.queue(tx, run, false, reason); err != nil {
+			if err := h.runs.Queue(tx, run, false, reason); err != nil {
 				return err
 			}
 			queued = append(queued, run)
@@ -159,7 +159,7 @@ func (s *Server) fire(ctx context.Context, job finishedJob, fits func(*api.Trigg
 	}
 	for _, run := range queued {
 		answer.Runs = append(answer.Runs, startedRun{run.ID, run.SyncID, run.WorkspaceID, run.Run.Status})
-		s.launch(run)
+		h.runs.Launch(run)
 	}
 	return answer, nil
 }

@@ -1,4 +1,4 @@
-package server
+package control
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -33,7 +32,7 @@ func misfits(schema map[string]string, first int64, list []json.RawMessage) []mi
 			continue // refused before
 		}
 		for _, name := range strictjson.SortedKeys(fields) {
-			is, want := rest.TypeOfJSON(fields[name]), schema[name]
+			is, want := strictjson.TypeOf(fields[name]), schema[name]
 			problem := ""
 			switch {
 			case want == "":
@@ -72,7 +71,7 @@ func retentionOf(tx *store.Tx, topicID int64) (r topicRetention, err error) {
 
 // expire drops the messages of a topic that its retention does not keep, but
 // none that a sync has still to send: a record is never lost.
-func (s *Server) expire(tx *store.Tx, topicID int64) (dropped int64, err error) {
+func (h *Handlers) expire(tx *store.Tx, topicID int64) (dropped int64, err error) {
 	r, err := retentionOf(tx, topicID)
 	if err != nil || r == (topicRetention{}) {
 		return 0, err
@@ -86,7 +85,7 @@ func (s *Server) expire(tx *store.Tx, topicID int64) (dropped int64, err error) 
 		upTo = last - r.Messages
 	}
 	if age, err := time.ParseDuration(r.Age); err == nil && age > 0 {
-		old, err := tx.LastMessageBefore(topicID, s.clock.Now().Add(-age))
+		old, err := tx.LastMessageBefore(topicID, h.clock.Now().Add(-age))
 		if err != nil {
 			return 0, err
 		}
@@ -97,20 +96,11 @@ func (s *Server) expire(tx *store.Tx, topicID int64) (dropped int64, err error) 
 		return 0, err
 	}
 	for _, y := range readers {
-		mark, err := s.position(y.ID)
+		mark, err := h.position(y.ID)
 		if err != nil {
 			return 0, err
 		}
 		upTo = min(upTo, mark)
 	}
 	return tx.DropMessages(topicID, upTo)
-}
-
-// position is up to where a sync has settled the messages of its topic.
-func (s *Server) position(syncID int64) (mark int64, err error) {
-	meta, err := s.ledger.Sync(syncID).Meta()
-	if err != nil || meta.Damaged || len(meta.HighWater) == 0 || json.Unmarshal(meta.HighWater, &mark) != nil {
-		return 0, err // it reads everything again
-	}
-	return mark, nil
 }

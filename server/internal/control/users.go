@@ -1,4 +1,4 @@
-package server
+package control
 
 import (
 	"errors"
@@ -8,18 +8,17 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// userRoutes do what people do outside of the API: accept an invitation, change
+// People do what people do outside of the API: accept an invitation, change
 // settings, make tokens.
-func (s *Server) userRoutes() []call.ControlRoute {
+func (h *Handlers) People() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", s.controlClaim),
-		call.Route("POST", "/workspace_invitations/{id}/claim", "claims an invitation to a workspace: email", s.controlClaimWorkspace),
-		call.Route("PATCH", "/users/{id}", "changes notifications_enabled and role of a user", s.controlChangeUser),
-		call.Route("POST", "/users/{id}/token", "makes a new personal access token of a user", s.controlToken),
+		call.Route("POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", h.claim),
+		call.Route("POST", "/workspace_invitations/{id}/claim", "claims an invitation to a workspace: email", h.claimWorkspace),
+		call.Route("PATCH", "/users/{id}", "changes notifications_enabled and role of a user", h.changeUser),
+		call.Route("POST", "/users/{id}/token", "makes a new personal access token of a user", h.token),
 	}
 }
 
@@ -69,16 +68,16 @@ type claimed struct {
 	User       api.User `json:"user"`
 }
 
-// controlClaim does what the invited person would do on a page of the service:
+// claim does what the invited person would do on a page of the service:
 // the person becomes a user of the organization and a member of each workspace
 // of the invitation, with the roles there (spec 2.13, 3, 4.1.6).
-func (s *Server) controlClaim(c *call.Control) (any, error) {
+func (h *Handlers) claim(c *call.Control) (any, error) {
 	body, err := readClaim(c)
 	if err != nil {
 		return nil, err
 	}
 	var answer claimed
-	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
 			return tx.Invitation(organizationID, call.IDOf(c))
 		})
@@ -98,7 +97,7 @@ func (s *Server) controlClaim(c *call.Control) (any, error) {
 		if err != nil {
 			return err
 		}
-		if err := rest.JoinWorkspaces(tx, u, i.Workspaces); err != nil {
+		if err := organizations.JoinWorkspaces(tx, u, i.Workspaces); err != nil {
 			return err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
@@ -108,7 +107,7 @@ func (s *Server) controlClaim(c *call.Control) (any, error) {
 				return err
 			}
 		}
-		answer = claimed{rest.InvitationOf(i), rest.UserOf(u, u.Role)}
+		answer = claimed{organizations.InvitationOf(i), organizations.UserOf(u, u.Role)}
 		return tx.SaveInvitation(i)
 	})
 	if err != nil {
@@ -117,15 +116,15 @@ func (s *Server) controlClaim(c *call.Control) (any, error) {
 	return answer, nil
 }
 
-// controlClaimWorkspace does the same for an invitation to one workspace; who
+// claimWorkspace does the same for an invitation to one workspace; who
 // comes into the organization by it is a member there.
-func (s *Server) controlClaimWorkspace(c *call.Control) (any, error) {
+func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 	body, err := readClaim(c)
 	if err != nil {
 		return nil, err
 	}
 	var answer claimed
-	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, organizationID, err := anyWorkspaceInvitation(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
 			return call.Gone("invitation to a workspace", call.IDOf(c))
@@ -147,11 +146,11 @@ func (s *Server) controlClaimWorkspace(c *call.Control) (any, error) {
 		if err != nil {
 			return err
 		}
-		if err := rest.JoinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
+		if err := organizations.JoinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
 			return err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
-		answer = claimed{rest.WorkspaceInvitationOf(i), rest.UserOf(u, u.Role)}
+		answer = claimed{organizations.WorkspaceInvitationOf(i), organizations.UserOf(u, u.Role)}
 		return tx.SaveWorkspaceInvitation(i)
 	})
 	if err != nil {
@@ -188,9 +187,9 @@ type userShown struct {
 	Notifications  bool  `json:"notifications_enabled"`
 }
 
-// controlChangeUser changes what the API has no endpoint for: the switch that
+// changeUser changes what the API has no endpoint for: the switch that
 // the alerts of spec 2.6 ask for, and the role in the organization.
-func (s *Server) controlChangeUser(c *call.Control) (any, error) {
+func (h *Handlers) changeUser(c *call.Control) (any, error) {
 	var body struct {
 		Notifications *bool   `json:"notifications_enabled"`
 		Role          *string `json:"role"`
@@ -202,7 +201,7 @@ func (s *Server) controlChangeUser(c *call.Control) (any, error) {
 		return nil, problem.InvalidField("role", "must be admin or member")
 	}
 	var shown userShown
-	err := s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		u, err := anyUser(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
 			return call.Gone("user", call.IDOf(c))
@@ -216,7 +215,7 @@ func (s *Server) controlChangeUser(c *call.Control) (any, error) {
 		if body.Role != nil {
 			u.Role = *body.Role
 		}
-		shown = userShown{rest.UserOf(u, u.Role), u.OrganizationID, u.Notifications}
+		shown = userShown{organizations.UserOf(u, u.Role), u.OrganizationID, u.Notifications}
 		return tx.SaveUser(u)
 	})
 	if err != nil {
@@ -225,12 +224,12 @@ func (s *Server) controlChangeUser(c *call.Control) (any, error) {
 	return shown, nil
 }
 
-// controlToken makes a token beside the user's others, as the settings page of
+// token makes a token beside the user's others, as the settings page of
 // the service would (spec 5.1).
-func (s *Server) controlToken(c *call.Control) (any, error) {
+func (h *Handlers) token(c *call.Control) (any, error) {
 	var token string
 	var u *store.User
-	err := s.store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
+	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
 		if u, err = anyUser(tx, call.IDOf(c)); errors.Is(err, store.ErrNotFound) {
 			return call.Gone("user", call.IDOf(c))
 		}

@@ -1,0 +1,63 @@
+// Package control owns what an emulation needs beside the API for what the store holds:
+// organizations and people, rows of emulated warehouses, records of emulated destinations,
+// topics with their messages, and jobs of other products that trigger syncs.
+package control
+
+import (
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+)
+
+// Parts are what these routes need of the service.
+type Parts struct {
+	Shared        *call.Shared
+	Clock         *clock.Clock
+	Organizations *organizations.Organizations
+	Sources       *sources.Sources
+	Gate          *destination.Gate
+	Live          *runs.Live
+	Runs          queue
+	// Position is how far a sync has read its topic.
+	Position func(syncID int64) (int64, error)
+}
+
+// queue makes runs and lets them work.
+type queue interface {
+	// Queue creates a run: queued, or skipped while another one is active.
+	Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error
+	// Launch hands a queued run, when it is stored, to who works on it.
+	Launch(run *store.SyncRun)
+}
+
+// Handlers answer the routes, one file for each subject.
+type Handlers struct {
+	shared        *call.Shared
+	clock         *clock.Clock
+	organizations *organizations.Organizations
+	sources       *sources.Sources
+	gate          *destination.Gate
+	live          *runs.Live
+	runs          queue
+	position      func(syncID int64) (int64, error)
+}
+
+// New assembles them.
+func New(p Parts) *Handlers {
+	return &Handlers{
+		shared: p.Shared, clock: p.Clock, organizations: p.Organizations, sources: p.Sources, gate: p.Gate,
+		live: p.Live, runs: p.Runs, position: p.Position,
+	}
+}
+
+// Data are the routes of topics, triggers, and both ends of a sync.
+func (h *Handlers) Data() []call.ControlRoute {
+	return slices.Concat(h.topicRoutes(), h.triggerRoutes(), h.dataRoutes())
+}
