@@ -89,7 +89,7 @@ func (s *Server) resolve(c *call.Call) (*call.Reply, error) {
 			}
 			c.Again()
 		case errors.Is(err, store.ErrGone):
-			return nil, cmp.Or(s.authenticate(c), err)
+			return nil, cmp.Or(s.callers.Authenticate(c), err)
 		default:
 			return got, err
 		}
@@ -108,7 +108,7 @@ func (s *Server) judge(c *call.Call) (got *call.Reply, err error) {
 	}()
 	// Who calls comes first: a stranger learns nothing of faults, and nothing
 	// of what is wrong with the body.
-	if err := s.authenticate(c); err != nil {
+	if err := s.callers.Authenticate(c); err != nil {
 		return nil, err
 	}
 	if err := s.faults.Before(c); err != nil {

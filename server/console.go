@@ -112,7 +112,7 @@ func (s *Server) sendForConsole(ctx context.Context, workspaceID int64, method, 
 	if err != nil || at.IsAbs() || at.Host != "" {
 		return 0, "", console.Refuse(http.StatusBadRequest, "path: must be a path of the API, such as %s/syncs?page=1", BasePath)
 	}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, consolePrincipal{}, who), method, "http://console.localhost"+at.RequestURI(), bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(call.WithPrincipal(ctx, who), method, "http://console.localhost"+at.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		return 0, "", console.Refuse(http.StatusBadRequest, "the request cannot be made: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -119,7 +120,7 @@ func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun
 	if q.Full && executor.SentOnce(&y.Config) {
 		return nil, problem.InvalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
 	}
-	found, clean, err := s.rehearse(dry(ctx), y, q.Full, int(most))
+	found, clean, err := s.rehearse(states.Dry(ctx), y, q.Full, int(most))
 	if err != nil {
 		return nil, err
 	}
@@ -250,12 +251,3 @@ func shownReasons(reasons []executor.Reason) []DryRunReason {
 	}
 	return shown
 }
-
-// dryKey marks the context of a dry run.
-type dryKey struct{}
-
-// dry is a context in which nothing may be stored.
-func dry(ctx context.Context) context.Context { return context.WithValue(ctx, dryKey{}, true) }
-
-// isDry reports whether what is resolved for a run is for a dry one.
-func isDry(ctx context.Context) bool { return ctx.Value(dryKey{}) == true }

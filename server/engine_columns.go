@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -58,7 +59,7 @@ func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Sh
 	if slices.EqualFunc(sh.Columns, before, same) {
 		return
 	}
-	if isDry(ctx) {
+	if states.IsDry(ctx) {
 		return
 	}
 	err := e.s.store.Update(ctx, func(tx *store.Tx) error {

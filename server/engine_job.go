@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -134,7 +135,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 			return err
 		}
 		var err error
-		if isDry(ctx) { // somebody waits for the answer, so nothing waits for the clock
+		if states.IsDry(ctx) { // somebody waits for the answer, so nothing waits for the clock
 			err = ask(ctx)
 		} else {
 			err = e.s.executor.Ask(ctx, d.ID, ask)
@@ -185,7 +186,7 @@ func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	if !ok {
 		return nil, nil, &planError{code: executor.CodeSource, message: "the source has no rows to read"}
 	}
-	state, err := e.s.stateIn(ctx, access, from.Source, y.ID)
+	state, err := e.s.states.In(ctx, access, from.Source, y.ID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -187,7 +187,7 @@ func TestAdvancedStateLivesInTheWarehouse(t *testing.T) {
 	defer cursor.Close()
 	_, err = cursor.Next()
 	require.ErrorContains(t, err, "EOF")
-	name, err := w.s.installation(t.Context())
+	name, err := w.s.states.Installation(t.Context())
 	require.NoError(t, err)
 	table := fmt.Sprintf("destkit.state_%s_%d", name, id)
 	exec(fmt.Sprintf("DO $$ BEGIN ASSERT (SELECT count(*) FROM %s WHERE known) = 3; ASSERT (SELECT run FROM destkit.syncs) = %d; END $$", table, 1))

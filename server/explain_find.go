@@ -91,7 +91,7 @@ func (x *explaining) readLedger(ctx context.Context) error {
 func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executor.State, error) {
 	var from sources.Access
 	err := x.s.store.View(ctx, func(tx *store.Tx) (err error) {
-		from, err = x.s.stateAccess(tx, x.sync)
+		from, err = x.s.states.Access(tx, x.sync)
 		return err
 	})
 	if err != nil || !from.KeepsState() {
@@ -102,7 +102,7 @@ func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executo
 		return books.Scan()
 	}
 	defer src.Close() // it does not end the reading
-	warehouse, err := x.s.stateIn(ctx, from, src, x.sync.ID)
+	warehouse, err := x.s.states.In(ctx, from, src, x.sync.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ import (
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -204,6 +205,7 @@ type Server struct {
 	trusted       int // bytes of the setting that are trusted already
 	figures       *figures
 	destinations  *destinations.Destinations
+	states        *states.States
 	organizations *organizations.Organizations
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds
@@ -212,7 +214,7 @@ type Server struct {
 	broken        violation.Broken
 	ready         map[string]*call.Operation
 	replies       *rendered
-	callers       callers
+	callers       call.Callers
 	background    *background.Work
 	lifecycle     *lifecycle.Lifecycle
 	mail          *lifecycle.Mailer

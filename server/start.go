@@ -31,6 +31,7 @@ import (
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -170,6 +171,9 @@ func assemble(config Config) (*Server, error) {
 	s.destinations = destinations.New(destinations.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
 		TTL: config.CacheTTL, Process: config.Process,
+	})
+	s.states = states.New(states.Parts{
+		Shared: s.shared, Log: s.log, Work: s.background, Sources: s.sources, Random: config.Random,
 	})
 	s.organizations = organizations.New(organizations.Parts{
 		Shared: s.shared, Work: s.background, Sources: s.sources, Destinations: s.destinations, Syncs: syncEnds{s},

@@ -246,7 +246,7 @@ func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 		if err != nil {
 			return err
 		}
-		if from, err = s.stateAccess(tx, y); err != nil {
+		if from, err = s.states.Access(tx, y); err != nil {
 			return err
 		}
 		run, err := tx.ActiveRun(y.ID)
@@ -264,6 +264,6 @@ func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 	if err := (syncEnds{s}).Forget(id); err != nil {
 		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
-	s.dropState(from, id)
+	s.states.Drop(from, id)
 	return call.Deleted()
 }

@@ -45,7 +45,7 @@ func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRu
 }
 
 func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sources.Access, keep time.Duration) error {
-	name, err := e.s.installation(ctx)
+	name, err := e.s.states.Installation(ctx)
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,10 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping",
 	},
+	"server/internal/states": { // of syncs, in their sources
+		"server/internal/background", "server/internal/call", "server/internal/sources", "server/internal/store",
+		"server/internal/sync/executor", "internal/source",
+	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
 		"server/internal/sources", "server/internal/store",
