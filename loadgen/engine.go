@@ -104,6 +104,7 @@ type phase struct {
 	catchUp     float64
 	only        *task                 // instead of the mix
 	settle      bool                  // of a service: only what ends what has begun
+	begun       func()                // called once the pacer is there
 	watch       func(*measure, int64) // called after every look at the figures
 	// patience is how long calls under way may go on after the end; 0: the timeout.
 	patience time.Duration
@@ -185,6 +186,9 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 		for _, w := range active {
 			done.Go(func() { w.closed(ph) })
 		}
+	}
+	if ph.begun != nil {
+		ph.begun()
 	}
 	e.control.phase(e, ph)
 	defer e.control.phase(nil, phase{})

@@ -40,7 +40,8 @@ type session struct {
 	result *Result
 	// journal is told before keys are used; nil: none.
 	journal           *journalFile
-	chosenConnections bool // by the options, not by what is declared
+	later             later // what is to be told by the goroutine that attends
+	chosenConnections bool  // by the options, not by what is declared
 	// prepared is how the records went that updates and deletes work on; nil: none.
 	prepared *measure
 }
@@ -273,6 +274,7 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 	cpu := readCPU()
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
+		s.tell()
 		if s.o.AbortShare > 0 && len(m.points) != shown {
 			marks = append(marks, tide{now, m.records, m.good})
 			for len(marks) > 2 && now-marks[1].at >= int64(abortWindow) {
@@ -397,9 +399,10 @@ func (s *session) measured(ctx context.Context, ph phase) *measure {
 	}
 	asking, end := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	done.Go(func() { s.askSpeed(asking) })
+	ph.begun = func() { done.Go(func() { s.askSpeed(asking) }) }
 	m := s.e.run(ctx, ph)
 	end()
 	done.Wait()
+	s.tell()
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -84,8 +85,8 @@ func (s *session) askSpeed(ctx context.Context) {
 			err = s.e.end.planningError(err)
 		}
 		if err != nil {
-			if !failed && s.o.Note != nil {
-				s.o.Note("get_sync_speed was asked again, and the speed from before is kept: " + messageOf(err))
+			if !failed {
+				s.later.say("get_sync_speed was asked again, and the speed from before is kept: " + messageOf(err))
 			}
 			failed = true
 			continue
@@ -126,8 +127,31 @@ func (s *session) sped(speed rpc.Speed) {
 	if p := e.pacer; p != nil {
 		p.limit(e.allowed())
 	}
-	if s.o.Note != nil {
-		s.o.Note(change.text())
+	s.later.say(change.text())
+}
+
+// later holds what other goroutines have to tell: Note is called by one alone.
+type later struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *later) say(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+}
+
+// tell hands over what was to be told.
+func (s *session) tell() {
+	s.later.mu.Lock()
+	lines := s.later.lines
+	s.later.lines = nil
+	s.later.mu.Unlock()
+	for _, line := range lines {
+		if s.o.Note != nil {
+			s.o.Note(line)
+		}
 	}
 }
 
