@@ -23,7 +23,7 @@ type comparisonView struct {
 	Title, Verdict string
 	Sides          []side
 	Tiles          []comparedTile
-	Charts         []chart
+	Charts         []Chart
 	Facts          []comparedFact
 }
 
@@ -118,7 +118,7 @@ func (d Difference) Shown(v float64) string {
 
 // comparisonCharts draw both runs over each other, each in its colour. A plot of
 // which neither run has anything is left out.
-func comparisonCharts(sides []side) (list []chart) {
+func comparisonCharts(sides []side) (list []Chart) {
 	var stalls []band
 	for i := range sides {
 		shown := *sides[i].Result
@@ -150,7 +150,7 @@ func comparisonCharts(sides []side) (list []chart) {
 	return list
 }
 
-func comparedThroughput(sides []side, stalls []band) chart {
+func comparedThroughput(sides []side, stalls []band) Chart {
 	p := overTime(stalls, "Throughput", "records per second")
 	var wanted []curve
 	for _, s := range sides {
@@ -172,7 +172,7 @@ func comparedThroughput(sides []side, stalls []band) chart {
 
 // comparedPercentiles are those of the latency and, where it may differ from that,
 // of the service time.
-func comparedPercentiles(sides []side) (list []chart) {
+func comparedPercentiles(sides []side) (list []Chart) {
 	var latency, service []curve
 	open := false
 	for _, s := range sides {

@@ -278,3 +278,61 @@ func TestEachObjectHasItsOwnSync(t *testing.T) {
 	run := syncRun(7)
 	require.Equal(t, map[string]map[[2]int64]bool{"contact": {{1, run}: true}, "order": {{2, run + 1}: true}}, syncs)
 }
+
+// TestLimitsAreHeldAgainstARunThatGoesOn: a moment says how they stand, and what the run
+// is; the result is as without them.
+func TestLimitsAreHeldAgainstARunThatGoesOn(t *testing.T) {
+	o := against(simulator(t, destsim.Config{}))
+	o.Seed, o.Count, o.Duration, o.Closed, o.Stages, o.Control = 0, 0, time.Hour, false, constant(200), &Control{}
+	for _, text := range []string{"p99>1ns", "errors>0", "rate<0.001%", "lost>0"} {
+		limit, err := ParseThreshold(text)
+		require.NoError(t, err)
+		o.Limits = append(o.Limits, limit)
+	}
+	var seen []Threshold
+	o.Progress = func(m Moment) {
+		require.Equal(t, "open", m.Load.Mode)
+		require.Equal(t, "contact", m.Target.Objects[0].Name)
+		if m.Latest.Max > 0 {
+			require.LessOrEqual(t, m.Latest.P50, m.Latest.P90)
+			require.LessOrEqual(t, m.Latest.P90, m.Latest.P95)
+		}
+		if len(m.Limits) > 0 && seen == nil {
+			seen = m.Limits
+			o.Control.Stop()
+		}
+	}
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Len(t, seen, 4)
+	require.True(t, seen[0].Failed, "%v", seen[0])
+	require.Positive(t, seen[0].Got)
+	require.False(t, seen[1].Failed, "%v", seen[1])
+	require.False(t, seen[2].Failed, "%v", seen[2])
+	require.True(t, seen[3].Unmeasured, "what is read back is known after the load")
+	require.Zero(t, o.Limits[0].Got, "those that were given are not written to")
+	require.Empty(t, r.Thresholds)
+}
+
+// TestLiveCharts draws what there is, and says what there is not.
+func TestLiveCharts(t *testing.T) {
+	load := LoadInfo{Mode: "open", Rate: 100, BatchSize: 10, Stages: constant(100)}
+	require.Empty(t, LiveCharts(load, nil))
+	points := []Point{{At: 1, InFlight: 2}, {At: 2, RequestsPerSecond: 90, RecordsPerSecond: 900, Asked: 100, InFlight: 1}}
+	charts := LiveCharts(load, points)
+	require.Len(t, charts, 4)
+	require.Empty(t, charts[1].SVG)
+	require.Contains(t, charts[1].Why, "None so far")
+	require.Empty(t, charts[2].SVG)
+	points = append(points, Point{At: 3, RequestsPerSecond: 90, RecordsPerSecond: 900, Asked: 100, Errors: 4, P50: 1, P90: 2, P95: 3, P99: 4, Max: 5, ServiceP50: 1, ServiceP99: 3})
+	for _, c := range LiveCharts(load, points) {
+		require.Contains(t, string(c.SVG), `<svg class="small"`, c.Title)
+		require.NotContains(t, string(c.SVG), "style=", c.Title)
+		require.NotContains(t, string(c.SVG), `class="hit"`, c.Title)
+		require.NotEmpty(t, c.Legend, c.Title)
+	}
+	// Older points were left out: the axis begins where the rest does.
+	late := still(timesOver(nil, "", curve{x: []float64{500, 501}, y: []float64{1, 2}}))
+	from, _, _ := late.extent()
+	require.EqualValues(t, 500, from)
+}

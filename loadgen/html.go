@@ -17,14 +17,20 @@ import (
 //go:embed html/*.gohtml
 var pageFiles embed.FS
 
+// ChartStyle is the style sheet of charts, beside that of a page.
+//
+//go:embed html/charts.css
+var ChartStyle string
+
 // pages are the report of a result and that of a comparison, with the parts that
 // they share.
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"grouped": grouped, "rate": rateText, "ms": msText, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
 	"timed": (*Result).timed,
 	"shown": foreign.Line, "policy": func() string { return page.Policy },
-	"look": func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
-	"join": func(s []Share) string { return foreign.Line(strings.Join(names(s), ", ")) },
+	"look":      func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
+	"chartLook": func() template.CSS { return template.CSS(ChartStyle) }, // so is this
+	"join":      func(s []Share) string { return foreign.Line(strings.Join(names(s), ", ")) },
 }).ParseFS(pageFiles, "html/*.gohtml"))
 
 // view is what the page shows.
@@ -33,7 +39,7 @@ type view struct {
 	How     string
 	When    string
 	Lost    float64
-	Charts  []chart
+	Charts  []Chart
 	Verdict string
 	Good    bool
 	Silence string   // the longest time without a reply

@@ -8,36 +8,38 @@ import (
 	"slices"
 )
 
-// chart is a plot on the page with what its colours mean.
-type chart struct {
+// Chart is a plot on a page. SVG has two drawings, of which ChartStyle shows the one
+// that fits the screen; "" where there is nothing to draw, which Why says.
+type Chart struct {
 	Title, Unit, Why string
 	SVG              template.HTML
-	Legend           []legend
+	Legend           []Legend
 }
 
-type legend struct{ Name, Class string }
+// Legend is what a colour of a chart means. Class is that of its curve.
+type Legend struct{ Name, Class string }
 
 // charts are the plots of a result, in the order of the page.
-func charts(r *Result) []chart {
+func charts(r *Result) []Chart {
 	if r.Search != nil {
-		list := slices.DeleteFunc([]chart{searchChart(r.Search), kneeChart(r.Search)}, func(c chart) bool { return c.SVG == "" })
+		list := slices.DeleteFunc([]Chart{searchChart(r.Search), kneeChart(r.Search)}, func(c Chart) bool { return c.SVG == "" })
 		return append(list, timeCharts(r)...)
 	}
 	return timeCharts(r)
 }
 
-func timeCharts(r *Result) []chart {
+func timeCharts(r *Result) []Chart {
 	if len(r.Series) == 0 {
 		return nil
 	}
 	shown := *r
 	shown.Series = wholeIntervals(r.Series)
 	r = &shown
-	latency := []chart{{Title: "Latency", Why: "None: no request was answered with results."}}
+	latency := []Chart{{Title: "Latency", Why: "None: no request was answered with results."}}
 	if r.timed() {
-		latency = []chart{latencyChart(r), percentileChart(r)}
+		latency = []Chart{latencyChart(r), percentileChart(r)}
 	}
-	return slices.Concat([]chart{throughputChart(r)}, latency, []chart{errorsChart(r), flightChart(r)})
+	return slices.Concat([]Chart{throughputChart(r)}, latency, []Chart{errorsChart(r), flightChart(r)})
 }
 
 // wholeIntervals leaves a short rest of an interval out at the end: its rate is
@@ -104,13 +106,13 @@ func timeOf(y func(Point) float64) func(Point) float64 {
 	}
 }
 
-func charted(why string, p plot) chart {
-	c := chart{Title: p.title, Unit: p.unit, Why: why, SVG: p.svg()}
+func charted(why string, p plot) Chart {
+	c := Chart{Title: p.title, Unit: p.unit, Why: why, SVG: p.svg()}
 	for _, k := range p.curves {
-		c.Legend = append(c.Legend, legend{k.name, k.class})
+		c.Legend = append(c.Legend, Legend{k.name, k.class})
 	}
 	for _, b := range p.bands {
-		if l := (legend{cmp.Or(b.name, "no reply came"), b.look()}); !slices.Contains(c.Legend, l) {
+		if l := (Legend{cmp.Or(b.name, "no reply came"), b.look()}); !slices.Contains(c.Legend, l) {
 			c.Legend = append(c.Legend, l)
 		}
 	}
@@ -152,7 +154,9 @@ func asked(r *Result, name, class string) curve {
 
 const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
 
-func throughputChart(r *Result) chart {
+func throughputChart(r *Result) Chart { return charted(whyThroughput, throughputPlot(r)) }
+
+func throughputPlot(r *Result) plot {
 	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "records/s", "c1", true, recordsRate))
 	if r.Load.BatchSize == 1 {
 		p.unit, p.curves[0].name = "requests per second", "requests/s"
@@ -160,10 +164,10 @@ func throughputChart(r *Result) chart {
 	if rate := asked(r, "asked for", "c0"); len(rate.x) > 0 {
 		p.curves = append(p.curves, rate)
 	}
-	return charted(whyThroughput, p)
+	return p
 }
 
-func latencyChart(r *Result) chart {
+func latencyChart(r *Result) Chart {
 	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", timesOver(silences(r),
 		"Latency over time",
 		curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
@@ -204,7 +208,7 @@ func percentilesOf(text, name, class string) curve {
 
 const whyPercentiles = "How long the slowest requests took: at 99 %, one in a hundred was slower."
 
-func percentileChart(r *Result) chart {
+func percentileChart(r *Result) Chart {
 	return charted(whyPercentiles, percentilePlot("Latency by percentile",
 		percentilesOf(r.Histograms.Latency, "latency", "c1"), percentilesOf(r.Histograms.ServiceTime, "service time", "c0")))
 }
@@ -212,21 +216,29 @@ func percentileChart(r *Result) chart {
 // nineScale places a percentile: 0, 90, 99, 99.9 at 0, 1, 2, 3.
 func nineScale(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
-func errorsChart(r *Result) chart {
+func errorsChart(r *Result) Chart {
 	if r.Errors == 0 {
-		return chart{Title: "Errors", Why: "None: every record has one result, with success."}
+		return Chart{Title: "Errors", Why: "None: every record has one result, with success."}
 	}
-	return charted("Failed requests, and records that were refused or got no result.", overTime(silences(r), "Errors", "in each interval",
-		curveOf(r, "errors", "c4", true, func(p Point) float64 { return float64(p.Errors) })))
+	return charted(whyErrors, errorsPlot(r))
 }
 
-func flightChart(r *Result) chart {
-	return charted("Requests that were sent and not answered, at the end of each interval.", overTime(silences(r), "In flight", "requests",
-		curveOf(r, "in flight", "c2", true, func(p Point) float64 { return float64(p.InFlight) })))
+const whyErrors = "Failed requests, and records that were refused or got no result."
+
+func errorsPlot(r *Result) plot {
+	return overTime(silences(r), "Errors", "in each interval", curveOf(r, "errors", "c4", true, func(p Point) float64 { return float64(p.Errors) }))
+}
+
+func flightChart(r *Result) Chart { return charted(whyFlight, flightPlot(r)) }
+
+const whyFlight = "Requests that were sent and not answered, at the end of each interval."
+
+func flightPlot(r *Result) plot {
+	return overTime(silences(r), "In flight", "requests", curveOf(r, "in flight", "c2", true, func(p Point) float64 { return float64(p.InFlight) }))
 }
 
 // searchChart shows how the search came to its rate, step by step.
-func searchChart(s *SearchResult) chart {
+func searchChart(s *SearchResult) Chart {
 	held, broke := curve{name: "the goal held", class: "c2", dots: true}, curve{name: "the goal broke", class: "c4", dots: true}
 	reached := curve{name: "reached", class: "c0"}
 	steps := 0.0
@@ -243,7 +255,7 @@ func searchChart(s *SearchResult) chart {
 		reached.x, reached.y = append(reached.x, steps), append(reached.y, step.Reached)
 	}
 	if steps == 0 {
-		return chart{}
+		return Chart{}
 	}
 	return charted("Each dot is a rate that was tried: doubled until the goal "+s.Goal+" broke, then bisected, then confirmed.", plot{
 		title: "The search", unit: "requests per second", xTitle: "step", whole: true, fromZero: true, curves: []curve{reached, held, broke},
@@ -252,7 +264,7 @@ func searchChart(s *SearchResult) chart {
 
 // kneeChart shows what more connections bring, in the closed loops that a search
 // begins with.
-func kneeChart(s *SearchResult) chart {
+func kneeChart(s *SearchResult) Chart {
 	var c curve
 	size := 0
 	for _, step := range s.Steps {
@@ -268,7 +280,7 @@ func kneeChart(s *SearchResult) chart {
 		c.x, c.y = append(c.x, float64(step.Connections)), append(c.y, step.Reached)
 	}
 	if len(c.x) < 2 {
-		return chart{}
+		return Chart{}
 	}
 	c.name, c.class, c.area = fmt.Sprintf("closed loop, batches of %d", size), "c1", true
 	p := plot{title: "The knee", unit: "requests per second", xTitle: "connections", whole: true, fromZero: true, curves: []curve{c}}

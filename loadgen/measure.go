@@ -52,6 +52,7 @@ type Point struct {
 	InFlight int     `json:"in_flight"`
 	// Latency from the intended time, service time from the send, in milliseconds.
 	P50        float64 `json:"latency_p50"`
+	P90        float64 `json:"latency_p90,omitempty"` // 0 in results of older versions, too
 	P95        float64 `json:"latency_p95"`
 	P99        float64 `json:"latency_p99"`
 	Max        float64 `json:"latency_max"`
@@ -223,7 +224,8 @@ func (b *bucket) point(p *Point, width int64) {
 	p.RequestsPerSecond = float64(b.requests) * 1e9 / float64(width)
 	p.RecordsPerSecond = float64(b.records) * 1e9 / float64(width)
 	p.Errors = b.errors
-	p.P50, p.P95, p.P99 = milliseconds(b.latency.ValueAtQuantile(50)), milliseconds(b.latency.ValueAtQuantile(95)), milliseconds(b.latency.ValueAtQuantile(99))
+	at := func(q float64) float64 { return milliseconds(b.latency.ValueAtQuantile(q)) }
+	p.P50, p.P90, p.P95, p.P99 = at(50), at(90), at(95), at(99)
 	p.Max = milliseconds(b.latency.Max())
 	p.ServiceP50, p.ServiceP99 = milliseconds(b.service.ValueAtQuantile(50)), milliseconds(b.service.ValueAtQuantile(99))
 }

@@ -156,7 +156,8 @@ func mergeSeries(results []*Result, from time.Time) []Point {
 			q.Asked += p.Asked * share
 			q.Errors += p.Errors
 			q.InFlight += p.InFlight
-			q.P50, q.P95, q.P99, q.Max = max(q.P50, p.P50), max(q.P95, p.P95), max(q.P99, p.P99), max(q.Max, p.Max)
+			q.P50, q.P90, q.P95 = max(q.P50, p.P50), max(q.P90, p.P90), max(q.P95, p.P95)
+			q.P99, q.Max = max(q.P99, p.P99), max(q.Max, p.Max)
 			q.ServiceP50, q.ServiceP99 = max(q.ServiceP50, p.ServiceP50), max(q.ServiceP99, p.ServiceP99)
 		}
 	}

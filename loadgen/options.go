@@ -77,8 +77,12 @@ type Options struct {
 
 	// Control pauses, paces and stops the run from outside; nil: nothing does.
 	Control *Control
+	// Limits are held against the figures so far, at most once a second, for
+	// Moment.Limits. They change nothing in the run.
+	Limits []Threshold
 
-	// Progress gets the figures of every interval, from one goroutine at a time.
+	// Progress gets the figures of every interval, and once a second where intervals
+	// are longer, from one goroutine at a time.
 	Progress func(Moment)
 	// Note gets what is worth a line on the way.
 	Note func(string)

@@ -24,6 +24,7 @@ type plot struct {
 	ticks               []tickAt // along x; nil: chosen
 	timed, fromZero     bool     // x is seconds since the start
 	whole               bool     // x counts things
+	still               bool     // a pointer shows no values
 	nines               bool     // x is a share of requests, see nineScale
 	log                 bool     // y is a time in milliseconds, on a logarithmic axis
 }
@@ -54,6 +55,9 @@ type frame struct {
 
 var frames = []frame{{"wide", 880, 280, 10, 60}, {"small", 340, 240, 4, 30}}
 
+// stillFrames are for pages that have two plots side by side.
+var stillFrames = []frame{{"wide", 560, 240, 7, 0}, {"small", 340, 240, 4, 0}}
+
 const (
 	padLeft, padRight = 60.0, 14.0
 	padTop, padBottom = 12.0, 48.0
@@ -64,7 +68,11 @@ const (
 // svg draws the plot, once for each frame; the page shows the one that fits.
 func (p plot) svg() template.HTML {
 	var b strings.Builder
-	for _, f := range frames {
+	sizes := frames
+	if p.still {
+		sizes = stillFrames
+	}
+	for _, f := range sizes {
 		p.draw(&b, f)
 	}
 	return template.HTML(b.String()) // only numbers and escaped words are in it
@@ -101,7 +109,9 @@ func (p plot) draw(b *strings.Builder, f frame) {
 	for _, c := range p.curves {
 		c.draw(b, scaleX, scaleY)
 	}
-	p.drawValues(b, f, fromX, toX, scaleX)
+	if !p.still {
+		p.drawValues(b, f, fromX, toX, scaleX)
+	}
 	b.WriteString("</svg>")
 }
 

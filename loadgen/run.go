@@ -18,7 +18,7 @@ type Moment struct {
 	// where nobody knows.
 	Phase       string
 	Elapsed, Of time.Duration
-	// Latest is the last whole interval.
+	// Latest is the last whole interval; zero before its end.
 	Latest            Point
 	Requests, Records int64
 	Errors            int64
@@ -31,6 +31,11 @@ type Moment struct {
 	// ErrorsByKind and Paused are for those who control the run; nil without Control.
 	ErrorsByKind map[string]int64
 	Paused       bool
+	// Target and Load are what was asked for. Limits are Options.Limits as they stand,
+	// nil before the first second is over and between phases that are measured.
+	Target TargetInfo
+	Load   LoadInfo
+	Limits []Threshold
 }
 
 // session is one run.
@@ -272,6 +277,7 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 	shown := -1
 	var marks []tide
 	cpu := readCPU()
+	live := s.newStanding(name, ph)
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
 		s.tell()
@@ -285,13 +291,17 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 				s.e.stopFor(stopErrors)
 			}
 		}
-		if s.o.Progress == nil || len(m.points) == 0 || len(m.points) == shown {
+		if s.o.Progress == nil || !live.due(m, now, len(m.points) != shown) {
 			return
 		}
 		shown = len(m.points)
 		moment := Moment{
-			Phase: name, Elapsed: time.Duration(now - m.began), Of: of, Latest: m.points[shown-1],
+			Phase: name, Elapsed: time.Duration(now - m.began), Of: of,
 			Requests: m.requests, Records: m.records, Errors: m.errors(), InFlight: m.active, Service: s.e.service != nil,
+			Target: live.target, Load: live.load, Limits: live.limits(m, now),
+		}
+		if shown > 0 {
+			moment.Latest = m.points[shown-1]
 		}
 		if m.asked != nil {
 			moment.Asked = m.asked(now - m.began)

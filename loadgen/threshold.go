@@ -236,8 +236,8 @@ func (t *Threshold) Check(r *Result) {
 	}
 }
 
-// String says how it came out.
-func (t Threshold) String() string {
+// Reading is the figure that was checked, beside the limit.
+func (t Threshold) Reading() string {
 	unit := ""
 	got := t.Got
 	if t.Share {
@@ -245,6 +245,11 @@ func (t Threshold) String() string {
 	} else if counts[t.Metric] == nil {
 		unit = " ms"
 	}
+	return fmt.Sprintf("%s %.6g%s (limit: %s)", t.Metric, got, unit, t.Text)
+}
+
+// String says how it came out.
+func (t Threshold) String() string {
 	word := "ok"
 	if t.Failed {
 		word = "FAILED"
@@ -255,5 +260,5 @@ func (t Threshold) String() string {
 	if t.Unmeasured {
 		return fmt.Sprintf("%s: %s cannot be told, no request was answered with results", word, t.Text)
 	}
-	return fmt.Sprintf("%s: %s %.6g%s (limit: %s)", word, t.Metric, got, unit, t.Text)
+	return word + ": " + t.Reading()
 }
