@@ -49,6 +49,7 @@ type Options struct {
 	// MaxViewers bounds the live pages; DefaultMaxViewers when zero.
 	MaxViewers int
 	Log        *slog.Logger // nil drops it
+	Style      string       // a sheet beside that of the package
 	// Funcs are beside those of the package.
 	Funcs template.FuncMap
 }
@@ -94,6 +95,10 @@ type pageRoute struct {
 	show func(*Request) (any, error)
 }
 
+// Next is what a page gives instead of data when another one, at this path below Path,
+// has taken its place. The browser goes there, also from a page that is live.
+type Next string
+
 // New prepares a console without pages. The templates are embedded, so one that
 // cannot be read is a mistake of the program, and panics.
 func New(opts Options) *Console {
@@ -102,7 +107,7 @@ func New(opts Options) *Console {
 	}
 	c := &Console{opts: opts, mux: http.NewServeMux(), views: http.NewServeMux(), sets: map[string]*template.Template{}, pages: map[string]*pageRoute{}}
 	c.hub = newHub(c)
-	c.styled = newAsset("console.css", "text/css; charset=utf-8", []byte(page.Style+styleText))
+	c.styled = newAsset("console.css", "text/css; charset=utf-8", []byte(page.Style+styleText+opts.Style))
 	c.script = newAsset("console.js", "text/javascript; charset=utf-8", scriptText)
 	c.icon = newAsset("icon.svg", "image/svg+xml", iconText)
 	c.shell = template.Must(template.New("").Funcs(functions).Funcs(opts.Funcs).ParseFS(shared, "templates/*.html"))
@@ -287,6 +292,10 @@ func (c *Console) show(w http.ResponseWriter, req *Request, p *pageRoute) {
 		c.renderProblem(w, req, problemOf(err))
 		return
 	}
+	if next, ok := data.(Next); ok {
+		http.Redirect(w, req.HTTP, req.Root+string(next), http.StatusSeeOther)
+		return
+	}
 	c.render(w, http.StatusOK, p.name, c.frame(req, data))
 }
 
@@ -301,7 +310,8 @@ func (c *Console) again(w http.ResponseWriter, req *Request, path string, wrong 
 		if p != nil {
 			back := c.request(w, r)
 			var data any
-			if data, err = p.show(back); err == nil {
+			data, err = p.show(back)
+			if _, gone := data.(Next); err == nil && !gone {
 				f := c.frame(back, data)
 				f.Error, f.typed = wrong, req.HTTP.PostForm
 				c.render(w, wrong.Code, p.name, f)

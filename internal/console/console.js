@@ -85,6 +85,10 @@
       say('live', true);
       apply(event.data);
     });
+    stream.addEventListener('next', (event) => {
+      stop();
+      location.replace(event.data);
+    });
     stream.addEventListener('end', () => {
       stop();
       say('stopped', false);

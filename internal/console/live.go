@@ -225,7 +225,7 @@ func (h *hub) stamp() string {
 // round renders one view and hands it to those who have not seen it. It gives the
 // number of viewers that got something.
 func (h *hub) round(one *view) (sent int) {
-	text, err := h.render(one)
+	name, text, err := h.render(one)
 	if err != nil {
 		return 0 // the page says why when it is loaded
 	}
@@ -239,7 +239,7 @@ func (h *hub) round(one *view) (sent int) {
 			continue
 		}
 		if event == nil {
-			event = eventOf("paint", text)
+			event = eventOf(name, text)
 		}
 		v.sum = sum.Sum64()
 		select {
@@ -252,8 +252,9 @@ func (h *hub) round(one *view) (sent int) {
 	return sent
 }
 
-// render is the live part of a page as it is now.
-func (h *hub) render(one *view) (text []byte, err error) {
+// render is the live part of a page as it is now, with the event that brings it:
+// paint, or next with the address of the page that has taken its place.
+func (h *hub) render(one *view) (name string, text []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -266,19 +267,22 @@ func (h *hub) render(one *view) (text []byte, err error) {
 	req := &Request{HTTP: r, Root: Root(ctx) + Path, c: h.c}
 	data, err := one.page.show(req)
 	if err != nil {
-		return nil, err
+		return "", nil, err
+	}
+	if next, ok := data.(Next); ok {
+		return "next", []byte(req.Root + string(next)), nil
 	}
 	f := h.c.frame(req, data)
 	f.page = h.c.sets[one.page.name]
 	var b bytes.Buffer
 	if err := f.page.ExecuteTemplate(&b, "live", f); err != nil {
 		h.c.opts.Log.Error("live part cannot be written", "page", one.page.name, "error", err)
-		return nil, err
+		return "", nil, err
 	}
 	if b.Len() > largestView {
-		return nil, errors.New("the live part is too large")
+		return "", nil, errors.New("the live part is too large")
 	}
-	return b.Bytes(), nil
+	return "paint", b.Bytes(), nil
 }
 
 // eventOf writes text as one server-sent event.
