@@ -1,0 +1,96 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/browsertest"
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// unsteady is an endpoint that answers every twentieth batch with 503.
+func unsteady(t *testing.T) string {
+	t.Helper()
+	sim, err := destsim.New(destsim.Config{})
+	require.NoError(t, err)
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1)%20 == 0 {
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+			return
+		}
+		sim.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	return server.URL
+}
+
+// TestMatrixDashboardWalk walks through the page of a load in a real browser: looks at
+// it, changes its rate, pauses it, lets it go on and stops it. The page becomes the
+// report without being loaded again.
+func TestMatrixDashboardWalk(t *testing.T) {
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+	}
+	control := &loadgen.Control{}
+	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%"), threshold(t, "lost>0")}
+	l, server := served(t, LoadConfig{Control: control, Limits: limits})
+	b := browsertest.New(t, server.URL+console.Path)
+	b.Do(chromedp.Navigate(server.URL + "/"))
+	b.Sees("The first figures come soon.")
+	b.Look("load-start")
+
+	o := loadgen.Options{
+		Target: loadgen.Target{URL: unsteady(t) + "/"}, Write: true, Control: control, Limits: limits, Connections: 4, Duration: 10 * time.Minute,
+		Stages:   []loadgen.Stage{{Duration: time.Minute, From: 50, To: 100}, {Duration: 9 * time.Minute, From: 100, To: 100}},
+		Work:     loadgen.Work{Objects: []loadgen.Share{{Name: "contact", Weight: 1}}, BatchSize: 5},
+		Progress: l.Moment, Note: l.Note,
+	}
+	ended := make(chan error, 1)
+	go func() {
+		r, err := loadgen.Run(context.Background(), o)
+		if err == nil {
+			for i := range limits {
+				limits[i].Check(r)
+			}
+			r.Thresholds = limits
+			err = l.Finish(r)
+		}
+		ended <- err
+	}()
+	t.Cleanup(control.Stop)
+	b.Sees("asked for")
+	b.Sees("http_status")
+	b.Sees("broken")
+	require.True(t, b.Until("document.querySelectorAll('.charts path.line').length > 8"), "no curves")
+	b.Look("load")
+	b.Fill("input[name=rate]", "20")
+	b.Click(browsertest.Button("/rate"))
+	b.Sees("The rate is 20 requests/s from now on.")
+	b.Sees("of 20 asked for")
+	b.Fill("input[name=rate]", "fast")
+	b.Click(browsertest.Button("/rate"))
+	b.Sees("must be a number of requests per second")
+	b.Look("load-refused")
+	b.Open("/")
+	b.Click(browsertest.Button("/pause"))
+	b.Sees("paused")
+	b.Look("load-paused")
+	b.Click(browsertest.Button("/resume"))
+	b.Sees("The load goes on.")
+	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
+	b.Click(browsertest.Button("/stop"))
+	b.Sees("ended by: stopped")
+	require.NoError(t, <-ended)
+	b.Look("load-report")
+}
