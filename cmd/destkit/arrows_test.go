@@ -24,7 +24,7 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"cmd/destkit": {
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
-		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
+		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
 	},
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/suggest"},
@@ -143,11 +143,12 @@ var arrows = map[string][]string{
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/loopback", "internal/page"}, // what the consoles have in common
-	"internal/foreign":   {},                                     // text from outside on a screen
-	"internal/hook":      {"destsim/rpc"},                        // hooks of authors: the judge and the load ask them
-	"internal/handles":   {},                                     // connections to SQLite share a table in the driver
-	"internal/keepalive": {},                                     // connections to databases that may vanish
+	"internal/console":   {"internal/loopback", "internal/page"},                                   // what the consoles have in common
+	"internal/dashboard": {"internal/console", "internal/page", "loadgen", "proxy", "conformance"}, // pages of a load and of a proxy, which know nothing of them
+	"internal/foreign":   {},                                                                       // text from outside on a screen
+	"internal/hook":      {"destsim/rpc"},                                                          // hooks of authors: the judge and the load ask them
+	"internal/handles":   {},                                                                       // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                                                       // connections to databases that may vanish
 	"internal/liquid":    {},
 	"internal/loopback":  {},              // who may use a control endpoint
 	"internal/rawconn":   {},              // sockets without futile reads
@@ -160,6 +161,7 @@ var arrows = map[string][]string{
 	"internal/yamldoc":   {"internal/suggest"},
 
 	// Only tests import these.
+	"internal/browsertest":                    {}, // pages in a real browser
 	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
 	"conformance/internal/zoo/golang":         {},
 	"internal/crowd":                          {"openapi"},
@@ -181,6 +183,7 @@ var testArrows = map[string][]string{
 	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
+	"internal/dashboard":                {"destsim", "conformance/service"},
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},
@@ -194,13 +197,14 @@ var testArrows = map[string][]string{
 }
 
 // testHelpers are what every test may import.
-var testHelpers = []string{"internal/crowd", "internal/diskfault", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
+var testHelpers = []string{"internal/browsertest", "internal/crowd", "internal/diskfault", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
 
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree
 // of a file whose keys are flags, and templates in JSON mode put out YAML of
 // any shape.
 var doors = map[string][]string{
+	"github.com/chromedp/":        {"internal/browsertest"},
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/fsnotify/":        {"cmd/destkit"},
 	"github.com/getkin/":          {"openapi"},

@@ -36,6 +36,7 @@ type loading struct {
 	calibrate                               bool
 	files                                   loadFiles
 	prometheus, otlp                        string
+	dashboard                               dashboardFlags
 	quiet, noColor                          bool
 	profiling                               profiling
 }
@@ -72,6 +73,9 @@ records that were acknowledged are read back after the load, all of them or a
 share (--verify): lost, wrong, doubled and not deleted ones are errors, and the
 exit status is 1.
 
+--dashboard shows the load while it runs on a page for a browser, where it can
+be paused, paced and stopped; the page then becomes the report.
+
 Records are made from the fields that the object declares, or come from a file
 (--data, --template). Their identifiers carry the run (zz-load-RUN-NUMBER, or
 integers above 2·10^12) and are named in the summary and the JSON, so that
@@ -89,6 +93,8 @@ $DESTKIT_URL instead of on the command line.`,
       --report load.html --cleanup
   destkit load http://127.0.0.1:8080/ --write --object contact \
       --readback-url http://127.0.0.1:8080/readback --verify all
+  destkit load http://127.0.0.1:8080/ --write --object contact \
+      --rate 200 --duration 10m --dashboard
   destkit load --calibrate`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
@@ -182,6 +188,7 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 	l.files.register(f)
 	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
 	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
+	l.dashboard.register(f)
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
 	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
 	l.profiling.register(cmd)
@@ -192,6 +199,9 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if l.calibrate {
 		if len(args) > 0 {
 			return usagef("--calibrate measures this machine: leave the URL out")
+		}
+		if l.dashboard.on {
+			return usagef("--calibrate measures this machine, and has no page: leave --dashboard out")
 		}
 		return l.runCalibrate(cmd)
 	}
@@ -228,20 +238,32 @@ func (l *loading) send(cmd *cobra.Command) error {
 	if err := l.files.check(); err != nil {
 		return err
 	}
+	if err := l.dashboard.check(cmd); err != nil {
+		return err
+	}
 	stopProfile, err := l.profiling.start()
 	if err != nil {
 		return err
 	}
 	defer stopProfile()
-	result, err := l.watched(cmd, l.options)
+	page, err := l.dashboard.open(cmd, &l.options, thresholds)
+	if err != nil {
+		return err
+	}
+	defer page.close()
+	result, err := l.watched(cmd, l.options, page)
 	if err != nil {
 		return loadError(err)
 	}
-	return l.deliver(cmd, result, thresholds)
+	delivered := l.deliver(cmd, result, thresholds)
+	if err := page.finish(cmd.Context(), result); err != nil {
+		foreign.Println(cmd.ErrOrStderr(), "destkit: show the report: "+err.Error())
+	}
+	return delivered
 }
 
-// watched runs a load with its live view and its metrics.
-func (l *loading) watched(cmd *cobra.Command, o loadgen.Options) (*loadgen.Result, error) {
+// watched runs a load with its live view, its metrics and its page.
+func (l *loading) watched(cmd *cobra.Command, o loadgen.Options, page *loadPage) (*loadgen.Result, error) {
 	screen := cmd.ErrOrStderr()
 	show := newLoadView(screen, l.quiet)
 	meter, err := serveLoadMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
@@ -249,8 +271,8 @@ func (l *loading) watched(cmd *cobra.Command, o loadgen.Options) (*loadgen.Resul
 		return nil, err
 	}
 	defer meter.stop()
-	o.Progress = func(m loadgen.Moment) { show.moment(m); meter.take(m) }
-	o.Note = show.note
+	o.Progress = func(m loadgen.Moment) { show.moment(m); meter.take(m); page.moment(m) }
+	o.Note = func(text string) { show.note(text); page.note(text) }
 	result, err := loadgen.Run(cmd.Context(), o)
 	show.done()
 	return result, err

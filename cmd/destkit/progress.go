@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/destkit/destkit/conformance"
@@ -16,6 +17,12 @@ import (
 // terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	file, ok := foreign.Raw(w).(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalInput reports whether a person can answer.
+func terminalInput(cmd *cobra.Command) bool {
+	file, ok := cmd.InOrStdin().(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -51,6 +52,8 @@ func TestScript(t *testing.T) {
 			"exits":      cmdExits,
 			"destsim":    cmdDestsim,
 			"between":    cmdBetween,
+			"loads":      cmdLoads,
+			"ends":       cmdEnds,
 			"serve":      cmdServe,
 			"stops":      cmdStops,
 			"endpoint":   cmdEndpoint,
@@ -152,7 +155,9 @@ var simulators sync.Map
 // stop ends it and returns what it printed after its first line.
 func (r *running) stop(signal os.Signal) (rest []byte, err error) {
 	r.once.Do(func() {
-		_ = r.cmd.Process.Signal(signal)
+		if signal != nil { // else it ends by itself
+			_ = r.cmd.Process.Signal(signal)
+		}
 		rest, _ = io.ReadAll(r.out)
 		err = r.cmd.Wait()
 	})
@@ -175,6 +180,46 @@ func cmdBetween(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: between NAME ARG...")
 	}
 	launch(ts, args[0], append([]string{"proxy", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+}
+
+// cmdLoads is `loads NAME ARG...`: a load with a page that runs until the script ends;
+// $NAME is the address of the page.
+func cmdLoads(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: loads NAME ARG...")
+	}
+	cmd := program(ts, append([]string{"load", "--dashboard"}, args[1:]...)...)
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	cmd.Stderr = cmd.Stdout
+	ts.Check(cmd.Start())
+	r := &running{cmd: cmd, out: bufio.NewReader(out)}
+	ts.Defer(func() { _, _ = r.stop(os.Interrupt) })
+	line, err := r.out.ReadString('\n')
+	ts.Check(err)
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "dashboard ")
+	if !ok {
+		ts.Fatalf("the first line is %q", line)
+	}
+	url = strings.TrimSuffix(url, "/")
+	simulators.Store(url, r)
+	ts.Setenv(args[0], url)
+}
+
+// cmdEnds is `ends NAME STATUS`: a load ends by itself, with that status.
+func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ends NAME STATUS")
+	}
+	want, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	r, ok := simulators.Load(ts.Getenv(args[0]))
+	if !ok {
+		ts.Fatalf("no program is called %s", args[0])
+	}
+	rest, err := r.(*running).stop(nil)
+	checkStatus(ts, err, want)
+	_, _ = ts.Stdout().Write(rest)
 }
 
 // launch runs a program that listens until the script ends.
@@ -310,13 +355,17 @@ func cmdWords(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] [-o FILE] URL`: a
-// GET, or a POST with the body. It prints the status and the body of the answer;
+// patience is how long a script waits for what must come.
+const patience = time.Minute
+
+// cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] [-origin] [-until TEXT] [-o FILE] URL`: a
+// GET, or a POST with the body, with -origin as a form of a page of that address. With
+// -until it asks again until the answer has the text. It prints the status and the body of the answer;
 // the body goes into the file of -o instead.
 func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	flags := flag.NewFlagSet("asks", flag.ContinueOnError)
 	ca, token, body := flags.String("ca", "", ""), flags.String("token", "", ""), flags.String("d", "", "")
-	into := flags.String("o", "", "")
+	into, until, origin := flags.String("o", "", ""), flags.String("until", "", ""), flags.Bool("origin", false, "")
 	ts.Check(flags.Parse(args))
 	method := http.MethodGet
 	if *body != "" {
@@ -325,35 +374,52 @@ func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	if file, ok := strings.CutPrefix(*body, "@"); ok {
 		*body = ts.ReadFile(file)
 	}
-	request, err := http.NewRequest(method, flags.Arg(0), strings.NewReader(*body))
-	ts.Check(err)
-	if *body != "" && json.Valid([]byte(*body)) {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if *token != "" {
-		request.Header.Set("Authorization", "Bearer "+*token)
-	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	if *ca != "" {
 		roots := x509.NewCertPool()
 		roots.AppendCertsFromPEM([]byte(ts.ReadFile(*ca)))
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	ask := func() (status int, text []byte, err error) {
+		request, err := http.NewRequest(method, flags.Arg(0), strings.NewReader(*body))
+		ts.Check(err)
+		if *body != "" && json.Valid([]byte(*body)) {
+			request.Header.Set("Content-Type", "application/json")
+		}
+		if *origin {
+			request.Header.Set("Origin", request.URL.Scheme+"://"+request.URL.Host)
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		if *token != "" {
+			request.Header.Set("Authorization", "Bearer "+*token)
+		}
+		response, err := (&http.Client{Transport: transport}).Do(request)
+		if err != nil {
+			return 0, nil, err
+		}
+		defer response.Body.Close()
+		text, err = io.ReadAll(response.Body)
+		ts.Check(err)
+		return response.StatusCode, text, nil
+	}
+	status, text, err := ask()
+	for from := time.Now(); err == nil && !bytes.Contains(text, []byte(*until)); status, text, err = ask() {
+		if time.Since(from) > patience {
+			ts.Fatalf("%s never says %q, but %d\n%s", flags.Arg(0), *until, status, text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 	if neg {
 		if err == nil {
-			ts.Fatalf("answered with status %d", response.StatusCode)
+			ts.Fatalf("answered with status %d", status)
 		}
 		fmt.Fprintln(ts.Stderr(), err)
 		return
 	}
 	ts.Check(err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	ts.Check(err)
 	if *into != "" {
 		ts.Check(os.WriteFile(ts.MkAbs(*into), text, 0o600))
 		text = nil
 	}
-	fmt.Fprintf(ts.Stdout(), "%d\n%s", response.StatusCode, text)
+	fmt.Fprintf(ts.Stdout(), "%d\n%s", status, text)
 }

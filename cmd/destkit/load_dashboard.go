@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/internal/dashboard"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// dashboardFlags are those of the page of a load.
+type dashboardFlags struct {
+	on, keep bool
+	addr     string
+	token    tokenFlag
+}
+
+func (d *dashboardFlags) register(f *pflag.FlagSet) {
+	f.BoolVar(&d.on, "dashboard", false, "show the load while it runs, and its report afterwards, on a page for a browser")
+	f.StringVar(&d.addr, "dashboard-addr", "127.0.0.1:0", "`HOST:PORT` of the page; port 0 lets the system choose")
+	f.BoolVar(&d.keep, "dashboard-keep", false, "keep the report on the page after the load, until Ctrl-C (default: at a terminal, but not where $CI is set)")
+	d.token.flag = "control-token-env"
+	f.StringVar(&d.token.variable, d.token.flag, "", "environment variable `NAME` that holds the token of the page; without one only this machine may look")
+}
+
+// check refuses flags of a page that is not asked for.
+func (d *dashboardFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"dashboard-addr", "dashboard-keep", d.token.flag} {
+		if cmd.Flags().Changed(name) && !d.on {
+			return usagef("--%s is about the page of --dashboard: add that", name)
+		}
+	}
+	return nil
+}
+
+// stays reports whether the report stays on the page after the load. At a terminal there
+// is a person who ends it; anything else must not hang.
+func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
+	if cmd.Flags().Changed("dashboard-keep") {
+		return d.keep
+	}
+	return os.Getenv("CI") == "" && terminal(cmd.ErrOrStderr()) && terminalInput(cmd)
+}
+
+// loadPage is the page of a load on its port; nil: none was asked for.
+type loadPage struct {
+	*dashboard.Load
+	url    string
+	screen io.Writer
+	stays  bool
+	end    context.CancelFunc
+	ended  chan struct{}
+}
+
+// open listens. The run gets its control from the page.
+func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []loadgen.Threshold) (*loadPage, error) {
+	if !d.on {
+		return nil, nil
+	}
+	token, err := d.token.read()
+	if err != nil {
+		return nil, err
+	}
+	o.Control, o.Limits = &loadgen.Control{}, limits
+	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd), ended: make(chan struct{})}
+	p.Load = dashboard.NewLoad(dashboard.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
+	port := &listener{addr: d.addr, flag: "--dashboard-addr", handler: p.Load}
+	ln, url, err := port.listen()
+	if err != nil {
+		return nil, err
+	}
+	p.url = url + "/"
+	ctx, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	p.end = end
+	go func() {
+		defer close(p.ended)
+		_ = port.serve(ctx, ln) // the load is what counts; those who look come and go
+	}()
+	foreign.Printf(p.screen, "dashboard %s\n", p.url)
+	return p, nil
+}
+
+func (p *loadPage) moment(m loadgen.Moment) {
+	if p != nil {
+		p.Moment(m)
+	}
+}
+
+func (p *loadPage) note(text string) {
+	if p != nil {
+		p.Note(text)
+	}
+}
+
+// finish shows the report, and keeps it for a person who looks.
+func (p *loadPage) finish(ctx context.Context, r *loadgen.Result) error {
+	if p == nil {
+		return nil
+	}
+	if err := p.Finish(r); err != nil {
+		return err
+	}
+	if p.stays && ctx.Err() == nil {
+		foreign.Printf(p.screen, "the report stays at %s until Ctrl-C\n", p.url)
+		<-ctx.Done()
+	}
+	return nil
+}
+
+// close ends the page.
+func (p *loadPage) close() {
+	if p != nil {
+		p.end()
+		<-p.ended
+	}
+}
