@@ -222,7 +222,7 @@ func (l *Load) show(*console.Request) (any, error) {
 		p.Phase, p.Tone = "paused", "warn"
 	}
 	if p.Began {
-		p.Objects, p.How = shares(m.Target.Objects)+" at "+m.Target.Address, howText(m.Load)
+		p.Objects, p.How = strings.TrimPrefix(shares(m.Target.Objects)+" at ", " at ")+m.Target.Address, howText(m)
 	}
 	sends := slices.Contains([]string{"prepare", "warm-up", "load", "search"}, m.Phase)
 	p.CanPause = sends || !p.Began
@@ -298,8 +298,12 @@ func shares(list []loadgen.Share) string {
 	return strings.Join(names, ", ")
 }
 
-func howText(i loadgen.LoadInfo) string {
+func howText(m loadgen.Moment) string {
+	i := m.Load
 	how := map[string]string{"closed": "closed loop", "open": "open loop", "as-declared": "as the destination declares", "search": "search of the highest rate"}[i.Mode]
+	if m.Service {
+		return fmt.Sprintf("%s, %d clients of the REST API, seed %d, run %s", how, i.Connections, i.Seed, i.Run)
+	}
 	return fmt.Sprintf("%s, batches of %s of %s records, %d connections, seed %d, run %s", how, grouped(int64(i.BatchSize)), i.Records, i.Connections, i.Seed, i.Run)
 }
 
