@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/internal/dashboard"
+	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -49,7 +49,7 @@ func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
 
 // loadPage is the page of a load on its port; nil: none was asked for.
 type loadPage struct {
-	*dashboard.Load
+	*pages.Load
 	url    string
 	screen io.Writer
 	stays  bool
@@ -68,7 +68,7 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 	}
 	o.Control, o.Limits = &loadgen.Control{}, limits
 	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd), ended: make(chan struct{})}
-	p.Load = dashboard.NewLoad(dashboard.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
+	p.Load = pages.NewLoad(pages.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
 	port := &listener{addr: d.addr, flag: "--dashboard-addr", handler: p.Load}
 	ln, url, err := port.listen()
 	if err != nil {
