@@ -13,24 +13,24 @@ import (
 // as a whole.
 const maxSummary = 900 << 10
 
-// writeMarkdown writes the summary of a CI step: verdict, counts, failures
-// with curl, and folded away what is undecided, warnings, residue, settings.
-func writeMarkdown(w io.Writer, r *c.Report) error {
-	m := &markdown{}
+// writeMarkdown writes the summary of a CI step: verdict, counts, failures with
+// the commands that show them again, and folded away what is undecided, warnings, residue, settings.
+func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
+	m := &markdown{opt: opt}
 	m.printf("## destkit: %s\n", md(string(r.Verdict)))
 	m.printf("**%s**\n", md(r.Summary))
 	target := strings.Join(append([]string{r.Target}, r.Replicas...), " and in turn ")
 	m.printf("%s\n", md(strings.Join([]string{target, "profile " + string(r.Profile), "tier " + string(r.Tier),
 		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}, " · ")))
 	m.problems(r)
-	m.results(r, "Failures", failures(r.Checks), true)
+	m.results(r, "Failures", failures(r.Checks), true, true)
 	m.areas(r)
 	m.open(r)
-	m.results(r, "Warnings", filter(r.Checks, isWarning), false)
+	m.results(r, "Warnings", filter(r.Checks, isWarning), false, true)
 	m.waived(r)
 	m.results(r, "Own checks that did not pass (not scored)", filter(r.Own, func(r c.CheckResult) bool {
 		return r.Status != c.Pass && r.Status != c.NotApplicable
-	}), false)
+	}), false, false)
 	m.notes(r)
 	m.residue(r)
 	m.settings(r)
@@ -38,7 +38,10 @@ func writeMarkdown(w io.Writer, r *c.Report) error {
 	return err
 }
 
-type markdown struct{ strings.Builder }
+type markdown struct {
+	strings.Builder
+	opt Options
+}
 
 // printf writes a line. A format that ends in a line end makes a blank line,
 // which ends a paragraph.

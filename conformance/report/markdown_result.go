@@ -10,8 +10,9 @@ import (
 // markdownExcerptRoom is how much of a response is shown in Markdown.
 var markdownExcerptRoom = room{around: 2, lines: 14}
 
-// results writes checks with their findings by their cause.
-func (m *markdown) results(of *c.Report, title string, checks []c.CheckResult, unfolded bool) {
+// results writes checks with their findings by their cause. known reports whether they
+// are in the catalogue, unlike checks of the author.
+func (m *markdown) results(of *c.Report, title string, checks []c.CheckResult, unfolded, known bool) {
 	if len(checks) == 0 {
 		return
 	}
@@ -40,7 +41,24 @@ func (m *markdown) results(of *c.Report, title string, checks []c.CheckResult, u
 				break
 			}
 		}
+		if known {
+			m.again(of, r)
+		}
 	}
+}
+
+// again writes the command that shows the finding once more, where there is one, and
+// the one that explains the rule. It is a block, because services offer a copy button.
+func (m *markdown) again(of *c.Report, r c.CheckResult) {
+	if len(r.Findings) == 0 {
+		return
+	}
+	commands := "destkit explain " + line(r.ID)
+	if command := m.opt.again(of, r); command != "" {
+		commands = command + "\n" + commands
+	}
+	m.printf("Again, and explained:\n")
+	m.code("sh", "", commands)
 }
 
 // rank writes level, authority and sections; a section leads to its sentences.

@@ -46,7 +46,7 @@ func writers() []writer {
 		{JSON, alike(writeJSON)},
 		{JUnit, alike(writeJUnit)},
 		{HTML, writeHTML},
-		{Markdown, alike(writeMarkdown)},
+		{Markdown, writeMarkdown},
 		{GitHub, alike(writeGitHub)},
 		{SARIF, writeSARIF},
 		{HAR, alike(writeHAR)},

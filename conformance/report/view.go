@@ -133,6 +133,10 @@ func judged(suite string) string {
 func (o Options) again(r *c.Report, check c.CheckResult) string {
 	exchanges := slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
 	switch {
+	case r.Settings.Passive && (r.Suite == c.SuiteService || o.Rerun == ""):
+		return line(o.Rerun) // others made the calls: what was recorded of them is judged again
+	case r.Settings.Passive:
+		return line(o.Rerun) + " --select " + line(check.ID)
 	case o.Rerun != "" && (o.ReportFile == "" || r.Suite == c.SuiteService):
 		return line(o.Rerun) + " --select " + line(check.ID)
 	case r.Suite != c.SuiteService && !exchanges:
