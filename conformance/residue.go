@@ -39,7 +39,7 @@ type seen struct {
 }
 
 // needsReadback is what would show whether records are gone.
-const needsReadback = "give a read-back hook (--readback-url or --readback-command), and run destkit clean with the journal"
+const needsReadback = "give a read-back hook (--readback-url or --readback-command), and clean up again with the journal"
 
 // findSight finds before the deletion how its effect can be seen: a way that
 // shows nothing of records that are there shows nothing of their end.

@@ -121,7 +121,7 @@ func (o *Options) ownChecks(known []Step) ([]*Check, error) {
 	}
 	for _, c := range own.Checks {
 		if odd := undefinedSteps(c, known); len(odd) > 0 {
-			return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; destkit checks --steps lists the steps",
+			return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
 				c.File, c.Line, c.Title, odd[0])
 		}
 	}

@@ -188,7 +188,7 @@ func (o Options) validate() error {
 		return usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
 	}
 	if o.Write && len(o.Objects) == 0 {
-		return usage("writing needs the name of an object: add --object NAME (destkit plan lists them)")
+		return usage("writing needs the name of an object: add --object NAME ('destkit plan URL' lists them)")
 	}
 	if !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil) {
 		return usage("a read-back hook needs --write: nothing is written to be read back")
