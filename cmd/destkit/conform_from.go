@@ -85,7 +85,20 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	if skipped.Other > 0 {
 		result.Notes = append(result.Notes, sprintf("%d exchanges of the recording are no calls of JSON-RPC", skipped.Other))
 	}
+	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
 	return exitWith(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))
+}
+
+// judgeRecording is the command that judges a recording, "" without one.
+func judgeRecording(file string, caller bool) string {
+	if file == "" {
+		return ""
+	}
+	command := "destkit conform --from " + shellWord(file)
+	if caller {
+		command += " --caller-report text=-"
+	}
+	return command
 }
 
 // errFound ends a reading early.

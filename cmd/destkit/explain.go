@@ -117,7 +117,7 @@ func (e explanation) print(w io.Writer) {
 		foreign.Printf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
 	if severalProcesses(e.ID) {
-		foreign.Printf(w, "Several processes\n%s\n", indent("destkit conform URL --replica URL2 sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
+		foreign.Printf(w, "Several processes\n%s\n", indent("'destkit conform URL --replica URL2' sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
 	}
 	foreign.Printf(w, "The check\n")
 	for _, step := range e.Steps {

@@ -15,35 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hint is a command that a line of output offers, with the words before it.
-var hint = regexp.MustCompile(`^\s*(?:(?:again|explain|replay|next|run|try|see|data|verify|judge):?\s+)?((?:destkit|curl) .*)$`)
-
-// inWords is a command in the middle of a sentence.
-var inWords = regexp.MustCompile(`'(destkit [a-z][^']*)'`)
-
-// hintsIn lists the commands that an output offers. A line that ends with a backslash
-// goes on in the next.
-func hintsIn(output string) []string {
-	var all []string
-	output = strings.ReplaceAll(output, "\\\n", "")
-	for line := range strings.Lines(output) {
-		line = strings.TrimRight(line, "\n")
-		if m := hint.FindStringSubmatch(line); m != nil {
-			// Two that share a line are far apart.
-			for part := range strings.SplitSeq(m[1], "    explain:  ") {
-				all = append(all, strings.TrimSpace(part))
-			}
-			continue
-		}
-		for _, m := range inWords.FindAllStringSubmatch(line, -1) {
-			all = append(all, m[1])
-		}
-	}
-	return all
-}
-
-// inFile is a command in a report: of a page, or in JSON and SARIF.
-var inFile = regexp.MustCompile(`(?:<code>|"replay": ")(destkit [a-z][^<"]*)`)
+// inFile is a command in a report: of a page, in JSON and SARIF, or a line of Markdown.
+var inFile = regexp.MustCompile(`(?m)(?:<code>|"replay": "|^)(destkit [a-z][^<"\n]*)`)
 
 // hintsInFile lists the commands that a report offers, each once.
 func hintsInFile(text string) []string {

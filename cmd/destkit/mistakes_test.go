@@ -79,7 +79,7 @@ var mistakeGroups = []mistakeGroup{
 	{title: "Who answers there", env: map[string]string{envWorkspaceKey: "key"}, rows: []mistake{
 		{"conform {CLOSED}", 3, "connection refused"},
 		{"load {CLOSED} --write --object contact", 3, "nothing listens"},
-		{"sync watch 7 --once --url {CLOSED} --patience 1ms", 3, "refused"},
+		{"sync watch 7 --once --url {CLOSED} --patience 1ms", 3, "nothing listens"},
 		{"conform http{TLSHOST}", 3, "TLS is spoken on this port"},
 		{"conform https{SIMHOST}", 3, "plain http is spoken"},
 		{"load http{TLSHOST} --write --object contact", 3, "TLS is spoken"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -205,6 +206,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	counts := p.Counts()
 	result := recorder.Report()
 	noteCounts(result, counts)
+	j.rerun = judgeRecording(cmp.Or(j.journal, j.har), side.caller != nil)
 	status := side.deliver(cmd, &j.verdicts, result, outputs, j.verbose)
 	if served != nil {
 		return untested(served)

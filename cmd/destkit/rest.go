@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -127,12 +128,23 @@ func (e *unreachable) Error() string {
 	switch {
 	case strings.Contains(text, "HTTP response to HTTPS client"):
 		text = "plain http is spoken on its port, and the URL begins with https://: begin it with http://"
+	case errors.Is(e.cause, syscall.ECONNREFUSED):
+		text = "nothing listens at its address" + dialled(e.cause) + " (connection refused): start it with 'destkit serve', or give another --url"
 	case errors.Is(e.cause, io.EOF), errors.Is(e.cause, syscall.ECONNRESET):
 		text = "the server closed the connection without responding"
 	}
 	return "reach the service: " + text
 }
 func (e *unreachable) Unwrap() error { return e.cause }
+
+// dialled is the address that a connection was tried to, after a space.
+func dialled(err error) string {
+	var op *net.OpError
+	if !errors.As(err, &op) || op.Addr == nil {
+		return ""
+	}
+	return " " + op.Addr.String()
+}
 
 // call sends body as JSON, nil for none, and decodes the whole answer into into,
 // nil for nothing. The path begins after the root.

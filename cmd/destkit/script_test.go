@@ -72,7 +72,7 @@ func TestScript(t *testing.T) {
 }
 
 // cmdExits is `exits STATUS COMMAND ARG...`: the command must end with exactly
-// that status.
+// that status, and the commands that it offers must be commands.
 func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits STATUS COMMAND ARG...")
@@ -80,6 +80,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	checkStatus(ts, ts.Exec(args[1], args[2:]...), want)
+	checkHints(ts, args[1:], want)
 }
 
 func checkStatus(ts *testscript.TestScript, err error, want int) {
