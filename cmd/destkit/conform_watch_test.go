@@ -45,6 +45,8 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no program is called %s", args[0])
 	}
 	for _, text := range args[1:] {
+		// A program that never says it is ended, so that its output ends too.
+		late := time.AfterFunc(patience, func() { _ = r.(*running).cmd.Process.Kill() })
 		for {
 			line, err := r.(*running).out.ReadString('\n')
 			_, _ = ts.Stdout().Write([]byte(line))
@@ -55,6 +57,7 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 				break
 			}
 		}
+		late.Stop()
 	}
 }
 
