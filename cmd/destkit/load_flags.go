@@ -270,7 +270,7 @@ func (l *loading) measurable(thresholds []loadgen.Threshold) error {
 	for _, t := range thresholds {
 		switch {
 		case t.NeedsRuns() && (service == nil || service.Scenario != loadgen.ScenarioTrigger):
-			return usagef("--fail-if '%s' is about runs that a load starts: that is 'destkit load service --scenario trigger'", t.Text)
+			return usagef("--fail-if '%s' is about runs that a load starts: a load on a service with --scenario trigger", t.Text)
 		case t.NeedsVerification() && service != nil:
 			return usagef("--fail-if '%s' is about records that are read back: a load on a service writes none", t.Text)
 		}

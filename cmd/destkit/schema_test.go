@@ -105,7 +105,7 @@ func samples(t *testing.T) []sample {
 		for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			if line := schemaLine.FindStringSubmatch(m[1]); line != nil {
 				all = append(all, sample{line[1], file, m[1]})
-			} else if !strings.Contains(m[1], "uses: ") && !strings.Contains(m[1], "repos: ") && !strings.Contains(m[1], "permissions: ") {
+			} else if !strings.Contains(m[1], "uses: ") && !strings.Contains(m[1], "repos: ") && !strings.Contains(m[1], "permissions: ") && !strings.Contains(m[1], "scrape_configs:") {
 				t.Errorf("%s: an example without the line that names its schema:\n%s", file, m[1])
 			}
 		}
