@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -73,10 +74,14 @@ func groupOf(cmd *cobra.Command, name string) string {
 	return general
 }
 
+// addFlagsInGroups makes flagsInGroups known to the templates of the library, which all
+// commands share.
+var addFlagsInGroups = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagsInGroups", flagsInGroups) })
+
 // useHelp makes help texts of at most 80 columns, with flags in groups. The template
 // of cobra stays as it is but for the flags, and for a table of exit statuses below.
 func useHelp(root *cobra.Command) {
-	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
+	addFlagsInGroups()
 	endHelp(root, exitTable)
 }
 
