@@ -135,7 +135,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 			return err
 		}
 		var err error
-		if states.IsDry(ctx) { // somebody waits for the answer, so nothing waits for the clock
+		if states.IsDry(ctx) { // a caller waits for the answer, so nothing waits for the clock
 			err = ask(ctx)
 		} else {
 			err = e.s.executor.Ask(ctx, d.ID, ask)

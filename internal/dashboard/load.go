@@ -2,7 +2,7 @@
 // a proxy. Both stand on the package console, with its rules of who may look.
 //
 // What runs waits for no page: it leaves its latest figures, and pages are made from
-// these when somebody looks.
+// these when a page asks.
 package dashboard
 
 import (
@@ -307,7 +307,7 @@ func howText(m loadgen.Moment) string {
 	return fmt.Sprintf("%s, batches of %s of %s records, %d connections, seed %d, run %s", how, grouped(int64(i.BatchSize)), i.Records, i.Connections, i.Seed, i.Run)
 }
 
-// seconds is a time without digits that nobody reads.
+// seconds is a time, with no more digits than are of use.
 func seconds(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()

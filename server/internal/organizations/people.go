@@ -69,5 +69,5 @@ func onlyOwner(tx *store.Tx, workspaceID, userID int64) (bool, error) {
 	return owners == 1, err
 }
 
-// InvitationMail is the kind of the e-mail that invites somebody.
+// InvitationMail is the kind of the e-mail that invites a user.
 const InvitationMail = "invitation"

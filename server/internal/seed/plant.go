@@ -47,7 +47,7 @@ func (p *planter) at(place, name string, err error) error {
 	return &told
 }
 
-// drive runs an operation of the API as somebody (Parts.Perform).
+// drive runs an operation of the API as one of its users (Parts.Perform).
 func (p *planter) drive(who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
 	return p.s.perform(p.ctx, who, id, path, nil, body)
 }

@@ -11,7 +11,7 @@ import (
 
 // Execute runs statements on an emulated warehouse, all of them or none.
 func (k *Sources) Execute(ctx context.Context, access Access, sql string) error {
-	// A real source belongs to somebody, and is only ever read.
+	// A real source has an owner, and is only ever read.
 	if !k.Described(access.Type).Emulated {
 		return problem.Refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", access.ID, access.Type)
 	}
