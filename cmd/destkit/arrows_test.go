@@ -143,12 +143,12 @@ var arrows = map[string][]string{
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/loopback", "internal/page"},                                   // what the consoles have in common
-	"internal/dashboard": {"internal/console", "internal/page", "loadgen", "proxy", "conformance"}, // pages of a load and of a proxy, which know nothing of them
-	"internal/foreign":   {},                                                                       // text from outside on a screen
-	"internal/hook":      {"destsim/rpc"},                                                          // hooks of authors: the judge and the load ask them
-	"internal/handles":   {},                                                                       // connections to SQLite share a table in the driver
-	"internal/keepalive": {},                                                                       // connections to databases that may vanish
+	"internal/console":   {"internal/loopback", "internal/page"},           // what the consoles have in common
+	"internal/dashboard": {"internal/console", "internal/page", "loadgen"}, // the page of a load, which knows nothing of it
+	"internal/foreign":   {},                                               // text from outside on a screen
+	"internal/hook":      {"destsim/rpc"},                                  // hooks of authors: the judge and the load ask them
+	"internal/handles":   {},                                               // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                               // connections to databases that may vanish
 	"internal/liquid":    {},
 	"internal/loopback":  {},              // who may use a control endpoint
 	"internal/rawconn":   {},              // sockets without futile reads
@@ -183,7 +183,7 @@ var testArrows = map[string][]string{
 	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
-	"internal/dashboard":                {"destsim", "conformance/service"},
+	"internal/dashboard":                {"destsim"},
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},
