@@ -79,13 +79,14 @@ func testNodeClient(t *testing.T) {
 }
 
 // frameworks are those that the examples for Node run in beside node:test, with the
-// import that takes its place.
+// import that takes its place. Both end a test after five seconds unless told otherwise,
+// which a busy machine needs for three runs.
 var frameworks = map[string]struct {
 	install, imports string
 	command          []string
 }{
-	"vitest": {"vitest@2.1.9", "import { afterAll as after, test } from 'vitest';", []string{"vitest", "run"}},
-	"jest":   {"jest@29.7.0", "import { afterAll as after, test } from '@jest/globals';", []string{"jest"}},
+	"vitest": {"vitest@2.1.9", "import { afterAll as after, test } from 'vitest';", []string{"vitest", "run", "--testTimeout=60000"}},
+	"jest":   {"jest@29.7.0", "import { afterAll as after, test } from '@jest/globals';", []string{"jest", "--testTimeout=60000"}},
 }
 
 // TestMatrixClientFrameworks runs the examples for Node in other frameworks, which npm
