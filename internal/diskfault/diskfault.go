@@ -32,6 +32,7 @@ const (
 	Write
 	Read
 	Truncate
+	Share // maps a part of the index of a log; it fails where the file has to grow
 )
 
 // How it fails.
@@ -40,6 +41,7 @@ const (
 	WriteFails  = int32(lib.SQLITE_IOERR_WRITE)
 	ReadFails   = int32(lib.SQLITE_IOERR_READ)
 	NoRoom      = int32(lib.SQLITE_FULL)
+	NoRoomIndex = int32(lib.SQLITE_IOERR_SHMSIZE) // what a full disk is to Share
 	shortWrites = 2 // a short write gets as much of its bytes to the disk: one half
 )
 

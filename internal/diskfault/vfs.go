@@ -23,6 +23,7 @@ type (
 	transfers = func(tls *libc.TLS, f, buffer uintptr, n int32, at int64) int32
 	truncates = func(tls *libc.TLS, f uintptr, size int64) int32
 	syncs     = func(tls *libc.TLS, f uintptr, flags int32) int32
+	maps      = func(tls *libc.TLS, f uintptr, region, size, extend int32, to uintptr) int32
 )
 
 // pointer is a Go function as C knows it. The function must be one of the package: it is
@@ -103,6 +104,7 @@ func replaced(tls *libc.TLS, its uintptr) uintptr {
 		*to = *at[lib.Tsqlite3_io_methods](its)
 		to.FxClose, to.FxTruncate, to.FxSync = pointer[closes](closeFile), pointer[truncates](truncate), pointer[syncs](syncFile)
 		to.FxRead, to.FxWrite = pointer[transfers](read), pointer[transfers](write)
+		to.FxShmMap = pointer[maps](share)
 		methods[its] = ours
 	}
 	return ours
@@ -199,4 +201,18 @@ func syncFile(tls *libc.TLS, f uintptr, flags int32) int32 {
 	code := function[syncs](h.own.FxSync)(tls, f, flags)
 	h.file.synced(code == lib.SQLITE_OK)
 	return code
+}
+
+// share gives memory that processes share: the index of a write-ahead log.
+func share(tls *libc.TLS, f uintptr, region, size, extend int32, to uintptr) int32 {
+	h := handleOf(f)
+	if extend != 0 {
+		h.disk.mu.Lock()
+		fault, failed := h.disk.fails(Share, h.file.path)
+		h.disk.mu.Unlock()
+		if failed {
+			return fault.Code
+		}
+	}
+	return function[maps](h.own.FxShmMap)(tls, f, region, size, extend, to)
 }
