@@ -249,3 +249,19 @@ func TestFaultsUnderACheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestNoRoomForTheIndexOfTheLog: the log has grown, its index cannot. SQLite tells that as
+// an error of the disk; it is a full one.
+func TestNoRoomForTheIndexOfTheLog(t *testing.T) {
+	f := newFaulty(t)
+	require.NoError(t, f.put("kept", 10))
+	f.disk.Fail(diskfault.Fault{Op: diskfault.Share, Code: diskfault.NoRoomIndex})
+	const more = 20 << 20 // bytes: more pages than the first part of the index counts
+	err := f.put("refused", more)
+	require.ErrorIs(t, err, ErrFull)
+	require.True(t, Full(err))
+	require.Positive(t, f.disk.Heal())
+	require.Equal(t, []int{10, 0}, settings(t, f.killed(), "kept", "refused"))
+	require.NoError(t, f.put("later", more))
+	require.Equal(t, []int{10, 0, more}, settings(t, f.killed(), "kept", "refused", "later"))
+}

@@ -86,7 +86,13 @@ func translate(err error) error {
 	if err == nil {
 		return nil
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
+	code := sqlite.ErrCode(err)
+	// The index of the log grows by writes of single bytes: what refuses them is a full
+	// disk, and SQLite does not say so.
+	if code == sqlite.ResultIOErrSHMSize {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	switch code.ToPrimary() {
 	case sqlite.ResultFull:
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case sqlite.ResultIOErr:
@@ -141,7 +147,8 @@ func Passing(err error) bool {
 // Full reports whether there is no space left, be it for the store or for another
 // file: databases of warehouses and spooled snapshots lie beside it.
 func Full(err error) bool {
-	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull
+	code := sqlite.ErrCode(err)
+	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize
 }
 
 // Unfit reports whether err asks for another place or file: a newer version made
