@@ -15,7 +15,8 @@ import (
 )
 
 // journal says what the last batch did to a file. It has two slots beside the
-// file, written in turn: a torn slot leaves the other, whose batch is whole.
+// file, written in turn: a torn slot leaves the other, whose batch is whole. Where
+// both were removed, nothing tells a batch that is sent again: it is written twice.
 type journal struct {
 	root *os.Root
 	name string // of the file
