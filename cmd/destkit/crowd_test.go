@@ -57,7 +57,7 @@ func (w *crowded) survive(size crowdSize) {
 	w.keep(c, size.syncs)
 	w.t.Logf("%d clients, %d syncs", size.clients, size.syncs)
 	first := w.round(c)
-	w.t.Logf("the crowd is gone\n%s", c.Tally().Table())
+	w.t.Logf("the crowd is gone\n%s", inShort(c))
 	active := w.settle()
 	w.t.Log("runs have ended")
 	unclean := w.audits(size.syncs)
@@ -70,7 +70,7 @@ func (w *crowded) survive(size crowdSize) {
 	again := crowd.New(config)
 	w.keep(again, size.syncs)
 	second := w.round(again)
-	w.t.Logf("with worlds that are replaced\n%s", again.Tally().Table())
+	w.t.Logf("with worlds that are replaced\n%s", inShort(again))
 	w.reset()
 	after := w.idle(between)
 	stacks := w.stacks()
@@ -102,6 +102,17 @@ func (w *crowded) round(c *crowd.Crowd) stand {
 	c.Close()
 	w.quieten()
 	return at
+}
+
+// inShort is the table of what a crowd has met: all of it for make crowd, and elsewhere its
+// last line, so that a failure is not lost in what comes before it.
+func inShort(c *crowd.Crowd) string {
+	table := c.Tally().Table()
+	if os.Getenv("DESTKIT_CROWD") != "" {
+		return table
+	}
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	return lines[0] + "\n" + lines[len(lines)-1]
 }
 
 // judge fails for every answer that is none.
