@@ -75,16 +75,9 @@ func (s *site) newSync(r *console.Request) (any, error) {
 
 func (s *site) syncForm(ctx context.Context, workspaceID int64, query url.Values) (p newSyncPage, err error) {
 	p.Workspace = workspaceID
-	many := url.Values{"per_page": {"100"}}
-	sources, err := perform[list[api.Source]](ctx, s, workspaceID, "listSources", nil, many, nil)
-	if err != nil {
+	if p.Sources, p.Destinations, err = s.ends(ctx, workspaceID); err != nil {
 		return p, err
 	}
-	destinations, err := perform[list[api.Destination]](ctx, s, workspaceID, "listDestinations", nil, many, nil)
-	if err != nil {
-		return p, err
-	}
-	p.Sources, p.Destinations = sources.Data, destinations.Data
 	p.Source, _ = strconv.ParseInt(query.Get("source"), 10, 64)           // 0: not chosen yet
 	p.Destination, _ = strconv.ParseInt(query.Get("destination"), 10, 64) // the same
 	if p.Source == 0 || p.Destination == 0 {
@@ -93,7 +86,7 @@ func (s *site) syncForm(ctx context.Context, workspaceID int64, query url.Values
 	if p.Objects, err = s.sourceObjects(ctx, workspaceID, p.Source); err != nil {
 		return p, err
 	}
-	targets, err := perform[list[api.DestinationObject]](ctx, s, workspaceID, "listDestinationObjects", map[string]int64{"destination_id": p.Destination}, many, nil)
+	targets, err := perform[list[api.DestinationObject]](ctx, s, workspaceID, "listDestinationObjects", map[string]int64{"destination_id": p.Destination}, url.Values{"per_page": {"100"}}, nil)
 	if err != nil {
 		return p, err
 	}

@@ -37,6 +37,20 @@ func (p workspacePage) Next() int64 {
 	return 0
 }
 
+// ends are what syncs of a workspace can read from and write to: the first hundred of each.
+func (s *site) ends(ctx context.Context, workspaceID int64) ([]api.Source, []api.Destination, error) {
+	many := url.Values{"per_page": {"100"}}
+	sources, err := perform[list[api.Source]](ctx, s, workspaceID, "listSources", nil, many, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	destinations, err := perform[list[api.Destination]](ctx, s, workspaceID, "listDestinations", nil, many, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return sources.Data, destinations.Data, nil
+}
+
 func (s *site) workspace(r *console.Request) (any, error) {
 	ctx, id := r.Context(), r.ID("workspace")
 	own, err := perform[one[workspace]](ctx, s, id, "fetchOwnWorkspace", nil, nil, nil)
@@ -47,16 +61,9 @@ func (s *site) workspace(r *console.Request) (any, error) {
 	if n, err := strconv.ParseInt(r.Query("page"), 10, 64); err == nil && n > 0 {
 		p.Page = n
 	}
-	many := url.Values{"per_page": {"100"}}
-	sources, err := perform[list[api.Source]](ctx, s, id, "listSources", nil, many, nil)
-	if err != nil {
+	if p.Sources, p.Destinations, err = s.ends(ctx, id); err != nil {
 		return nil, err
 	}
-	destinations, err := perform[list[api.Destination]](ctx, s, id, "listDestinations", nil, many, nil)
-	if err != nil {
-		return nil, err
-	}
-	p.Sources, p.Destinations = sources.Data, destinations.Data
 	if p.Syncs, p.Total, err = s.syncs(ctx, id, p.Page, syncsPerPage); err != nil {
 		return nil, err
 	}
