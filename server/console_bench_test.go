@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // fillJournal makes so many requests of the API.
@@ -19,16 +22,37 @@ func fillJournal(t testing.TB, w *world, requests int) {
 	}
 }
 
-// BenchmarkConsoleOfManyRequests opens the list of requests with 100,000 in the journal:
-// its newest page, its last one, and one that looks for a text that nothing has.
+// fillJournalWithBodies makes as many entries with bodies as the journal keeps: their
+// replies fill the memory that it has.
+func fillJournalWithBodies(w *world, requests int) {
+	r := httptest.NewRequest("GET", BasePath+"/syncs/1", nil)
+	r.Header.Set("Authorization", "Bearer "+w.key)
+	mappings := strings.Repeat(`{"from":{"type":"column","data":"Email"},"to":"email","lookup_field":null},`, 4)
+	for i := range requests {
+		c := &call.Call{Ctx: w.t.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
+		recorder := w.s.record(c)
+		recorder.Code, recorder.Body = 200, fmt.Appendf(nil, `{"id":%d,"mappings":[%s null],"label":"Kunden in Köln"}`, i, mappings)
+		w.s.recorded(c, recorder)
+	}
+}
+
+// BenchmarkConsoleOfManyRequests opens the list of requests with 100,000 in the journal,
+// with bodies that fill its memory: its newest page, its oldest one, and pages that look
+// for texts: one that no request has, one that only the oldest has, one of bytes that
+// every body is full of, and one beyond ASCII.
 func BenchmarkConsoleOfManyRequests(b *testing.B) {
 	w := newWorld(b, func(c *Config) { c.Development = false })
-	fillJournal(b, w, 100_000)
+	fillJournalWithBodies(w, 100_000)
 	v := newVisitor(b, w.s)
-	for name, path := range map[string]string{"newest": "/requests", "oldest": "/requests?before=51", "search": "/requests?text=nothing-has-this"} {
-		b.Run(name, func(b *testing.B) {
+	for _, page := range []struct{ name, path string }{
+		{"newest", "/requests"}, {"oldest", "/requests?before=51"},
+		{"search", "/requests?text=nothing-has-this"}, {"search-oldest", "/requests?text=req_000000000001"},
+		{"search-common", "/requests?text=%22%3A%22%2C%22"}, {"search-beyond-ascii", "/requests?text=m%C3%BCnchen"},
+		{"filter", "/requests?method=PATCH&status=5xx"}, {"path", "/requests?path=/users"},
+	} {
+		b.Run(page.name, func(b *testing.B) {
 			for b.Loop() {
-				v.open(path).want(200)
+				v.open(page.path).want(200)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"sync"
 	"testing"
 
@@ -87,6 +89,42 @@ func TestJournalOfCalls(t *testing.T) {
 	require.Empty(t, w.control("GET", "/journal/calls", nil).want(200).at("entries"))
 }
 
+// TestSearchOfJournals: a text is found in whichever case, in bodies as they are shown.
+// What was taken out of them is not found, although calls have it in memory.
+func TestSearchOfJournals(t *testing.T) {
+	w := newWorld(t)
+	w.newDestination()
+	w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Büro Köln"}).want(201)
+	w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Other", "password": "unshown-secret"})
+	// An endpoint that answers with the token of its connection.
+	echo := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		rw.Header().Set("Content-Type", "application/json")
+		var call struct{ ID string }
+		_ = json.NewDecoder(r.Body).Decode(&call)
+		_, _ = fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%q,"result":{"success":false,"reason":"Echo of %s","Told":"in Kiel"}}`, call.ID, token)
+	}))
+	defer echo.Close()
+	w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
+		"name": "Echo", "type": "custom_api", "credentials": map[string]any{"api_version": 1, "webhook_url": echo.URL + "/hidden-segment", "auth_token": "echoed-token"},
+	}}).want(201)
+	found := func(journal, text string) int {
+		query := url.Values{"text": {text}}.Encode()
+		oldest := len(w.control("GET", "/journal/"+journal+"?"+query, nil).want(200).at("entries").([]any))
+		require.Len(t, w.control("GET", "/journal/"+journal+"?newest=true&"+query, nil).want(200).at("entries"), oldest, text)
+		return oldest
+	}
+	for _, text := range []string{"Büro Köln", "BÜRO k", "köln", "CREATEWORKSPACE"} {
+		require.Positive(t, found("requests", text), text)
+	}
+	require.Positive(t, found("calls", "echo of"))
+	require.Positive(t, found("calls", "IN KIEL"))
+	for _, secret := range []string{"destination-token", "unguessable-segment", "header-secret", "unshown-secret", "hidden-segment", "echoed-token", "ECHOED-T", w.pat, w.key} {
+		require.Zero(t, found("requests", secret), secret)
+		require.Zero(t, found("calls", secret), secret)
+	}
+}
+
 func TestJournalWithoutBodies(t *testing.T) {
 	w := newWorld(t)
 	require.Equal(t, false, w.control("POST", "/journal", `{"bodies":false}`).want(200).at("bodies"))
@@ -125,10 +163,10 @@ func BenchmarkJournal(b *testing.B) {
 	w := newWorld(b)
 	r := httptest.NewRequest("GET", BasePath+"/syncs/1", nil)
 	r.Header.Set("Authorization", "Bearer "+w.key)
-	c := &call.Call{Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
 	body := bytes.Repeat([]byte(`{"from":{"type":"column","data":"email"},"to":"email","lookup_field":null}`), 20)
 	b.ReportAllocs()
 	for b.Loop() {
+		c := &call.Call{Ctx: b.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
 		recorder := w.s.record(c)
 		recorder.Code, recorder.Body = 200, body
 		w.s.recorded(c, recorder)

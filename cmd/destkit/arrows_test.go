@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"server/internal/journal": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster/chronicle", "server/internal/problem",
 		"server/internal/settings", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
-		"server/internal/sync/destination", "internal/foreign",
+		"server/internal/sync/destination", "internal/search", "internal/foreign",
 	},
 	"server/internal/settings": {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
 	"server/internal/lifecycle": {
@@ -130,7 +130,7 @@ var arrows = map[string][]string{
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
 		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/pace",
-		"internal/connector", "internal/foreign", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
+		"internal/connector", "internal/search", "internal/foreign", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
 	},
 	"server/internal/sync/executor": {
 		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/ledger",
@@ -155,6 +155,7 @@ var arrows = map[string][]string{
 	"internal/page":      {},              // the look of HTML pages
 	"internal/reach":     {},              // files and hosts that may be reached
 	"internal/redact":    {},              // secrets in text from outside
+	"internal/search":    {},              // a text in others, without regard to case
 	"internal/skeletons": {"destsim/rpc"}, // what destkit init writes
 	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
 	"internal/suggest":   {},

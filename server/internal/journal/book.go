@@ -46,10 +46,11 @@ func (b *book[T]) add(entry T) {
 }
 
 // page gives up to limit entries after a number that pass, oldest first; next is
-// the number from which the following page goes on.
-func (b *book[T]) page(ctx context.Context, after, limit int64, pass func(*T) bool) (page journalPage[T], err error) {
+// the number from which the following page goes on. may sees the JSON of an entry that
+// comes from the database: where it says no, pass would.
+func (b *book[T]) page(ctx context.Context, after, limit int64, may func([]byte) bool, pass func(*T) bool) (page journalPage[T], err error) {
 	if b.To != nil {
-		return b.pageOfAll(ctx, after, int(limit), pass)
+		return b.pageOfAll(ctx, after, int(limit), may, pass)
 	}
 	var last int64
 	page.Entries, last, page.Total, page.Dropped = b.ring.page(after, int(limit), pass)
@@ -63,13 +64,16 @@ func (b *book[T]) page(ctx context.Context, after, limit int64, pass func(*T) bo
 }
 
 // pageOfAll reads what all processes have written.
-func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass func(*T) bool) (page journalPage[T], err error) {
+func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, may func([]byte) bool, pass func(*T) bool) (page journalPage[T], err error) {
 	if err := b.To.gather(ctx); err != nil {
 		return page, err
 	}
 	page.Entries = []T{}
 	var last int64
 	totals, err := b.To.all.Each(ctx, b.kind, after, func(number int64, text []byte) (bool, error) {
+		if !may(text) {
+			return true, nil
+		}
 		entry, err := b.read(number, text)
 		if err != nil || !pass(entry) {
 			return true, err
@@ -87,7 +91,7 @@ func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass fu
 
 // pageBack gives up to limit entries before a number that pass, newest first; 0 begins
 // with the newest. Next is the number from which the following page goes on.
-func (b *book[T]) pageBack(ctx context.Context, before, limit int64, pass func(*T) bool) (page journalPage[T], err error) {
+func (b *book[T]) pageBack(ctx context.Context, before, limit int64, may func([]byte) bool, pass func(*T) bool) (page journalPage[T], err error) {
 	var last int64
 	if b.To != nil {
 		// The database is read forwards: the last ones that pass are kept on the way.
@@ -97,6 +101,9 @@ func (b *book[T]) pageBack(ctx context.Context, before, limit int64, pass func(*
 		totals, err := b.To.all.Each(ctx, b.kind, 0, func(number int64, text []byte) (bool, error) {
 			if before > 0 && number >= before {
 				return false, nil
+			}
+			if !may(text) {
+				return true, nil
 			}
 			entry, err := b.read(number, text)
 			if err != nil || !pass(entry) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/search"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -50,21 +51,20 @@ func statusFilter(text string) (func(int) bool, error) {
 	return func(status int) bool { return status == wanted }, nil
 }
 
-// journalFilter reads what all journals have in common. text is in small letters.
+// journalFilter reads what all journals have in common.
 type journalFilter struct {
 	organization, limit, after, before int64
 	newest                             bool
 	status                             func(int) bool
-	text                               string
+	text                               search.Text
 }
 
 // common are the parameters that journalFilter reads, beside after.
 var common = []string{"organization", "status", "after", "limit", "newest", "before"}
 
-// holds reports whether a text that is looked for is in one of the texts.
-func (f *journalFilter) holds(texts ...string) bool {
-	return f.text == "" || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), f.text) })
-}
+// mayHold reports whether an entry can have the text that is looked for, by its JSON:
+// most have not, and need not be decoded.
+func (f *journalFilter) mayHold(entry []byte) bool { return !f.text.Plain() || f.text.InBytes(entry) }
 
 // filter refuses values that no entry can have: they would find nothing, and a
 // test would take that for an answer.
@@ -91,7 +91,7 @@ func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 	if f.newest && query.Get("after") != "" {
 		return f, problem.InvalidField("after", "goes from the oldest on; with newest=true use before")
 	}
-	f.text = strings.ToLower(query.Get("text"))
+	f.text = search.New(query.Get("text"))
 	f.status, err = statusFilter(query.Get("status"))
 	return f, err
 }
@@ -99,9 +99,9 @@ func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 // read gives one page of a journal, in the direction that the filter wants.
 func read[T any](ctx context.Context, b *book[T], f *journalFilter, pass func(*T) bool) (journalPage[T], error) {
 	if f.newest {
-		return b.pageBack(ctx, f.before, f.limit, pass)
+		return b.pageBack(ctx, f.before, f.limit, f.mayHold, pass)
 	}
-	return b.page(ctx, f.after, f.limit, pass)
+	return b.page(ctx, f.after, f.limit, f.mayHold, pass)
 }
 
 // controlRequests lists requests of the API.
@@ -127,13 +127,13 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 	} else if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
-	path := strings.ToLower(query.Get("path"))
+	id, operation, method, fault := query.Get("id"), query.Get("operation"), query.Get("method"), query.Get("fault")
+	path, text := search.New(query.Get("path")), &f.text
 	return read(c.R.Context(), &j.Requests, &f, func(e *RequestEntry) bool {
-		return Fits(query, "id", e.ID) && (f.organization == 0 || f.organization == e.OrganizationID) &&
-			(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
-			Fits(query, "operation", e.Operation) && Fits(query, "method", e.Method) &&
-			Fits(query, "fault", e.Faults...) && (path == "" || strings.Contains(strings.ToLower(e.Path+"?"+e.Query), path)) &&
-			f.holds(e.ID, e.Operation, e.Path, e.Query, string(e.Request), string(e.Response))
+		return is(id, e.ID) && is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && f.status(e.Status) &&
+			is(operation, e.Operation) && is(method, e.Method) && (fault == "" || slices.Contains(e.Faults, fault)) &&
+			(path.Empty() || path.In(e.Path+"?"+e.Query)) &&
+			(text.InBytes(e.Response) || text.InBytes(e.Request) || text.In(e.Path) || text.In(e.Query) || text.In(e.Operation) || text.In(e.ID))
 	})
 }
 
@@ -150,6 +150,12 @@ func (j *Journal) requestAt(ctx context.Context, id string) (int64, error) {
 		return 0, err
 	}
 	return entry.Number, nil
+}
+
+// is reports whether a filter is not given or names the value of an entry.
+func is[V comparable](wanted, value V) bool {
+	var none V
+	return wanted == none || wanted == value
 }
 
 // Fits reports whether a filter is not given or names one of the values.
@@ -185,11 +191,12 @@ func (j *Journal) controlCalls(c *call.Control) (any, error) {
 			return nil, err
 		}
 	}
-	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
+	id, method, outcome, text := query.Get("id"), query.Get("method"), query.Get("outcome"), &f.text
 	return read(c.R.Context(), &j.Calls, &f, func(e *CallEntry) bool {
-		return Fits(query, "id", e.ID, e.RequestID) && (owned == nil || owned[e.Destination]) && is(destination, e.Destination) && is(sync, e.SyncID) && is(run, e.SyncRunID) &&
-			f.status(e.Status) && Fits(query, "method", e.Method) && Fits(query, "outcome", e.Outcome) &&
-			(f.holds(e.Method, e.Endpoint, e.RequestID, e.Error, e.Type, string(e.Request), string(e.Response)) || e.Mentions(f.text))
+		return (is(id, e.ID) || id == e.RequestID) && (owned == nil || owned[e.Destination]) && is(destination, e.Destination) && is(sync, e.SyncID) && is(run, e.SyncRunID) &&
+			f.status(e.Status) && is(method, e.Method) && is(outcome, e.Outcome) &&
+			(text.In(e.Method) || text.In(e.Endpoint) || text.In(e.RequestID) || text.In(e.Error) || text.In(e.Type) ||
+				text.InBytes(e.Request) || text.InBytes(e.Response) || e.Mentions(text))
 	})
 }
 

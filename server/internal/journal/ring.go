@@ -1,6 +1,9 @@
 package journal
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // ring keeps the last entries within a number and a size in bytes. Entries are
 // numbered from 1 on, also across clear.
@@ -62,56 +65,78 @@ func (r *ring[T]) clear() {
 
 // page copies up to limit entries after a number that pass, oldest first, and
 // tells how many entries there were in all and how many of them are forgotten. next
-// is the number of the last one where more follow, and otherwise 0.
+// is the number of the last one where more follow, and otherwise 0. What comes
+// meanwhile is not looked at, and what goes may be there or not.
 func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	list = []T{}
+	var part []T
 	var last int64
-	for n := max(after+1, r.first); n <= r.last; n++ {
-		entry := r.slot(n)
-		if !pass(entry) {
-			continue
+	for at, end := after, int64(-1); ; {
+		var from int64
+		part, from, total, dropped = r.copied(part, func() (int64, int64) {
+			if end < 0 {
+				end = r.last
+			}
+			at = max(at, r.first-1)
+			return at + 1, min(at+chunk, end)
+		})
+		for i := range part {
+			if at = from + int64(i); !pass(&part[i]) {
+				continue
+			}
+			if len(list) == limit {
+				return list, last, total, dropped
+			}
+			list, last = append(list, part[i]), at
 		}
-		if len(list) == limit {
-			next = last
-			break
+		if len(part) == 0 {
+			return list, 0, total, dropped
 		}
-		list, last = append(list, *entry), n
 	}
-	return list, next, r.last - r.base, r.first - r.base - 1
 }
 
-// chunk is how many entries one turn of back looks at: who adds one waits no longer.
+// chunk is how many entries one turn of page and back looks at. They are copied, so
+// that who adds an entry waits for the copy and not for the search.
 const chunk = 512
+
+// copied copies the entries between two numbers, both included, into part, whose room it
+// uses again. It gives the number of the first one with the counts of the ring.
+func (r *ring[T]) copied(part []T, between func() (from, to int64)) (_ []T, from, total, dropped int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from, to := between()
+	part = part[:0]
+	for n := from; n <= to; n++ {
+		part = append(part, *r.slot(n))
+	}
+	return part, from, r.last - r.base, r.first - r.base - 1
+}
 
 // back copies up to limit entries before a number that pass, newest first; 0 begins
 // with the newest. next is the number of the last one where more follow, and otherwise
 // 0. What comes or goes meanwhile may be there or not.
 func (r *ring[T]) back(before int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
 	list = []T{}
+	var part []T
 	var last int64
 	for at := before; ; {
-		r.mu.Lock()
-		if at == 0 || at > r.last+1 {
-			at = r.last + 1
-		}
-		total, dropped = r.last-r.base, r.first-r.base-1
-		for seen := 0; seen < chunk && at > r.first; seen++ {
-			at--
-			entry := r.slot(at)
-			if !pass(entry) {
+		var from int64
+		part, from, total, dropped = r.copied(part, func() (int64, int64) {
+			if at == 0 || at > r.last+1 {
+				at = r.last + 1
+			}
+			return max(at-chunk, r.first), at - 1
+		})
+		for i := range slices.Backward(part) {
+			if at = from + int64(i); !pass(&part[i]) {
 				continue
 			}
 			if len(list) == limit {
-				r.mu.Unlock()
 				return list, last, total, dropped
 			}
-			list, last = append(list, *entry), at
+			list, last = append(list, part[i]), at
 		}
-		done := at <= r.first
-		r.mu.Unlock()
-		if done {
+		if len(part) == 0 {
 			return list, 0, total, dropped
 		}
 	}

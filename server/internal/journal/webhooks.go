@@ -68,9 +68,9 @@ func (j *Journal) controlWebhookCalls(c *call.Control) (any, error) {
 	if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
-	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
+	event := query.Get("event")
 	return read(c.R.Context(), &j.webhooks, &f, func(e *WebhookEntry) bool {
 		return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
-			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && Fits(query, "event", e.Event)
+			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && is(event, e.Event)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/search"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -78,15 +79,13 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 	return nil
 }
 
-// Mentions reports whether the bodies as they are shown have a text, which is in small
-// letters.
-func (x *Exchange) Mentions(text string) bool {
-	found := func(body []byte) bool { return bytes.Contains(bytes.ToLower(body), []byte(text)) }
-	if !found(x.params) && !found(x.result) { // to take the secrets out costs more
+// Mentions reports whether the bodies as they are shown have a text.
+func (x *Exchange) Mentions(text *search.Text) bool {
+	if !text.InBytes(x.params) && !text.InBytes(x.result) { // to take the secrets out costs more
 		return false
 	}
 	params, result := x.Bodies()
-	return found(params) || found(result)
+	return text.InBytes(params) || text.InBytes(result)
 }
 
 // BodyBytes is how much memory the bodies take.
