@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
@@ -157,7 +158,7 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 		run = &store.SyncRun{}
 	}
 	var to endpoint
-	job, done, err := s.engine.job(ctx, y, run, &to, new(schemaWatch))
+	job, done, err := s.engine.job(ctx, y, run, &to, new(columns.Watch))
 	var p *planError
 	if errors.As(err, &p) {
 		message := p.message

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
@@ -168,7 +169,7 @@ func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64,
 // the secrets of the connection out of a text.
 func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
 	var to endpoint
-	job, done, err := s.engine.job(ctx, y, &store.SyncRun{}, &to, &schemaWatch{enforce: true})
+	job, done, err := s.engine.job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
 	var p *planError
 	if errors.As(err, &p) {
 		o := planFailure(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -243,22 +244,22 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64, progress *r
 // the destination when the object is an audience.
 func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
 	seen := &progress.schema
-	*seen = schemaWatch{enforce: true}
+	*seen = columns.Watch{Enforce: true}
 	ctx = destination.ForRun(ctx, y.ID, run.ID)
 	job, done, err := e.job(ctx, y, run, &progress.to, seen)
 	if err != nil && stopped(ctx) {
 		return executor.Outcome{Status: api.RunWorking}, ""
 	}
 	if err != nil {
-		seen.unplanned(y)
-		seen.log(e, run.ID)
+		seen.Unplanned(y)
+		seen.Log(e.logOf(run.ID))
 		return planFailure(err), ""
 	}
 	defer done()
 	progress.planned, progress.generated = true, mapping.Generated(&y.Config, job.DestinationObject, job.Columns)
-	seen.describe(y, job.DestinationObject, progress.generated)
-	seen.log(e, run.ID)
-	job.MappingReason = seen.backfillReason()
+	seen.Describe(y, job.DestinationObject, progress.generated)
+	seen.Log(e.logOf(run.ID))
+	job.MappingReason = seen.BackfillReason()
 	job.Report, job.Allowed, job.Log = progress.report, e.allowed(run.ID), e.logOf(run.ID)
 	e.resend(job, progress.to)
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {

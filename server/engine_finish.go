@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -80,11 +81,11 @@ func (end *ending) record(tx *store.Tx) (err error) {
 			return err
 		}
 	}
-	if err := e.keepColumns(tx, y, end.progress); err != nil {
+	if err := end.progress.schema.Keep(tx, y, end.progress.planned, end.progress.generated); err != nil {
 		return err
 	}
 	if end.outcome.Code == api.ErrorSchemaChanged {
-		if end.paused, err = e.s.pauseSync(tx, y); err != nil {
+		if end.paused, err = columns.Pause(tx, y); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 func (end *ending) describe() {
 	r, o := &end.run.Run, end.outcome
 	countersOf(r, o.Counters)
-	r.SchemaChanges = end.progress.schema.changes
+	r.SchemaChanges = end.progress.schema.Changes
 	r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(end.e.s.clock.Now())
 	r.FullSync = r.FullSync || o.FullSync
 	if o.FullReason != "" && r.TriggerReason != nil {

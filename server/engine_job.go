@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/states"
@@ -39,7 +40,7 @@ func planFailure(err error) executor.Outcome {
 
 // job resolves a sync: its source, its destination, and whether its
 // configuration still fits both.
-func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint, seen *schemaWatch) (job *executor.Job, done func(), err error) {
+func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint, seen *columns.Watch) (job *executor.Job, done func(), err error) {
 	s := e.s
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
@@ -81,27 +82,27 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 		return nil, nil, err
 	}
 	stored := sh.Columns
-	from := e.open(ctx, access, &sh)
+	from := columns.Open(ctx, access, &sh)
 	defer func() {
 		if err != nil {
-			from.close()
+			from.Release()
 		}
 	}()
-	if from.fresh {
-		if seen.watch(y, sh.Columns, access.Inferred()); seen.enforce {
+	if from.Fresh {
+		if seen.Compare(y, sh.Columns, access.Inferred()); seen.Enforce {
 			e.storeColumns(ctx, y, &sh, stored)
 		}
-		if err := seen.refuse(y, sh.Columns); err != nil {
-			return nil, nil, err
+		if r := seen.Refuse(y, sh.Columns); r != nil {
+			return nil, nil, &planError{code: r.Code, message: r.Message, detail: r.Detail}
 		}
-		sh.Columns = accepted(y, sh.Columns)
+		sh.Columns = columns.Accepted(y, sh.Columns)
 	}
 	subject := mapping.Subject{
 		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown, Running: true,
 		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
 		UpdatesPart: s.dialect.UpdateNeedsIdentifier,
 	}
-	misfits, err := e.fit(ctx, d, &subject, seen.enforce && len(seen.changes) > 0)
+	misfits, err := e.fit(ctx, d, &subject, seen.Enforce && len(seen.Changes) > 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,13 +117,23 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	return job, done, err
 }
 
+// storeColumns keeps the columns that a run has read of a table or a query.
+func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
+	if columns.Same(sh.Columns, before) || states.IsDry(ctx) {
+		return
+	}
+	if err := e.s.store.Update(ctx, func(tx *store.Tx) error { return columns.Store(tx, y, sh) }); err != nil { // the run has them all the same
+		e.s.log.Warn("new columns of a source cannot be stored", "sync", y.ID, "error", err)
+	}
+}
+
 // fit checks a sync against what the destination says of itself. What does not
 // fit any more may be the fault of an old answer, so the destination is asked
 // again before the run fails. So it is where columns have changed:
 // fields that were created for them are in no old answer, and their types count.
 func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
-	if changed && followsColumns(&subject.Config) && !e.s.broken.Deviations().TrustsMetadata {
+	if changed && columns.Followed(&subject.Config) && !e.s.broken.Deviations().TrustsMetadata {
 		if _, err := e.askAgain(ctx, d); err != nil {
 			return nil, err
 		}
@@ -150,7 +161,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 			}
 		}
 		problems := mapping.Check(*subject)
-		fixed := subject.Object != nil && followsColumns(&subject.Config) && !subject.Object.AllowCustomFields
+		fixed := subject.Object != nil && columns.Followed(&subject.Config) && !subject.Object.AllowCustomFields
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
@@ -178,8 +189,8 @@ func (e *engine) askAgain(ctx context.Context, d *store.Destination) (answered b
 
 // connect opens the other end of a job; done closes both. After an error the source
 // is the caller's to close.
-func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from openedSource, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
-	if err := from.fault; err != nil {
+func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from columns.Opened, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+	if err := from.Fault; err != nil {
 		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.Clean(err.Error()), transient: true, cause: err}
 	}
 	reader, ok := from.Source.(source.Reader)

@@ -107,15 +107,7 @@ func (s *Server) lookAtRuns(which func(id int64, run *workingRun) bool) {
 	}
 }
 
-// tell lets the others know of a change, with it.
-func (s *Server) tell(tx *store.Tx, topic string, id int64) error {
-	if s.fleet == nil {
-		return nil
-	}
-	return tx.Notify(topic, strconv.FormatInt(id, 10))
-}
-
-// tellLeader is tell for what the leader alone has to know.
+// tellLeader lets the leader know of something, with the change.
 func (s *Server) tellLeader(tx *store.Tx, topic, text string) error {
 	if s.leads() {
 		return nil

@@ -28,7 +28,7 @@ func (k syncEnds) Forget(id int64) error {
 	s, halted := k.s, k.Halt(id)
 	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(runs.RetrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
-			s.tell(tx, cluster.TopicSync, id))
+			cluster.Tell(tx, cluster.TopicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil // it never ran

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
@@ -16,7 +17,7 @@ import (
 
 // checkSync holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
-func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, existingAlerts []int64) error {
+func (s *Server) checkSync(c *call.Call, y *store.Sync, before columns.Origin, existingAlerts []int64) error {
 	folded, err := s.sources.FoldSegment(c, &y.Config)
 	if err != nil {
 		return err
@@ -56,8 +57,8 @@ func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, ex
 	if problems = append(problems, more...); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
-	acceptColumns(before, y)
-	generate(y, subject.Object, &shape)
+	before.Accept(y)
+	columns.Generate(y, subject.Object, &shape)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -23,7 +24,7 @@ func (s *Server) syncOf(y *store.Sync, update bool) any {
 		ID: y.ID, Status: s.dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
-	shown.Mappings, shown.SourceAttributes = shownMappings(y), sources.SegmentSource(y.Config.SourceAttributes)
+	shown.Mappings, shown.SourceAttributes = columns.Mappings(y), sources.SegmentSource(y.Config.SourceAttributes)
 	if update || s.dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
@@ -137,7 +138,7 @@ func (s *Server) createSync(c *call.Call) (*call.Reply, error) {
 		if err := tx.CreateSync(y); err != nil {
 			return err
 		}
-		return s.tell(tx, cluster.TopicSync, y.ID)
+		return cluster.Tell(tx, cluster.TopicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveSync(y); err != nil {
 			return err
 		}
-		return s.tell(tx, cluster.TopicSync, y.ID)
+		return cluster.Tell(tx, cluster.TopicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}
@@ -206,11 +207,11 @@ func (s *Server) configure(c *call.Call, y *store.Sync) error {
 	// An update names by id the alerts that stay; ids of nobody are
 	// refused.
 	existing := alertIDs(&y.Config)
-	before := originOf(y)
+	before := columns.OriginOf(y)
 	if err := overlay(c, &y.Config); err != nil {
 		return err
 	}
-	dropGenerated(y)
+	columns.DropGenerated(y)
 	return s.checkSync(c, y, before, existing)
 }
 

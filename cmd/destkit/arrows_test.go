@@ -78,6 +78,10 @@ var arrows = map[string][]string{
 		"server/internal/background", "server/internal/call", "server/internal/sources", "server/internal/store",
 		"server/internal/sync/executor", "internal/source",
 	},
+	"server/internal/columns": { // of sources, as syncs follow them
+		"server/api", "server/internal/cluster", "server/internal/sources", "server/internal/store", "server/internal/sync/mapping",
+		"internal/foreign", "internal/source",
+	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
 		"server/internal/sources", "server/internal/store",

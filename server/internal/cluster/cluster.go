@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -26,4 +27,9 @@ type Leader interface {
 	Tell(tx *store.Tx, topic, text string) error
 	// Leading fails with lease.ErrLost when another process leads by now.
 	Leading(ctx context.Context, tx *store.Tx) error
+}
+
+// Tell lets the other processes know of a change of what has an id, when tx is committed.
+func Tell(tx *store.Tx, topic string, id int64) error {
+	return tx.Notify(topic, strconv.FormatInt(id, 10))
 }

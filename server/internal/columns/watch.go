@@ -1,49 +1,54 @@
-package server
+package columns
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// The error codes of runs that the columns of the source have ended.
-const (
-	errorColumnGone = "COLUMN_GONE" // a mapping of the client reads a column that is not there
-)
+// CodeGone is the error code of a run for which a column is gone that a mapping of the
+// client reads.
+const CodeGone = "COLUMN_GONE"
 
-// schemaWatch is what a run finds of the columns of its source.
-type schemaWatch struct {
-	// enforce: a run asks, which is held to the policy; nil and false: a view of the sync
-	// or a part of a run that was let go on.
-	enforce  bool
+// Watch is what a run finds of the columns of its source.
+type Watch struct {
+	// Enforce: a run asks, which is held to the policy; false: a view of the sync.
+	Enforce bool
+	// Changes are the differences to the run before, with what is done about each.
+	Changes []api.SchemaChange
+
 	columns  []api.Column // for the next run to compare with; nil: they stay
 	accepted []string
-	changes  []api.SchemaChange
-	remapped bool // they change what is sent
+	remapped bool // the changes change what is sent
 }
 
-// schemaPolicy is what a run does about columns that have changed.
-func schemaPolicy(c *api.SyncConfig) string {
+// Refusal is why a run cannot go on with the columns as they are: its error code, its
+// message and its details.
+type Refusal struct{ Code, Message, Detail string }
+
+// Policy is what a run does about columns that have changed: one of api.SchemaPropagate,
+// api.SchemaIgnore and api.SchemaPause.
+func Policy(c *api.SyncConfig) string {
 	switch {
 	case c.SchemaChangePolicy != nil:
 		return *c.SchemaChangePolicy
-	case followsColumns(c):
+	case Followed(c):
 		return api.SchemaPropagate
 	}
 	return api.SchemaIgnore
 }
 
-// watch compares the columns with those of the run before. Where the types are
+// Compare compares the columns with those of the run before. Where the types are
 // guessed from rows, only names count: each file would have other types.
-func (w *schemaWatch) watch(y *store.Sync, columns []api.Column, inferred bool) {
+func (w *Watch) Compare(y *store.Sync, columns []api.Column, inferred bool) {
 	w.columns = shownColumns(columns)
-	if schemaPolicy(&y.Config) == api.SchemaIgnore && followsColumns(&y.Config) {
+	if Policy(&y.Config) == api.SchemaIgnore && Followed(&y.Config) {
 		if w.accepted = y.Accepted; w.accepted == nil {
 			known := y.Columns
 			if known == nil {
@@ -53,7 +58,7 @@ func (w *schemaWatch) watch(y *store.Sync, columns []api.Column, inferred bool) 
 		}
 	}
 	if y.Columns != nil {
-		w.changes = schemaChanges(y.Columns, w.columns, inferred)
+		w.Changes = differences(y.Columns, w.columns, inferred)
 	}
 }
 
@@ -74,9 +79,9 @@ func namesOfColumns(columns []api.Column) []string {
 	return names
 }
 
-// schemaChanges are the differences between two lists of columns, in the order of
+// differences are the differences between two lists of columns, in the order of
 // the columns; those that are gone come last.
-func schemaChanges(before, now []api.Column, inferred bool) (changes []api.SchemaChange) {
+func differences(before, now []api.Column, inferred bool) (changes []api.SchemaChange) {
 	find := func(list []api.Column, name string) *api.Column {
 		at := slices.IndexFunc(list, func(c api.Column) bool { return c.Name == name })
 		if at < 0 {
@@ -101,11 +106,11 @@ func schemaChanges(before, now []api.Column, inferred bool) (changes []api.Schem
 	return changes
 }
 
-// accepted marks the columns that no mapping is generated of: those that came after
+// Accepted marks the columns that no mapping is generated of: those that came after
 // the client has last accepted them, unless new ones propagate.
-func accepted(y *store.Sync, columns []api.Column) []api.Column {
+func Accepted(y *store.Sync, columns []api.Column) []api.Column {
 	var known []string
-	switch schemaPolicy(&y.Config) {
+	switch Policy(&y.Config) {
 	case api.SchemaIgnore:
 		if known = y.Accepted; known == nil {
 			known = namesOfColumns(y.Columns)
@@ -113,7 +118,7 @@ func accepted(y *store.Sync, columns []api.Column) []api.Column {
 	case api.SchemaPause:
 		known = namesOfColumns(y.Columns)
 	}
-	if len(known) == 0 || !followsColumns(&y.Config) {
+	if len(known) == 0 || !Followed(&y.Config) {
 		return columns
 	}
 	columns = slices.Clone(columns)
@@ -123,18 +128,18 @@ func accepted(y *store.Sync, columns []api.Column) []api.Column {
 	return columns
 }
 
-// refuse is why a run cannot go on with the columns as they are; nil: it can. A
+// Refuse is why a run cannot go on with the columns as they are; nil: it can. A
 // column that a client has mapped and that is gone is told of rather than left out:
 // its field would quietly keep what is old.
-func (w *schemaWatch) refuse(y *store.Sync, columns []api.Column) error {
-	if w.enforce && schemaPolicy(&y.Config) == api.SchemaPause && len(w.changes) > 0 {
-		for i := range w.changes {
-			w.changes[i].Handling = "the sync is paused until somebody has looked at it"
+func (w *Watch) Refuse(y *store.Sync, columns []api.Column) *Refusal {
+	if w.Enforce && Policy(&y.Config) == api.SchemaPause && len(w.Changes) > 0 {
+		for i := range w.Changes {
+			w.Changes[i].Handling = "the sync is paused until somebody has looked at it"
 		}
-		return &planError{
-			code:    api.ErrorSchemaChanged,
-			message: "the columns of the source have changed, and schema_change_policy is pause: the sync is paused, and nothing was sent; look at its mappings, then set paused to false, which accepts the columns as they are",
-			detail:  changesText(w.changes),
+		return &Refusal{
+			Code:    api.ErrorSchemaChanged,
+			Message: "the columns of the source have changed, and schema_change_policy is pause: the sync is paused, and nothing was sent; look at its mappings, then set paused to false, which accepts the columns as they are",
+			Detail:  changesText(w.Changes),
 		}
 	}
 	missing := mapping.Missing(&y.Config, columns)
@@ -145,24 +150,26 @@ func (w *schemaWatch) refuse(y *store.Sync, columns []api.Column) error {
 	for i, m := range missing {
 		lines[i] = fmt.Sprintf("%s: the source has no column %q any more", m.Field, foreign.Clip(m.Column, 100))
 	}
-	return &planError{
-		code:    errorColumnGone,
-		message: fmt.Sprintf("the source no longer has the column %q, which %s reads: bring the column back, or change the sync", foreign.Clip(missing[0].Column, 100), strings.TrimSuffix(missing[0].Field, ".from.data")),
-		detail:  strings.Join(lines, "\n"),
+	return &Refusal{
+		Code:    CodeGone,
+		Message: fmt.Sprintf("the source no longer has the column %q, which %s reads: bring the column back, or change the sync", foreign.Clip(missing[0].Column, 100), strings.TrimSuffix(missing[0].Field, ".from.data")),
+		Detail:  strings.Join(lines, "\n"),
 	}
 }
 
-// unplanned is for a run that ends before it has made anything of the changes. The
+// Unplanned is for a run that ends before it has made anything of the changes. The
 // next one finds them again.
-func (w *schemaWatch) unplanned(y *store.Sync) {
+func (w *Watch) Unplanned(y *store.Sync) {
 	w.columns = nil
-	w.describe(y, nil, nil)
+	w.Describe(y, nil, nil)
 }
 
-func (w *schemaWatch) describe(y *store.Sync, object *api.DestinationObject, made []api.Mapping) {
+// Describe says of each change what is done about it. made are the mappings that the run
+// has made for the object of its destination; nil, nil: it did not come so far.
+func (w *Watch) Describe(y *store.Sync, object *api.DestinationObject, made []api.Mapping) {
 	reads := mapping.Readings(&y.Config)
-	for i := range w.changes {
-		change := &w.changes[i]
+	for i := range w.Changes {
+		change := &w.Changes[i]
 		byClient := slices.ContainsFunc(reads, func(r mapping.Reading) bool { return r.Column == change.Column })
 		to, wrote := generatedField(made, change.Column)
 		_, was := generatedField(y.Generated, change.Column)
@@ -185,9 +192,9 @@ func (w *schemaWatch) describe(y *store.Sync, object *api.DestinationObject, mad
 			change.Handling = "a mapping of the client reads it"
 		case wrote:
 			change.Handling = fmt.Sprintf("mapped to the field %q", to)
-		case !followsColumns(&y.Config):
+		case !Followed(&y.Config):
 			change.Handling = "not mapped: field_behavior is specific_properties"
-		case schemaPolicy(&y.Config) == api.SchemaIgnore && !slices.Contains(w.accepted, change.Column):
+		case Policy(&y.Config) == api.SchemaIgnore && !slices.Contains(w.accepted, change.Column):
 			change.Handling = "not mapped: schema_change_policy is ignore"
 		case !object.AllowCustomFields:
 			change.Handling = fmt.Sprintf("not mapped: the object %q has no field for it and creates none", object.FullName)
@@ -220,33 +227,19 @@ func changesText(changes []api.SchemaChange) string {
 	return strings.Join(parts, ", ")
 }
 
-// backfillReason says why a run sends everything again where changed columns have
+// BackfillReason says why a run sends everything again where changed columns have
 // changed its mappings; "": they have not changed.
-func (w *schemaWatch) backfillReason() string {
+func (w *Watch) BackfillReason() string {
 	if !w.remapped {
 		return ""
 	}
-	return "the columns of the source have changed (" + changesText(w.changes) + "), and the mappings with them"
+	return "the columns of the source have changed (" + changesText(w.Changes) + "), and the mappings with them"
 }
 
-// log tells the log of a run of each change.
-func (w *schemaWatch) log(e *engine, runID int64) {
-	for _, c := range w.changes {
-		e.logOf(runID).Info("column of the source has changed", "column", c.Column, "change", c.Change,
+// Log tells the log of a run of each change.
+func (w *Watch) Log(log *slog.Logger) {
+	for _, c := range w.Changes {
+		log.Info("column of the source has changed", "column", c.Column, "change", c.Change,
 			"type_before", api.Value(c.Before), "type_after", api.Value(c.After), "handling", c.Handling)
 	}
-}
-
-// pauseSync stops a sync whose columns have changed, unless a client has changed its
-// policy meanwhile; nil: it goes on.
-func (s *Server) pauseSync(tx *store.Tx, y *store.Sync) (*store.Sync, error) {
-	now, err := tx.Sync(y.WorkspaceID, y.ID)
-	if err != nil || now.Config.Paused || schemaPolicy(&now.Config) != api.SchemaPause {
-		return nil, err
-	}
-	now.Config.Paused = true
-	if err := tx.SaveSync(now); err != nil {
-		return nil, err
-	}
-	return now, s.tell(tx, cluster.TopicSync, now.ID)
 }
