@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
@@ -157,13 +158,13 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 	if run == nil {
 		run = &store.SyncRun{}
 	}
-	var to endpoint
-	job, done, err := s.engine.job(ctx, y, run, &to, new(columns.Watch))
-	var p *planError
+	var to planning.Endpoint
+	job, done, err := s.planning.Job(ctx, y, run, &to, new(columns.Watch))
+	var p *planning.Error
 	if errors.As(err, &p) {
-		message := p.message
-		if p.detail != "" {
-			message += ": " + p.detail
+		message := p.Message
+		if p.Detail != "" {
+			message += ": " + p.Detail
 		}
 		return nil, nil, problem.Refuse(http.StatusConflict, "%s", message)
 	}

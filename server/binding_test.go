@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,7 +217,7 @@ func TestDataOfAnEarlierProgram(t *testing.T) {
 		w := newInPlace(t)
 		w.change(func(tx *store.Tx) error {
 			if moving < 2 {
-				return errors.Join(tx.DeleteSetting(bindingSetting), tx.DeleteSetting(mergedSetting(w.id)))
+				return errors.Join(tx.DeleteSetting(bindingSetting), tx.DeleteSetting(fmt.Sprintf("merged of sync %d", w.id)))
 			}
 			text, err := json.Marshal(bound{Binding: ledger.Binding{ID: "X", Generation: 1}, Moving: true})
 			return errors.Join(err, tx.SetSetting(bindingSetting, string(text)))

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
@@ -168,11 +169,11 @@ func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64,
 // rehearse resolves the sync as a run does, and hands it to the executor. clean takes
 // the secrets of the connection out of a text.
 func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
-	var to endpoint
-	job, done, err := s.engine.job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
-	var p *planError
+	var to planning.Endpoint
+	job, done, err := s.planning.Job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
+	var p *planning.Error
 	if errors.As(err, &p) {
-		o := planFailure(err)
+		o := planning.Failure(err)
 		return &executor.DryRun{Failure: &executor.Failure{Code: o.Code, Message: o.Message, Detail: o.Detail}}, nil, nil
 	}
 	if err != nil {
@@ -182,7 +183,7 @@ func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most in
 	if job.Full = full; full {
 		job.FullReason = "it was asked for"
 	}
-	s.engine.resend(job, to)
+	s.planning.Resend(job, to)
 	if clean, err = s.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -246,14 +247,14 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	seen := &progress.schema
 	*seen = columns.Watch{Enforce: true}
 	ctx = destination.ForRun(ctx, y.ID, run.ID)
-	job, done, err := e.job(ctx, y, run, &progress.to, seen)
+	job, done, err := e.s.planning.Job(ctx, y, run, &progress.to, seen)
 	if err != nil && stopped(ctx) {
 		return executor.Outcome{Status: api.RunWorking}, ""
 	}
 	if err != nil {
 		seen.Unplanned(y)
 		seen.Log(e.logOf(run.ID))
-		return planFailure(err), ""
+		return planning.Failure(err), ""
 	}
 	defer done()
 	progress.planned, progress.generated = true, mapping.Generated(&y.Config, job.DestinationObject, job.Columns)
@@ -261,19 +262,11 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	seen.Log(e.logOf(run.ID))
 	job.MappingReason = seen.BackfillReason()
 	job.Report, job.Allowed, job.Log = progress.report, e.allowed(run.ID), e.logOf(run.ID)
-	e.resend(job, progress.to)
+	e.s.planning.Resend(job, progress.to)
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
 		audience = job.DestinationType
 	}
 	return e.s.executor.Run(ctx, *job), audience
-}
-
-// resend makes a full sync of a run to another URL. Facts C: what is sent once has
-// none.
-func (e *engine) resend(job *executor.Job, to endpoint) {
-	if to.moved() && !e.s.broken.Deviations().KeepsURL && !executor.SentOnce(&job.Config) {
-		job.Full, job.FullReason = true, "the URL of the destination has changed"
-	}
 }
 
 // ledgerFolder holds the ledger in a data directory.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -31,7 +32,7 @@ func (e *engine) admit(ctx context.Context) (release func(), o executor.Outcome)
 	}
 	var none *descriptors.ExhaustedError
 	if errors.As(err, &none) {
-		o = planFailure(&planError{code: errorPlanning, message: "the run could not begin", detail: none.Error(), transient: true, cause: err})
+		o = planning.Failure(&planning.Error{Code: planning.CodeFailed, Message: "the run could not begin", Detail: none.Error(), Transient: true, Cause: err})
 	}
 	return func() {}, o
 }

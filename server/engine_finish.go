@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -59,7 +60,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if err := tx.SaveSyncRun(run); err != nil {
 		return err
 	}
-	if err := keepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
+	if err := planning.KeepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
 		return err
 	}
 	if end.again, err = e.s.retries.Ended(tx, y, run, end.outcome.Transient); err != nil {
@@ -74,7 +75,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 		return err
 	}
 	if run.Run.Status == api.RunCompleted {
-		if err := end.progress.to.keep(tx, y.ID); err != nil {
+		if err := end.progress.to.Keep(tx, y.ID); err != nil {
 			return err
 		}
 		if end.followers, err = e.s.schedule.After(tx, y); err != nil {
@@ -134,14 +135,4 @@ func optional(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// alertIDs are the ids of the alerts that a sync has.
-func alertIDs(config *api.SyncConfig) (ids []int64) {
-	for _, alert := range config.AlertAttributes {
-		if alert.ID != nil {
-			ids = append(ids, *alert.ID)
-		}
-	}
-	return ids
 }

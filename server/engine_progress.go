@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -32,7 +33,7 @@ type runProgress struct {
 	e   *engine
 	ctx context.Context
 	run *store.SyncRun
-	to  endpoint
+	to  planning.Endpoint
 	// doomed: a client has cancelled the run while another process worked on it. It
 	// ends as soon as its books are open, which have the true counters.
 	doomed bool

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -27,7 +28,7 @@ func (k syncEnds) Halt(id int64) error {
 func (k syncEnds) Forget(id int64) error {
 	s, halted := k.s, k.Halt(id)
 	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(runs.RetrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
+		return errors.Join(planning.Forget(tx, id), tx.DeleteSetting(runs.RetrySetting(id)),
 			cluster.Tell(tx, cluster.TopicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {

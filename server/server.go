@@ -38,6 +38,7 @@ import (
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
 	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
@@ -206,6 +207,7 @@ type Server struct {
 	figures       *figures
 	destinations  *destinations.Destinations
 	states        *states.States
+	planning      *planning.Planning
 	organizations *organizations.Organizations
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds

@@ -27,6 +27,7 @@ import (
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
 	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
@@ -174,6 +175,12 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.states = states.New(states.Parts{
 		Shared: s.shared, Log: s.log, Work: s.background, Sources: s.sources, Random: config.Random,
+	})
+	s.planning = planning.New(planning.Parts{
+		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, States: s.states, Gate: s.gate,
+		Deviations: s.broken.Deviations(), Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
+			return s.executor.Ask(ctx, connection, fn)
+		},
 	})
 	s.organizations = organizations.New(organizations.Parts{
 		Shared: s.shared, Work: s.background, Sources: s.sources, Destinations: s.destinations, Syncs: syncEnds{s},

@@ -206,7 +206,7 @@ func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 func (s *Server) configure(c *call.Call, y *store.Sync) error {
 	// An update names by id the alerts that stay; ids of nobody are
 	// refused.
-	existing := alertIDs(&y.Config)
+	existing := mapping.AlertIDs(&y.Config)
 	before := columns.OriginOf(y)
 	if err := overlay(c, &y.Config); err != nil {
 		return err

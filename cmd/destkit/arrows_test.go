@@ -82,6 +82,11 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/cluster", "server/internal/sources", "server/internal/store", "server/internal/sync/mapping",
 		"internal/foreign", "internal/source",
 	},
+	"server/internal/planning": { // of runs: a sync becomes a job of the executor
+		"server/api", "server/internal/call", "server/internal/columns", "server/internal/destinations", "server/internal/problem",
+		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/destination",
+		"server/internal/sync/executor", "server/internal/sync/mapping", "internal/source",
+	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
 		"server/internal/sources", "server/internal/store",

@@ -110,3 +110,13 @@ func (c *checker) checkAlertOption(field, option, alertType string, o *api.Alert
 		c.oneOf(field, *o.StatusName, "started", "completed")
 	}
 }
+
+// AlertIDs are the ids of the alerts that a sync has.
+func AlertIDs(config *api.SyncConfig) (ids []int64) {
+	for _, alert := range config.AlertAttributes {
+		if alert.ID != nil {
+			ids = append(ids, *alert.ID)
+		}
+	}
+	return ids
+}

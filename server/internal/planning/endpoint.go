@@ -1,4 +1,4 @@
-package server
+package planning
 
 import (
 	"crypto/sha256"
@@ -10,24 +10,25 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // endpointSetting holds a hash of the place that a sync was last sent to.
 func endpointSetting(syncID int64) string { return fmt.Sprintf("endpoint of sync %d", syncID) }
 
-// endpoint is where a run sends to: a hash of the place, "" for types without one.
-type endpoint struct {
+// Endpoint is where a run sends to: a hash of the place, "" for types without one.
+type Endpoint struct {
 	now    string
 	before string // "" at the first run
 }
 
 // moved reports whether everything must be sent again: what is behind another URL
 // may know nothing of what was acknowledged.
-func (e endpoint) moved() bool { return e.before != "" && e.before != e.now }
+func (e Endpoint) moved() bool { return e.before != "" && e.before != e.now }
 
 // endpointOf compares the URL of the destination with that of the last run that
 // was completed.
-func endpointOf(tx *store.Tx, syncID int64, credentials map[string]json.RawMessage) (e endpoint, err error) {
+func endpointOf(tx *store.Tx, syncID int64, credentials map[string]json.RawMessage) (e Endpoint, err error) {
 	var address string
 	if json.Unmarshal(credentials["webhook_url"], &address) != nil {
 		return e, nil
@@ -67,11 +68,23 @@ func unguessable(segment string) bool {
 		strings.ContainsFunc(segment, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
 }
 
-// keep remembers the URL. Only a completed run may: one that failed has left
+// Keep remembers the URL. Only a completed run may: one that failed has left
 // records that only the old URL has acknowledged.
-func (e endpoint) keep(tx *store.Tx, syncID int64) error {
+func (e Endpoint) Keep(tx *store.Tx, syncID int64) error {
 	if e.now == e.before {
 		return nil
 	}
 	return tx.SetSetting(endpointSetting(syncID), e.now)
+}
+
+// Resend makes a full sync of a run to another URL. What is sent once has none.
+func (k *Planning) Resend(job *executor.Job, to Endpoint) {
+	if to.moved() && !k.deviations.KeepsURL && !executor.SentOnce(&job.Config) {
+		job.Full, job.FullReason = true, "the URL of the destination has changed"
+	}
+}
+
+// Forget drops what is kept of a sync for its next run.
+func Forget(tx *store.Tx, syncID int64) error {
+	return errors.Join(tx.DeleteSetting(endpointSetting(syncID)), tx.DeleteSetting(mergedSetting(syncID)))
 }

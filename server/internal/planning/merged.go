@@ -1,4 +1,4 @@
-package server
+package planning
 
 import (
 	"errors"
@@ -39,8 +39,8 @@ func (m merged) tell(job *executor.Job, run *store.SyncRun) {
 	}
 }
 
-// keepMerged notes a run that the state has taken over.
-func keepMerged(tx *store.Tx, syncID, runID int64, o executor.Outcome) error {
+// KeepMerged notes a run that the state has taken over.
+func KeepMerged(tx *store.Tx, syncID, runID int64, o executor.Outcome) error {
 	if !o.Merged {
 		return nil
 	}

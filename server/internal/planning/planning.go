@@ -1,0 +1,75 @@
+// Package planning owns the step before a run reads its first row: it resolves a sync into
+// a job of the executor, with both ends open, and says why that is not possible. A dry
+// run, an explanation and an audit plan as a run does. What the job does is left to
+// sync/executor.
+package planning
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/destinations"
+	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+)
+
+// Parts are what planning needs of the service.
+type Parts struct {
+	Shared       *call.Shared
+	Log          *slog.Logger
+	Sources      *sources.Sources
+	Destinations *destinations.Destinations
+	States       *states.States
+	Gate         *destination.Gate
+	Deviations   executor.Deviations
+	// Ask makes calls of a destination with the retries of a run (executor.Ask).
+	Ask func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
+}
+
+// Planning plans runs.
+type Planning struct {
+	shared       *call.Shared
+	log          *slog.Logger
+	sources      *sources.Sources
+	destinations *destinations.Destinations
+	states       *states.States
+	gate         *destination.Gate
+	deviations   executor.Deviations
+	ask          func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
+}
+
+// New assembles it.
+func New(p Parts) *Planning {
+	return &Planning{
+		shared: p.Shared, log: p.Log, sources: p.Sources, destinations: p.Destinations, states: p.States, gate: p.Gate,
+		deviations: p.Deviations, ask: p.Ask,
+	}
+}
+
+// CodeFailed is the error code of a run whose destination cannot be asked.
+const CodeFailed = "PLANNING_FAILED"
+
+// Error is why a run cannot be planned: the error code of the run, its message, its
+// details, and the cause.
+type Error struct {
+	Code, Message, Detail string
+	Transient             bool // it may pass by itself
+	Cause                 error
+}
+
+func (p *Error) Error() string { return p.Message }
+func (p *Error) Unwrap() error { return p.Cause }
+
+// Failure is the outcome of a run that err has kept from being planned.
+func Failure(err error) executor.Outcome {
+	var p *Error
+	if !errors.As(err, &p) {
+		p = &Error{Code: CodeFailed, Message: err.Error()}
+	}
+	return executor.Outcome{Status: api.RunFailed, Code: p.Code, Message: p.Message, Detail: p.Detail, Transient: p.Transient, Cause: err}
+}
