@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -79,7 +80,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	job := audit.Job{
 		Sync: y.ID, Config: y.Config, Plan: view.plan, Books: s.ledger.Sync(y.ID), Warehouse: view.job.Warehouse,
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
-		Events:   eventField(y) != "",
+		Events:   records.EventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,
 		Handled: view.job.DestinationType != api.TypeCustomAPI && !s.gate.FileSystem(view.job.DestinationType),
 		Limit:   int(q.Limit),

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -130,7 +131,7 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 	if err := x.find(ctx, syncID, runID); err != nil {
 		return nil, err
 	}
-	x.key, x.other = identifierKeys(identifier)
+	x.key, x.other = records.Keys(identifier)
 	if err := x.readLedger(ctx); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -31,7 +32,7 @@ func (x *explaining) is(key []byte) bool {
 
 // readLedger reads what the runs have written of the record.
 func (x *explaining) readLedger(ctx context.Context) error {
-	books, event := x.s.ledger.Sync(x.sync.ID), eventField(x.sync)
+	books, event := x.s.ledger.Sync(x.sync.ID), records.EventField(x.sync)
 	runs, err := books.Runs()
 	if err != nil {
 		return err
@@ -41,7 +42,7 @@ func (x *explaining) readLedger(ctx context.Context) error {
 	}
 	for _, run := range runs {
 		err := books.Each(run, func(l *ledger.Logged) error {
-			if key := identifierOf(event, &l.Record); len(key) > 0 && x.is(key) {
+			if key := records.Identifier(event, &l.Record); len(key) > 0 && x.is(key) {
 				one := *l
 				one.Record = one.Clone()
 				x.keep(run, &one)
@@ -263,7 +264,7 @@ func (x *explaining) decideLeft() (decision, reason string) {
 	switch {
 	case status == api.RunSkipped:
 		return decisionLeft, "the run was skipped, since an earlier one was active"
-	case x.s.forgotten(x.run):
+	case records.Forgotten(x.run, x.s.clock.Now()):
 		return decisionLeft, "the log of the run is not kept any more"
 	case status == api.RunQueued || status == api.RunWorking:
 		return decisionLeft, "the run is still active, and has sent nothing of it so far"

@@ -80,7 +80,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 		return errors.Join(err, s.schedule.GoOn(ctx))
 	}
 	s.latch.States.Add(1)
-	s.replies.forget()
+	s.syncs.ForgetReplies()
 	if err := s.store.Update(ctx, abandonRefreshes); err != nil {
 		return err
 	}

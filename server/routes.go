@@ -17,19 +17,13 @@ func (s *Server) handlers() map[string]call.Handler {
 	all := map[string]call.Handler{
 		"fetchRoot": s.fetchRoot,
 
-		"listSyncs":     s.listSyncs,
-		"createSync":    s.createSync,
-		"fetchSync":     s.fetchSync,
-		"updateSync":    s.updateSync,
-		"deleteSync":    s.deleteSync,
 		"triggerSync":   s.triggerSync,
 		"listSyncRuns":  s.listSyncRuns,
 		"fetchSyncRun":  s.fetchSyncRun,
 		"cancelSyncRun": s.cancelSyncRun,
-
-		"fetchSyncRunRecords": s.fetchSyncRunRecords,
 	}
 	maps.Copy(all, s.rest.Operations())
+	maps.Copy(all, s.syncs.Operations())
 	maps.Copy(all, s.links.LinkHandlers())
 	return all
 }

@@ -51,6 +51,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/syncs"
 	"github.com/destkit/destkit/server/internal/violation"
 )
 
@@ -215,7 +216,7 @@ type Server struct {
 	forks         forks
 	broken        violation.Broken
 	ready         map[string]*call.Operation
-	replies       *rendered
+	syncs         *syncs.Handlers
 	callers       call.Callers
 	background    *background.Work
 	lifecycle     *lifecycle.Lifecycle

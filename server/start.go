@@ -37,6 +37,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/syncs"
 )
 
 // masterKeySize is the length of a master key in bytes (AES-256).
@@ -117,7 +118,6 @@ func assemble(config Config) (*Server, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.figures.fault, Operations: s.operations})
-	s.replies = newRendered()
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(int64(config.MaxForks))
 	if s.copies = config.copies; s.copies == nil {
@@ -204,6 +204,10 @@ func assemble(config Config) (*Server, error) {
 	s.rest = rest.New(rest.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources,
 		Destinations: s.destinations, Gate: s.gate, Mail: s.mail, Random: config.Random, Process: config.Process,
+	})
+	s.syncs = syncs.New(syncs.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Sources: s.sources, Destinations: s.destinations, States: s.states,
+		Gate: s.gate, Schedule: s.schedule, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
 	})
 	s.links = links.New(links.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,

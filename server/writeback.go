@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -58,15 +59,15 @@ func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun
 	if !ok {
 		return fmt.Errorf("write log: %w", source.ErrReadOnly)
 	}
-	now, event := e.s.clock.Now(), eventField(y)
+	now, event := e.s.clock.Now(), records.EventField(y)
 	for first := int64(0); ; first += writebackRows {
-		records, total, err := e.s.ledger.Sync(y.ID).Records(run.ID, ledger.Filter{}, first, writebackRows)
+		logged, total, err := e.s.ledger.Sync(y.ID).Records(run.ID, ledger.Filter{}, first, writebackRows)
 		if err != nil && !errors.Is(err, ledger.ErrNoRun) { // it ended before it sent anything
 			return err
 		}
 		var rows []source.LogRow
-		for i := range records {
-			r := &records[i]
+		for i := range logged {
+			r := &logged[i]
 			if r.Verdict != ledger.Acknowledged && r.Verdict != ledger.Rejected {
 				continue // it was never sent
 			}
@@ -87,7 +88,7 @@ func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun
 
 // logRow is one record in the columns of published facts.
 func logRow(y *store.Sync, run *store.SyncRun, l *ledger.Logged, event string, now time.Time) source.LogRow {
-	shown := recordOf(l, event)
+	shown := records.Shown(l, event)
 	row := source.LogRow{
 		SyncID: y.ID, RunID: run.ID, Identifier: string(shown.Identifier), Payload: shown.RecordPayload,
 		StartedAt: l.Batch.StartedAt.UTC(), CompletedAt: l.Batch.CompletedAt.UTC(), Operation: shown.Operation, Status: shown.Status,

@@ -87,6 +87,16 @@ var arrows = map[string][]string{
 		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/destination",
 		"server/internal/sync/executor", "server/internal/sync/mapping", "internal/source",
 	},
+	"server/internal/records": { // of the ledger, as people find and see them
+		"server/api", "server/internal/runs", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
+		"server/internal/sync/mapping", "destsim/rpc",
+	},
+	"server/internal/syncs": { // the resource that runs work on
+		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
+		"server/internal/problem", "server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
+		"server/internal/store", "server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
+		"server/internal/sync/ledger", "server/internal/sync/mapping",
+	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
 		"server/internal/sources", "server/internal/store",

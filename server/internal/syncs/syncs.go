@@ -1,4 +1,4 @@
-package server
+package syncs
 
 import (
 	"encoding/json"
@@ -19,27 +19,27 @@ import (
 // syncOf shows a sync: an *api.Sync in the form of the dialect.
 // match_rate_details belongs to the reply of an update in the spec dialect
 // (spec 2.6).
-func (s *Server) syncOf(y *store.Sync, update bool) any {
+func (h *Handlers) syncOf(y *store.Sync, update bool) any {
 	shown := &api.Sync{
-		ID: y.ID, Status: s.dialect.SyncStatus(y.Status), SyncConfig: y.Config,
+		ID: y.ID, Status: h.shared.Dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
 	shown.Mappings, shown.SourceAttributes = columns.Mappings(y), sources.SegmentSource(y.Config.SourceAttributes)
-	if update || s.dialect.UpdateOnlyProperties {
+	if update || h.shared.Dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
-	return s.dialect.Sync(shown)
+	return h.shared.Dialect.Sync(shown)
 }
 
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
 // have not changed since they were last shown.
-func (s *Server) listSyncs(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listSyncs(c *call.Call) (*call.Reply, error) {
 	at := syncPage{c.Who.WorkspaceID, c.Page()}
 	// Asked before the rows are read: a change in between makes the kept page
 	// useless, never wrong.
-	generation := s.store.Generation()
-	if l, ok := s.replies.listed(generation, at); ok {
-		if texts := s.replies.all(l.heads); texts != nil {
+	generation := h.shared.Store.Generation()
+	if l, ok := h.replies.listed(generation, at); ok {
+		if texts := h.replies.all(l.heads); texts != nil {
 			return listRendered(c, at.page, l.total, texts)
 		}
 	}
@@ -50,7 +50,7 @@ func (s *Server) listSyncs(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		for _, head := range l.heads {
-			text, err := s.renderedSync(tx, at.workspaceID, head)
+			text, err := h.renderedSync(tx, at.workspaceID, head)
 			if err != nil {
 				return err
 			}
@@ -61,37 +61,37 @@ func (s *Server) listSyncs(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.replies.keepListed(generation, at, l)
+	h.replies.keepListed(generation, at, l)
 	return listRendered(c, at.page, l.total, texts)
 }
 
 // renderedSync is one sync as JSON, from the kept replies when its version is
 // still the same.
-func (s *Server) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) ([]byte, error) {
-	if text := s.replies.get(head.ID, head.Version); text != nil {
+func (h *Handlers) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) ([]byte, error) {
+	if text := h.replies.get(head.ID, head.Version); text != nil {
 		return text, nil
 	}
 	y, err := tx.Sync(workspaceID, head.ID)
 	if err != nil {
 		return nil, err
 	}
-	text, err := strictjson.Encode(s.syncOf(y, false))
+	text, err := strictjson.Encode(h.syncOf(y, false))
 	if err != nil {
 		return nil, err
 	}
 	text = text[:len(text)-1] // the newline of the encoder
-	s.replies.put(y.ID, y.Version, text)
+	h.replies.put(y.ID, y.Version, text)
 	return text, nil
 }
 
 // fetchSync answers from the kept text: clients ask for one sync more often
 // than for anything else.
-func (s *Server) fetchSync(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchSync(c *call.Call) (*call.Reply, error) {
 	var text []byte
 	err := c.View(func(tx *store.Tx) error {
 		head, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
 		if err == nil {
-			text, err = s.renderedSync(tx, c.Who.WorkspaceID, head)
+			text, err = h.renderedSync(tx, c.Who.WorkspaceID, head)
 		}
 		return err
 	})
@@ -125,13 +125,13 @@ func onlyValidates(c *call.Call) bool {
 }
 
 // createSync stores a valid configuration; it starts nothing.
-func (s *Server) createSync(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 	y := &store.Sync{WorkspaceID: c.Who.WorkspaceID, Status: api.SyncReady}
-	if err := s.configure(c, y); err != nil {
+	if err := h.configure(c, y); err != nil {
 		return nil, err
 	}
 	if onlyValidates(c) {
-		return s.validated(c, y)
+		return h.validated(c, y)
 	}
 	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
@@ -142,21 +142,21 @@ func (s *Server) createSync(c *call.Call) (*call.Reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.schedule.Put(y)
+	h.schedule.Put(y)
 	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
 }
 
 // validated answers a call with validate_only: the sync as it would be.
-func (s *Server) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
+func (h *Handlers) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
 	// As it would stand after the change.
-	now := s.clock.Now()
+	now := h.clock.Now()
 	if y.ID == 0 {
 		y.CreatedAt = now
 	}
 	y.UpdatedAt = now
-	shown := s.syncOf(y, true)
+	shown := h.syncOf(y, true)
 	body := api.Reply{Status: api.StatusSuccess, Data: shown}
 	if y.ID == 0 {
 		// A sync that does not exist has no id.
@@ -172,7 +172,7 @@ func (s *Server) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
 
 // updateSync changes what the body holds and keeps the rest (spec 4.1.1). Two
 // updates at once never mix: the later one is refused with 409.
-func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateSync(c *call.Call) (*call.Reply, error) {
 	var y *store.Sync
 	err := c.View(func(tx *store.Tx) (err error) {
 		y, err = tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
@@ -181,11 +181,11 @@ func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.configure(c, y); err != nil {
+	if err := h.configure(c, y); err != nil {
 		return nil, err
 	}
 	if onlyValidates(c) {
-		return s.validated(c, y)
+		return h.validated(c, y)
 	}
 	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
@@ -196,14 +196,14 @@ func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.schedule.Put(y)
+	h.schedule.Put(y)
 	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
-		Status: api.StatusUpdated, Data: s.syncOf(y, true),
+		Status: api.StatusUpdated, Data: h.syncOf(y, true),
 	}}, nil
 }
 
 // configure lays the body over the sync, checks the whole and completes it.
-func (s *Server) configure(c *call.Call, y *store.Sync) error {
+func (h *Handlers) configure(c *call.Call, y *store.Sync) error {
 	// An update names by id the alerts that stay; ids of nobody are
 	// refused.
 	existing := mapping.AlertIDs(&y.Config)
@@ -212,7 +212,7 @@ func (s *Server) configure(c *call.Call, y *store.Sync) error {
 		return err
 	}
 	columns.DropGenerated(y)
-	return s.checkSync(c, y, before, existing)
+	return h.check(c, y, before, existing)
 }
 
 // overlay lays the body over the stored configuration: what it holds replaces
@@ -239,7 +239,7 @@ func numberAlerts(y *store.Sync) {
 }
 
 // deleteSync refuses while a run is active; finished runs go with the sync.
-func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 	id := c.ID("sync_id")
 	var from sources.Access
 	err := c.Update(func(tx *store.Tx) error {
@@ -247,7 +247,7 @@ func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 		if err != nil {
 			return err
 		}
-		if from, err = s.states.Access(tx, y); err != nil {
+		if from, err = h.states.Access(tx, y); err != nil {
 			return err
 		}
 		run, err := tx.ActiveRun(y.ID)
@@ -262,9 +262,9 @@ func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := (syncEnds{s}).Forget(id); err != nil {
-		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
+	if err := h.ends.Forget(id); err != nil {
+		h.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
-	s.states.Drop(from, id)
+	h.states.Drop(from, id)
 	return call.Deleted()
 }

@@ -1,4 +1,4 @@
-package server
+package syncs
 
 import (
 	"errors"
@@ -15,20 +15,20 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// checkSync holds a configuration against its destination object and its
+// check holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
-func (s *Server) checkSync(c *call.Call, y *store.Sync, before columns.Origin, existingAlerts []int64) error {
-	folded, err := s.sources.FoldSegment(c, &y.Config)
+func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, existingAlerts []int64) error {
+	folded, err := h.sources.FoldSegment(c, &y.Config)
 	if err != nil {
 		return err
 	}
 	subject := mapping.Subject{Config: y.Config, Present: c.Keys(), ExistingAlerts: existingAlerts}
 	// Both ends first: the rules about mappings need to know what is there.
-	problems, err := s.checkDestination(c, y, &subject)
+	problems, err := h.checkDestination(c, y, &subject)
 	if err != nil {
 		return err
 	}
-	shape, more, err := s.sources.Shape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
+	shape, more, err := h.sources.Shape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
 	if err != nil {
 		return err
 	}
@@ -45,13 +45,13 @@ func (s *Server) checkSync(c *call.Call, y *store.Sync, before columns.Origin, e
 		y.Config.SourceAttributes.Object = shape.Object
 	}
 	problems = append(problems, mapping.Check(subject)...)
-	problems = append(problems, s.gate.CheckSettings(subject.DestinationType, &y.Config)...)
+	problems = append(problems, h.gate.CheckSettings(subject.DestinationType, &y.Config)...)
 	// Defaults are filled into a valid configuration only: half of an invalid
 	// one would be guessed.
 	if len(problems) == 0 {
 		mapping.Normalize(&y.Config)
 	}
-	if more, err = s.checkSequence(c, y); err != nil {
+	if more, err = h.checkSequence(c, y); err != nil {
 		return err
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
@@ -63,7 +63,7 @@ func (s *Server) checkSync(c *call.Call, y *store.Sync, before columns.Origin, e
 }
 
 // checkDestination finds the connection and the object that the sync writes to.
-func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
+func (h *Handlers) checkDestination(c *call.Call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
 	at := y.Config.DestinationAttributes
 	var d *store.Destination
 	err := c.View(func(tx *store.Tx) (err error) {
@@ -77,10 +77,10 @@ func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.
 		return nil, err
 	}
 	y.DestinationID, subject.DestinationType = d.ID, d.Type
-	subject.UpdatesPart = s.dialect.UpdateNeedsIdentifier
+	subject.UpdatesPart = h.shared.Dialect.UpdateNeedsIdentifier
 	// From the cache where it can be: a check should not wait for a
 	// destination.
-	objects, err := s.destinations.Objects(c.Ctx, d)
+	objects, err := h.destinations.Objects(c.Ctx, d)
 	var f *problem.Failure
 	if errors.As(err, &f) && f.Code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.Message}}, nil
@@ -107,7 +107,7 @@ func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.
 
 // checkSequence checks the parent of a sync that runs after another one: it is
 // in the workspace, and not the sync itself, directly or around a circle.
-func (s *Server) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, error) {
+func (h *Handlers) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, error) {
 	parent := runs.SequenceParent(&y.Config)
 	if parent == 0 {
 		return nil, nil

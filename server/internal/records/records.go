@@ -1,0 +1,87 @@
+// Package records owns how a record of the ledger is shown and found: its identifier, which
+// people type in several forms, and its status. Reading the ledger is left to the caller.
+package records
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
+)
+
+// Forgotten reports whether the time for which a run's records are kept is over.
+func Forgotten(run *store.SyncRun, now time.Time) bool {
+	return run.Run.CompletedAt != nil && !now.Before(run.Run.CompletedAt.Add(runs.RecordsKept))
+}
+
+// Shown is one record of the ledger as the API shows it. event is the
+// EventField of its sync.
+func Shown(l *ledger.Logged, event string) api.SyncRunRecord {
+	r := api.SyncRunRecord{
+		RecordPayload: l.Payload, Identifier: Identifier(event, &l.Record), Operation: l.Batch.Operation, Status: l.Verdict.String(),
+		BatchStartedAt: api.Time{Time: l.Batch.StartedAt}, BatchCompletedAt: api.Time{Time: l.Batch.CompletedAt},
+	}
+	if r.RecordPayload == nil {
+		r.RecordPayload = json.RawMessage("{}")
+	}
+	if r.Identifier == nil {
+		r.Identifier = json.RawMessage("null")
+	}
+	if l.Message != "" {
+		r.StatusMessage = &l.Message
+	}
+	switch {
+	case l.Verdict != ledger.Invalid:
+	case l.Message == mapping.InvalidNull:
+		r.Status = api.RecordNull
+	case l.Message == executor.Duplicate:
+		r.Status = api.RecordDuplicate
+	}
+	return r
+}
+
+// EventField is the field of the identifier in the records of a sync whose
+// ledger goes by the position of messages; "" where it goes by identifiers.
+func EventField(y *store.Sync) string {
+	if kind := y.Config.SourceAttributes.Object.Type; kind != api.ObjectTopic || !executor.SentOnce(&y.Config) {
+		return ""
+	}
+	for i := range y.Config.Mappings {
+		if m := &y.Config.Mappings[i]; m.IsPrimaryIdentifier {
+			return m.To
+		}
+	}
+	return ""
+}
+
+// Identifier is the identifier of a logged record. Of a message it stands in
+// what was sent; one that is under way has none yet.
+func Identifier(event string, r *ledger.Record) []byte {
+	if event == "" || r.Verdict == ledger.Invalid {
+		return r.Key
+	}
+	var record map[string]json.RawMessage
+	if json.Unmarshal(r.Payload, &record) != nil || record[event] == nil {
+		return nil
+	}
+	return mapping.AppendCanonical(nil, record[event])
+}
+
+// Keys are the forms that an identifier may have in the ledger: what people
+// type may be JSON text or plain text, and 42 may stand for "42".
+func Keys(text string) (key, other []byte) {
+	quoted := rpc.AppendString(nil, text)
+	if json.Valid([]byte(text)) {
+		value := mapping.AppendCanonical(nil, []byte(text))
+		if value[0] == '"' || value[0] == '-' || value[0] >= '0' && value[0] <= '9' {
+			return value, mapping.AppendCanonical(nil, quoted)
+		}
+	}
+	return mapping.AppendCanonical(nil, quoted), nil
+}

@@ -1,0 +1,75 @@
+package syncs
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/records"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+)
+
+// fetchSyncRunRecords lists what became of each record of a run.
+func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
+	var run *store.SyncRun
+	var y *store.Sync
+	err := c.View(func(tx *store.Tx) (err error) {
+		if run, err = tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id")); err == nil {
+			y, err = tx.Sync(c.Who.WorkspaceID, run.SyncID)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if records.Forgotten(run, h.clock.Now()) {
+		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
+	}
+	query, event := c.R.URL.Query(), records.EventField(y)
+	filter := ledger.Filter{Operation: query.Get("operation")}
+	if text := query.Get("primary_identifier"); text != "" {
+		key, other := records.Keys(text)
+		if filter.Key, filter.OrKey = key, other; event != "" {
+			filter = ledger.Filter{Operation: filter.Operation, Also: func(r *ledger.Record) bool {
+				got := records.Identifier(event, r)
+				return got != nil && (bytes.Equal(got, key) || other != nil && bytes.Equal(got, other))
+			}}
+		}
+	}
+	for _, verdict := range []ledger.Verdict{ledger.Acknowledged, ledger.Rejected, ledger.Invalid} {
+		if verdict.String() == query.Get("status") {
+			filter.Verdict = verdict
+		}
+	}
+	page := c.Page()
+	var logged []ledger.Logged
+	var total int64
+	// A page so far away that its place overflows has nothing, as one past the end.
+	first := (page.Number - 1) * page.PerPage
+	if first/page.PerPage != page.Number-1 {
+		first = 1 << 62
+	}
+	logged, total, err = h.ledger().Sync(run.SyncID).Records(run.ID, filter, first, page.PerPage)
+	switch {
+	case errors.Is(err, ledger.ErrDamaged):
+		h.log.Error("the log of a run is damaged", "run", run.ID, "sync", run.SyncID, "error", err)
+		return nil, problem.Refuse(http.StatusGone, "the records of this run cannot be read any more: the file of its log is damaged")
+	case !errors.Is(err, ledger.ErrNoRun):
+	case run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0:
+		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more: the sync has another identifier or object since, or its ledger was lost")
+	default: // it ended before there was anything to write down
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]api.SyncRunRecord, len(logged))
+	for i := range logged {
+		shown[i] = records.Shown(&logged[i], event)
+	}
+	return c.List(page, total, shown)
+}
