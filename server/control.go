@@ -23,7 +23,7 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 		s.controls.Organizations(),
 		[]call.ControlRoute{call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset)},
 		s.controls.People(), s.declared.Routes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
-		s.lifecycle.Routes(), s.controls.Data(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
+		s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
 			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),

@@ -33,6 +33,7 @@ import (
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
@@ -209,6 +210,7 @@ type Server struct {
 	destinations  *destinations.Destinations
 	states        *states.States
 	planning      *planning.Planning
+	inspect       *inspect.Inspector
 	organizations *organizations.Organizations
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds

@@ -22,6 +22,7 @@ import (
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
@@ -36,6 +37,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
 )
@@ -181,6 +183,11 @@ func assemble(config Config) (*Server, error) {
 		Deviations: s.broken.Deviations(), Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)
 		},
+	})
+	s.inspect = inspect.New(inspect.Parts{
+		Shared: s.shared, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, States: s.states,
+		Planning: s.planning, Timeout: config.CallTimeout,
+		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
 	})
 	s.organizations = organizations.New(organizations.Parts{
 		Shared: s.shared, Work: s.background, Sources: s.sources, Destinations: s.destinations, Syncs: syncEnds{s},

@@ -91,6 +91,13 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/runs", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
 		"server/internal/sync/mapping", "destsim/rpc",
 	},
+	"server/internal/inspect": { // of syncs: dry runs, explanations, audits
+		"server/api", "server/internal/call", "server/internal/columns", "server/internal/journal", "server/internal/latch",
+		"server/internal/planning", "server/internal/problem", "server/internal/records", "server/internal/runs",
+		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/audit",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
+		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc",
+	},
 	"server/internal/syncs": { // the resource that runs work on
 		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
 		"server/internal/problem", "server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",

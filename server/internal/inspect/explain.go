@@ -1,4 +1,4 @@
-package server
+package inspect
 
 import (
 	"context"
@@ -98,7 +98,7 @@ const (
 )
 
 // explainRoutes tell what became of one record.
-func (s *Server) explainRoutes() []call.ControlRoute {
+func (k *Inspector) explainRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/explain", "?sync_run_id= or ?sync_id=, &identifier= tells one record's way through a run", func(c *call.Control) (any, error) {
 			query, err := c.Query("sync_run_id", "sync_id", "identifier")
@@ -119,15 +119,15 @@ func (s *Server) explainRoutes() []call.ControlRoute {
 			if query.Get("identifier") == "" {
 				return nil, problem.InvalidField("identifier", "is required: the primary identifier of a record, as text or as JSON")
 			}
-			return s.Explain(c.R.Context(), sync, run, query.Get("identifier"))
+			return k.Explain(c.R.Context(), sync, run, query.Get("identifier"))
 		}),
 	}
 }
 
 // Explain tells one record's way through a run; with runID 0 through the latest
 // run of the sync. identifier is JSON text or plain text.
-func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier string) (*Explained, error) {
-	x := &explaining{s: s}
+func (k *Inspector) Explain(ctx context.Context, syncID, runID int64, identifier string) (*Explained, error) {
+	x := &explaining{k: k}
 	if err := x.find(ctx, syncID, runID); err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 
 // explaining gathers what is known of one record.
 type explaining struct {
-	s          *Server
+	k          *Inspector
 	sync       *store.Sync
 	run        *store.SyncRun
 	latest     bool   // no run came after it
@@ -178,7 +178,7 @@ type explaining struct {
 
 // find reads the run and its sync, of whichever workspace.
 func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
-	return x.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	return x.k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if runID == 0 {
 			x.run, err = tx.LastRun(syncID)
 			if errors.Is(err, store.ErrNotFound) {

@@ -1,4 +1,4 @@
-package server
+package inspect
 
 import (
 	"context"
@@ -91,14 +91,14 @@ type DryRunFailure struct {
 const usualDrySample = 10
 
 // dryRunRoutes tell what a run would do.
-func (s *Server) dryRunRoutes() []call.ControlRoute {
+func (k *Inspector) dryRunRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/syncs/{id}/plan", "full, limit: what a run of the sync would create, change, delete and refuse; nothing is sent or written", func(c *call.Control) (any, error) {
 			var q DryRunRequest
 			if err := c.Body(&q); err != nil {
 				return nil, err
 			}
-			return s.DryRun(c.R.Context(), call.IDOf(c), q)
+			return k.DryRun(c.R.Context(), call.IDOf(c), q)
 		}),
 	}
 }
@@ -107,27 +107,27 @@ func (s *Server) dryRunRoutes() []call.ControlRoute {
 // sent and nothing is written, but for the kept objects of the destination, which are
 // asked for again when they are old, as any reading of them does. A sync with an
 // active run is refused: what that sends is known only at its end.
-func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
+func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
 	most := int64(usualDrySample)
 	if q.Limit != nil {
 		if most = *q.Limit; most < 0 || most > executor.MaxDrySamples {
 			return nil, problem.InvalidField("limit", "must be 0 to %d", executor.MaxDrySamples)
 		}
 	}
-	began, at := time.Now(), s.clock.Now()
-	y, last, err := s.idle(ctx, id)
+	began, at := time.Now(), k.clock.Now()
+	y, last, err := k.idle(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if q.Full && executor.SentOnce(&y.Config) {
 		return nil, problem.InvalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
 	}
-	found, clean, err := s.rehearse(states.Dry(ctx), y, q.Full, int(most))
+	found, clean, err := k.rehearse(states.Dry(ctx), y, q.Full, int(most))
 	if err != nil {
 		return nil, err
 	}
 	// A run that came meanwhile has changed what was read.
-	if _, now, err := s.idle(ctx, id); err != nil {
+	if _, now, err := k.idle(ctx, id); err != nil {
 		return nil, err
 	} else if now != last {
 		return nil, problem.Refuse(http.StatusConflict, "run %d of sync %d came in between; plan again", now, id)
@@ -139,8 +139,8 @@ func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun
 
 // idle finds a sync of any workspace without an active run, and its last run; 0 is
 // none.
-func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int64, err error) {
+	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
 		found, err := tx.EverySync(id-1, 1)
 		if err != nil {
 			return err
@@ -168,9 +168,9 @@ func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64,
 
 // rehearse resolves the sync as a run does, and hands it to the executor. clean takes
 // the secrets of the connection out of a text.
-func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
+func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
 	var to planning.Endpoint
-	job, done, err := s.planning.Job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
+	job, done, err := k.planning.Job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
 	var p *planning.Error
 	if errors.As(err, &p) {
 		o := planning.Failure(err)
@@ -183,12 +183,12 @@ func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most in
 	if job.Full = full; full {
 		job.FullReason = "it was asked for"
 	}
-	s.planning.Resend(job, to)
-	if clean, err = s.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
+	k.planning.Resend(job, to)
+	if clean, err = k.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
 		return nil, nil, err
 	}
-	err = s.latch.Aside(ctx, func(ctx context.Context) error {
-		found, err = s.executor.DryRun(ctx, *job, most)
+	err = k.latch.Aside(ctx, func(ctx context.Context) error {
+		found, err = k.executor().DryRun(ctx, *job, most)
 		return err
 	})
 	switch {
@@ -202,13 +202,13 @@ func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most in
 
 // cleaner takes the secrets of a destination's connection out of texts, as the
 // journal of its calls does.
-func (s *Server) cleaner(ctx context.Context, id int64, typ string) (clean func(string) string, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+func (k *Inspector) cleaner(ctx context.Context, id int64, typ string) (clean func(string) string, err error) {
+	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
 		credentials, err := tx.DestinationCredentials(id)
 		if err != nil {
 			return fmt.Errorf("read credentials of destination %d: %w", id, err)
 		}
-		clean = s.gate.Cleaner(typ, credentials)
+		clean = k.gate.Cleaner(typ, credentials)
 		return nil
 	})
 	return clean, err
@@ -252,4 +252,12 @@ func shownReasons(reasons []executor.Reason) []DryRunReason {
 		shown = append(shown, DryRunReason{r.Text, r.Rows})
 	}
 	return shown
+}
+
+// optional is nil for an empty text.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }

@@ -1,4 +1,4 @@
-package server
+package inspect
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ func (x *explaining) is(key []byte) bool {
 
 // readLedger reads what the runs have written of the record.
 func (x *explaining) readLedger(ctx context.Context) error {
-	books, event := x.s.ledger.Sync(x.sync.ID), records.EventField(x.sync)
+	books, event := x.k.ledger().Sync(x.sync.ID), records.EventField(x.sync)
 	runs, err := books.Runs()
 	if err != nil {
 		return err
@@ -91,8 +91,8 @@ func (x *explaining) readLedger(ctx context.Context) error {
 // knows: the logs say the rest.
 func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executor.State, error) {
 	var from sources.Access
-	err := x.s.store.View(ctx, func(tx *store.Tx) (err error) {
-		from, err = x.s.states.Access(tx, x.sync)
+	err := x.k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		from, err = x.k.states.Access(tx, x.sync)
 		return err
 	})
 	if err != nil || !from.KeepsState() {
@@ -103,7 +103,7 @@ func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executo
 		return books.Scan()
 	}
 	defer src.Close() // it does not end the reading
-	warehouse, err := x.s.states.In(ctx, from, src, x.sync.ID)
+	warehouse, err := x.k.states.In(ctx, from, src, x.sync.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (x *explaining) keep(run int64, one *ledger.Logged) {
 // readSource looks for the row as it is now. A source or a destination that
 // cannot be asked leaves out what they know.
 func (x *explaining) readSource(ctx context.Context) error {
-	view, done, err := x.s.viewOf(ctx, x.sync, x.run)
+	view, done, err := x.k.viewOf(ctx, x.sync, x.run)
 	if err != nil {
 		x.sourceFault = problem.Of(err).Message
 		return nil
@@ -264,7 +264,7 @@ func (x *explaining) decideLeft() (decision, reason string) {
 	switch {
 	case status == api.RunSkipped:
 		return decisionLeft, "the run was skipped, since an earlier one was active"
-	case records.Forgotten(x.run, x.s.clock.Now()):
+	case records.Forgotten(x.run, x.k.clock.Now()):
 		return decisionLeft, "the log of the run is not kept any more"
 	case status == api.RunQueued || status == api.RunWorking:
 		return decisionLeft, "the run is still active, and has sent nothing of it so far"
@@ -293,7 +293,7 @@ func (x *explaining) waits() bool {
 	if x.mark == nil || !timed {
 		return false
 	}
-	meta, err := x.s.ledger.Sync(x.sync.ID).Meta()
+	meta, err := x.k.ledger().Sync(x.sync.ID).Meta()
 	if err != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package server
+package inspect
 
 import (
 	"context"
@@ -149,7 +149,7 @@ func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt)
 	if len(attempts) == 0 {
 		return nil
 	}
-	if err := x.s.journal.Gather(ctx); err != nil {
+	if err := x.k.journal.Gather(ctx); err != nil {
 		return err
 	}
 	for i := range attempts {
@@ -157,7 +157,7 @@ func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt)
 		if a.Call == nil {
 			continue
 		}
-		entry, err := x.s.journal.Calls.Find(ctx, *a.Call)
+		entry, err := x.k.journal.Calls.Find(ctx, *a.Call)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (x *explaining) next() ExplainedRetry {
 		return ExplainedRetry{When: retryThisRun}
 	}
 	retry := ExplainedRetry{When: retryNextRun}
-	if at := runs.NextRun(&x.sync.Config, x.s.clock.Now()); at != (time.Time{}) {
+	if at := runs.NextRun(&x.sync.Config, x.k.clock.Now()); at != (time.Time{}) {
 		retry.At = api.At(at)
 	}
 	return retry

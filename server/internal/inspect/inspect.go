@@ -1,0 +1,62 @@
+// Package inspect owns what people ask of a sync without running it: what its next run
+// would do, what became of one record, and whether its destination holds what its runs
+// have claimed. Nothing is sent and nothing is changed. How an audit compares is left to
+// sync/audit.
+package inspect
+
+import (
+	"slices"
+	"time"
+
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/planning"
+	"github.com/destkit/destkit/server/internal/states"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+)
+
+// Parts are what an inspection needs of the service.
+type Parts struct {
+	Shared   *call.Shared
+	Clock    *clock.Clock
+	Latch    *latch.Latch // let go of while a source or a destination is read
+	Journal  *journal.Journal
+	Gate     *destination.Gate
+	States   *states.States
+	Planning *planning.Planning
+	Timeout  time.Duration // of one call of a read-back hook
+	// Ledger and Executor are there when the service has started.
+	Ledger   func() *ledger.Ledger
+	Executor func() *executor.Executor
+}
+
+// Inspector answers.
+type Inspector struct {
+	shared   *call.Shared
+	clock    *clock.Clock
+	latch    *latch.Latch
+	journal  *journal.Journal
+	gate     *destination.Gate
+	states   *states.States
+	planning *planning.Planning
+	timeout  time.Duration
+	ledger   func() *ledger.Ledger
+	executor func() *executor.Executor
+}
+
+// New assembles it.
+func New(p Parts) *Inspector {
+	return &Inspector{
+		shared: p.Shared, clock: p.Clock, latch: p.Latch, journal: p.Journal, gate: p.Gate, states: p.States,
+		planning: p.Planning, timeout: p.Timeout, ledger: p.Ledger, executor: p.Executor,
+	}
+}
+
+// Routes are those of the control API.
+func (k *Inspector) Routes() []call.ControlRoute {
+	return slices.Concat(k.explainRoutes(), k.dryRunRoutes(), k.auditRoutes())
+}
