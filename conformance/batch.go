@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // result is the verdict of the endpoint on one record.
@@ -216,7 +217,7 @@ func (s *session) largestBatch() int {
 // needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
 func (sc *scenario) needsBatch(n int) error {
 	if most := sc.largestBatch(); most < n {
-		return notApplicable("the endpoint takes batches of %d at most, and the check needs %d records in one", most, n)
+		return notApplicable("the endpoint takes batches of %d at most, and the check needs %s in one", most, plural.Count(n, "record"))
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 		return nil, harness("no records to send")
 	}
 	if most := s.largestBatch(); len(records) > most {
-		return nil, harness("the judge was about to send %d records in one batch, and the endpoint declares %d at most", len(records), most)
+		return nil, harness("the judge was about to send %s in one batch, and the endpoint declares %d at most", plural.Count(len(records), "record"), most)
 	}
 	first := records[0]
 	b := &batch{object: first.object, operation: operation, records: records, secrets: s.redactor}

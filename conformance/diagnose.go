@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // A cause that is stated is trusted, so it is stated only where observations leave
@@ -119,7 +120,7 @@ func (sc *scenario) whyLostTogether(operation string) cause {
 	case ok && sc.sentBefore(lost):
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case ok && len(sc.latest) > 1:
-		return seenCause("a batch of %d records is stored when no other runs beside it: batches at the same time take back each other's writes.", n)
+		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", plural.Count(n, "record"))
 	}
 	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
 }

@@ -3,6 +3,8 @@ package conformance
 import (
 	"fmt"
 	"strings"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // lasting are the named objects from which the run could not remove what it
@@ -46,9 +48,9 @@ func (s *session) whatLasts(checks []*Check) string {
 	case len(names) == 0 || records == 0:
 		return ""
 	case len(names) == 1:
-		return fmt.Sprintf("up to %d records will stay in %s, which accepts no deletes (mirror)", records, names[0])
+		return fmt.Sprintf("up to %s will stay in %s, which accepts no deletes (mirror)", plural.Count(records, "record"), names[0])
 	}
-	return fmt.Sprintf("up to %d records will stay in each of %s, which accept no deletes (mirror)", records, strings.Join(names, ", "))
+	return fmt.Sprintf("up to %s will stay in each of %s, which accept no deletes (mirror)", plural.Count(records, "record"), strings.Join(names, ", "))
 }
 
 // checkLasting refuses to write what cannot be removed, where that was asked for.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Sight is an exchange between two others, as a proxy or a recording saw it.
@@ -144,7 +145,7 @@ func (p *Passive) bind(pc *passiveCheck) error {
 		}
 	}
 	if len(pc.claims) != len(wanted) {
-		return harness("read %s: %d of its %d claims are known", pc.check.ID, len(pc.claims), len(wanted))
+		return harness("read %s: %d of its %s are known", pc.check.ID, len(pc.claims), plural.Count(len(wanted), "claim"))
 	}
 	return nil
 }
@@ -387,15 +388,15 @@ func (p *Passive) Report() *Report {
 		r.Tier = TierResults
 	}
 	if v := p.s.catalog.speed; v != nil {
-		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
-			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
 	}
 	r.Settings.DeclaredRateLimit = p.s.catalog.rateLimit
 	names := p.s.catalog.names()
 	r.Objects = names[:min(len(names), mostObjects)]
 	r.Calls, r.Records = p.calls, p.records
 	if p.unread > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d responses have a Content-Encoding that this program does not know: they are not judged", p.unread))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", plural.Count(p.unread, "response")))
 	}
 	if p.calls == 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no call went by",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Whether batches of a kind are processed at all. A batch may fail for a good reason
@@ -138,11 +139,11 @@ func (p *Passive) processed(pc *passiveCheck, kind string) {
 			p.judge(pc, g.seen)
 			pc.looked += g.processed - 1
 			if g.refused > 0 {
-				pc.found.Note("%d of %d batches of %s were refused as a whole", g.refused, g.refused+g.processed, g.seen.batch.operation)
+				pc.found.Note("%d of %s of %s %s refused as a whole", g.refused, plural.Count(g.refused+g.processed, "batch"), g.seen.batch.operation, plural.Verb(g.refused, "was", "were"))
 			}
 		case g.refused >= leastRefused:
 			p.judge(pc, g.first)
-			pc.found.Note("%d batches were refused as a whole, and none was processed", g.refused)
+			pc.found.Note("%s %s refused as a whole, and none was processed", plural.Count(g.refused, "batch"), plural.Verb(g.refused, "was", "were"))
 		default:
 			pc.reason = fmt.Sprintf("one batch was refused as a whole, and there was no other: %s", g.first.short())
 			pc.looked++
@@ -167,7 +168,7 @@ func (p *Passive) refusedMethods(pc *passiveCheck) {
 		if len(a.methods) == len(rpc.Methods()) && len(a.refused) == 0 {
 			pc.found.Saw(SeenAnswers, len(a.methods))
 		} else if len(pc.found.findings) == 0 {
-			pc.reason = fmt.Sprintf("the caller has got results of %d of the %d methods", len(a.methods), len(rpc.Methods()))
+			pc.reason = fmt.Sprintf("the caller has got results of %d of the %s", len(a.methods), plural.Count(len(rpc.Methods()), "method"))
 		}
 	}
 }

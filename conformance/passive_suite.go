@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Watched is one check of a suite that is judged by what others do. One goroutine at a
@@ -41,7 +43,7 @@ func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string)
 		}
 	}
 	if len(w.bound) < len(claims) {
-		return nil, fmt.Errorf("watch %s: %d of %d claims are known", id, len(w.bound), len(claims))
+		return nil, fmt.Errorf("watch %s: %d of %s are known", id, len(w.bound), plural.Count(len(claims), "claim"))
 	}
 	return w, nil
 }
@@ -101,7 +103,7 @@ func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Tim
 			res.Decider = activeServiceJudging
 		default:
 			found := watched[at].found
-			found.Proof("%d times looked at", watched[at].decided)
+			found.Proof("%s looked at", plural.Count(watched[at].decided, "time"))
 			res = found.result(&outcome{status: Pass}, false)
 			res.Attempts = watched[at].looked
 		}

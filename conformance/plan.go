@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // PlanReport says beforehand what a run would send, and what stays undecidable.
@@ -76,8 +78,8 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 	s.catalog = c
 	p := &PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
 	if c.speed != nil {
-		p.Speed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
-			c.speed.MaximumBatchSize, c.speed.MaximumParallelBatches, c.speed.MaximumRecordsPerSecond)
+		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(c.speed.MaximumBatchSize, "record"), plural.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
 	}
 	s.planObjects(p)
 	if what := s.whatLasts(sched.checks); what != "" {
@@ -88,10 +90,10 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 	}
 	if s.hookTested(sched.checks) {
 		p.Records += hookRecords * len(s.opts.Objects)
-		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %d records for each object", hookRecords))
+		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", plural.Count(hookRecords, "record")))
 	}
 	if p.Records > s.opts.MaxRecords {
-		p.Notes = append(p.Notes, fmt.Sprintf("up to %d records exceed --max-records %d: the checks that come last would be NOT_RUN", p.Records, s.opts.MaxRecords))
+		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", plural.Count(p.Records, "record"), s.opts.MaxRecords))
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // purpose is one thing that an operation is for: new records of insert and
@@ -126,7 +127,7 @@ func (sc *scenario) operationsAccept() error {
 			sc.note("%s is not judged: no record was created for it", p)
 		case sc.wideKeys(s, refusal):
 			if sc.keysTooWide == "" {
-				sc.keysTooWide = fmt.Sprintf("%s: all %d records were refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, no, clip(refusal, 200))
+				sc.keysTooWide = fmt.Sprintf("%s: %s refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, allRecords(no), clip(refusal, 200))
 			}
 		default:
 			symptom := "refused " + p.String()
@@ -134,7 +135,7 @@ func (sc *scenario) operationsAccept() error {
 				symptom = where.kindOf()
 			}
 			sc.brokenAs(symptom, s.operation, p.String()+" accepted, with values of the declared types",
-				fmt.Sprintf("all %d records were refused: %s", no, clip(refusal, 300)), where)
+				fmt.Sprintf("%s refused: %s", allRecords(no), clip(refusal, 300)), where)
 		}
 	}
 	if err := sc.held(); err != nil {
@@ -251,7 +252,7 @@ func (sc *scenario) leastPlanWorks() error {
 			continue // it is not the plan: OPS-007 judges that
 		}
 		sc.brokenAs("refused plan", s.operation, p.String()+" accepted also where only the identifier and what is required are mapped",
-			fmt.Sprintf("all %d records were refused (%s), and a record with more fields was accepted", no, clip(refusal, 300)), where, b.reply)
+			fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), clip(refusal, 300)), where, b.reply)
 	}
 	return sc.held()
 }
@@ -337,4 +338,12 @@ func (sc *scenario) sendsLookAlikes(which string) error {
 	}
 	sc.sets = []set{{ops[0], records}}
 	return sc.sendSets(&sending{alone: true})
+}
+
+// allRecords begins a sentence on n records, which are all that there were.
+func allRecords(n int) string {
+	if n == 1 {
+		return "the only record was"
+	}
+	return fmt.Sprintf("all %s were", plural.Count(n, "record"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // An acknowledged delete is a claim. "0 records left behind" is said only where
@@ -176,7 +177,7 @@ func stillThere(k journal.Key, answer deletion, by string, copies int) string {
 		shows = "an update still finds it"
 	}
 	if copies > 1 {
-		shows += fmt.Sprintf(" (%d copies)", copies)
+		shows += fmt.Sprintf(" (%s)", plural.Count(copies, "copy"))
 	}
 	switch {
 	case answer.acknowledged && answer.hook:

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // deleteCheck is the check whose sentence the clean-up sees broken.
@@ -33,7 +35,7 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *Repor
 		sc := s.newScenario(ctx, check, g.object)
 		first := keyText(g.denied[0].Identifier)
 		sc.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
-			fmt.Sprintf("the read-back still shows it, and %d of the %d records of the clean-up in all", len(g.denied), len(g.keys)),
+			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(g.denied), plural.Count(len(g.keys), "record")),
 			g.answers[first].reply)
 		sc.findings[0].Cause = candidates + " the size of the batches (this check deletes less at once), or that other syncs have written the records; " +
 			"the request below again, with one of its records, tells them apart."

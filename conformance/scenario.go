@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // scenario is the state of one scenario on its way: what was sent, what came
@@ -162,7 +163,7 @@ func (sc *scenario) incomplete() string {
 	if n == 0 {
 		return ""
 	}
-	return sc.redactor.String(fmt.Sprintf("%d of %d calls got no complete reply (%s: %s)", n, len(sc.replies), first.what(), clip(first.failure(), 200)))
+	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), clip(first.failure(), 200)))
 }
 
 // count adds up the evidence that every scenario has: what came back.

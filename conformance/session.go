@@ -21,6 +21,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // ReadbackFunc is the read-back hook as a Go function, with its question and
@@ -294,8 +295,8 @@ func (s *session) reserve(n int) error {
 	s.budget.Lock()
 	defer s.budget.Unlock()
 	if s.budget.sent+n > s.opts.MaxRecords {
-		return notRun("--max-records", "needs %d more records, and %d of --max-records %d are left",
-			n, s.opts.MaxRecords-s.budget.sent, s.opts.MaxRecords)
+		return notRun("--max-records", "needs %s, and %d of --max-records %d are left",
+			plural.Count(n, "more record"), s.opts.MaxRecords-s.budget.sent, s.opts.MaxRecords)
 	}
 	s.budget.sent += n
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 func (sc *scenario) noneThere(what string) error {
@@ -86,7 +87,7 @@ func (sc *scenario) existOnce() error {
 		case 0:
 			sc.brokenAs(symptomMissing, sc.operationOf(e.record), "one record "+string(e.record.key), "it is not there", sc.replyFor(e.record))
 		default:
-			sc.brokenAs("copies", sc.operationOf(e.record), "one record "+string(e.record.key), fmt.Sprintf("%d copies of it", n), sc.replyFor(e.record))
+			sc.brokenAs("copies", sc.operationOf(e.record), "one record "+string(e.record.key), fmt.Sprintf("%s of it", plural.Count(n, "copy")), sc.replyFor(e.record))
 		}
 	}
 	return sc.held()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // callSteps send calls that write nothing.
@@ -119,7 +120,7 @@ func (sc *scenario) methodCalls(method string) []request {
 	var calls []request
 	for i, o := range sc.catalog.objects {
 		if i == 50 {
-			sc.note("%d objects are listed: the first 50 were asked about", len(sc.catalog.objects))
+			sc.note("%s are listed: the first 50 were asked about", plural.Count(len(sc.catalog.objects), "object"))
 			break
 		}
 		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)

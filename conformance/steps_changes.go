@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // haveChanged judges the latest batches against what was there before them: a
@@ -149,7 +150,7 @@ func (sc *scenario) unchanged(what string) error {
 		}
 	}
 	if gone > 1 && len(sc.findings) > 0 {
-		sc.findings[0].Actual += fmt.Sprintf("; %d of %d records that were there are missing", gone, len(records))
+		sc.findings[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, plural.Count(len(records), "record"))
 	}
 	return sc.held()
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // evidenceSteps judge what the destination holds: by read-back, else by witness
@@ -165,7 +166,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 			actual, symptom = "it is there as "+other+": the identifier was altered on its way", symptomRenamed
 		}
 		if i == 0 && len(lost) > 3 {
-			actual += fmt.Sprintf("; %d of %d acknowledged records are missing", len(lost), of)
+			actual += fmt.Sprintf("; %d of %s %s missing", len(lost), plural.Count(of, "acknowledged record"), plural.Verb(len(lost), "is", "are"))
 		}
 		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}

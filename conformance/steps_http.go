@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // httpSteps judge the HTTP responses that carried the replies.
@@ -86,7 +87,7 @@ func complete(r *reply) (string, string) {
 		}
 	}
 	if r.Surplus > 0 {
-		return expected, fmt.Sprintf("%d bytes came after the end of the response", r.Surplus)
+		return expected, fmt.Sprintf("%s came after the end of the response", plural.Count(r.Surplus, "byte"))
 	}
 	return "", ""
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // replyClaim says what is wrong with one reply: expected and actual, both ""
@@ -134,8 +135,8 @@ func sameID(r *reply) (string, string) {
 	case n.Kind != wire.String:
 		return expected, fmt.Sprintf("id %s, which is no string", clip(string(n.Raw), 80))
 	case n.Text != r.id:
-		return expected, fmt.Sprintf("id %s (%d characters were sent, %d came back)",
-			clip(string(n.Raw), 80), utf8.RuneCountInString(r.id), utf8.RuneCountInString(n.Text))
+		return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
+			clip(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
 	}
 	return "", ""
 }

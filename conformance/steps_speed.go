@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // speedSteps judge get_sync_speed and X-RateLimit-Limit (spec 8).
@@ -77,7 +78,7 @@ func (sc *scenario) speedInTime() error {
 		seconds := float64(s.MaximumBatchSize) / float64(s.MaximumRecordsPerSecond)
 		if limit := sc.opts.BatchTimeout.Seconds(); seconds > limit {
 			sc.broken(fmt.Sprintf("a full batch that takes less than the batch deadline of %s", sc.opts.BatchTimeout),
-				fmt.Sprintf("%d records in a batch at %d records/s take %.0f s", s.MaximumBatchSize, s.MaximumRecordsPerSecond, seconds), replies[i])
+				fmt.Sprintf("%s in a batch at %d records/s take %.0f s", plural.Count(s.MaximumBatchSize, "record"), s.MaximumRecordsPerSecond, seconds), replies[i])
 		}
 	}
 	return sc.held()
@@ -141,7 +142,7 @@ func (sc *scenario) rateLimitHeader(claim string) error {
 			}
 		case "has one value":
 			if len(values) > 1 || strings.Contains(values[0], ",") {
-				sc.broken("one line "+rateHeader, fmt.Sprintf("%d lines: %s", len(values), list(values)), r)
+				sc.broken("one line "+rateHeader, fmt.Sprintf("%s: %s", plural.Count(len(values), "line"), list(values)), r)
 			}
 		case "is the same on every reply":
 			if len(seen) == 0 || seen[len(seen)-1] != values[0] {
@@ -180,7 +181,7 @@ func (sc *scenario) notesRateLimit() error {
 			return nil
 		}
 	}
-	sc.note("no %s: the default of %d requests per second applies to the connection", rateHeader, defaultRateLimit)
+	sc.note("no %s: the default of %s per second applies to the connection", rateHeader, plural.Count(defaultRateLimit, "request"))
 	return nil
 }
 
@@ -242,7 +243,7 @@ func (sc *scenario) rateAccepted() error {
 	if reached := orZero(sc.measured.reached); reached < 0.9 {
 		return inconclusive("", "the judge reached only %.0f %% of the rate that it wanted to send at", reached*100)
 	}
-	sc.proof("%d calls", len(sc.replies))
+	sc.proof("%s", plural.Count(len(sc.replies), "call"))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // volumeSteps send much: full batches, large bodies, a sustained rate.
@@ -24,7 +25,7 @@ func (sc *scenario) sendsFull(how string) error {
 	}
 	n := sc.catalog.speed.MaximumBatchSize
 	if n > int64(sc.opts.MaxRecords) {
-		return notRun("--max-records", "a full batch has %d records, more than --max-records %d", n, sc.opts.MaxRecords)
+		return notRun("--max-records", "a full batch has %s, more than --max-records %d", plural.Count(n, "record"), sc.opts.MaxRecords)
 	}
 	return sc.sendsNew(int(n), "any operation", how)
 }
@@ -50,7 +51,7 @@ func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
 	var out []*batch
 	for i, size := range bodySizes {
 		if size/most > largestText {
-			sc.note("bodies of %d bytes do not fit into %d records", size, most)
+			sc.note("bodies of %s do not fit into %s", plural.Count(size, "byte"), plural.Count(most, "record"))
 			break
 		}
 		filler := quote(strings.Repeat("0123456789", size/most/10))

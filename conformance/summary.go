@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // summary is the one line that a person repeats to a colleague.
@@ -31,7 +33,7 @@ func summary(r *Report) string {
 		}
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
-		fmt.Fprintf(&b, "only %s selected; ", map[bool]string{true: "1 check was", false: fmt.Sprintf("%d checks were", len(r.Checks))}[len(r.Checks) == 1])
+		fmt.Fprintf(&b, "only %s %s selected; ", plural.Count(len(r.Checks), "check"), plural.Verb(len(r.Checks), "was", "were"))
 	}
 	fmt.Fprintf(&b, "%s; tier %s; %.1f s", r.Residue.summary(r.leftovers()), r.Tier, r.DurationMS/1000)
 	return b.String()
@@ -64,7 +66,7 @@ func (r *Report) undecidedText() string {
 
 func (r *Report) warningsText() string {
 	if n := r.Counts[Warn]; n > 0 {
-		return counted(n, "warning")
+		return plural.Count(n, "warning")
 	}
 	return ""
 }
@@ -88,7 +90,7 @@ func (r *Report) blockersText() string {
 	case 1:
 		return "fix " + most + " first: 1 check builds on it"
 	default:
-		return fmt.Sprintf("fix %s first: %d checks build on it", most, n)
+		return fmt.Sprintf("fix %s first: %s build on it", most, plural.Count(n, "check"))
 	}
 }
 
@@ -115,7 +117,7 @@ func (r *Report) undecidedParts() string {
 		needs[at].n++
 	}
 	slices.SortStableFunc(needs, func(a, b need) int { return b.n - a.n })
-	said := counted(len(r.Undecided), "undecided MUST")
+	said := plural.Count(len(r.Undecided), "undecided MUST")
 	if len(needs) == 0 {
 		return strings.Replace(said, "undecided MUST", "MUST", 1) + " undecided"
 	}
@@ -144,11 +146,11 @@ const mostNeeds = 3
 // summary says how many are left behind: none is said only when that was seen.
 func (res *Residue) summary(what string) string {
 	left := len(res.Refused) + len(res.Unknown)
-	said := fmt.Sprintf("%d %s left behind", left, what)
+	said := plural.Count(left, what) + " left behind"
 	if res.Unverified == 0 {
 		return said
 	}
-	only := fmt.Sprintf("%d %s deleted by acknowledgement only (not verified)", res.Unverified, what)
+	only := plural.Count(res.Unverified, what) + " deleted by acknowledgement only (not verified)"
 	if left == 0 {
 		return only
 	}
@@ -158,12 +160,4 @@ func (res *Residue) summary(what string) string {
 // looked reports whether some check got as far as looking.
 func (r *Report) looked() bool {
 	return slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status != NotRun || len(c.BlockedBy) > 0 })
-}
-
-// counted is "1 warning" or "2 warnings".
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

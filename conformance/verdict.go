@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // gates reports whether a failure of the check decides the verdict.
@@ -101,8 +103,8 @@ func (s *session) decide(r *Report) {
 	r.Tier = s.tier()
 	if s.catalog != nil && s.catalog.speed != nil {
 		v := s.catalog.speed
-		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
-			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
 	}
 	if s.catalog != nil {
 		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
@@ -131,10 +133,10 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if o.RequireClean && left > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%d %s are left behind, and --require-clean asks for none", left, r.leftovers())})
+			Message: fmt.Sprintf("%s %s left behind, and --require-clean asks for none", plural.Count(left, r.leftovers()), plural.Verb(left, "is", "are"))})
 	} else if n := r.Residue.Unverified; o.RequireClean && n > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%d %s were deleted by acknowledgement only (not verified), and --require-clean asks for proof that they are gone: %s", n, r.leftovers(), r.Residue.UnverifiedReason),
+			Message: fmt.Sprintf("%s deleted by acknowledgement only (not verified), and --require-clean asks for proof that nothing is left: %s", plural.Count(n, r.leftovers()), r.Residue.UnverifiedReason),
 			Fix:     "let a read-back hook show it"})
 	}
 	if o.RequireComplete && len(r.Undecided) > 0 {
@@ -218,12 +220,12 @@ func (r *Report) harnessErrors() {
 	}
 }
 
-// leftovers is what a run of the suite may leave behind.
+// leftovers is what a run of the suite may leave behind, in the singular.
 func (r *Report) leftovers() string {
 	if r.Suite == SuiteService {
-		return "things"
+		return "thing"
 	}
-	return "records"
+	return "record"
 }
 
 // exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem asks for.

@@ -168,7 +168,7 @@ func TestSummaryCounts(t *testing.T) {
 	r = decided(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
 	require.Equal(t, []string{"A-001", "B-001"}, r.Failed)
 	require.Contains(t, r.Summary, "non-conformant: 2 of 3 MUSTs failed (A-001, B-001)")
-	require.Contains(t, r.Summary, "1 records left behind")
+	require.Contains(t, r.Summary, "1 record left behind")
 	require.Equal(t, map[Status]int{Fail: 1, Flaky: 1, Inconclusive: 1}, r.Counts)
 }
 

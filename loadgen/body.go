@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // readBody reads what the head announces. What it returns is a part of l.in.
@@ -42,7 +44,7 @@ func (l *link) readBody(h head) ([]byte, error) {
 }
 
 func tooLarge(most int64) *Failure {
-	return failf(KindTooLarge, "the reply has more than %d bytes", most)
+	return failf(KindTooLarge, "the reply has more than %s", plural.Count(most, "byte"))
 }
 
 // readToEnd reads a body that ends with its connection (RFC 9112 section 6.3).

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // CleanupResult is what became of the records that were written.
@@ -110,7 +111,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 		}
 	}
 	if total > 0 {
-		fail("%d records of %s: %s", total, g.object.APIName, why)
+		fail("%s of %s: %s", plural.Count(total, "record"), g.object.APIName, why)
 	}
 }
 
@@ -120,7 +121,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
 	if k.Count > k.count(integer) {
-		return usagef("the file names %d keys of %s, more than it says that there are", k.Count, k.Object)
+		return usagef("the file names %s of %s, more than it says that there are", plural.Count(k.Count, "key"), k.Object)
 	}
 	if integer {
 		from, to := int64(firstInteger), int64(lastInteger)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // side is one of the two runs of a comparison, in its colour.
@@ -74,20 +76,17 @@ func (c *Comparison) verdictText() string {
 	by := fmt.Sprintf("by more than %.3g %%", 100*c.tolerance)
 	switch {
 	case worse > 0 && better > 0:
-		return fmt.Sprintf("%s worse %s, %d better", counted(worse), by, better)
+		return fmt.Sprintf("%s worse %s, %d better", figuresAre(worse), by, better)
 	case worse > 0:
-		return fmt.Sprintf("%s worse %s, none better", counted(worse), by)
+		return fmt.Sprintf("%s worse %s, none better", figuresAre(worse), by)
 	case better > 0:
-		return fmt.Sprintf("%s better %s, none worse", counted(better), by)
+		return fmt.Sprintf("%s better %s, none worse", figuresAre(better), by)
 	}
 	return "No figure is worse or better " + by
 }
 
-func counted(figures int) string {
-	if figures == 1 {
-		return "1 figure is"
-	}
-	return fmt.Sprintf("%d figures are", figures)
+func figuresAre(figures int) string {
+	return plural.Count(figures, "figure") + plural.Verb(figures, " is", " are")
 }
 
 // tiles are the figures at the top, under the names that a reader has for them.

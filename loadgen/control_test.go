@@ -176,7 +176,7 @@ func TestTheSpeedIsAskedAgain(t *testing.T) {
 	require.Less(t, r.Load.Rate, 100.0, "the mean of 100 and 40 requests per second")
 	require.Greater(t, r.Load.Rate, 40.0)
 	require.Len(t, notes, 1)
-	require.Contains(t, notes[0], "200 records/s in 1 batches of 5 at once")
+	require.Contains(t, notes[0], "200 records/s in 1 batch of 5 at once")
 	var page strings.Builder
 	require.NoError(t, WriteHTML(&page, r))
 	require.Contains(t, page.String(), "The declared speed")

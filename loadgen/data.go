@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/source"
 )
 
@@ -88,7 +89,7 @@ func (d *Data) read(ctx context.Context, src source.Source) error {
 		return err
 	}
 	if len(tables) != 1 {
-		return fmt.Errorf("read %s: %d tables where one file was meant", d.Path, len(tables))
+		return fmt.Errorf("read %s: %s where one file was meant", d.Path, plural.Count(len(tables), "table"))
 	}
 	table := tables[0]
 	for _, c := range table.Columns {

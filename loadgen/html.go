@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 //go:embed html/*.gohtml
@@ -106,13 +107,13 @@ func whenText(r *Result) string { return r.Started.UTC().Format("2 January 2006,
 func howText(r *Result) string {
 	switch r.Load.Mode {
 	case "closed":
-		return fmt.Sprintf("closed loop, %d connections", r.Load.Connections)
+		return fmt.Sprintf("closed loop, %s", plural.Count(r.Load.Connections, "connection"))
 	case "as-declared":
 		return "exactly as fast as the destination declares"
 	case "search":
 		return "the run that confirms it"
 	}
-	return fmt.Sprintf("open loop, %s requests/s asked for, %d connections", rateText(r.Load.Rate), r.Load.Connections)
+	return fmt.Sprintf("open loop, %s requests/s asked for, %s", rateText(r.Load.Rate), plural.Count(r.Load.Connections, "connection"))
 }
 
 // verdictText is the first sentence that a reader wants.
@@ -124,7 +125,7 @@ func verdictText(r *Result) (string, bool) {
 	}
 	switch {
 	case r.Verification != nil && r.Verification.Findings() > 0:
-		return fmt.Sprintf("%s of %s records that were read back are not as they were acknowledged", grouped(r.Verification.Findings()), grouped(r.Verification.Verified)), false
+		return fmt.Sprintf("%s of %s that were read back are not as they were acknowledged", grouped(r.Verification.Findings()), counted(r.Verification.Verified, "record")), false
 	case r.Verification != nil && r.Verification.Chosen > 0 && r.Verification.Verified == 0:
 		return "Nothing could be verified", false
 	case r.Ended == "too many errors":
@@ -136,21 +137,21 @@ func verdictText(r *Result) (string, bool) {
 	case r.Search != nil:
 		return "No rate was confirmed", false
 	case len(r.Thresholds) > 0 && r.Errors > 0:
-		return "Every limit was kept, with " + grouped(r.Errors) + " errors", true
+		return "Every limit was kept, with " + counted(r.Errors, "error"), true
 	case len(r.Thresholds) > 0:
 		return "Every limit was kept", true
 	case r.Errors > 0 && r.Acknowledged == 0 && r.Service != nil:
-		return "No request was answered as it must be: " + grouped(r.Errors) + " errors", false
+		return "No request was answered as it must be: " + counted(r.Errors, "error"), false
 	case r.Errors > 0 && r.Acknowledged == 0:
-		return "No record was acknowledged: " + grouped(r.Errors) + " errors", false
+		return "No record was acknowledged: " + counted(r.Errors, "error"), false
 	case r.Errors > 0:
-		return grouped(r.Errors) + " errors", false
+		return counted(r.Errors, "error"), false
 	case r.Requests == 0:
 		return "Nothing was answered", false
 	}
 	if r.Service != nil {
 		if runs := r.startedRuns(); runs.Failed+runs.Unfinished > 0 {
-			return fmt.Sprintf("Every reply was as it must be; %s of %s runs did not complete", grouped(runs.Failed+runs.Unfinished), grouped(runs.Started)), false
+			return fmt.Sprintf("Every reply was as it must be; %s of %s did not complete", grouped(runs.Failed+runs.Unfinished), counted(runs.Started, "run")), false
 		}
 		return "Every reply was as it must be", true
 	}
@@ -174,6 +175,9 @@ func (r *Result) SortedKinds() []string {
 	})
 	return kinds
 }
+
+// counted is a number with its thousands apart and its noun: "1 record", "12,000 records".
+func counted(n int64, noun string) string { return grouped(n) + " " + plural.Noun(n, noun) }
 
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)

@@ -3,6 +3,8 @@ package loadgen
 import (
 	"fmt"
 	"runtime"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // generator reports whether the generator was the limit and not the target. It is,
@@ -25,24 +27,24 @@ func (m *measure) generator() Generator {
 		g.Reasons = append(g.Reasons, fmt.Sprintf(format, args...))
 	}
 	if m.requests >= 100 && m.late*100 > m.requests {
-		add("%d of %d requests were sent more than 1 ms late although a connection was free", m.late, m.requests)
+		add("%d of %s %s sent more than 1 ms late although a connection was free", m.late, plural.Count(m.requests, "request"), plural.Verb(m.late, "was", "were"))
 	}
 	cpus := float64(g.CPUs)
 	switch {
 	case g.OwnCPUs > 0.9*cpus:
-		add("the generator kept %.1f of %d processors busy", g.OwnCPUs, g.CPUs)
+		add("the generator kept %.1f of %s busy", g.OwnCPUs, plural.Count(g.CPUs, "processor"))
 	case g.MachineCPUs > 0.95*cpus:
-		add("all %d processors of this machine were busy, %.1f of them with the generator: target and generator share them, or others do", g.CPUs, g.OwnCPUs)
+		add("%s of this machine %s busy, %.1f of %s with the generator: target and generator share %[4]s, or others do", allOf(g.CPUs, "processor"), plural.Verb(g.CPUs, "was", "were"), g.OwnCPUs, plural.Verb(g.CPUs, "it", "them"))
 	}
 	kinds := map[string]int64{}
 	for _, t := range m.tallies {
 		kinds[t.Kind] += t.Count
 	}
 	if n := kinds[KindDescriptors]; n > 0 {
-		add("%d times this machine had no file descriptor left", n)
+		add("%s this machine had no file descriptor left", plural.Count(n, "time"))
 	}
 	if n := kinds[KindPorts]; n > 0 {
-		add("%d times this machine had no local port left", n)
+		add("%s this machine had no local port left", plural.Count(n, "time"))
 	}
 	return g
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"sync/atomic"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Replies come from somebody else. Each has a bound, and what all connections hold
@@ -85,7 +87,7 @@ func (m *memory) read(buf []byte, r io.Reader, most int64) (all, body []byte, er
 }
 
 func (m *memory) full() *Failure {
-	return failf(KindTooLarge, "the replies to all connections have together more than %d bytes", m.most)
+	return failf(KindTooLarge, "the replies to all connections have together more than %s", plural.Count(m.most, "byte"))
 }
 
 // firstPart is as much of a foreign text as is looked at.

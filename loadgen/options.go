@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Options of a run. Target, Write and Work.Objects must be there; the rest has
@@ -165,7 +167,7 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) commonDefaults() (Options, error) {
 	switch {
 	case o.Connections < 0 || o.Connections > mostConnections:
-		return o, usagef("%d connections are not from 1 to %d", o.Connections, mostConnections)
+		return o, usagef("%s: at least 1 and at most %d", plural.Count(o.Connections, "connection"), mostConnections)
 	case o.Duration < 0 || o.Duration > longestRun || o.WarmUp < 0 || o.WarmUp > longestRun:
 		return o, usagef("a duration must be longer than nothing and at most 30 days")
 	case o.Count < 0:
@@ -216,7 +218,7 @@ func checkStages(stages []Stage, burst Burst) error {
 		return usagef("a burst is a number of requests and a time, such as 500 every 10s")
 	}
 	if burst.Size > 0 && float64(burst.Size)/burst.Every.Seconds() > mostRate {
-		return usagef("bursts of %d requests every %s are more than %.0f per second", burst.Size, burst.Every, mostRate)
+		return usagef("bursts of %s every %s are more than %.0f per second", plural.Count(burst.Size, "request"), burst.Every, mostRate)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Moment is how a run stands, for a live view.
@@ -352,7 +353,7 @@ func (s *session) prime(ctx context.Context) error {
 			s.e.pool.known = append(s.e.pool.known, w.known...)
 			w.known = nil
 		}
-		s.note("%d records of %s were written first, to be worked on", m.good, g.object.APIName)
+		s.note("%s of %s %s written first, to be worked on", plural.Count(m.good, "record"), g.object.APIName, plural.Verb(m.good, "was", "were"))
 	}
 	return nil
 }

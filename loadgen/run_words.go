@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // limitNote stands before a reason of Generator.Reasons among the notes.
@@ -63,10 +65,10 @@ func (s *session) exceeds(mode string) {
 		return
 	}
 	if int64(s.e.plan.size) > d.speed.MaximumBatchSize {
-		s.note("batches of %d records exceed the declared maximum_batch_size of %d", s.e.plan.size, d.speed.MaximumBatchSize)
+		s.note("batches of %s exceed the declared maximum_batch_size of %d", plural.Count(s.e.plan.size, "record"), d.speed.MaximumBatchSize)
 	}
 	if int64(o.Connections) > min(d.speed.MaximumParallelBatches, serviceParallel) {
-		s.note("%d connections exceed the declared maximum_parallel_batches of %d", o.Connections, d.speed.MaximumParallelBatches)
+		s.note("%s: more than the declared maximum_parallel_batches of %d", plural.Count(o.Connections, "connection"), d.speed.MaximumParallelBatches)
 	}
 	peak := 0.0
 	for _, st := range o.Stages {
@@ -122,7 +124,7 @@ func (s *session) comment(m *measure, ph phase) {
 		what := "the target did not take more"
 		switch late := m.requests - int64(r.RequestsPerSecond*r.Seconds+0.5); {
 		case m.queued*2 > m.requests:
-			what = fmt.Sprintf("all %d connections were busy: the target is slower, or more --connections are needed", ph.connections)
+			what = fmt.Sprintf("%s %s busy: the target is slower, or more --connections are needed", allOf(ph.connections, "connection"), plural.Verb(ph.connections, "was", "were"))
 		case float64(m.requests) >= 0.99*asked*lasted.Seconds():
 			what = fmt.Sprintf("all were sent, and %d were answered after the end or never", late)
 		case r.Generator.Limited && m.late+m.unsent > 0:
@@ -130,4 +132,12 @@ func (s *session) comment(m *measure, ph phase) {
 		}
 		s.remark("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
 	}
+}
+
+// allOf is "all 8 connections", or "the only connection".
+func allOf[N plural.Integer](n N, noun string) string {
+	if n == 1 {
+		return "the only " + noun
+	}
+	return "all " + plural.Count(n, noun)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // The scenarios of a load on the REST API of a service.
@@ -92,7 +94,7 @@ func (s Service) withDefaults(write bool) (Service, error) {
 	}
 	switch {
 	case s.PerPage < 0 || s.PerPage > mostPerPage:
-		return s, usagef("%d items per page are not from 1 to %d", s.PerPage, mostPerPage)
+		return s, usagef("%s per page are not from 1 to %d", plural.Count(s.PerPage, "item"), mostPerPage)
 	case s.PollInterval < 0 || s.RunTimeout < 0:
 		return s, usagef("an interval and a time limit cannot be negative")
 	case len(s.Lists) > 0 && s.Scenario != ScenarioList:
@@ -383,7 +385,7 @@ func (s *session) followRuns(ctx context.Context, m *measure) {
 		}
 	}
 	if s.o.Note != nil {
-		s.o.Note(fmt.Sprintf("%d runs are still going: they are polled until they have ended, for %s at most", open, s.o.Service.RunTimeout))
+		s.o.Note(fmt.Sprintf("%s still going: polled to the end, for %s at most", plural.Count(open, "run"), s.o.Service.RunTimeout))
 	}
 	of := s.e.pacer // of the load: what it has asked for is said later
 	defer func() { s.e.pacer = of }()

@@ -355,7 +355,7 @@ func TestServiceRunsThatDoNotEnd(t *testing.T) {
 	require.Zero(t, r.Service.Runs.Going)
 	require.EqualValues(t, 1, r.ErrorsByKind[KindRunUnfinished], r.ErrorMessages)
 	require.Contains(t, r.ErrorMessages[0].Message, "it is working")
-	require.Contains(t, r.Useless(), "not one of 1 runs has completed")
+	require.Contains(t, r.Useless(), "the only run has not completed")
 }
 
 func TestServiceReports(t *testing.T) {

@@ -157,7 +157,7 @@ func (s *session) tell() {
 
 // text is the change in a line.
 func (c SpeedChange) text() string {
-	text := "from " + seconds1(c.At) + " s on " + grouped(c.RecordsPerSecond) + " records/s in " + grouped(c.Parallel) + " batches of " + grouped(c.BatchSize) + " at once"
+	text := "from " + seconds1(c.At) + " s on " + grouped(c.RecordsPerSecond) + " records/s in " + counted(c.Parallel, "batch") + " of " + grouped(c.BatchSize) + " at once"
 	if c.NotFollowed != "" {
 		text += " (not followed: " + c.NotFollowed + ")"
 	}

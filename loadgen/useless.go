@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // unansweredKinds are the errors of requests that got no complete reply.
@@ -27,7 +28,7 @@ func (r *Result) Answered() int64 {
 func (r *Result) Useless() string {
 	sent := r.Requests + r.Generator.Unanswered
 	if f := r.Service; f != nil && f.Runs != nil && f.Runs.Failed+f.Runs.Unfinished > 0 && f.Runs.Completed+f.Runs.Skipped+f.Runs.Canceled == 0 {
-		return fmt.Sprintf("not one of %d runs has completed: %s", f.Runs.Started, foreign.Line(f.Runs.Failure))
+		return fmt.Sprintf("%s: %s", none(f.Runs.Started, "run has not completed", "runs has completed"), foreign.Line(f.Runs.Failure))
 	}
 	if r.Acknowledged > 0 || sent == 0 {
 		return ""
@@ -38,10 +39,19 @@ func (r *Result) Useless() string {
 		most = ": " + foreign.Line(all[0].Message)
 	}
 	if r.Answered() == 0 {
-		return fmt.Sprintf("not one of %d requests got a complete reply%s", sent, most)
+		return none(sent, "request got no complete reply", "requests got a complete reply") + most
 	}
 	if r.Service != nil {
-		return fmt.Sprintf("not one of %d requests was answered as it must be%s", sent, most)
+		return none(sent, "request was not answered as it must be", "requests was answered as it must be") + most
 	}
-	return fmt.Sprintf("not one record was acknowledged, of %d requests%s", sent, most)
+	return fmt.Sprintf("not one record was acknowledged, of %s%s", plural.Count(sent, "request"), most)
+}
+
+// none says that of n things not one did something: "the only …" with 1, else "not
+// one of 20 …".
+func none(n int64, one, many string) string {
+	if n == 1 {
+		return "the only " + one
+	}
+	return fmt.Sprintf("not one of %d %s", n, many)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // HookSpec says where the read-back hook is: a URL or a command.
@@ -77,8 +78,8 @@ func (v *Verification) Findings() int64 { return v.Lost + v.Wrong + v.Doubled + 
 
 // Text is the verification in one line.
 func (v *Verification) Text() string {
-	return fmt.Sprintf("%s of %s acknowledged keys that were chosen (%.3g %% of %s): %s lost, %s wrong, %s doubled, %s not deleted",
-		grouped(v.Verified), grouped(v.Chosen), 100*v.Share, grouped(v.Keys), grouped(v.Lost), grouped(v.Wrong), grouped(v.Doubled), grouped(v.Undeleted))
+	return fmt.Sprintf("%s of %s that were chosen (%.3g %% of %s): %s lost, %s wrong, %s doubled, %s not deleted",
+		grouped(v.Verified), counted(v.Chosen, "acknowledged key"), 100*v.Share, grouped(v.Keys), grouped(v.Lost), grouped(v.Wrong), grouped(v.Doubled), grouped(v.Undeleted))
 }
 
 // add joins the verification of another generator.
@@ -236,7 +237,7 @@ func (s *session) verify(ctx context.Context) {
 		s.remark("the read-back hook gives no count: a key counts as often as it is listed, and a hook that lists each key once cannot show a second copy")
 	}
 	if r := v.result; r.Lost > 0 && r.Lost == r.Verified {
-		s.remark("the read-back hook shows not one of %d acknowledged records: the endpoint stores nothing, or the hook looks elsewhere than the endpoint writes", r.Lost)
+		s.remark("the read-back hook shows not one of %s: the endpoint stores nothing, or the hook looks elsewhere than the endpoint writes", plural.Count(r.Lost, "acknowledged record"))
 	}
 }
 
@@ -363,7 +364,7 @@ func (v *verifier) turn(ctx context.Context) {
 // no reason to leave a thousand keys unverified.
 func (v *verifier) question(ctx context.Context, request hook.ReadbackRequest) (hook.ReadbackReply, error) {
 	if v.failures >= mostFailures {
-		return hook.ReadbackReply{}, fmt.Errorf("the read-back hook failed %d times in a row and was not asked again", v.failures)
+		return hook.ReadbackReply{}, fmt.Errorf("the read-back hook failed %s in a row and was not asked again", plural.Count(v.failures, "time"))
 	}
 	reply, err := v.ask(ctx, request)
 	if err != nil && ctx.Err() == nil {

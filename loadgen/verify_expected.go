@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // write is one write of a key that is verified.
@@ -147,7 +148,7 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 		return []finding{{KindUndeleted, "a record is there whose deletion was acknowledged", ""}}
 	}
 	if got.Count > 1 {
-		wrong = append(wrong, finding{KindDoubled, fmt.Sprintf("a key is stored %d times", got.Count), ""})
+		wrong = append(wrong, finding{KindDoubled, fmt.Sprintf("a key is stored %s", plural.Count(got.Count, "time")), ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.fields)) {
 		if detail := x.fields[name].differs(got.Fields[name]); detail != "" {
@@ -174,7 +175,7 @@ func (v *values) differs(stored json.RawMessage) string {
 	}
 	sent := clip(v.any[0])
 	if n := len(v.any) - 1; n > 0 {
-		sent += fmt.Sprintf(" or what one of %d further writes at the same time had", n)
+		sent += fmt.Sprintf(" or what one of %s at the same time had", plural.Count(n, "further write"))
 	}
 	return v.field.APIName + " was sent as " + sent + " and " + is
 }

@@ -24,16 +24,16 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"cmd/destkit": {
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
-		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
+		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
 
-	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/suggest"},
+	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
 	"conformance/internal/journal":             {},
-	"conformance/internal/wire":                {"internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/page"},
-	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features"},
+	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/page", "internal/plural"},
+	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached"},
 	"conformance/service/internal/certificate": {},
-	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
+	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
 	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback"},
@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	"destsim/rpc":                {},
 
 	"features": {},
-	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
+	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/plural", "internal/redact", "internal/rawconn", "internal/source", "internal/unreached"},
 	"openapi":  {},
 	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact"}, // live and recorded traffic
 
@@ -180,11 +180,13 @@ var arrows = map[string][]string{
 	"internal/rawconn":   {},              // sockets without futile reads
 	"internal/page":      {},              // the look of HTML pages
 	"internal/reach":     {},              // files and hosts that may be reached
+	"internal/plural":    {},              // counts with their noun
 	"internal/redact":    {},              // secrets in text from outside
 	"internal/search":    {},              // a text in others, without regard to case
 	"internal/skeletons": {"destsim/rpc"}, // what destkit init writes
 	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
 	"internal/suggest":   {},
+	"internal/unreached": {}, // why a call got no response, in words
 	"internal/yamldoc":   {"internal/suggest"},
 
 	// Only tests import these.

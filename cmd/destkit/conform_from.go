@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
 )
 
@@ -80,10 +81,10 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	}
 	result := side.passive.Report()
 	if skipped.Incomplete > 0 {
-		result.Notes = append(result.Notes, sprintf("%d exchanges of the recording lack a body, or a part of one: they are not judged", skipped.Incomplete))
+		result.Notes = append(result.Notes, sprintf("%s of the recording not judged, for lack of a body or a part of one", plural.Count(skipped.Incomplete, "exchange")))
 	}
 	if skipped.Other > 0 {
-		result.Notes = append(result.Notes, sprintf("%d exchanges of the recording are no calls of JSON-RPC", skipped.Other))
+		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", plural.Count(skipped.Other, "exchange")))
 	}
 	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
 	return exitWith(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // watching holds the flags of a judgement that is repeated.
@@ -139,8 +140,8 @@ func (s *watchSession) wait(ctx context.Context, keys *keyboard) (string, error)
 		case <-s.files.changed:
 			changed, echoed := s.echoes.filter(s.files.settle(ctx), time.Since(s.ended))
 			if len(echoed) > 0 {
-				foreign.Printf(s.cmd.OutOrStdout(), "%s after each of %d runs, which starts no further one; name the folders that you edit with --watch-path\n",
-					changedWords(echoed), echoRuns)
+				foreign.Printf(s.cmd.OutOrStdout(), "%s after each of %s, which starts no further one; name the folders that you edit with --watch-path\n",
+					changedWords(echoed), plural.Count(echoRuns, "run"))
 			}
 			if len(changed) > 0 {
 				return changedWords(changed), nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // demoAudit is what the service's audit says: it reads every record of the
@@ -39,8 +40,8 @@ func (a demoAudit) String() string {
 	if !a.Clean {
 		verdict = "not clean"
 	}
-	return fmt.Sprintf("%s: %s records read back from the destination, %s rows of the source and %s identifiers of the ledger compared, %d runs counted up anew; %.1f s",
-		verdict, grouped(a.Checked.Destination), grouped(a.Checked.Source), grouped(a.Checked.Ledger), a.Checked.Runs, a.Seconds)
+	return fmt.Sprintf("%s: %s read back from the destination, %s of the source and %s of the ledger compared, %s counted up anew; %.1f s",
+		verdict, counted(a.Checked.Destination, "record"), counted(a.Checked.Source, "row"), counted(a.Checked.Ledger, "identifier"), plural.Count(a.Checked.Runs, "run"), a.Seconds)
 }
 
 // prove has the service audited, after the last run.
@@ -65,8 +66,8 @@ func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 	}
 	// An audit that looks at nothing is clean as well.
 	if a.Checked.Source != last.source || a.Checked.Destination != last.stored || a.Checked.Ledger < last.stored || a.Checked.Runs != int64(len(d.runs)) {
-		d.wrong("the audit looked at %s rows, %s records and %d runs instead of %s, %s and %d", grouped(a.Checked.Source),
-			grouped(a.Checked.Destination), a.Checked.Runs, grouped(last.source), grouped(last.stored), len(d.runs))
+		d.wrong("the audit looked at %s, %s and %s instead of %s, %s and %d", counted(a.Checked.Source, "row"),
+			counted(a.Checked.Destination, "record"), plural.Count(a.Checked.Runs, "run"), grouped(last.source), grouped(last.stored), len(d.runs))
 	}
 	return nil
 }

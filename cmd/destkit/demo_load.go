@@ -45,7 +45,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 	d.load = result
 	writeLoadText(d.out, result)
 	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
-		d.wrong("the load: %s of %s records were acknowledged", grouped(result.Acknowledged), grouped(result.Records))
+		d.wrong("the load: %s of %s were acknowledged", grouped(result.Acknowledged), counted(result.Records, "record"))
 	}
 	world := &demoWorld{destination: controlOf(port)}
 	after, err := world.held(ctx)
@@ -53,7 +53,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		return untested(fmt.Errorf("read the counts of the destination: %w", err))
 	}
 	if after.records != result.Acknowledged {
-		d.wrong("the load: %s records were acknowledged, and %s are stored", grouped(result.Acknowledged), grouped(after.records))
+		d.wrong("the load: %s acknowledged, and %s stored", counted(result.Acknowledged, "record"), grouped(after.records))
 	}
 	var page bytes.Buffer
 	if err := loadgen.WriteHTML(&page, result); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -126,6 +127,6 @@ func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
 		}
 	}
 	if (r.Requests > 0) != (moved > 0) {
-		d.wrong("run %d: the destination got %d batches for %s records", r.Number, r.Requests, grouped(moved))
+		d.wrong("run %d: the destination got %s for %s", r.Number, plural.Count(r.Requests, "batch"), counted(moved, "record"))
 	}
 }

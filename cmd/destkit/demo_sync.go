@@ -56,7 +56,7 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 	if err := w.make(ctx, target.url, d.rows); err != nil {
 		return restFailure("prepare the demo", err)
 	}
-	foreign.Printf(d.out, "a table of %s rows, made in %s; a sync of it, over https, through the REST API:\n\n", grouped(d.rows), roughly(time.Since(began)))
+	foreign.Printf(d.out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", counted(d.rows, "row"), roughly(time.Since(began)))
 	foreign.Println(d.out, demoHeader)
 	steps := demoSteps(d.rows)
 	for _, step := range steps {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // simulator holds the flags of `destkit destsim`.
@@ -103,7 +104,7 @@ func printViolations(w io.Writer, all []destsim.Violation, asJSON bool) error {
 			foreign.Printf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
 		}
 	}
-	foreign.Printf(w, "%d violations\n", len(all))
+	foreign.Printf(w, "%s\n", plural.Count(len(all), "violation"))
 	return nil
 }
 

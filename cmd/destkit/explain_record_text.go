@@ -81,7 +81,7 @@ func showCall(x *server.ExplainedExchange, line func(indent, name, value string)
 	}{{"request", x.Request, x.RequestBytes}, {"response", x.Response, x.ResponseBytes}} {
 		text := compacted(body.text)
 		if text == "" && body.bytes > 0 {
-			text = grouped(body.bytes) + " bytes"
+			text = counted(body.bytes, "byte")
 		}
 		line("    ", body.name, cmp.Or(text, "none"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/skeletons"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -155,7 +156,7 @@ func writeFiles(w io.Writer, folder string, files []skeletons.File, force bool) 
 			return untested(fmt.Errorf("write %s: %w", file.Name, err))
 		}
 	}
-	foreign.Printf(w, "wrote %d files into %s\n", len(files), folder)
+	foreign.Printf(w, "wrote %s into %s\n", plural.Count(len(files), "file"), folder)
 	for _, file := range files {
 		foreign.Printf(w, "  %s\n", file.Name)
 	}

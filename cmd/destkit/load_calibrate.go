@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -60,7 +61,7 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 		cpu := r.Generator.CPUSeconds / max(float64(r.Records), 1) * 1e6
 		foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14.3f\n", c.name, figure(r.RequestsPerSecond), figure(r.RecordsPerSecond), short(r.Latency.P50), short(r.Latency.P99), cpu)
 		if r.Errors > 0 {
-			return untested(fmt.Errorf("%d errors, the first: %s", r.Errors, r.ErrorMessages[0].Message))
+			return untested(fmt.Errorf("%s, the first: %s", plural.Count(r.Errors, "error"), r.ErrorMessages[0].Message))
 		}
 	}
 	foreign.Println(w, "A target that comes near these figures is measured together with the generator: use a machine of its own for each.")

@@ -230,7 +230,7 @@ goes to a public address that it names only with --token-env.`,
 			if err != nil {
 				return loadError(err)
 			}
-			foreign.Printf(cmd.OutOrStdout(), "%s records deleted, %s left\n", grouped(result.Deleted), grouped(result.Left))
+			foreign.Printf(cmd.OutOrStdout(), "%s deleted, %s left\n", counted(result.Deleted, "record"), grouped(result.Left))
 			for _, reason := range result.Reasons {
 				foreign.Printf(cmd.OutOrStdout(), "  %s\n", reason)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -36,13 +37,13 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 		if !*d.Kept {
 			word = "NOT kept"
 		}
-		foreign.Printf(w, "the declared speed was %s: %s records/s in %d batches of %s at once, %s requests/s\n", word,
-			grouped(d.RecordsPerSecond), d.Parallel, grouped(d.BatchSize), grouped(d.RateLimit))
+		foreign.Printf(w, "the declared speed was %s: %s records/s in %s of %s at once, %s requests/s\n", word,
+			grouped(d.RecordsPerSecond), plural.Count(d.Parallel, "batch"), grouped(d.BatchSize), grouped(d.RateLimit))
 	}
 	writeLoadChanges(w, r)
 	for _, f := range r.Replicas {
-		foreign.Printf(w, "  %s: %s requests, %s per second, on %d connections, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, grouped(f.Requests),
-			figure(f.RequestsPerSecond), f.Connections, grouped(f.FailedRequests), short(f.Latency.P50), short(f.Latency.P99), short(f.Latency.Max))
+		foreign.Printf(w, "  %s: %s, %s per second, on %s, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, counted(f.Requests, "request"),
+			figure(f.RequestsPerSecond), plural.Count(f.Connections, "connection"), grouped(f.FailedRequests), short(f.Latency.P50), short(f.Latency.P99), short(f.Latency.Max))
 	}
 	for _, note := range r.Notes {
 		foreign.Printf(w, "note: %s\n", note)
@@ -62,20 +63,20 @@ func loadTitle(r *loadgen.Result) string {
 		how += fmt.Sprintf(" at %s requests/s", figure(r.Load.Rate))
 	}
 	if r.Load.Scenario != "" {
-		return fmt.Sprintf("%s: %s, %d clients", r.Target.Address, how, r.Load.Connections)
+		return fmt.Sprintf("%s: %s, %s", r.Target.Address, how, plural.Count(r.Load.Connections, "client"))
 	}
 	var objects []string
 	for _, o := range r.Target.Objects {
 		objects = append(objects, o.Name)
 	}
-	return fmt.Sprintf("%s, %s: %s, batches of %s, %d connections, seed %d",
-		r.Target.Address, strings.Join(objects, " and "), how, grouped(int64(r.Load.BatchSize)), r.Load.Connections, r.Load.Seed)
+	return fmt.Sprintf("%s, %s: %s, batches of %s, %s, seed %d",
+		r.Target.Address, strings.Join(objects, " and "), how, grouped(int64(r.Load.BatchSize)), plural.Count(r.Load.Connections, "connection"), r.Load.Seed)
 }
 
 // writeLoadService says what the clients of a service have done.
 func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
 	if s.Lists+s.Items > 0 {
-		foreign.Printf(w, "  lists            %s walked to the end, %s items on all pages\n", grouped(s.Lists), grouped(s.Items))
+		foreign.Printf(w, "  lists            %s walked to the end, %s on all pages\n", grouped(s.Lists), counted(s.Items, "item"))
 	}
 	if r := s.Runs; r != nil {
 		foreign.Printf(w, "  runs             %s\n", r.Text())
@@ -87,7 +88,7 @@ func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
 		}
 	}
 	for _, c := range s.Calls {
-		foreign.Printf(w, "  %s: %s requests, %s per second, %s failed; latency p50 %s p99 %s max %s ms\n", c.Call, grouped(c.Requests),
+		foreign.Printf(w, "  %s: %s, %s per second, %s failed; latency p50 %s p99 %s max %s ms\n", c.Call, counted(c.Requests, "request"),
 			figure(c.RequestsPerSecond), grouped(c.FailedRequests), short(c.Latency.P50), short(c.Latency.P99), short(c.Latency.Max))
 	}
 }
@@ -129,15 +130,15 @@ func writeLoadChanges(w io.Writer, r *loadgen.Result) {
 	for i, c := range r.Declared.SpeedChanges {
 		const shown = 5
 		if i == shown {
-			foreign.Printf(w, "the declared speed changed %d further times\n", len(r.Declared.SpeedChanges)-shown)
+			foreign.Printf(w, "the declared speed changed %s\n", plural.Count(len(r.Declared.SpeedChanges)-shown, "further time"))
 			break
 		}
 		not := ""
 		if c.NotFollowed != "" {
 			not = " (not followed: " + c.NotFollowed + ")"
 		}
-		foreign.Printf(w, "the declared speed changed and was followed from %.1f s on: %s records/s in %s batches of %s at once%s\n",
-			c.At, grouped(c.RecordsPerSecond), grouped(c.Parallel), grouped(c.BatchSize), not)
+		foreign.Printf(w, "the declared speed changed and was followed from %.1f s on: %s records/s in %s of %s at once%s\n",
+			c.At, grouped(c.RecordsPerSecond), counted(c.Parallel, "batch"), grouped(c.BatchSize), not)
 	}
 	if len(r.Declared.Changes) == 0 {
 		return
@@ -150,7 +151,7 @@ func writeLoadChanges(w io.Writer, r *loadgen.Result) {
 	}
 	more := ""
 	if n := len(changes) - shown; n > 0 {
-		more = fmt.Sprintf(", and %d further changes", n)
+		more = fmt.Sprintf(", and %s", plural.Count(n, "further change"))
 	}
 	foreign.Printf(w, "the declared limit changed and was followed: %s requests/s, %s%s; %s requests/s in the mean\n",
 		grouped(r.Declared.RateLimit), strings.Join(list, ", "), more, figure(r.Load.Rate))
@@ -162,7 +163,7 @@ const loadMessages = 10
 func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 	for i, e := range r.ErrorMessages {
 		if i == loadMessages {
-			foreign.Printf(w, "  and %d further messages, in the JSON\n", len(r.ErrorMessages)-i)
+			foreign.Printf(w, "  and %s, in the JSON\n", plural.Count(len(r.ErrorMessages)-i, "further message"))
 			return
 		}
 		example := ""
@@ -188,16 +189,16 @@ func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
 	if !s.Confirmed {
 		word = "not confirmed"
 	}
-	foreign.Printf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %d connections\n",
-		s.Goal, figure(s.Rate), figure(s.RecordsPerSecond), word, grouped(int64(s.BatchSize)), s.Connections)
-	foreign.Printf(w, "knee: %d connections reach the closed-loop maximum of %s requests/s; more only wait for each other\n", s.Knee, figure(s.ClosedMaximum))
+	foreign.Printf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %s\n",
+		s.Goal, figure(s.Rate), figure(s.RecordsPerSecond), word, grouped(int64(s.BatchSize)), plural.Count(s.Connections, "connection"))
+	foreign.Printf(w, "knee: %s %s the closed-loop maximum of %s requests/s; more only wait for each other\n", plural.Count(s.Knee, "connection"), plural.Verb(s.Knee, "reaches", "reach"), figure(s.ClosedMaximum))
 	foreign.Printf(w, "get_sync_speed could say, with a margin of %.0f %%:\n  {\"maximum_batch_size\":%d,\"maximum_parallel_batches\":%d,\"maximum_records_per_second\":%d}\n",
 		s.Margin*100, s.Suggested.BatchSize, s.Suggested.Parallel, s.Suggested.RecordsPerSecond)
 }
 
 func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 	if c := r.Cleanup; c != nil {
-		foreign.Printf(w, "cleaned up: %s records deleted, %s left\n", grouped(c.Deleted), grouped(c.Left))
+		foreign.Printf(w, "cleaned up: %s deleted, %s left\n", counted(c.Deleted, "record"), grouped(c.Left))
 		for _, reason := range c.Reasons {
 			foreign.Printf(w, "  %s\n", reason)
 		}

@@ -72,14 +72,14 @@ func (v *loadView) wipe() {
 func loadLine(m loadgen.Moment) string {
 	p := m.Latest
 	if m.Phase == "verify" {
-		return fmt.Sprintf("%s %s: %s records read back, %s errors", m.Phase, elapsed(m), grouped(m.Records), grouped(m.Errors))
+		return fmt.Sprintf("%s %s: %s read back, %s", m.Phase, elapsed(m), counted(m.Records, "record"), counted(m.Errors, "error"))
 	}
 	if m.Service {
-		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
-			m.Phase, elapsed(m), figure(p.RequestsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
+		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
+			m.Phase, elapsed(m), figure(p.RequestsPerSecond), short(p.P50), short(p.P99), short(p.Max), counted(m.Errors, "error"), m.InFlight)
 	}
-	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
-		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
+	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
+		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), counted(m.Errors, "error"), m.InFlight)
 }
 
 // loadBlock is a moment in a few lines no wider than columns.
@@ -93,9 +93,9 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		}
 	}
 	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", figure(p.RequestsPerSecond), figure(p.RecordsPerSecond))
-	sent := grouped(m.Records) + " records so far"
+	sent := counted(m.Records, "record") + " so far"
 	if m.Service {
-		rate, sent = fmt.Sprintf("  rate      %s requests/s", figure(p.RequestsPerSecond)), grouped(m.Requests)+" requests so far"
+		rate, sent = fmt.Sprintf("  rate      %s requests/s", figure(p.RequestsPerSecond)), counted(m.Requests, "request")+" so far"
 	}
 	if m.Asked > 0 {
 		rate += fmt.Sprintf("; asked for %s", figure(m.Asked))
@@ -106,7 +106,7 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		fmt.Sprintf("  errors    %s; %d in flight; %s", grouped(m.Errors), m.InFlight, sent),
 	}
 	if m.Phase == "verify" {
-		lines = []string{head, fmt.Sprintf("  read back %s records; %s errors", grouped(m.Records), grouped(m.Errors))}
+		lines = []string{head, fmt.Sprintf("  read back %s; %s", counted(m.Records, "record"), counted(m.Errors, "error"))}
 	}
 	for i, line := range lines {
 		lines[i] = foreign.Clip(line, columns-2)

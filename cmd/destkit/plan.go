@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // newPlan is for who must answer for a production system: it says what a run
@@ -113,11 +114,11 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 		if o.Chosen {
 			mark, use = "*", ", clean-up: "+o.Cleanup
 		}
-		foreign.Printf(w, "%s %s: %s; %d fields, identifier %s%s\n", mark, o.Name,
-			strings.Join(o.Operations, ", "), o.Fields, cmp.Or(o.Identifier, "none"), use)
+		foreign.Printf(w, "%s %s: %s; %s, identifier %s%s\n", mark, o.Name,
+			strings.Join(o.Operations, ", "), plural.Count(o.Fields, "field"), cmp.Or(o.Identifier, "none"), use)
 	}
 	if p.Records > 0 {
-		foreign.Printf(w, "\nwould write at most %d records; keys look like\n", p.Records)
+		foreign.Printf(w, "\nwould write at most %s; keys look like\n", plural.Count(p.Records, "record"))
 		for _, key := range p.Keys {
 			foreign.Printf(w, "  %s\n", key)
 		}
@@ -160,7 +161,7 @@ func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 		}
 		lacking[why] = append(lacking[why], c.ID)
 	}
-	heads := [2]string{fmt.Sprintf("%d checks would not run", len(p.Checks)-run), fmt.Sprintf("%d checks would run", run)}
+	heads := [2]string{fmt.Sprintf("%s would not run", plural.Count(len(p.Checks)-run, "check")), fmt.Sprintf("%s would run", plural.Count(run, "check"))}
 	for part, reasons := range order {
 		foreign.Printf(w, "\n%s\n", heads[part])
 		for _, why := range reasons {

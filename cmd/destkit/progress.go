@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // terminal reports whether w is a terminal.
@@ -94,7 +95,7 @@ func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 				foreign.Printf(w, "judging for %s: no check is done yet\n", after)
 				continue
 			}
-			foreign.Printf(w, "judging for %s: %d of %d checks, the last was %s\n", after, p.Done, p.Total, p.Result.ID)
+			foreign.Printf(w, "judging for %s: %d of %s, the last was %s\n", after, p.Done, plural.Count(p.Total, "check"), p.Result.ID)
 		}
 	}()
 	step = func(p conformance.Progress) {

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
 )
 
@@ -217,10 +218,10 @@ func (j *proxying) run(cmd *cobra.Command) error {
 // noteCounts says in a report what was not judged.
 func noteCounts(r *conformance.Report, counts proxy.Counts) {
 	if counts.NotJudged > 0 {
-		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %d calls were only passed on, and are not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, counts.Passed)))
+		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %s only passed on, not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, plural.Count(counts.Passed, "call"))))
 	}
 	if counts.Local > 0 {
-		r.Notes = append(r.Notes, sprintf("%d calls were answered by the proxy: the endpoint could not be reached, or the request was no good", counts.Local))
+		r.Notes = append(r.Notes, sprintf("%s answered by the proxy: the endpoint could not be reached, or the request was no good", plural.Count(counts.Local, "call")))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
 )
 
@@ -65,7 +66,7 @@ func lineWords(l proxy.Line) string {
 	}
 	words := fmt.Sprintf("%s  %-34s %s %9.1f ms", l.Started.Local().Format("15:04:05.000"), what, status, l.MS)
 	if l.Records > 0 {
-		words += fmt.Sprintf("  %d records: %d ok, %d failed", l.Records, l.Succeeded, l.Failed)
+		words += fmt.Sprintf("  %s: %d ok, %d failed", plural.Count(l.Records, "record"), l.Succeeded, l.Failed)
 	}
 	if l.Problem != "" {
 		words += "  " + foreign.Line(l.Problem)
@@ -109,7 +110,7 @@ func (v *trafficView) start(counts func() proxy.Counts, flush func() error) (sto
 func (v *trafficView) words(counts proxy.Counts) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	words := fmt.Sprintf("%d calls passed on, %d records", counts.Passed, v.records)
+	words := fmt.Sprintf("%s passed on, %s", plural.Count(counts.Passed, "call"), plural.Count(v.records, "record"))
 	if counts.NotJudged > 0 {
 		words += fmt.Sprintf(", %d not judged", counts.NotJudged)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
 )
 
@@ -109,5 +110,5 @@ func printRecordingReplay(w io.Writer, r *proxy.ReplayReport) {
 	if r.Unanswered > 0 {
 		foreign.Printf(w, "%d got no complete response\n", r.Unanswered)
 	}
-	foreign.Printf(w, "%d calls sent: %d answers mean the same, %d differ\n", r.Sent, r.Same, r.Different)
+	foreign.Printf(w, "%s sent: %s %s the same, %d %s\n", plural.Count(r.Sent, "call"), plural.Count(r.Same, "answer"), plural.Verb(r.Same, "means", "mean"), r.Different, plural.Verb(r.Different, "differs", "differ"))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/server"
 )
 
@@ -18,6 +19,6 @@ func explainDialect(w io.Writer, asJSON bool) error {
 	for _, d := range differences {
 		foreign.Printf(w, "%s\n  spec    %s\n  live    %s\n  source  %s\n  at      %s\n", d.Name, d.Spec, d.Live, d.Source, strings.Join(d.Places, ", "))
 	}
-	foreign.Printf(w, "%d differences\n", len(differences))
+	foreign.Printf(w, "%s\n", plural.Count(len(differences), "difference"))
 	return nil
 }

@@ -118,8 +118,8 @@ func (p *plannedRun) text() string {
 	if p.Label != nil {
 		name += " (" + foreign.Clip(foreign.Line(*p.Label), 40) + ")"
 	}
-	foreign.Printf(&b, "%s: a run would read %s rows and send %s records; nothing was sent, %s\n", name,
-		grouped(p.SourceRecordCount), grouped(p.SourceRecordUpdates+p.SourceRecordDeletes), roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
+	foreign.Printf(&b, "%s: a run would read %s and send %s; nothing was sent, %s\n", name,
+		counted(p.SourceRecordCount, "row"), counted(p.SourceRecordUpdates+p.SourceRecordDeletes, "record"), roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
 	if p.FullSync {
 		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
 	}
@@ -157,7 +157,7 @@ func sampleText(r *server.DryRunRecord) string {
 	case record != "":
 		text += "  " + foreign.Line(record)
 	case r.Bytes > 0:
-		text += fmt.Sprintf("  %s bytes", grouped(int64(r.Bytes)))
+		text += fmt.Sprintf("  %s", counted(int64(r.Bytes), "byte"))
 	}
 	if r.Reason != nil {
 		text += "  " + foreign.Line(*r.Reason)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -89,7 +90,7 @@ func sumText(active []view) (text string, share float64) {
 		}
 		share += v.share / float64(len(active))
 	}
-	return fmt.Sprintf("%d runs: %s sent, %s/s", len(active), grouped(int64(sent)), grouped(int64(perSecond))), share
+	return fmt.Sprintf("%s: %s sent, %s/s", plural.Count(len(active), "run"), grouped(int64(sent)), grouped(int64(perSecond))), share
 }
 
 // endText is the last word on a run.
@@ -109,9 +110,9 @@ func endText(v view) string {
 	if v.elapsed > 0 {
 		text += " in " + roughly(v.elapsed)
 	}
-	text += fmt.Sprintf("\n  %s rows read, %s updates, %s deletes, %s invalid; %s records processed, %s updated, %s failed",
-		grouped(number(r.SourceRecordCount)), grouped(number(r.SourceRecordUpdates)), grouped(number(r.SourceRecordDeletes)),
-		grouped(number(r.RecordsInvalid)), grouped(number(r.RecordsProcessed)), grouped(number(r.RecordsUpdated)), grouped(number(r.RecordsFailed)))
+	text += fmt.Sprintf("\n  %s read, %s, %s, %s invalid; %s processed, %s updated, %s failed",
+		counted(number(r.SourceRecordCount), "row"), counted(number(r.SourceRecordUpdates), "update"), counted(number(r.SourceRecordDeletes), "delete"),
+		grouped(number(r.RecordsInvalid)), counted(number(r.RecordsProcessed), "record"), grouped(number(r.RecordsUpdated)), grouped(number(r.RecordsFailed)))
 	if v.recordsPerSecond >= 1 {
 		text += fmt.Sprintf("; %s/s", grouped(int64(v.recordsPerSecond)))
 	}
@@ -133,6 +134,11 @@ func roughly(d time.Duration) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// counted is a number with its thousands apart and its noun: "1 record", "12,000 records".
+func counted[N plural.Integer](n N, noun string) string {
+	return grouped(int64(n)) + " " + plural.Noun(n, noun)
 }
 
 // grouped writes a number with its thousands apart.

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Text of an endpoint stands in messages, names and bodies. On its way into a
@@ -30,5 +31,5 @@ func limit(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return fmt.Sprintf("%s … (%d more bytes in the JSON report)", s[:n], len(s)-n)
+	return fmt.Sprintf("%s … (%s in the JSON report)", s[:n], plural.Count(len(s)-n, "more byte"))
 }

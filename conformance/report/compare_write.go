@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // WriteComparison writes d as text or markdown, the formats of destkit diff.
@@ -106,7 +108,7 @@ func foldBlocked(list []Change) (others []Change, blocked []item) {
 		}
 	}
 	for i, key := range blocked {
-		blocked[i].says = plural(count[key], "check") + " " + key.says
+		blocked[i].says = plural.Count(count[key], "check") + " " + key.says
 	}
 	return others, blocked
 }
@@ -142,9 +144,9 @@ func (d Comparison) lastLine() string {
 		return "no difference"
 	}
 	s := fmt.Sprintf("%d newly failing, %d newly passing, %d changed, %s with changed findings",
-		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural(len(d.findingIDs()), "check"))
+		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural.Count(len(d.findingIDs()), "check"))
 	if n := len(d.Unfair); n > 0 {
-		s += "; not fair: " + plural(n, "setting") + map[bool]string{true: " differs", false: " differ"}[n == 1]
+		s += "; not fair: " + plural.Count(n, "setting") + " " + plural.Verb(n, "differs", "differ")
 	}
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	pagestyle "github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 var (
@@ -68,7 +69,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
-		"word": word, "citations": citations, "place": place, "duration": duration, "plural": plural,
+		"word": word, "citations": citations, "place": place, "duration": duration, "plural": plural.Count[int],
 		"waiver": waiver, "leftover": leftover, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // The statuses in the order in which people want to read them.
@@ -113,9 +114,9 @@ func terse(r c.CheckResult) []c.Finding {
 // of services sends no records.
 func sent(calls, records int, between string) string {
 	if records == 0 {
-		return plural(calls, "call")
+		return plural.Count(calls, "call")
 	}
-	return plural(calls, "call") + between + plural(records, "record")
+	return plural.Count(calls, "call") + between + plural.Count(records, "record")
 }
 
 // judged is what a suite judges, in words.
@@ -327,14 +328,6 @@ func duration(ms float64) string {
 
 // trimZero writes 3.0 as 3.
 func trimZero(s string) string { return strings.TrimSuffix(s, ".0") }
-
-// plural is "1 check", "2 checks".
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // place says where a finding was seen: "object contact, operation upsert", and
 // which of several replicas showed it.

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // keptRecord is a record of an emulated application as the control API shows it.
@@ -142,6 +143,6 @@ func (sc *scenario) objectHolds(rows *conformance.Table) error {
 	if !slices.Equal(wanted, got) {
 		sc.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
 	}
-	sc.Proof("%d records in the application", len(records))
+	sc.Proof("%s in the application", plural.Count(len(records), "record"))
 	return sc.Held()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // sent is one record of a sync_batch.
@@ -98,7 +99,7 @@ func (sc *scenario) runSends(run int, want *conformance.Table) error {
 		slices.Sort(missing)
 		sc.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
 	}
-	sc.Proof("run %d: %d records", run, len(got))
+	sc.Proof("run %d: %s", run, plural.Count(len(got), "record"))
 	return sc.Held()
 }
 

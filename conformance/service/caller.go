@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Caller judges a service by the calls that it makes of a destination, as a third party
@@ -468,7 +469,7 @@ func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
 		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
 		// Calls that were under way when the limit was first named did not know it.
 		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
-			r.sc.brokenCall(fmt.Sprintf("at most %d calls within a second", limit), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
+			r.sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(limit, "call")), fmt.Sprintf("%s within %s", plural.Count(n, "call"), lasting(within)), within...)
 		}
 		return r.sc.Held()
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // readObjects reads a table of objects: name, label, operations, fields, and whether
@@ -105,9 +106,9 @@ func (sc *scenario) showsDescribed(what string) error {
 		}
 	}
 	if what == "objects" && len(shown) != len(sc.described.Objects) {
-		sc.broken(fmt.Sprintf("%d objects", len(sc.described.Objects)), fmt.Sprintf("%d objects", len(shown)), a)
+		sc.broken(plural.Count(len(sc.described.Objects), "object"), plural.Count(len(shown), "object"), a)
 	}
-	sc.Proof("%d objects", len(shown))
+	sc.Proof("%s", plural.Count(len(shown), "object"))
 	return sc.Held()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). Nobody sees
@@ -112,7 +113,7 @@ func subjects(mails []*wire.Node) string {
 }
 
 func (sc *scenario) everyoneHasMail(want int) error {
-	sc.Proof("%d addresses", len(sc.noticed))
+	sc.Proof("%s", plural.Count(len(sc.noticed), "address"))
 	return sc.mailsHaveCome(strconv.Itoa(want))
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
@@ -158,7 +159,7 @@ func (sc *scenario) ordersHeeded() error {
 			}
 		}
 	}
-	sc.Proof("%d orders", len(sc.orders))
+	sc.Proof("%s", plural.Count(len(sc.orders), "order"))
 	return sc.Held()
 }
 
@@ -176,7 +177,7 @@ func (sc *scenario) runAppends(run int, list string) error {
 	if slices.Sort(got); !slices.Equal(want, got) {
 		sc.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
 	}
-	sc.Proof("run %d appended %d records", run, len(got))
+	sc.Proof("run %d appended %s", run, plural.Count(len(got), "record"))
 	return sc.Held()
 }
 
@@ -189,7 +190,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 	}
 	for _, m := range itemsOf(a.at("data", "mappings")) {
 		if jsonvalue.Text(m.Get("from", "type")) == "column" && jsonvalue.Text(m.Get("from", "data")) == column && jsonvalue.Text(m.Get("to")) == field {
-			sc.Proof("%d mappings", len(itemsOf(a.at("data", "mappings"))))
+			sc.Proof("%s", plural.Count(len(itemsOf(a.at("data", "mappings"))), "mapping"))
 			return sc.Held()
 		}
 	}
@@ -219,7 +220,7 @@ func (sc *scenario) wasSent(rows *conformance.Table) error {
 			sc.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
 		}
 	}
-	sc.Proof("%d records sent", len(unpack(batches)))
+	sc.Proof("%s sent", plural.Count(len(unpack(batches)), "record"))
 	return sc.Held()
 }
 

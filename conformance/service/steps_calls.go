@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // callSteps make single calls of the API; what they name in braces is a thing
@@ -276,7 +277,7 @@ func (sc *scenario) callsWere(what string, answers ...*answer) error {
 			sc.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
 		}
 	}
-	sc.Proof("%d calls, the last with HTTP %d", len(answers), answers[len(answers)-1].Status)
+	sc.Proof("%s, the last with HTTP %d", plural.Count(len(answers), "call"), answers[len(answers)-1].Status)
 	return sc.Held()
 }
 
@@ -286,6 +287,6 @@ func (sc *scenario) callsHaveStatus(want int) error {
 			sc.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
 		}
 	}
-	sc.Proof("%d calls", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
 	return sc.Held()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // countersSteps are for CNT: the counters of a run (spec 2.9).
@@ -42,7 +43,7 @@ func (sc *scenario) runCounts(run int, want *conformance.Table) error {
 			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
-	sc.Proof("run %d: %d counters", run, len(want.Rows()))
+	sc.Proof("run %d: %s", run, plural.Count(len(want.Rows()), "counter"))
 	return sc.Held()
 }
 
@@ -93,7 +94,7 @@ func (sc *scenario) sumsAgree(run int) error {
 	if became := sum["records_updated"] + sum["records_failed"]; became != processed {
 		sc.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
 	}
-	sc.Proof("%d records processed", processed)
+	sc.Proof("%s processed", plural.Count(processed, "record"))
 	return sc.Held()
 }
 
@@ -116,6 +117,6 @@ func (sc *scenario) countersAgree(run int) error {
 			sc.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
 		}
 	}
-	sc.Proof("%d records in the history", len(lines))
+	sc.Proof("%s in the history", plural.Count(len(lines), "record"))
 	return sc.Held()
 }

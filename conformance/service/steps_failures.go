@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
@@ -72,7 +73,7 @@ func (sc *scenario) showsTheSame() error {
 			sc.broken(a.request.path+" shows "+shortened(before), shortened(now), a)
 		}
 	}
-	sc.Proof("%d calls", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -93,7 +94,7 @@ func (sc *scenario) answersAreJSON() error {
 			sc.broken("Content-Type: application/json", fmt.Sprintf("%s %s: Content-Type %q", a.request.method, a.request.path, a.Header.Get("Content-Type")), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -105,7 +106,7 @@ func (sc *scenario) answersHaveSomeStatus() error {
 			sc.broken("a member status", a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -116,7 +117,7 @@ func (sc *scenario) statusOneOf(words string) error {
 			sc.broken("a status of "+words, a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -126,7 +127,7 @@ func (sc *scenario) turnedDown() error {
 			sc.broken(fmt.Sprintf("%s %s is turned down with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%d calls", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -136,7 +137,7 @@ func (sc *scenario) noFault() error {
 			sc.broken(fmt.Sprintf("%s %s is answered, or refused with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%d calls", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -146,7 +147,7 @@ func (sc *scenario) messagesAreGiven() error {
 			sc.broken("a message that says what is wrong", a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -157,7 +158,7 @@ func (sc *scenario) messagesNameFields() error {
 			sc.broken("an answer that names "+word, a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -170,7 +171,7 @@ func (sc *scenario) messagesTellNothing() error {
 			sc.broken("a message for clients", fmt.Sprintf("%s %s shows %q", a.request.method, a.request.path, found), a)
 		}
 	}
-	sc.Proof("%d answers", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -188,7 +189,7 @@ func (sc *scenario) allowNamesMethods() error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.NotApplicable, "", "the service never answers 405")
 	}
-	sc.Proof("%d answers with 405", seen)
+	sc.Proof("%s with 405", plural.Count(seen, "answer"))
 	return sc.Held()
 }
 
@@ -241,7 +242,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no answer has such a member")
 	}
-	sc.Proof("%d members", seen)
+	sc.Proof("%s", plural.Count(seen, "member"))
 	return sc.Held()
 }
 

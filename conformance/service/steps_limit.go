@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // limitSteps are about X-RateLimit-Limit, the limit that all calls of a
@@ -113,9 +114,9 @@ func (sc *scenario) limitHolds(limit string, most int) error {
 	}
 	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n > most {
-		sc.brokenCall(fmt.Sprintf("at most %d calls within a second", most), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
+		sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(most, "call")), fmt.Sprintf("%s within %s", plural.Count(n, "call"), lasting(within)), within...)
 	}
-	sc.Proof("%d calls, at most %d within %s", len(calls), n, judgedSecond)
+	sc.Proof("%s, at most %d within %s", plural.Count(len(calls), "call"), n, judgedSecond)
 	return sc.Held()
 }
 
@@ -157,9 +158,9 @@ func (sc *scenario) fast(calls []*endpoint.Call, beyond int) error {
 	}
 	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n <= beyond {
-		sc.brokenCall(fmt.Sprintf("more than %d calls within a second", beyond), fmt.Sprintf("%d at most", n), within...)
+		sc.brokenCall(fmt.Sprintf("more than %s within a second", plural.Count(beyond, "call")), fmt.Sprintf("%d at most", n), within...)
 	}
-	sc.Proof("%d of %d calls within %s", n, len(calls), judgedSecond)
+	sc.Proof("%d of %s within %s", n, plural.Count(len(calls), "call"), judgedSecond)
 	return sc.Held()
 }
 
@@ -175,6 +176,6 @@ func (sc *scenario) runsComplete() error {
 	if runs == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
-	sc.Proof("%d runs", runs)
+	sc.Proof("%s", plural.Count(runs, "run"))
 	return sc.Held()
 }

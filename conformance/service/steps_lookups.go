@@ -7,6 +7,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // lookupSteps are about references to records of another object (spec 2.7).
@@ -109,6 +110,6 @@ func (sc *scenario) refers() error {
 			sc.broken(fmt.Sprintf("%s of %s leads to the record whose %s is %q: one of %q", field, id, by, value, leads[value]), fmt.Sprintf("%q", got), a)
 		}
 	}
-	sc.Proof("%d references", len(s.rows.table.rows))
+	sc.Proof("%s", plural.Count(len(s.rows.table.rows), "reference"))
 	return sc.Held()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
@@ -128,7 +129,7 @@ func (sc *scenario) areStored(ids []string, t *conformance.Table) error {
 			}
 		}
 	}
-	sc.Proof("%d records", len(ids))
+	sc.Proof("%s", plural.Count(len(ids), "record"))
 	return sc.Held()
 }
 
@@ -164,7 +165,7 @@ func (sc *scenario) sentExactly(list string) error {
 	if n == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
 	}
-	sc.Proof("%d records", n)
+	sc.Proof("%s", plural.Count(n, "record"))
 	return sc.Held()
 }
 
@@ -244,6 +245,6 @@ func (sc *scenario) formsWrote() error {
 	if len(sc.forms) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no sync has run")
 	}
-	sc.Proof("%d forms", len(sc.forms))
+	sc.Proof("%s", plural.Count(len(sc.forms), "form"))
 	return sc.Held()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
@@ -101,7 +102,7 @@ func (sc *scenario) objectsAreThose() error {
 			sc.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
 		}
 	}
-	sc.Proof("%d objects", len(want))
+	sc.Proof("%s", plural.Count(len(want), "object"))
 	return sc.Held()
 }
 
@@ -121,7 +122,7 @@ func (sc *scenario) objectsAreFound() error {
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
 	}
-	sc.Proof("%d objects", found)
+	sc.Proof("%s", plural.Count(found, "object"))
 	return sc.Held()
 }
 
@@ -157,7 +158,7 @@ func (sc *scenario) agrees(what string, t *conformance.Table) error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
 	}
-	sc.Proof("%d values", compared)
+	sc.Proof("%s", plural.Count(compared, "value"))
 	return sc.Held()
 }
 
@@ -187,7 +188,7 @@ func (sc *scenario) namesAreThose(what string) error {
 			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
-	sc.Proof("%d looks", len(all))
+	sc.Proof("%s", plural.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -231,7 +232,7 @@ func (sc *scenario) keysAreRight(which string) error {
 			}
 		}
 	}
-	sc.Proof("%d looks", len(all))
+	sc.Proof("%s", plural.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -261,7 +262,7 @@ func (sc *scenario) objectsAgree() error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
 	}
-	sc.Proof("%d comparisons", compared)
+	sc.Proof("%s", plural.Count(compared, "comparison"))
 	return sc.Held()
 }
 

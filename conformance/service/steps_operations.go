@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // operationsSteps are for OPER: operations and strategies end to end (spec 4.2, 2.6).
@@ -172,9 +173,9 @@ func (sc *scenario) runSendsNothing(run int) error {
 		return err
 	}
 	if len(batches) > 0 {
-		sc.brokenCall(fmt.Sprintf("run %d calls sync_batch for nothing", run), fmt.Sprintf("%d calls of sync_batch", len(batches)), batches...)
+		sc.brokenCall(fmt.Sprintf("run %s sync_batch for nothing", plural.Count(run, "call")), fmt.Sprintf("%s of sync_batch", plural.Count(len(batches), "call")), batches...)
 	}
-	sc.Proof("%d calls before", len(sc.latest().dest.Seen("")))
+	sc.Proof("%s before", plural.Count(len(sc.latest().dest.Seen("")), "call"))
 	return sc.Held()
 }
 
@@ -199,7 +200,7 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 			sc.brokenCall(fmt.Sprintf("no record of run %d has the %s %q%s", run, what, name, twice), "one has", r.call)
 		}
 	}
-	sc.Proof("%d records", len(records))
+	sc.Proof("%s", plural.Count(len(records), "record"))
 	return sc.Held()
 }
 
@@ -235,7 +236,7 @@ func (sc *scenario) destinationHolds(rows *conformance.Table) error {
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", batches...)
 	}
-	sc.Proof("%d records as wanted", len(want.rows))
+	sc.Proof("%s as wanted", plural.Count(len(want.rows), "record"))
 	return sc.Held()
 }
 
@@ -258,7 +259,7 @@ func (sc *scenario) everyBatchIs(one, other string) error {
 			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.Param("sync_plan", "operation")), c)
 		}
 	}
-	sc.Proof("%d batches", len(batches))
+	sc.Proof("%s", plural.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -275,7 +276,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}
-	sc.Proof("%d batches", len(batches))
+	sc.Proof("%s", plural.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -304,6 +305,6 @@ func (sc *scenario) identifiersStand() error {
 			sc.brokenCall("every record carries the identifier", fmt.Sprintf("a record with operation %s does not", r.operation), r.call)
 		}
 	}
-	sc.Proof("%d batches", len(batches))
+	sc.Proof("%s", plural.Count(len(batches), "batch"))
 	return sc.Held()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
@@ -87,7 +88,7 @@ func (sc *scenario) invitesTo(first, role, second, otherRole string) error {
 			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), jsonvalue.Raw(n), answers[i])
 		}
 	}
-	sc.Proof("%d invitations", len(data))
+	sc.Proof("%s", plural.Count(len(data), "invitation"))
 	return sc.Held()
 }
 
@@ -148,7 +149,7 @@ func (sc *scenario) dataHasMembers(t *conformance.Table) error {
 			}
 		}
 	}
-	sc.Proof("%d things", len(data))
+	sc.Proof("%s", plural.Count(len(data), "thing"))
 	return sc.Held()
 }
 
@@ -162,7 +163,7 @@ func (sc *scenario) dataHasOnly(list string) error {
 			sc.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
 		}
 	}
-	sc.Proof("%d things", len(data))
+	sc.Proof("%s", plural.Count(len(data), "thing"))
 	return sc.Held()
 }
 
@@ -184,7 +185,7 @@ func (sc *scenario) dataHasValues(t *conformance.Table) error {
 			}
 		}
 	}
-	sc.Proof("%d things", len(data))
+	sc.Proof("%s", plural.Count(len(data), "thing"))
 	return sc.Held()
 }
 
@@ -201,7 +202,7 @@ func (sc *scenario) noneHas(name string) error {
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%d answers", good)
+	sc.Proof("%s", plural.Count(good, "answer"))
 	return sc.Held()
 }
 
@@ -225,7 +226,7 @@ func (sc *scenario) memberHasRole(_, role, where string) error {
 	if got != role {
 		sc.broken(fmt.Sprintf("%s is in the %s as %s", sc.named.member.value, where, role), got, a)
 	}
-	sc.Proof("%d users", len(a.at("data").Items))
+	sc.Proof("%s", plural.Count(len(a.at("data").Items), "user"))
 	return sc.Held()
 }
 
@@ -250,6 +251,6 @@ func (sc *scenario) listShows(path, how, what string) error {
 	if bytes.Contains(bytes.ToLower(a.Body), bytes.ToLower([]byte(text))) != (how == "shows") {
 		sc.broken(fmt.Sprintf("%s %s %s", path, how, text), a.short(), a)
 	}
-	sc.Proof("%d things listed", len(a.at("data").Items))
+	sc.Proof("%s listed", plural.Count(len(a.at("data").Items), "thing"))
 	return sc.Held()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
@@ -155,7 +156,7 @@ func (sc *scenario) speedIsAsked() error {
 		}
 		last = batches[len(batches)-1].Came
 	}
-	sc.Proof("%d runs, get_sync_speed %d times", len(s.runs), len(asked))
+	sc.Proof("%s, get_sync_speed %s", plural.Count(len(s.runs), "run"), plural.Count(len(asked), "time"))
 	return sc.Held()
 }
 
@@ -174,13 +175,13 @@ func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
 	for _, c := range batches {
 		n := len(c.Records())
 		if total += n; n > most {
-			sc.brokenCall(fmt.Sprintf("at most %d records in a batch", most), fmt.Sprintf("%d records", n), c)
+			sc.brokenCall(fmt.Sprintf("at most %s in a batch", plural.Count(most, "record")), plural.Count(n, "record"), c)
 		}
 	}
 	if total <= most {
 		return few(total, "records")
 	}
-	sc.Proof("%d records in %d batches", total, len(batches))
+	sc.Proof("%s in %s", plural.Count(total, "record"), plural.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -213,9 +214,9 @@ func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
 		}
 		most, which := endpoint.MostAtOnce(batches)
 		if most > limit {
-			sc.brokenCall(fmt.Sprintf("at most %d batches under way at once", limit), fmt.Sprintf("%d batches", most), which...)
+			sc.brokenCall(fmt.Sprintf("at most %s under way at once", plural.Count(limit, "batch")), plural.Count(most, "batch"), which...)
 		}
-		sc.Proof("%s%d of %d batches at once", named(name), most, len(batches))
+		sc.Proof("%s%d of %s at once", named(name), most, plural.Count(len(batches), "batch"))
 	}
 	return sc.Held()
 }
@@ -238,9 +239,9 @@ func (sc *scenario) manyAtOnce(wanted int) error {
 	}
 	most, which := endpoint.MostAtOnce(batches)
 	if most < wanted {
-		sc.brokenCall(fmt.Sprintf("%d batches under way at once", wanted), fmt.Sprintf("at most %d", most), which...)
+		sc.brokenCall(fmt.Sprintf("%s under way at once", plural.Count(wanted, "batch")), fmt.Sprintf("at most %d", most), which...)
 	}
-	sc.Proof("%d of %d batches at once", most, len(batches))
+	sc.Proof("%d of %s at once", most, plural.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -254,9 +255,9 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 		most = max(most, len(bySync(endpoint.Beside(batches, c))))
 	}
 	if most < wanted {
-		sc.brokenCall(fmt.Sprintf("batches of %d syncs under way at once", wanted), fmt.Sprintf("of %d at most", most), batches...)
+		sc.brokenCall(fmt.Sprintf("batches of %s under way at once", plural.Count(wanted, "sync")), fmt.Sprintf("of %d at most", most), batches...)
 	}
-	sc.Proof("batches of %d syncs at once", most)
+	sc.Proof("batches of %s at once", plural.Count(most, "sync"))
 	return sc.Held()
 }
 
@@ -275,10 +276,10 @@ func (sc *scenario) slowRecords(limit int, ofEach string) error {
 		}
 		most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
 		if most > limit {
-			sc.brokenCall(fmt.Sprintf("at most %d records within a second", limit),
-				fmt.Sprintf("%s%d records within %s", named(name), most, lasting(within)), within...)
+			sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(limit, "record")),
+				fmt.Sprintf("%s%s within %s", named(name), plural.Count(most, "record"), lasting(within)), within...)
 		}
-		sc.Proof("%s%d records, at most %d within %s", named(name), total, most, judgedSecond)
+		sc.Proof("%s%s, at most %d within %s", named(name), plural.Count(total, "record"), most, judgedSecond)
 	}
 	return sc.Held()
 }
@@ -302,10 +303,10 @@ func (sc *scenario) runsFail() error {
 			return err
 		}
 		if len(batches) > 0 {
-			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), fmt.Sprintf("%d batches", len(batches)), batches...)
+			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), plural.Count(len(batches), "batch"), batches...)
 		}
 	}
-	sc.Proof("%d runs", len(s.runs))
+	sc.Proof("%s", plural.Count(len(s.runs), "run"))
 	return sc.Held()
 }
 

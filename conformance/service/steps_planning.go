@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // planningSteps are for PLAN: planning and caching (spec 4.2).
@@ -59,7 +60,7 @@ func (sc *scenario) testsHave(what string) error {
 	if calls == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no connection was tested")
 	}
-	sc.Proof("%d connection tests", len(sc.tests))
+	sc.Proof("%s", plural.Count(len(sc.tests), "connection test"))
 	return sc.Held()
 }
 
@@ -84,7 +85,7 @@ func (sc *scenario) testSays(text string) error {
 			sc.brokenTest(fmt.Sprintf("a message with %q", text), t, seen)
 		}
 	}
-	sc.Proof("%d connection tests", len(sc.tests))
+	sc.Proof("%s", plural.Count(len(sc.tests), "connection test"))
 	return sc.Held()
 }
 
@@ -97,7 +98,7 @@ func (sc *scenario) callsFirst(method string) error {
 	if calls[0].Method != method {
 		sc.brokenCall("the first call is "+method, calls[0].Method, calls[0])
 	}
-	sc.Proof("%d calls", len(calls))
+	sc.Proof("%s", plural.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -252,7 +253,7 @@ func (sc *scenario) runsCall(which, list string) error {
 	if runs < 2 {
 		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
 	}
-	sc.Proof("%d runs", runs)
+	sc.Proof("%s", plural.Count(runs, "run"))
 	return sc.Held()
 }
 

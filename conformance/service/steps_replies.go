@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
@@ -113,7 +114,7 @@ func (sc *scenario) eachRefusesSync(object string) error {
 			return err
 		}
 	}
-	sc.Proof("%d connections", len(sc.tests))
+	sc.Proof("%s", plural.Count(len(sc.tests), "connection"))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // retriesSteps are for RTRY: what is sent again, and when everything is (spec
@@ -169,9 +170,9 @@ func (sc *scenario) runSendsRecord(run int, id, often string) error {
 func (sc *scenario) sentSoOften(who string, records []sent, id, often string) error {
 	records = slices.DeleteFunc(records, func(r sent) bool { return r.identifier != id })
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
-		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), fmt.Sprintf("%d times", len(records)), callsOf(records)...)
+		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), plural.Count(len(records), "time"), callsOf(records)...)
 	}
-	sc.Proof("%s sends %q %d times", who, id, len(records))
+	sc.Proof("%s sends %q %s", who, id, plural.Count(len(records), "time"))
 	return sc.Held()
 }
 
@@ -249,7 +250,7 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 	case message != "" && (lines[i].StatusMessage == nil || !strings.Contains(*lines[i].StatusMessage, refusal)):
 		sc.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
 	}
-	sc.Proof("%d records in the history", len(lines))
+	sc.Proof("%s in the history", plural.Count(len(lines), "record"))
 	return sc.Held()
 }
 
@@ -269,7 +270,7 @@ func (sc *scenario) historyOf(run int, status string, want *conformance.Table) e
 	if slices.Sort(got); !slices.Equal(got, wanted) {
 		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}
-	sc.Proof("%d records", len(got))
+	sc.Proof("%s", plural.Count(len(got), "record"))
 	return sc.Held()
 }
 
@@ -306,7 +307,7 @@ func (sc *scenario) waitsGrow(run int) error {
 		waits = append(waits, times[batches[i].Number].Sub(times[batches[i-1].Number]))
 	}
 	if len(waits) < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "%d batches show no waits that could grow", len(batches))
+		return conformance.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", plural.Count(len(batches), "batch"))
 	}
 	for i := 1; i < len(waits); i++ {
 		if float64(waits[i]) < growth*float64(waits[i-1]) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // runSteps make syncs run.
@@ -62,6 +63,6 @@ func (sc *scenario) allArrived() error {
 			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.Batches()...)
 		}
 	}
-	sc.Proof("%d records stored", len(stored))
+	sc.Proof("%s stored", plural.Count(len(stored), "record"))
 	return sc.Held()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // syncRunsSteps are for RUN: executions of syncs (spec 2.9).
@@ -114,7 +115,7 @@ func (sc *scenario) runShows(t *conformance.Table) error {
 			sc.broken("the run shows "+field+" "+jsonvalue.Brief(value), why, run)
 		}
 	}
-	sc.Proof("%d fields", len(wanted))
+	sc.Proof("%s", plural.Count(len(wanted), "field"))
 	return sc.Held()
 }
 
@@ -127,7 +128,7 @@ func (sc *scenario) runsListed(n int) error {
 	}
 	listed := itemsOf(list.at("data"))
 	if len(listed) != n || len(s.runs) != n {
-		sc.broken(fmt.Sprintf("the list has the %d runs of the sync", n), fmt.Sprintf("it has %d", len(listed)), list)
+		sc.broken(fmt.Sprintf("the list has the %s of the sync", plural.Count(n, "run")), fmt.Sprintf("it has %d", len(listed)), list)
 		return sc.Held()
 	}
 	for _, run := range s.runs {
@@ -141,7 +142,7 @@ func (sc *scenario) runsListed(n int) error {
 			sc.broken("the list shows "+jsonvalue.Brief(wanted), jsonvalue.Brief(found), list, run)
 		}
 	}
-	sc.Proof("%d runs", n)
+	sc.Proof("%s", plural.Count(n, "run"))
 	return sc.Held()
 }
 

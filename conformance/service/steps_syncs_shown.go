@@ -7,6 +7,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.
@@ -26,7 +27,7 @@ func (sc *scenario) answerSays(t *conformance.Table) error {
 			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
-	sc.Proof("%d fields", len(t.Rows())-1)
+	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
@@ -37,7 +38,7 @@ func (sc *scenario) answerHasTypes(t *conformance.Table) error {
 			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
-	sc.Proof("%d fields", len(t.Rows())-1)
+	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
@@ -54,7 +55,7 @@ func (sc *scenario) syncShows(t *conformance.Table) error {
 		}
 		sc.compare(a, row["field"], wanted)
 	}
-	sc.Proof("%d fields", len(t.Rows())-1)
+	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
@@ -91,7 +92,7 @@ func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
 		}
 	}
-	sc.Proof("%d requests", len(trials))
+	sc.Proof("%s", plural.Count(len(trials), "request"))
 	return sc.Held()
 }
 
@@ -110,7 +111,7 @@ func (sc *scenario) allShown() error {
 			sc.compare(t.shown, field, wanted)
 		}
 	}
-	sc.Proof("%d syncs", len(trials))
+	sc.Proof("%s", plural.Count(len(trials), "sync"))
 	return sc.Held()
 }
 
@@ -135,7 +136,7 @@ func (sc *scenario) noneShown() error {
 			}
 		}
 	}
-	sc.Proof("%d requests", len(trials))
+	sc.Proof("%s", plural.Count(len(trials), "request"))
 	return sc.Held()
 }
 
@@ -193,6 +194,6 @@ func (sc *scenario) listedAlike() error {
 			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, jsonvalue.Brief(jsonvalue.Decode(m.Value))), jsonvalue.Brief(got), list, one)
 		}
 	}
-	sc.Proof("%d fields", len(one.at("data").Members))
+	sc.Proof("%s", plural.Count(len(one.at("data").Members), "field"))
 	return sc.Held()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // throttlingSteps are for THR: 429 and Retry-After.
@@ -224,9 +225,9 @@ func (sc *scenario) batchesAreWhole(n int) error {
 	}
 	for _, c := range batches {
 		if got := endpoint.CountRecords(c); got != n {
-			sc.brokenCall(fmt.Sprintf("%d records in each batch", n), fmt.Sprintf("%d records", got), c)
+			sc.brokenCall(fmt.Sprintf("%s in each batch", plural.Count(n, "record")), plural.Count(got, "record"), c)
 		}
 	}
-	sc.Proof("%d batches", len(batches))
+	sc.Proof("%s", plural.Count(len(batches), "batch"))
 	return sc.Held()
 }

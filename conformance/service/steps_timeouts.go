@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // timeoutsSteps are for TOUT: requests that take too long (spec 8).
@@ -151,7 +152,7 @@ func (sc *scenario) firstIsRepeated() error {
 			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
-	sc.Proof("%d records, %d batches", len(first.Records()), len(batches))
+	sc.Proof("%s, %s", plural.Count(len(first.Records()), "record"), plural.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -181,6 +182,6 @@ func (sc *scenario) othersCome() error {
 	if n == 0 {
 		sc.brokenCall("batches beside the one that is not answered", "none", first)
 	}
-	sc.Proof("%d batches beside it", n)
+	sc.Proof("%s beside it", plural.Count(n, "batch"))
 	return sc.Held()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // transportSteps look at the calls as HTTP requests (spec 4.2).
@@ -43,7 +44,7 @@ func (sc *scenario) callsHaveHeader(which, name, value string) error {
 			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
 	}
-	sc.Proof("%d calls", len(calls))
+	sc.Proof("%s", plural.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -59,7 +60,7 @@ func (sc *scenario) callsGoToURL() error {
 			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
 		}
 	}
-	sc.Proof("%d calls", len(calls))
+	sc.Proof("%s", plural.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -77,9 +78,9 @@ func (sc *scenario) connectionsAreKept() error {
 		peers[c.HTTP.RemoteAddr]++
 	}
 	if len(peers) == len(calls) {
-		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%d calls on %d connections", len(calls), len(peers)), calls...)
+		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%s on %s", plural.Count(len(calls), "call"), plural.Count(len(peers), "connection")), calls...)
 	}
-	sc.Proof("%d calls on %d connections", len(calls), len(peers))
+	sc.Proof("%s on %s", plural.Count(len(calls), "call"), plural.Count(len(peers), "connection"))
 	return sc.Held()
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 const day = 24 * time.Hour
@@ -176,7 +177,7 @@ func (sc *scenario) destinationIsCalled(which, not string) error {
 	case not != "" && from == 0 && t.passed():
 		sc.broken("a failed connection test", t.a.short(), t.a)
 	}
-	sc.Proof("%d calls", len(calls))
+	sc.Proof("%s", plural.Count(len(calls), "call"))
 	return sc.Held()
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // versionsSteps are for DEP: versions and what is deprecated (spec 9).
@@ -41,7 +42,7 @@ func (sc *scenario) noneIsAPI() error {
 			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
 		}
 	}
-	sc.Proof("%d addresses", len(sc.batch))
+	sc.Proof("%s", plural.Count(len(sc.batch), "address"))
 	return sc.Held()
 }
 
@@ -67,6 +68,6 @@ func (sc *scenario) deprecationIsAnnounced(which string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%d answers", seen)
+	sc.Proof("%s", plural.Count(seen, "answer"))
 	return sc.Held()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.
@@ -94,7 +95,7 @@ func (sc *scenario) answersHaveStatus(first, second string) error {
 			sc.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(all))
+	sc.Proof("%s", plural.Count(len(all), "answer"))
 	return sc.Held()
 }
 
@@ -109,7 +110,7 @@ func (sc *scenario) answersHaveWord(want string) error {
 			sc.broken(`"status":"`+want+`"`, a.short(), a)
 		}
 	}
-	sc.Proof("%d answers", len(all))
+	sc.Proof("%s", plural.Count(len(all), "answer"))
 	return sc.Held()
 }
 
@@ -132,7 +133,7 @@ func (sc *scenario) viewsHaveMembers(kind string, t *conformance.Table) error {
 			}
 		}
 	}
-	sc.Proof("%d looks", len(all))
+	sc.Proof("%s", plural.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -147,7 +148,7 @@ func (sc *scenario) viewsHaveValues(kind string, t *conformance.Table) error {
 			return err
 		}
 	}
-	sc.Proof("%d looks", len(all))
+	sc.Proof("%s", plural.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -166,7 +167,7 @@ func (sc *scenario) namedHasValues(kind, name string, t *conformance.Table) erro
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
 	}
-	sc.Proof("%d looks", found)
+	sc.Proof("%s", plural.Count(found, "look"))
 	return sc.Held()
 }
 
@@ -205,7 +206,7 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
 	}
-	sc.Proof("%d looks", len(all))
+	sc.Proof("%s", plural.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -235,7 +236,7 @@ func (sc *scenario) hidesSecret(word, butURL string) error {
 	if len(sc.answers) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
-	sc.Proof("%d answers", len(sc.answers))
+	sc.Proof("%s", plural.Count(len(sc.answers), "answer"))
 	return sc.Held()
 }
 

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // longAgo is a deadline that has passed.
@@ -121,7 +123,7 @@ func (c *Conn) wake() error {
 	switch {
 	case err == nil:
 		n := c.br.Buffered()
-		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%d bytes came after the end of the previous response", n)}
+		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%s came after the end of the previous response", plural.Count(n, "byte"))}
 	case isTimeout(err):
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"unsafe"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // MaxDepth is how deep values may be nested.
@@ -112,7 +114,7 @@ func (p *parser) document() (*Node, error) {
 		return nil, err
 	}
 	if p.space(); p.at < len(p.b) {
-		return nil, p.fail(SyntaxTrailing, p.at, "%d bytes follow the value", len(p.b)-p.at)
+		return nil, p.fail(SyntaxTrailing, p.at, "%s %s the value", plural.Count(len(p.b)-p.at, "byte"), plural.Verb(len(p.b)-p.at, "follows", "follow"))
 	}
 	return root, nil
 }

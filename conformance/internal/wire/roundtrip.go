@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // ContinueWait bounds how long a body waits for the answer to Expect
@@ -248,7 +250,7 @@ func surplus(q *request, r *Reply, conn *Conn, deadline time.Time) error {
 	if r.Surplus = conn.br.Buffered(); r.Surplus == 0 {
 		return nil
 	}
-	return malformed("%d bytes come after the end of the response", r.Surplus)
+	return malformed("%s %s after the end of the response", plural.Count(r.Surplus, "byte"), plural.Verb(r.Surplus, "comes", "come"))
 }
 
 // keepAliveHint reads `Keep-Alive: timeout=N`.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/redact"
 )
 
@@ -138,7 +139,7 @@ func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 	}
 	if rest, _ := br.Discard(len(s.Raw)); rest > 0 {
 		r.Surplus = rest
-		return malformed("%d bytes come after the end of the response", r.Surplus)
+		return malformed("%s %s after the end of the response", plural.Count(r.Surplus, "byte"), plural.Verb(r.Surplus, "comes", "come"))
 	}
 	return v.decode(q, r)
 }
