@@ -118,7 +118,7 @@ func TestPlanOfNobody(t *testing.T) {
 	url := "http://" + l.Addr().String()
 	require.NoError(t, l.Close())
 	_, err = Plan(context.Background(), Target{URL: url}, Options{})
-	require.ErrorContains(t, err, "no HTTP response from the endpoint: dial tcp ")
+	require.ErrorContains(t, err, "no HTTP response from the endpoint: nothing listens at ")
 }
 
 // TestHTTPSWhereThereIsNone names the remedy.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
-	"syscall"
+
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // preflight discovers the endpoint and keeps apart what is no verdict: there is
@@ -91,26 +91,27 @@ func noResponse(r *reply) string {
 
 // unreachable is an endpoint from which no HTTP response came to its end.
 func (s *session) unreachable(ctx context.Context, first *reply) *Problem {
-	p := &Problem{
-		Kind: "unreachable", ExitStatus: 3,
-		Message: s.redactor.String(noResponse(first) + " from the endpoint: " + first.failure()),
-		Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
-	}
-	if record, other := errors.AsType[tls.RecordHeaderError](first.Err); other {
-		p.Message, p.Fix = "no TLS is spoken on this port, and the URL begins with https://", "look at the port"
-		if string(record.RecordHeader[:]) == "HTTP/" {
-			p.Message, p.Fix = "plain http is spoken on this port, and the URL begins with https://", "begin the URL with http://"
-		}
-	}
-	if closed := errors.Is(first.Err, io.EOF) || errors.Is(first.Err, syscall.ECONNRESET); closed && first.Received == 0 {
-		p.Message = "no HTTP response from the endpoint: the server closed the connection without responding"
-		p.Fix = "look into its log; is this the port of an HTTP server, and http or https as it should be?"
-	}
+	what, fix := s.whyUnreached(first, "endpoint", s.url.Host)
 	if s.speaksTLS(ctx) {
-		p.Message = s.redactor.String("no HTTP response from the endpoint, since TLS is spoken on this port and the URL begins with http://: " + first.failure())
-		p.Fix = "begin the URL with https://"
+		what, fix = "TLS is spoken on this port, and the URL begins with http://", "begin the URL with https://"
 	}
-	return p
+	message := noResponse(first) + " from the endpoint: " + what
+	if _, other := errors.AsType[tls.RecordHeaderError](first.Err); other {
+		message = what // the scheme says it all
+	}
+	return &Problem{Kind: "unreachable", ExitStatus: 3, Message: s.redactor.String(message), Fix: fix}
+}
+
+// whyUnreached says in plain words why a reply did not come to its end, and what to do.
+func (s *session) whyUnreached(r *reply, name, host string) (what, fix string) {
+	cause := unreached.Of(r.Err, name, host)
+	switch {
+	case cause == unreached.Cause{} || r.Received > 0:
+		return r.failure(), "check the URL, that the " + name + " runs, and that this machine may reach it"
+	case cause.Late:
+		return r.failure(), cause.Fix // with the time
+	}
+	return cause.What, cause.Fix
 }
 
 // speaksTLS reports whether a URL of plain http leads to a port of TLS. It is

@@ -177,7 +177,8 @@ func (s *session) silent(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if !r.complete() {
-			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], r.failure())), nil
+			what, _ := s.whyUnreached(r, "replica", s.replicas.names[i])
+			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], what)), nil
 		}
 	}
 	return "", nil

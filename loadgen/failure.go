@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // The kinds of errors, as they stand in reports. The first group fails a whole
@@ -57,17 +59,21 @@ var errTimeout = errors.New("no whole reply in time")
 // the generator's own limit and not the target's.
 func dialFailure(err error) *Failure {
 	var dns *net.DNSError
+	cause := unreached.Of(err, "target", "the address")
+	words := cause.What + ": " + cause.Fix
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return failf(KindDescriptors, "no file descriptor is left on this machine: raise 'ulimit -n' or use fewer connections")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return failf(KindPorts, "no local port is left on this machine: keep connections, or widen net.ipv4.ip_local_port_range")
 	case errors.As(err, &dns):
-		return failf(KindDNS, "the host name does not resolve")
+		return failf(KindDNS, "%s", words)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return failf(KindRefused, "nothing listens at the address (connection refused)")
+		return failf(KindRefused, "%s", words)
 	case timedOut(err):
 		return failf(KindTimeout, "connecting took too long")
+	case cause.What != "":
+		return failf(KindConnect, "%s", words)
 	}
 	return failf(KindConnect, "connect: %v", bare(err))
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/skeletons"
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // existing is an endpoint that is there already, and how to get in.
@@ -131,7 +133,11 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 	ask := func(method string, call func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		if err := call(ctx); err != nil {
+		err := call(ctx)
+		if cause := unreached.Of(err, "endpoint", "the host of the URL"); cause.What != "" {
+			return fmt.Errorf("%s: %s: %s", method, cause.What, cause.Fix)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 		return nil
@@ -148,8 +154,8 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 	if err != nil {
 		return endpoint, err
 	}
-	foreign.Printf(w, "get_sync_speed: %d records in a batch, %d batches at once, %d records/s\n",
-		speed.MaximumBatchSize, speed.MaximumParallelBatches, speed.MaximumRecordsPerSecond)
+	foreign.Printf(w, "get_sync_speed: %s in a batch, %s at once, %d records/s\n",
+		plural.Count(speed.MaximumBatchSize, "record"), plural.Count(speed.MaximumParallelBatches, "batch"), speed.MaximumRecordsPerSecond)
 	err = ask(rpc.MethodListObjects, func(ctx context.Context) (err error) { objects, err = client.ListObjects(ctx); return err })
 	if err != nil {
 		return endpoint, err

@@ -77,7 +77,7 @@ var mistakeGroups = []mistakeGroup{
 		{"init --existing example.com/destination", 2, "--existing: the URL must begin"},
 	}},
 	{title: "Who answers there", env: map[string]string{envWorkspaceKey: "key"}, rows: []mistake{
-		{"conform {CLOSED}", 3, "connection refused"},
+		{"conform {CLOSED}", 3, "nothing listens at"},
 		{"load {CLOSED} --write --object contact", 3, "nothing listens"},
 		{"sync watch 7 --once --url {CLOSED} --patience 1ms", 3, "nothing listens"},
 		{"conform http{TLSHOST}", 3, "TLS is spoken on this port"},

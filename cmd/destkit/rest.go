@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
@@ -124,27 +124,16 @@ func (e *restError) Error() string {
 type unreachable struct{ cause error }
 
 func (e *unreachable) Error() string {
-	text := e.cause.Error()
+	cause := unreached.Of(e.cause, "service", "its address")
 	switch {
-	case strings.Contains(text, "HTTP response to HTTPS client"):
-		text = "plain http is spoken on its port, and the URL begins with https://: begin it with http://"
 	case errors.Is(e.cause, syscall.ECONNREFUSED):
-		text = "nothing listens at its address" + dialled(e.cause) + " (connection refused): start it with 'destkit serve', or give another --url"
-	case errors.Is(e.cause, io.EOF), errors.Is(e.cause, syscall.ECONNRESET):
-		text = "the server closed the connection without responding"
+		cause.Fix = "start it with 'destkit serve', or give another --url"
+	case cause.What == "":
+		return "reach the service: " + e.cause.Error()
 	}
-	return "reach the service: " + text
+	return "reach the service: " + cause.What + ": " + cause.Fix
 }
 func (e *unreachable) Unwrap() error { return e.cause }
-
-// dialled is the address that a connection was tried to, after a space.
-func dialled(err error) string {
-	var op *net.OpError
-	if !errors.As(err, &op) || op.Addr == nil {
-		return ""
-	}
-	return " " + op.Addr.String()
-}
 
 // call sends body as JSON, nil for none, and decodes the whole answer into into,
 // nil for nothing. The path begins after the root.

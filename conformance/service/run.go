@@ -5,14 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -20,6 +18,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -206,7 +205,7 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	case err != nil:
 		return nil // the run has ended; the report says so
 	case !first.OK() && first.Status == 0:
-		message, fix := noResponse(first.Err)
+		message, fix := noResponse(first.Err, r.base.Host)
 		problem("unreachable", message, fix)
 		return nil
 	case first.OK() && first.Status == http.StatusBadRequest && first.json == nil && strings.Contains(string(first.Body), "HTTPS server"):
@@ -269,15 +268,14 @@ func (r *run) tier() conformance.Tier {
 const cleanUpTime = 60 * time.Second
 
 // noResponse says why the first call got no response, and what to do.
-func noResponse(err error) (message, fix string) {
-	record, other := errors.AsType[tls.RecordHeaderError](err)
-	switch {
-	case other && string(record.RecordHeader[:]) == "HTTP/":
-		return "plain http is spoken on this port, and the base URL begins with https://", "begin the base URL with http://"
-	case other:
-		return "no TLS is spoken on this port, and the base URL begins with https://", "look at the port"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "no HTTP response from the service: the server closed the connection without responding", "look into its log; is this the port of an HTTP server?"
+func noResponse(err error, host string) (message, fix string) {
+	message, fix = "no HTTP response from the service: ", "check the base URL, that the service runs, and that this machine may reach it"
+	cause := unreached.Of(err, "service", host)
+	if _, other := errors.AsType[tls.RecordHeaderError](err); other {
+		return cause.What, cause.Fix // the scheme says it all
 	}
-	return "no HTTP response from the service: " + err.Error(), "check the base URL, that the service runs, and that this machine may reach it"
+	if cause.What != "" {
+		return message + cause.What, cause.Fix
+	}
+	return message + err.Error(), fix
 }

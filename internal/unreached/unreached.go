@@ -1,0 +1,77 @@
+// Package unreached says in plain words why a call got no response over the network:
+// what is wrong at which address, and what to do. It knows the errors of package net and
+// crypto/tls; what else went wrong is left to the caller.
+package unreached
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// A Cause is why nothing came back: what happened at which address, and what to do. Late
+// means that a connection was there and the time of the call ran out: a caller who
+// knows that time can name it.
+type Cause struct {
+	What, Fix string
+	Late      bool
+}
+
+// Of words err, which ended a call to a host ("127.0.0.1:8080", as in its URL); what is
+// called is name, such as "endpoint". It is the zero Cause for an error that it does not know.
+func Of(err error, name, host string) Cause {
+	var (
+		dns      *net.DNSError
+		op       *net.OpError
+		record   tls.RecordHeaderError
+		unknown  x509.UnknownAuthorityError
+		names    x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		dialling = errors.As(err, &op) && op.Op == "dial"
+	)
+	if dialling && op.Addr != nil {
+		host = op.Addr.String()
+	}
+	switch {
+	case err == nil:
+		return Cause{}
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Cause{What: "nothing listens at " + host, Fix: "start the " + name + ", or correct the host and port of the URL"}
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return Cause{What: "the host name " + dns.Name + " does not resolve", Fix: "correct the host name in the URL"}
+	case errors.As(err, &dns):
+		return Cause{What: "the host name " + dns.Name + " could not be resolved: the name server gave no answer", Fix: "look at the network of this machine, then try again"}
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return Cause{What: "no route leads to " + host, Fix: "look at the network of this machine, and at the address in the URL"}
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return Cause{What: "no file descriptor is left on this machine", Fix: "raise 'ulimit -n', or use fewer connections"}
+	case dialling && timedOut(err):
+		return Cause{What: host + " did not accept a connection in time", Fix: "look whether a firewall is in between, and at the address in the URL"}
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/",
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // package net/http has no value for it
+		return Cause{What: "plain http is spoken on this port, and the URL begins with https://", Fix: "begin the URL with http://"}
+	case errors.As(err, &record):
+		return Cause{What: "no TLS is spoken on this port, and the URL begins with https://", Fix: "look at the port"}
+	case errors.As(err, &unknown):
+		return Cause{What: "the certificate of " + host + " is signed by an unknown authority", Fix: "trust your own authority with --tls-roots FILE"}
+	case errors.As(err, &names):
+		return Cause{What: "the certificate is not made for " + names.Host, Fix: "use a host name of the certificate in the URL, or a certificate for this one"}
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return Cause{What: "the certificate of " + host + " has expired or is not yet valid", Fix: "renew it, and look at the clock of this machine"}
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return Cause{What: "the server closed the connection without responding", Fix: "look into its log; is this the port of an HTTP server, and http or https as it should be?"}
+	case timedOut(err):
+		return Cause{What: host + " gave no response in time", Fix: "look whether the " + name + " hangs or is busy", Late: true}
+	}
+	return Cause{}
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}

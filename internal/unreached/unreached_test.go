@@ -1,0 +1,53 @@
+package unreached
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOf(t *testing.T) {
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	dial := func(cause error) error {
+		return fmt.Errorf("send request: %w", &net.OpError{Op: "dial", Net: "tcp", Addr: at, Err: cause})
+	}
+	for name, test := range map[string]struct {
+		err       error
+		what, fix string
+	}{
+		"refused":      {dial(&os.SyscallError{Syscall: "connect", Err: syscall.ECONNREFUSED}), "nothing listens at 127.0.0.1:8080", "start the endpoint, or correct the host and port of the URL"},
+		"no name":      {dial(&net.DNSError{Name: "no.such.invalid", Server: "10.0.0.1:53", IsNotFound: true}), "the host name no.such.invalid does not resolve", "correct the host name"},
+		"no server":    {dial(&net.DNSError{Name: "a.example", IsTemporary: true}), "the host name a.example could not be resolved", "try again"},
+		"dial timeout": {dial(os.ErrDeadlineExceeded), "127.0.0.1:8080 did not accept a connection in time", "firewall"},
+		"no route":     {dial(syscall.EHOSTUNREACH), "no route leads to 127.0.0.1:8080", "network"},
+		"timeout":      {context.DeadlineExceeded, "a.example gave no response in time", "hangs"},
+		"plain http":   {tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, "plain http is spoken", "http://"},
+		"no tls":       {tls.RecordHeaderError{RecordHeader: [5]byte([]byte("SSH-2"))}, "no TLS is spoken", "port"},
+		"authority":    {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate of a.example is signed by an unknown authority", "--tls-roots FILE"},
+		"other name":   {x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}}, "not made for a.example", "host name"},
+		"expired":      {x509.CertificateInvalidError{Reason: x509.Expired}, "expired", "renew"},
+		"closed":       {fmt.Errorf("read: %w", io.EOF), "closed the connection without responding", "log"},
+		"reset":        {&net.OpError{Op: "read", Addr: at, Err: syscall.ECONNRESET}, "closed the connection without responding", "log"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Of(test.err, "endpoint", "a.example")
+			require.Contains(t, got.What, test.what)
+			require.Contains(t, got.Fix, test.fix)
+			for _, raw := range []string{"dial", "tcp", "lookup", "connect:", "10.0.0.1"} {
+				require.NotContains(t, got.What+got.Fix, raw)
+			}
+		})
+	}
+	require.Zero(t, Of(nil, "endpoint", "a.example"))
+	require.Zero(t, Of(errors.New("something else"), "endpoint", "a.example"))
+	require.Zero(t, Of(context.Canceled, "endpoint", "a.example"))
+}
