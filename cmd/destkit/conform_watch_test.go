@@ -44,12 +44,14 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 	if !ok {
 		ts.Fatalf("no program is called %s", args[0])
 	}
+	var seen strings.Builder
 	for _, text := range args[1:] {
 		// A program that never says it is ended, so that its output ends too.
 		late := time.AfterFunc(patience, func() { _ = r.(*running).cmd.Process.Kill() })
 		for {
 			line, err := r.(*running).out.ReadString('\n')
 			_, _ = ts.Stdout().Write([]byte(line))
+			seen.WriteString(line)
 			if err != nil {
 				ts.Fatalf("the output ended before %q: %v", text, err)
 			}
@@ -59,6 +61,7 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		late.Stop()
 	}
+	checkOffers(ts, seen.String(), false)
 }
 
 // TestWatchIgnores: what destkit and running programs write starts no run.

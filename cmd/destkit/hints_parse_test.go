@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
@@ -292,7 +293,12 @@ func checkHints(ts *testscript.TestScript, args []string, status int) {
 	if slices.Contains(args, "--help") || slices.Contains(args, "__complete") {
 		return // TestExamplesAreCommands
 	}
-	output := ts.ReadFile("stdout") + "\n" + ts.ReadFile("stderr")
+	teaches := status == statusUsage || len(args) > 1 && slices.Contains(teaching, args[1])
+	checkOffers(ts, ts.ReadFile("stdout")+"\n"+ts.ReadFile("stderr"), teaches)
+}
+
+// checkOffers does that with any output. Where it teaches, placeholders may stand for values.
+func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 	lines, unclear := offers(output)
 	dir := ts.MkAbs(".")
 	if m := changesFolder.FindStringSubmatch(output); m != nil {
@@ -307,7 +313,7 @@ func checkHints(ts *testscript.TestScript, args []string, status int) {
 		if !strings.HasPrefix(line, "destkit ") {
 			continue
 		}
-		cmd, _, err := parseHint(line, dir, status == statusUsage || len(args) > 1 && slices.Contains(teaching, args[1]))
+		cmd, _, err := parseHint(line, dir, teaches)
 		if err == nil {
 			words, _ := splitCommand(line)
 			err = runPure(line, cmd, words[1:])
@@ -320,6 +326,31 @@ func checkHints(ts *testscript.TestScript, args []string, status int) {
 		}
 		if err != nil {
 			ts.Fatalf("the output offers %q: %v", line, err)
+		}
+	}
+}
+
+// unscanned is a line of a transcript that runs the program past exits: what it prints would not be
+// looked at.
+var unscanned = regexp.MustCompile(`(?m)^\s*(?:\[[^\]]*\]\s*)*[!?]?\s*exec\s.*\bdestkit\s.*$`)
+
+// TestHintsOfAllTranscripts: each transcript runs the program by exits or another command of
+// ours, which look at the hints that it prints.
+func TestHintsOfAllTranscripts(t *testing.T) {
+	for _, line := range []string{"exec destkit version", "! exec destkit conform $SIM", "[unix] exec sh -c 'destkit checks'"} {
+		require.Regexp(t, unscanned, line)
+	}
+	for _, line := range []string{"exits 0 destkit version", "exec curl -sf $API", "! exec sh -c 'ls destkit-journal-*'"} {
+		require.NotRegexp(t, unscanned, line)
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	require.NoError(t, err)
+	require.Greater(t, len(files), 40)
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		require.NoError(t, err)
+		for _, line := range unscanned.FindAllString(string(archive.Comment), -1) {
+			t.Errorf("%s: %q: write exits STATUS destkit …, which looks at the hints that it prints", file, line)
 		}
 	}
 }

@@ -147,6 +147,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
+	said *bytes.Buffer // standard error, once it has ended; nil where that is elsewhere
 	once sync.Once
 }
 
@@ -163,6 +164,15 @@ func (r *running) stop(signal os.Signal) (rest []byte, err error) {
 		err = r.cmd.Wait()
 	})
 	return rest, err
+}
+
+// checkHints looks at the commands that a program has offered on its standard output and,
+// once it has ended, on the other.
+func (r *running) checkHints(ts *testscript.TestScript, output string) {
+	if r.said != nil {
+		output += "\n" + r.said.String()
+	}
+	checkOffers(ts, output, false)
 }
 
 // cmdDestsim is `destsim NAME ARG...`: it starts the simulator on a free port
@@ -219,8 +229,9 @@ func cmdEnds(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no program is called %s", args[0])
 	}
 	rest, err := r.(*running).stop(nil)
-	checkStatus(ts, err, want)
 	_, _ = ts.Stdout().Write(rest)
+	checkStatus(ts, err, want)
+	r.(*running).checkHints(ts, string(rest))
 }
 
 // launch runs a program that listens until the script ends.
@@ -231,7 +242,7 @@ func launch(ts *testscript.TestScript, name string, args ...string) *running {
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	r := &running{cmd: cmd, out: bufio.NewReader(out)}
+	r := &running{cmd: cmd, out: bufio.NewReader(out), said: &said}
 	ts.Defer(func() {
 		_, _ = r.stop(os.Interrupt)
 		ts.Logf("[stderr of %s]\n%s", name, said.String())
@@ -265,6 +276,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		line, err := r.out.ReadString('\n')
 		ts.Check(err)
 		fmt.Fprint(ts.Stdout(), line)
+		checkOffers(ts, line, false)
 		what, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch what {
 		case "personal access token":
@@ -294,10 +306,12 @@ func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 	if verdict := new(exec.ExitError); errors.As(err, &verdict) && verdict.ExitCode() == 1 && bytes.Contains(rest, []byte("non-conformant")) {
 		err = nil // a proxy ends with the status of its verdict
 	}
-	if signal != os.Kill {
-		ts.Check(err)
-	}
 	_, _ = ts.Stdout().Write(rest)
+	if signal == os.Kill {
+		return // in the middle of a line
+	}
+	ts.Check(err)
+	r.(*running).checkHints(ts, string(rest))
 }
 
 // cmdEndpoint is `endpoint NAME KIND`: it serves one of the small endpoints
