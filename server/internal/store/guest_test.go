@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -88,4 +89,27 @@ func TestTransactionForOthers(t *testing.T) {
 	})
 	view(t, s, func(tx *Tx) { require.Nil(t, tx.PostgreSQL()) })
 	require.Equal(t, 6, count())
+}
+
+// What ends the connection of an Update is told as the store tells it, also where the
+// statement of another met it and put words of its own before it.
+func TestGuestsFailAsTheStoreDoes(t *testing.T) {
+	s := open(t, Options{}.a(t, onPG))
+	admin := s.Pool()
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		guest := tx.PostgreSQL()
+		_, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1, 5000)", int64(guest.Conn().PgConn().PID()))
+		require.NoError(t, err)
+		_, err = guest.Exec(t.Context(), "SELECT 1")
+		require.Error(t, err)
+		return fmt.Errorf("enqueue run 7: %w", err)
+	})
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "enqueue run 7")
+	require.True(t, Passing(err))
+
+	boom := errors.New("boom")
+	err = s.Update(t.Context(), func(tx *Tx) error { tx.PostgreSQL(); return boom })
+	require.Equal(t, boom, err)
+	require.NoError(t, s.Update(t.Context(), func(tx *Tx) error { return tx.SetSetting("k", "v") }))
 }

@@ -86,6 +86,9 @@ func fromServer(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
+	if _, ok := errors.AsType[*net.OpError](err); ok { // a connection that broke under a statement
+		return true
+	}
 	return errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 

@@ -91,6 +91,21 @@ func (g *guest) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 
 func (g *guest) Conn() *pgx.Conn { return g.db }
 
+// toldOfGuest marks an error that a statement of a guest may have met as the store's own
+// errors are: guests hand on what the driver says, with words of their own before it.
+func (tx *Tx) toldOfGuest(err error) error {
+	if tx.guest == nil || !fromServer(err) {
+		return err
+	}
+	told := explained(err)
+	for _, kind := range []error{ErrFull, ErrDamaged, ErrUnfit, ErrUnavailable} {
+		if errors.Is(told, kind) && !errors.Is(err, kind) {
+			return fmt.Errorf("%w: %w", kind, err)
+		}
+	}
+	return err
+}
+
 // noRow is the row of a query that was not run.
 type noRow struct{ err error }
 

@@ -71,7 +71,7 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 		defer tx.leave()
 	}
 	if err := change(tx); err != nil {
-		return err
+		return tx.toldOfGuest(err)
 	}
 	// Both are looked at again because change may have swallowed its error.
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
