@@ -54,14 +54,19 @@ type htmlCount struct {
 	N      int
 }
 
+// HTMLPolicy is the content security policy of an HTML report, which the page names by
+// itself, too. It allows exactly the script of the page to run, so that no text of an
+// endpoint can become one.
+func HTMLPolicy() string {
+	sum := sha256.Sum256([]byte(htmlScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
 // htmlTemplate is parsed once. Style and script are put into the page before
 // the parsing: they are ours and constant, everything else is escaped.
 var htmlTemplate = sync.OnceValue(func() *template.Template {
-	// The page allows exactly this script to run, so that no text of an
-	// endpoint can become one.
-	sum := sha256.Sum256([]byte(htmlScript))
 	source := strings.NewReplacer("/*STYLE*/", pagestyle.Style+htmlStyle, "/*SCRIPT*/", htmlScript,
-		"SCRIPT-HASH", "sha256-"+base64.StdEncoding.EncodeToString(sum[:])).Replace(htmlPage)
+		"POLICY", HTMLPolicy()).Replace(htmlPage)
 	return template.Must(template.New("report").Funcs(template.FuncMap{
 		"first": func(r []htmlResult) []htmlResult { return r[:min(len(r), maxIndex)] },
 		"rest":  func(r []htmlResult) []htmlResult { return r[min(len(r), maxIndex):] },

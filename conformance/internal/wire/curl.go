@@ -21,7 +21,18 @@ var placeholderName = regexp.MustCompile(`\$(?:DESTKIT_[A-Z0-9_]+|\{DESTKIT_[A-Z
 // Curl gives a command for a POSIX shell that sends the exchange again. Secrets
 // stand as $DESTKIT_TOKEN and the like, to be set by whoever runs it, and so does a
 // URL that holds one; a long or binary body as a file, see CurlBodyFile.
-func Curl(e Exchange) string {
+func Curl(e Exchange) string { return curl(e, CurlBodyFile(e)) }
+
+// CurlWhole is Curl with the body in the command itself, however long it is, for who
+// pastes it; "" where it is no text.
+func CurlWhole(e Exchange) string {
+	if e.Request.Body.Base64 != "" || strings.Contains(e.Request.Body.Text, "\x00") {
+		return ""
+	}
+	return curl(e, "")
+}
+
+func curl(e Exchange, file string) string {
 	if e.Incoming || e.Request.Body.Truncated {
 		return "" // the service sent it, not the judge; or only its beginning is known
 	}
@@ -44,7 +55,7 @@ func Curl(e Exchange) string {
 	if !typed { // curl would invent one
 		words = append(words, "-H 'Content-Type:'")
 	}
-	if body := curlBody(e); body != "" {
+	if body := curlBody(e, file); body != "" {
 		words = append(words, body)
 	}
 	return strings.Join(words, " ")
@@ -75,11 +86,11 @@ func CurlBodyFile(e Exchange) string {
 	return fmt.Sprintf("%s/%s-%d.json", BodyFolder, check, e.ID)
 }
 
-func curlBody(e Exchange) string {
+func curlBody(e Exchange, file string) string {
 	if e.Request.Body.Size == 0 {
 		return ""
 	}
-	if file := CurlBodyFile(e); file != "" {
+	if file != "" {
 		if e.Request.Body.Base64 != "" {
 			return "--data-binary @" + shellQuote(file)
 		}
