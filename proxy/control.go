@@ -16,7 +16,8 @@ import (
 //
 //	GET /exchanges          the latest exchanges, the oldest first; ?after=N those behind number N
 //	GET /exchanges          with Accept: text/event-stream: those that are kept, then each new one
-//	GET /report             the judge's report so far
+//	GET /report             the report on the endpoint so far
+//	GET /caller-report      that on the caller
 //	GET /healthz            {"status":"ok"}
 //
 // Without a token it answers callers on loopback alone, under a name of loopback, and
@@ -31,7 +32,9 @@ type Control struct {
 
 // exchangesAnswer is what GET /exchanges answers.
 type exchangesAnswer struct {
-	Counts    Counts `json:"counts"`
+	Counts Counts `json:"counts"`
+	// Dropped exchanges were kept once, and made room for later ones.
+	Dropped   int64  `json:"dropped"`
 	Exchanges []Kept `json:"exchanges"`
 }
 
@@ -55,6 +58,13 @@ func (c *Control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.json(w, map[string]string{"status": "ok"})
 	case "/report":
 		c.json(w, c.Recorder.Report())
+	case "/caller-report":
+		report := c.Recorder.CallerReport()
+		if report == nil {
+			c.fail(w, http.StatusNotFound, "the caller is not judged")
+			return
+		}
+		c.json(w, report)
 	case "/exchanges":
 		after := 0
 		text := r.URL.Query().Get("after")
@@ -74,9 +84,10 @@ func (c *Control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		kept := c.Recorder.Recent(after)
-		c.json(w, exchangesAnswer{c.Counts(), kept})
+		dropped, _ := c.Recorder.Dropped()
+		c.json(w, exchangesAnswer{c.Counts(), dropped, kept})
 	default:
-		c.fail(w, http.StatusNotFound, "there are /exchanges, /report and /healthz")
+		c.fail(w, http.StatusNotFound, "there are /exchanges, /report, /caller-report and /healthz")
 	}
 }
 

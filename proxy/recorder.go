@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +23,11 @@ type Line struct {
 	Operation string  `json:"operation,omitempty"`
 	Status    int     `json:"status,omitempty"`
 	MS        float64 `json:"ms"`
-	Records   int     `json:"records,omitempty"`
-	Succeeded int     `json:"succeeded,omitempty"`
-	Failed    int     `json:"failed,omitempty"`
+	// FirstByteMS is when the response began, 0 without one.
+	FirstByteMS float64 `json:"first_byte_ms,omitempty"`
+	Records     int     `json:"records,omitempty"`
+	Succeeded   int     `json:"succeeded,omitempty"`
+	Failed      int     `json:"failed,omitempty"`
 	// Broken are the checks that the endpoint's response breaks, Caller those that
 	// the request does.
 	Broken []string `json:"broken,omitempty"`
@@ -38,6 +41,7 @@ type Line struct {
 // CallerJudge judges the side of the caller.
 type CallerJudge interface {
 	Observe(x *conformance.Sight, status int) []string
+	Report() *conformance.Report
 }
 
 // RecorderConfig says what becomes of what a proxy sees.
@@ -50,7 +54,8 @@ type RecorderConfig struct {
 	Tool         conformance.Tool
 	// Line is called for every exchange; it may be nil.
 	Line func(Line)
-	// Keep is the number of exchanges that Recent gives, 0: none.
+	// Keep is the number of exchanges that Recent gives, 0: none. It gives fewer where
+	// their bodies are large: see mostKept.
 	Keep int
 }
 
@@ -65,6 +70,8 @@ type Recorder struct {
 	mu     sync.Mutex
 	err    error // the first of a file
 	kept   []Kept
+	shown  int64 // that were kept, of which kept has the latest
+	size   int   // of what is kept, in bytes
 	follow map[chan Kept]struct{}
 }
 
@@ -95,7 +102,7 @@ func (r *Recorder) Observe(x *Seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := x.Sight
-	line := Line{Number: s.Number, Started: s.Started.UTC(), MS: float64(s.Total.Microseconds()) / 1000, Method: s.Method, Problem: localWords(x)}
+	line := Line{Number: s.Number, Started: s.Started.UTC(), MS: float64(s.Total.Microseconds()) / 1000, FirstByteMS: float64(s.FirstByte.Microseconds()) / 1000, Method: s.Method, Problem: localWords(x)}
 	if x.Lost != "" {
 		line.NotJudged = x.Lost
 		line.Status = statusOf(s.Raw)
@@ -155,10 +162,7 @@ func (r *Recorder) show(line Line, j *conformance.Judged) {
 	if j != nil {
 		k.Exchange = j.Exchange()
 	}
-	if len(r.kept) >= r.cfg.Keep {
-		r.kept = append(r.kept[:0], r.kept[len(r.kept)-r.cfg.Keep+1:]...)
-	}
-	r.kept = append(r.kept, k)
+	r.keep(k)
 	for c := range r.follow {
 		select {
 		case c <- k:
@@ -167,11 +171,46 @@ func (r *Recorder) show(line Line, j *conformance.Judged) {
 	}
 }
 
+// mostKept bounds the bodies of the exchanges that are kept, in bytes; the latest exchange
+// is kept in any case.
+const mostKept = 32 << 20
+
+// keep takes an exchange in the place of the oldest ones.
+func (r *Recorder) keep(k Kept) {
+	r.kept = append(r.kept, k)
+	r.size += k.size()
+	r.shown++
+	drop := 0
+	for ; len(r.kept)-drop > r.cfg.Keep || r.size > mostKept && len(r.kept)-drop > 1; drop++ {
+		r.size -= r.kept[drop].size()
+	}
+	if drop > 0 {
+		r.kept = slices.Delete(r.kept, 0, drop)
+	}
+}
+
+// size is about what the bodies of an exchange need, in bytes.
+func (k *Kept) size() int {
+	n := len(k.Exchange.Request.Body.Text) + len(k.Exchange.Request.Body.Base64)
+	if k.Exchange.Response != nil {
+		n += len(k.Exchange.Response.Body.Text) + len(k.Exchange.Response.Body.Base64)
+	}
+	return n
+}
+
 // Recent gives the exchanges that are kept, those behind a number.
 func (r *Recorder) Recent(after int) []Kept {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.behind(after)
+}
+
+// Dropped is how many exchanges Recent no longer gives: only the latest are kept.
+// Observed is how many it has given or gives.
+func (r *Recorder) Dropped() (dropped, observed int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.shown - int64(len(r.kept)), r.shown
 }
 
 func (r *Recorder) behind(after int) []Kept {
@@ -228,6 +267,16 @@ func (r *Recorder) Report() *conformance.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cfg.Passive.Report()
+}
+
+// CallerReport is the report on the caller so far, nil where nothing judges it.
+func (r *Recorder) CallerReport() *conformance.Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cfg.Caller == nil {
+		return nil
+	}
+	return r.cfg.Caller.Report()
 }
 
 // localWords says who answered in the endpoint's place.
