@@ -285,6 +285,13 @@ func (c *Console) Guarded() bool { return c.opts.Token != "" }
 // Close ends the live updates of all viewers.
 func (c *Console) Close() { c.hub.close() }
 
+// Finish shows every viewer its page once more, as it is now, and ends the live updates.
+// What has ended is then on the screen as it ended, also when the program is gone.
+func (c *Console) Finish() {
+	c.hub.last()
+	c.hub.close()
+}
+
 // show makes a page and writes it.
 func (c *Console) show(w http.ResponseWriter, req *Request, p *pageRoute) {
 	data, err := p.show(req)

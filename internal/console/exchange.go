@@ -23,6 +23,7 @@ type Exchange struct {
 	Received   int64    // bytes of the response
 	Tags       []string // faults, the sync, the process
 	Breaks     int      // rules that it breaks, where that is known
+	Checks     []string // those of its rules that have ids, in the place of Breaks
 }
 
 // Tone is the colour of an exchange.
@@ -52,6 +53,7 @@ type Message struct {
 	Body    json.RawMessage
 	Bytes   int64
 	Missing string // why there is no body
+	Note    string // what to know of the body that is there, such as that it was cut
 }
 
 // Full is one exchange in full.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +40,7 @@ type hub struct {
 	viewers int
 	views   map[string]*view
 	running bool
+	rounds  sync.Mutex    // held by who renders and hands out
 	wake    chan struct{} // a viewer has come
 	done    chan struct{} // closed with the console
 	end     sync.Once
@@ -115,6 +118,11 @@ func (h *hub) send(w http.ResponseWriter, r *http.Request, v *viewer) {
 		case <-r.Context().Done():
 			return
 		case <-h.done:
+			select {
+			case text := <-v.states: // the last one
+				_ = write(text)
+			default:
+			}
 			_ = write([]byte("event: end\ndata: the program stops\n\n")) // it may have gone
 			return
 		case <-beat.C:
@@ -225,6 +233,8 @@ func (h *hub) stamp() string {
 // round renders one view and hands it to those who have not seen it. It gives the
 // number of viewers that got something.
 func (h *hub) round(one *view) (sent int) {
+	h.rounds.Lock() // no older state replaces a newer one
+	defer h.rounds.Unlock()
 	name, text, err := h.render(one)
 	if err != nil {
 		return 0 // the page says why when it is loaded
@@ -250,6 +260,16 @@ func (h *hub) round(one *view) (sent int) {
 		sent++
 	}
 	return sent
+}
+
+// last renders every view once more.
+func (h *hub) last() {
+	h.mu.Lock()
+	views := slices.Collect(maps.Values(h.views))
+	h.mu.Unlock()
+	for _, one := range views {
+		h.round(one)
+	}
 }
 
 // render is the live part of a page as it is now, with the event that brings it:
