@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"html/template"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -38,6 +39,9 @@ func embedded() fs.FS {
 	}
 	return pages
 }
+
+// functions are those of the pages beside those of all consoles.
+var functions = template.FuncMap{"sentence": page.Sentence}
 
 // LoadConfig is what the page of a load needs.
 type LoadConfig struct {
@@ -79,6 +83,7 @@ func NewLoad(cfg LoadConfig) *Load {
 	l := &Load{cfg: cfg}
 	c := console.New(console.Options{
 		Name: "load", Pages: embedded(), Token: cfg.Token, Stamp: l.stamped, Style: loadgen.ChartStyle + styleText,
+		Funcs: functions,
 	})
 	c.Page("/{$}", "load", l.show)
 	c.Action("/pause", "/", l.pause)
