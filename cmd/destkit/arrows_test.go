@@ -170,7 +170,7 @@ var arrows = map[string][]string{
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},
 	"internal/console":   {"internal/loopback", "internal/page"},           // what the consoles have in common
-	"internal/dashboard": {"internal/console", "internal/page", "loadgen"}, // the page of a load, which knows nothing of it
+	"internal/dashboard": {"internal/console", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
 	"internal/foreign":   {},                                               // text from outside on a screen
 	"internal/hook":      {"destsim/rpc"},                                  // hooks of authors: the judge and the load ask them
 	"internal/handles":   {},                                               // connections to SQLite share a table in the driver

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -32,6 +33,7 @@ type proxying struct {
 	limit            time.Duration
 	control          string
 	controlToken     tokenFlag
+	controlKeep      bool
 	maxBody          int
 	quiet            bool
 }
@@ -71,16 +73,20 @@ with its verdict.
 --from FILE' judges a recording again, 'destkit replay FILE --url URL' sends
 it to another endpoint.
 
---control-addr opens a second port, on loopback unless a control token is set:
-GET /exchanges has the latest calls as JSON, and as server-sent events with
-Accept: text/event-stream; GET /report has the report so far.
+--control-addr opens a second port, on loopback unless a control token is set.
+A browser sees pages there: the calls as they come, with filters; one call in
+full, with the rules that it breaks and as curl; the findings, the verdict, and
+what this traffic does not decide. Programs get JSON: GET /exchanges has the
+latest calls, and with Accept: text/event-stream each further one; GET /report
+and GET /caller-report have the reports so far.
 
 The exit status is the worse one of the two reports; --judge endpoint or
 --judge caller judges one side alone.`,
 		Example: `  destkit proxy --to http://127.0.0.1:8090/
   destkit proxy --to https://example.com/destination --tls --ca-out ca.pem
   destkit proxy --to http://127.0.0.1:8090/ --for 10m --report report.html
-  destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson`,
+  destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson
+  destkit proxy --to http://127.0.0.1:8090/ --control-addr 127.0.0.1:8071`,
 		Args: arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}
@@ -96,9 +102,10 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringVar(&j.har, "har", "", "record every call in `FILE`, as HTTP Archive 1.2")
 	f.DurationVar(&j.limit, "for", 0, "stop after this time, for example 10m (0: on Ctrl-C)")
 	f.IntVar(&j.maxBody, "max-body", proxy.DefaultMaxBody, "judge and record bodies of up to `N` bytes; longer ones are only passed on")
-	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT` of a second port that shows the calls as JSON and server-sent events (default: none)")
+	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT` of a second port that shows calls and findings: pages for a browser, JSON for programs (default: none)")
 	j.controlToken.flag = "control-token-env"
 	f.StringVar(&j.controlToken.variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
+	f.BoolVar(&j.controlKeep, "control-keep", false, "keep the pages of --control-addr after --for, with the result, until Ctrl-C")
 	f.BoolVarP(&j.quiet, "quiet", "q", false, "no lines about calls, and none about progress")
 	j.passiveJudging.register(cmd, "URL")
 	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
@@ -122,6 +129,9 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	}
 	if j.limit < 0 || j.maxBody < 1 {
 		return usagef("--for and --max-body must be more than nothing")
+	}
+	if err := j.checkControl(); err != nil {
+		return err
 	}
 	side, err := j.prepare(cmd, j.to)
 	if err != nil {
@@ -154,9 +164,11 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if j.control != "" {
 		keep = mostShown
 	}
+	j.rerun = judgeRecording(cmp.Or(j.journal, j.har), side.caller != nil)
+	to := side.passive.Secrets().String(j.to)
 	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{
 		Passive: side.passive, Caller: side.callerJudge(), Journal: files.journal(), HAR: files.har(),
-		Header: proxy.JournalHeader{Tool: tool(), Target: side.passive.Secrets().String(j.to), Started: time.Now().UTC()},
+		Header: proxy.JournalHeader{Tool: tool(), Target: to, Started: time.Now().UTC()},
 		Tool:   tool(), Line: view.line, Keep: keep,
 	})
 	if err != nil {
@@ -182,19 +194,19 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		ctx, cancel = context.WithTimeout(ctx, j.limit)
 	}
 	defer cancel()
-	stopControl, controlURL, err := j.serveControl(ctx, recorder, p)
+	control, err := j.serveControl(ctx, &proxyTraffic{recorder, p.Counts, report.Options{Rerun: j.rerun}}, url+"/", to)
 	if err != nil {
 		ln.Close()
 		p.Close()
 		return err
 	}
-	defer stopControl()
+	defer control.close()
 	foreign.Printf(screen, "listening %s\n", url)
 	if path := p.CallerPath(); path != "/" {
 		foreign.Printf(screen, "a call of %s/ goes to the URL of the endpoint, any other path as it is\n", url)
 	}
-	if controlURL != "" {
-		foreign.Printf(screen, "control %s\n", controlURL)
+	if control != nil {
+		foreign.Printf(screen, "control %s\n", control.url)
 	}
 	stopView := view.start(p.Counts, recorder.Flush)
 	served := p.Serve(ctx, ln)
@@ -204,13 +216,17 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		served = errors.Join(served, err)
 	}
+	control.finish()
 	counts := p.Counts()
 	result := recorder.Report()
 	noteCounts(result, counts)
-	j.rerun = judgeRecording(cmp.Or(j.journal, j.har), side.caller != nil)
 	status := side.deliver(cmd, &j.verdicts, result, outputs, j.verbose)
 	if served != nil {
 		return untested(served)
+	}
+	if j.controlKeep && cmd.Context().Err() == nil {
+		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.url)
+		<-cmd.Context().Done()
 	}
 	return exitWith(status)
 }

@@ -4,47 +4,94 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
+	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/proxy"
 )
 
 // mostShown is how many exchanges the control address keeps.
 const mostShown = 200
 
-// serveControl opens the second port; without --control-addr there is none.
-func (j *proxying) serveControl(ctx context.Context, recorder *proxy.Recorder, p *proxy.Proxy) (stop func(), url string, err error) {
+// controlPort is the second port of a proxy: pages for browsers, JSON and server-sent
+// events for programs.
+type controlPort struct {
+	page    *pages.Proxy
+	control *proxy.Control
+	url     string
+	end     context.CancelFunc
+	ended   chan struct{}
+}
+
+func (c *controlPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.page.ForBrowser(r) {
+		c.page.ServeHTTP(w, r)
+		return
+	}
+	c.control.ServeHTTP(w, r)
+}
+
+// CloseConsole ends what is live.
+func (c *controlPort) CloseConsole() { c.page.CloseConsole() }
+
+// checkControl refuses flags of a second port that is not asked for.
+func (j *proxying) checkControl() error {
+	switch {
+	case j.control == "" && j.controlToken.variable != "":
+		return usagef("--control-token-env needs --control-addr")
+	case j.control == "" && j.controlKeep:
+		return usagef("--control-keep needs --control-addr: it keeps the pages of that port")
+	case j.controlKeep && j.limit == 0:
+		return usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
+	}
+	return nil
+}
+
+// serveControl opens the second port; without --control-addr there is none, and nil comes
+// back. It outlives the calls, so that their end can be seen there.
+func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from, to string) (*controlPort, error) {
 	if j.control == "" {
-		if j.controlToken.variable != "" {
-			return nil, "", usagef("--control-token-env needs --control-addr")
-		}
-		return func() {}, "", nil
+		return nil, nil
 	}
-	token := ""
-	if j.controlToken.variable != "" {
-		if token, err = j.controlToken.read(); err != nil {
-			return nil, "", err
-		}
+	token, err := j.controlToken.read()
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	control := &proxy.Control{Recorder: recorder, Counts: p.Counts, Token: token, Done: ctx.Done()}
-	port := &listener{addr: j.control, flag: "--control-addr", handler: control}
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	c := &controlPort{
+		page:    pages.NewProxy(pages.ProxyConfig{Traffic: traffic, From: from, To: to, Token: token}),
+		control: &proxy.Control{Recorder: traffic.recorder, Counts: traffic.counts, Token: token, Done: ctx.Done()},
+		end:     end, ended: make(chan struct{}),
+	}
+	port := &listener{addr: j.control, flag: "--control-addr", handler: c}
 	ln, url, err := port.listen()
 	if err != nil {
-		cancel()
-		return nil, "", err
+		end()
+		return nil, err
 	}
-	ended := make(chan struct{})
+	c.url = url
 	go func() {
-		defer close(ended)
+		defer close(c.ended)
 		_ = port.serve(ctx, ln) // the calls are what counts; those who look come and go
 	}()
-	stop = func() {
-		cancel()
-		<-ended
+	return c, nil
+}
+
+// finish says on the pages that the calls have ended.
+func (c *controlPort) finish() {
+	if c != nil {
+		c.page.Finish()
 	}
-	return stop, url, nil
+}
+
+// close ends the port.
+func (c *controlPort) close() {
+	if c != nil {
+		c.end()
+		<-c.ended
+	}
 }
 
 // shownStatus is the exit status in an error that has been told already.

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+	pages "github.com/destkit/destkit/internal/dashboard"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/proxy"
+)
+
+// proxyTraffic shows a page what a proxy and its judges have seen.
+type proxyTraffic struct {
+	recorder *proxy.Recorder
+	counts   func() proxy.Counts
+	options  report.Options
+}
+
+// Stamp changes with every exchange.
+func (t *proxyTraffic) Stamp() string {
+	_, observed := t.recorder.Dropped()
+	return fmt.Sprint(t.counts(), observed)
+}
+
+// Calls are the exchanges that are kept.
+func (t *proxyTraffic) Calls() pages.Calls {
+	counts := t.counts()
+	kept := t.recorder.Recent(0)
+	dropped, observed := t.recorder.Dropped()
+	out := pages.Calls{Observed: observed, Dropped: dropped, Passed: counts.Passed, NotJudged: counts.NotJudged, Local: counts.Local}
+	for _, k := range kept {
+		out.Kept = append(out.Kept, pageCall(k))
+	}
+	return out
+}
+
+// Sides are the reports so far.
+func (t *proxyTraffic) Sides() []pages.Side {
+	endpoint := t.recorder.Report()
+	noteCounts(endpoint, t.counts())
+	out := []pages.Side{t.side(pages.SideEndpoint, "The endpoint", endpoint)}
+	if caller := t.recorder.CallerReport(); caller != nil {
+		out = append(out, t.side(pages.SideCaller, "The caller", caller))
+	}
+	return out
+}
+
+// pageCall is an exchange as the page shows it.
+func pageCall(k proxy.Kept) pages.Call {
+	l, e := k.Line, k.Exchange
+	c := pages.Call{
+		Number: l.Number, At: l.Started, Method: foreign.Line(l.Method), Object: foreign.Line(l.Object), Operation: foreign.Line(l.Operation),
+		Status: l.Status, MS: l.MS, FirstByteMS: l.FirstByteMS, Records: l.Records, Succeeded: l.Succeeded, Failed: l.Failed,
+		Problem: foreign.Line(l.Problem), NotJudged: l.NotJudged, Reused: e.ReusedConnection, Broken: l.Broken, Caller: l.Caller,
+	}
+	if e.ID == 0 { // it was only passed on
+		c.Request.Missing, c.Response.Missing = "Not kept: "+l.NotJudged+".", "Not kept: "+l.NotJudged+"."
+		return c
+	}
+	if u, err := url.Parse(e.Request.URL); err == nil {
+		c.Target = foreign.Line(u.RequestURI())
+	}
+	c.Request.Headers = pageHeaders(e.Request.Method+" "+e.Request.URL, e.Request.Header)
+	c.Request.Body, c.Request.Bytes, c.Request.Missing, c.Request.Note = pageBody(e.Request.Body.Text, e.Request.Body.Base64, e.Request.Body.Size, e.Request.Body.Truncated)
+	c.Curl = func() string { return pageCommand(e) }
+	if e.Response == nil {
+		c.Response.Missing = "There was no complete response."
+		if e.Error != "" {
+			c.Response.Missing = "There was no complete response: " + foreign.Line(e.Error)
+		}
+		return c
+	}
+	c.Response.Headers = pageHeaders(fmt.Sprintf("%s %d %s", e.Response.Proto, e.Response.Status, http.StatusText(e.Response.Status)), e.Response.Header)
+	b := e.Response.Body
+	c.Response.Body, c.Response.Bytes, c.Response.Missing, c.Response.Note = pageBody(b.Text, b.Base64, b.Size, b.Truncated)
+	return c
+}
+
+// longestCommand is about what a shell takes as one word, in bytes.
+const longestCommand = 100 << 10
+
+// pageCommand is the request as a command, "" where it is too long for one.
+func pageCommand(e conformance.Exchange) string {
+	command := report.Curl(e)
+	if len(command) > longestCommand {
+		return ""
+	}
+	return command
+}
+
+func pageHeaders(first string, lines []conformance.HeaderLine) []string {
+	out := []string{foreign.Line(first)}
+	for _, h := range lines {
+		out = append(out, foreign.Line(h.Name+": "+h.Value))
+	}
+	return out
+}
+
+// pageBody is a body with what to know of it.
+func pageBody(text, base64 string, size int64, cut bool) (body json.RawMessage, bytes int64, missing, note string) {
+	switch {
+	case text != "":
+		body = json.RawMessage(text)
+	case base64 != "":
+		body, note = json.RawMessage(base64), "It is no text, and shown in Base64."
+	case size == 0:
+		missing = "There is no body."
+	default:
+		missing = fmt.Sprintf("The body of %d bytes is not kept.", size)
+	}
+	if cut && missing == "" {
+		note += fmt.Sprintf(" Only its beginning is kept: it has %d bytes.", size)
+	}
+	return body, size, missing, note
+}
+
+// side is a report as the page shows it.
+func (t *proxyTraffic) side(key, name string, r *conformance.Report) pages.Side {
+	o := t.options.Outline(r)
+	s := pages.Side{
+		Key: key, Name: name, Verdict: string(r.Verdict), Tone: o.Tone, Summary: o.Summary, Records: r.Records, Notes: r.Notes, Titles: map[string]string{},
+		Failures: pageRules(o.Failures), Warnings: pageRules(o.Warnings), Waived: pageRules(o.Waived), Policy: report.HTMLPolicy(),
+		Report: func(w io.Writer) error { return t.options.Write(report.HTML, w, r) },
+	}
+	for _, c := range o.Counts {
+		s.Counts = append(s.Counts, pages.Count(c))
+	}
+	for _, g := range o.Undecided {
+		s.Undecided = append(s.Undecided, pages.Undecided{What: g.What, How: g.How, Musts: g.Musts, Checks: pageRules(g.Checks)})
+	}
+	for _, p := range o.Problems {
+		s.Problems = append(s.Problems, pages.Problem{Message: foreign.Line(p.Message), Fix: foreign.Line(p.Fix)})
+	}
+	for _, c := range r.Checks {
+		s.Titles[c.ID] = c.Title
+	}
+	return s
+}
+
+func pageRules(list []report.OutlineResult) (rules []pages.Rule) {
+	for _, r := range list {
+		rule := pages.Rule{ID: r.ID, Title: r.Title, Status: r.Status, Tone: r.Tone, Rank: r.Rank, Reason: r.Reason, Waiver: r.Waiver, Again: r.Again}
+		for _, g := range r.Groups {
+			cause := pages.Cause{Rule: g.Rule, CauseLabel: g.CauseLabel, Cause: g.Cause, Fix: g.Fix, Curl: g.Curl, More: g.More, Exchanges: g.Exchanges}
+			for _, e := range g.Examples {
+				cause.Examples = append(cause.Examples, pages.Finding(e))
+			}
+			rule.Causes = append(rule.Causes, cause)
+		}
+		for _, f := range r.Findings {
+			rule.Findings = append(rule.Findings, pages.Finding(f))
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
