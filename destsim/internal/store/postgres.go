@@ -166,9 +166,9 @@ type away struct{ error }
 func (a away) Unwrap() error      { return a.error }
 func (away) Is(target error) bool { return target == ErrAway }
 
-// awayClasses are the classes of SQLSTATE that pass: connections, resources, a server
-// that comes or goes.
-var awayClasses = []string{"08", "53", "57"}
+// awayStates begin the SQLSTATEs that pass: connections, resources, a server that comes
+// or goes, a transaction in which nothing happened while this process stood still.
+var awayStates = []string{"08", "53", "57", "25P03"}
 
 // explainPostgres says in one line what went wrong; the driver lists every
 // attempt to connect, and who tried with which user.
@@ -180,7 +180,7 @@ func explainPostgres(err error) error {
 		return err
 	case errors.As(err, &server):
 		said := fmt.Errorf("PostgreSQL says: %s (SQLSTATE %s)", server.Message, server.Code)
-		if slices.Contains(awayClasses, server.Code[:min(2, len(server.Code))]) {
+		if slices.ContainsFunc(awayStates, func(state string) bool { return strings.HasPrefix(server.Code, state) }) {
 			return away{said}
 		}
 		return said
