@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -150,11 +151,14 @@ func (s *sharedSim) end() error {
 // with makes one call.
 func (s *sharedSim) with(fn func(*destsim.Sim) error) error {
 	sim, err := s.take()
-	if err != nil {
-		return err
+	if err == nil {
+		defer s.give()
+		err = fn(sim)
 	}
-	defer s.give()
-	return fn(sim)
+	if errors.Is(err, destsim.ErrStoreAway) { // it is in the database of the service
+		err = fmt.Errorf("%w: %w", server.ErrUnavailable, err)
+	}
+	return err
 }
 
 // ServeHTTP is the endpoint. A database that is away makes a call fail that may be

@@ -108,6 +108,8 @@ func TestSharedSimulatorsRest(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, w.Code)
 	require.Contains(t, w.Body.String(), "connection refused")
 	require.NotContains(t, w.Body.String(), "SECRET")
+	_, _, err := sim.emulated().Records("contact", 0, 1)
+	require.ErrorIs(t, err, server.ErrUnavailable, "an answer of 503, and not the service's own failure")
 }
 
 // TestSharedSchemas: each destination of each service has one of its own, whose name
