@@ -23,6 +23,11 @@ func BenchmarkBatch(b *testing.B) {
 	benchmarkBatches(b, func(testing.TB) Config { return Config{} })
 }
 
+// BenchmarkBatchKept is BenchmarkBatch with the bodies in the journal.
+func BenchmarkBatchKept(b *testing.B) {
+	benchmarkBatches(b, func(testing.TB) Config { return Config{KeepBodies: true} })
+}
+
 // BenchmarkBatchSQLite and BenchmarkBatchPostgres measure the same on a disk,
 // and over a socket, with one batch at a time.
 func BenchmarkBatchSQLite(b *testing.B) {

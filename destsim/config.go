@@ -42,6 +42,9 @@ type Config struct {
 	Store string `yaml:"store"`
 	// ControlToken opens /_control beyond loopback.
 	ControlToken string `yaml:"control_token"`
+	// KeepBodies keeps the bodies of calls for the journal, without secrets: up to
+	// 64 KiB of each, 16 MiB of all. POST /_control/journal switches it, too.
+	KeepBodies bool `yaml:"keep_bodies"`
 	// Profile answers GET /_control/pprof and below, to whom /_control is open,
 	// with profiles of the process; nil: there is nothing.
 	Profile http.Handler `yaml:"-"`

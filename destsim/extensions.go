@@ -8,6 +8,7 @@ func extensions(s *Sim) []extension {
 	s.meter = meter.New(s.clock)
 	s.faults = &faultBoard{seed: s.config.Seed, fired: s.meter.FaultFired}
 	s.journal = &callJournal{}
+	s.journal.bodies.configure(&s.config)
 	return []extension{
 		s.metered(),
 		{seams: s.faults.seams(), routes: s.faults.routes, endpoints: faultEndpoints, reset: s.faults.reset},

@@ -17,7 +17,7 @@ import (
 const journalSize = 10000
 
 // JournalEntry is one call of the endpoint. It holds no header, URL, value or
-// message, so no secret can be in it.
+// message, so no secret can be in it. Bodies are apart, see Config.KeepBodies.
 type JournalEntry struct {
 	Seq        int64     `json:"seq"`      // from 1 since the start or the last reset
 	Received   time.Time `json:"received"` // when the head of the request was there
@@ -61,6 +61,7 @@ type JournalPage struct {
 	Entries []JournalEntry `json:"entries"`
 	Total   int64          `json:"total"`   // calls since the start or the last reset
 	Dropped int64          `json:"dropped"` // forgotten ones among them
+	Bodies  bool           `json:"bodies"`  // those of new calls are kept
 	Next    *int64         `json:"next"`    // the value for after, null at the end
 }
 
@@ -73,9 +74,20 @@ type journalLine struct {
 
 // callJournal keeps the last calls in a ring.
 type callJournal struct {
-	mu    sync.Mutex
-	ring  []journalLine
-	total int64
+	mu     sync.Mutex
+	ring   []journalLine
+	total  int64
+	bodies callBodies
+}
+
+// entry is a line as it is shown.
+func (l *journalLine) entry() JournalEntry {
+	e := l.JournalEntry
+	e.ID = string(l.id[:l.len])
+	if e.Faults == nil {
+		e.Faults = []string{}
+	}
+	return e
 }
 
 // Journal gives the calls that the filter chooses.
@@ -84,6 +96,7 @@ func (s *Sim) Journal(filter JournalFilter) JournalPage { return s.journal.page(
 // add notes a finished call. The line is written where it stays: it is long.
 func (j *callJournal) add(c *call) {
 	succeeded, failed := c.recordCounts()
+	bodies := j.bodies.copied(c)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.ring) < journalSize {
@@ -92,6 +105,9 @@ func (j *callJournal) add(c *call) {
 	line := &j.ring[j.total%journalSize]
 	j.total++
 	line.Seq = j.total
+	if bodies != nil {
+		j.bodies.add(j.total, bodies)
+	}
 	line.Received, line.DurationMS = c.start, float64(c.end.Sub(c.start))/float64(time.Millisecond)
 	line.Verb, line.Method, line.Object = clipped(c.r.Method), clipped(c.method), clipped(c.object)
 	line.Status, line.Denied, line.Faults = c.answeredStatus(), c.denied, c.marks
@@ -151,10 +167,17 @@ func clipped(text string) string {
 	return clip(text)
 }
 
-func (j *callJournal) reset() {
+// clear forgets the calls.
+func (j *callJournal) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ring, j.total = nil, 0
+	j.bodies.clear()
+}
+
+func (j *callJournal) reset() {
+	j.clear()
+	j.bodies.on.Store(j.bodies.configured)
 }
 
 func (j *callJournal) page(filter JournalFilter) JournalPage {
@@ -164,7 +187,7 @@ func (j *callJournal) page(filter JournalFilter) JournalPage {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	page := JournalPage{Entries: []JournalEntry{}, Total: j.total, Dropped: j.total - int64(len(j.ring))}
+	page := JournalPage{Entries: []JournalEntry{}, Total: j.total, Dropped: j.total - int64(len(j.ring)), Bodies: j.bodies.on.Load()}
 	seq, step := max(page.Dropped, filter.After)+1, int64(1)
 	if filter.Newest {
 		seq, step = j.total, -1
@@ -181,12 +204,7 @@ func (j *callJournal) page(filter JournalFilter) JournalPage {
 			page.Next = &page.Entries[limit-1].Seq
 			break
 		}
-		entry := line.JournalEntry
-		entry.ID = string(line.id[:line.len])
-		if entry.Faults == nil {
-			entry.Faults = []string{}
-		}
-		page.Entries = append(page.Entries, entry)
+		page.Entries = append(page.Entries, line.entry())
 	}
 	return page
 }
@@ -204,10 +222,13 @@ func (f *JournalFilter) lets(e *JournalEntry) bool {
 // journalEndpoints are the control endpoints of the journal.
 var journalEndpoints = []endpoint{
 	{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&sync=&sync_run=&since=&after=&limit= lists calls of the endpoint, oldest first; ?newest=true&before= newest first"},
-	{"DELETE", "/_control/journal", "forgets them"},
+	{"GET", "/_control/journal/{seq}", "one call with its bodies, without secrets"},
+	{"POST", "/_control/journal", `{"bodies":true} keeps the bodies of calls from now on, false forgets them`},
+	{"DELETE", "/_control/journal", "forgets the calls"},
 }
 
 func (j *callJournal) routes(mux *http.ServeMux) {
+	j.bodyRoutes(mux)
 	mux.HandleFunc("GET /_control/journal", func(w http.ResponseWriter, r *http.Request) {
 		filter, err := parseJournalFilter(r.URL.Query())
 		if err != nil {
@@ -217,7 +238,7 @@ func (j *callJournal) routes(mux *http.ServeMux) {
 		reply(w, http.StatusOK, j.page(filter))
 	})
 	mux.HandleFunc("DELETE /_control/journal", func(w http.ResponseWriter, _ *http.Request) {
-		j.reset()
+		j.clear()
 		reply(w, http.StatusOK, okReply{OK: true})
 	})
 }

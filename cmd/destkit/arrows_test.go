@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback"},
+	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact"},
 	"destsim/internal/console":   {"destsim/rpc", "internal/console", "openapi"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
 	"destsim/internal/meter":     {"destsim/rpc"},

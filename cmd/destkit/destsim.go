@@ -81,6 +81,7 @@ SIGTERM.
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.StringVar(&s.hooksOut, "hooks-out", "", "write a hooks `FILE` for 'destkit conform --hooks'")
 	f.BoolVar(&s.config.EnforceLimits, "enforce-limits", false, "refuse what exceeds the declared speed and rate limit")
+	f.BoolVar(&s.config.KeepBodies, "keep-bodies", false, "keep the bodies of calls, without secrets, for the journal and the console")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
 	s.parent.register(f, "--list-violations")
 	s.profiling.register(cmd)
@@ -186,6 +187,9 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	}
 	if changed("enforce-limits") {
 		s.config.EnforceLimits = given.EnforceLimits
+	}
+	if changed("keep-bodies") {
+		s.config.KeepBodies = given.KeepBodies
 	}
 	if s.token.variable == "" {
 		s.token.variable = s.config.TokenEnv

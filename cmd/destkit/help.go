@@ -35,7 +35,7 @@ var flagGroups = []flagGroup{
 	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
 	{"Records", []string{"data", "data-format", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},
-	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "serve development"}},
+	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "keep-bodies", "serve development"}},
 	{"Access", []string{"destsim token-env", "destsim control-token-env", "serve control-token-env", "destination-ca", "allow-plain-http", "allow-files", "allow-hosts", "deny-loopback"}},
 	{"Mail", []string{"smtp", "smtp-from", "smtp-tls", "smtp-timeout", "smtp-user", "smtp-password-env", "smtp-password-file"}},
 	{"Hooks", []string{"readback-url", "readback-command", "readback-window", "hooks", "hooks-out", "verify"}},

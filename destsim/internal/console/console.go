@@ -51,6 +51,8 @@ func New(s Simulator) *console.Console {
 	c.Action("/speed", "/", at.setSpeed)
 	c.Page("/records", "records", at.records)
 	c.Page("/requests", "requests", at.requests)
+	c.Page("/requests/{seq}", "exchange", at.request)
+	c.Action("/bodies", "/requests", at.keepBodies)
 	c.Page("/violations", "violations", at.violations)
 	c.Action("/violations", "/violations", at.arm)
 	c.Page("/faults", "faults", at.faults)
@@ -236,78 +238,6 @@ func (s *site) records(r *console.Request) (any, error) {
 			return p, nil
 		}
 	}
-}
-
-// entry is one of GET /_control/journal.
-type entry struct {
-	Seq        int64     `json:"seq"`
-	Received   time.Time `json:"received"`
-	DurationMS float64   `json:"duration_ms"`
-	Verb       string    `json:"verb"`
-	Method     string    `json:"method"`
-	Object     string    `json:"object"`
-	Operation  string    `json:"operation"`
-	SyncID     int64     `json:"sync_id"`
-	SyncRunID  int64     `json:"sync_run_id"`
-	Records    int       `json:"records"`
-	Succeeded  int       `json:"succeeded"`
-	Failed     int       `json:"failed"`
-	Status     int       `json:"status"`
-	ErrorCode  int64     `json:"error_code"`
-	BytesIn    int64     `json:"bytes_in"`
-	BytesOut   int64     `json:"bytes_out"`
-	Denied     bool      `json:"denied"`
-	Faults     []string  `json:"faults"`
-}
-
-func (e *entry) exchange() console.Exchange {
-	x := console.Exchange{
-		ID: fmt.Sprint(e.Seq), At: e.Received, Method: e.Method, Target: e.Object, Status: e.Status, DurationMS: e.DurationMS, Sent: e.BytesIn, Received: e.BytesOut,
-	}
-	if x.Method == "" {
-		x.Method = e.Verb
-	}
-	if e.Records > 0 {
-		x.Target = fmt.Sprintf("%s: %s of %d, %d succeeded, %d failed", e.Object, e.Operation, e.Records, e.Succeeded, e.Failed)
-		x.Tags = append(x.Tags, fmt.Sprintf("sync %d", e.SyncID), fmt.Sprintf("run %d", e.SyncRunID))
-	}
-	if e.ErrorCode != 0 {
-		x.Outcome = fmt.Sprintf("error %d", e.ErrorCode)
-	}
-	if e.Denied {
-		x.Tags = append(x.Tags, "denied")
-	}
-	x.Tags = append(x.Tags, e.Faults...)
-	return x
-}
-
-func (s *site) requests(r *console.Request) (any, error) {
-	query := url.Values{"newest": {"true"}, "limit": {"50"}}
-	for _, name := range []string{"method", "object", "operation", "status", "fault", "sync", "before"} {
-		if value := r.Query(name); value != "" {
-			query.Set(name, value)
-		}
-	}
-	got, err := get[struct {
-		Entries []entry `json:"entries"`
-		Total   int64   `json:"total"`
-		Dropped int64   `json:"dropped"`
-		Next    *int64  `json:"next"`
-	}](r.Context(), s, "/journal", query)
-	if err != nil {
-		return nil, err
-	}
-	l := console.Exchanges{Total: got.Total, Dropped: got.Dropped, Newest: r.Query("before") == "", Empty: "No call fits. What a service or a judge sends shows here as it comes; bodies are not kept."}
-	for i := range got.Entries {
-		l.Items = append(l.Items, got.Entries[i].exchange())
-	}
-	if got.Next != nil {
-		l.Older = *got.Next
-	}
-	return struct {
-		Methods   []string
-		Exchanges console.Exchanges
-	}{[]string{"test_connection", "list_objects", "list_fields", "supported_operations", "get_sync_speed", "sync_batch"}, l}, nil
 }
 
 // violation is one of GET /_control/violations.
