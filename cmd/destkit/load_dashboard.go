@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -34,6 +36,12 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 		if cmd.Flags().Changed(name) && !d.on {
 			return usagef("--%s is about the page of --dashboard: add that", name)
 		}
+	}
+	// Without a token the page answers this machine alone: at another address it would
+	// be of no use, and its buttons stop a load.
+	host, _, err := net.SplitHostPort(d.addr)
+	if err == nil && d.token.variable == "" && !loopback.Name(host) {
+		return usagef("--dashboard-addr %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", d.addr)
 	}
 	return nil
 }
