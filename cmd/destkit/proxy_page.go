@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
 )
 
@@ -111,10 +112,10 @@ func pageBody(text, base64 string, size int64, cut bool) (body json.RawMessage, 
 	case size == 0:
 		missing = "There is no body."
 	default:
-		missing = fmt.Sprintf("The body of %d bytes is not kept.", size)
+		missing = "The body, of " + plural.Count(size, "byte") + ", is not kept."
 	}
 	if cut && missing == "" {
-		note += fmt.Sprintf(" Only its beginning is kept: it has %d bytes.", size)
+		note += " Only its beginning is kept: it has " + plural.Count(size, "byte") + "."
 	}
 	return body, size, missing, note
 }
