@@ -100,8 +100,11 @@ starts it (without a shell), waits until URL answers, starts it anew for each
 run and ends it with its children. What it prints goes into a file that the
 screen names. On a terminal Enter or space judges again, and q ends. Hidden
 files, node_modules, data and log files, and what destkit writes are not
-watched; what changes during a run starts one more run at most. The exit status
-is that of the last run.
+watched. A file that changes during a run starts one more run, and none when it
+changes during that one, too. A file that changes within 3 seconds after each
+of 3 runs in a row with the same results is one that the endpoint writes: it
+starts no further run until it changes later than that. The exit status is that
+of the last run.
 
 --select failed takes the checks that failed in the report of --report
 json=FILE before it is replaced, and with --watch those that failed last; when
@@ -178,7 +181,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	defer stopProfile()
 	if j.watching.on {
-		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: outputs, failed: failed, quiet: j.quiet}
+		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: outputs, failed: failed, quiet: j.quiet, noColor: j.noColor}
 		return s.run(cmd.Context())
 	}
 	if err := checkJournal(options.Journal); err != nil {

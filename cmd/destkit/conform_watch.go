@@ -57,6 +57,7 @@ type watchSession struct {
 	outputs  outputs
 	failed   failedChecks
 	quiet    bool
+	noColor  bool
 
 	files  *fileWatch
 	child  *childProcess // nil without --exec
@@ -90,7 +91,8 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 	}
 	keys := newKeyboard(os.Stdin, s.cmd.OutOrStdout())
 	defer keys.close()
-	reason, byRun := "the first run", false
+	reason := "the first run"
+	var written duringRuns
 	for ctx.Err() == nil {
 		if err := s.round(ctx, reason); err != nil {
 			return err
@@ -99,17 +101,15 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			break
 		}
-		// What has changed until now may be the work of the run itself. One more run
-		// takes it into account; what changes in that one starts none.
-		if during := s.files.settle(ctx); len(during) > 0 {
-			if !byRun {
-				reason, byRun = changedWords(during)+" during the run", true
+		if changed := s.files.settle(ctx); len(changed) > 0 {
+			if fresh := written.fresh(changed); len(fresh) > 0 {
+				reason = changedWords(fresh) + " during the run"
 				continue
 			}
-			foreign.Println(s.cmd.OutOrStdout(), changedWords(during)+" during both runs, which starts no further one")
+			foreign.Println(s.cmd.OutOrStdout(), changedWords(changed)+" during each of these runs, which starts no further one")
 		}
+		written = duringRuns{}
 		foreign.Println(s.cmd.OutOrStdout(), s.waitingWords(keys))
-		byRun = false
 		if reason, err = s.wait(ctx, keys); err != nil {
 			break
 		}

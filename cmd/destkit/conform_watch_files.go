@@ -152,6 +152,32 @@ const (
 	echoRuns   = 3
 )
 
+// duringRuns holds the files that changed while runs went on that followed each other for that
+// reason. A change may be the work of the run itself: one more run takes it into
+// account, and the same file starts no other. What its owner saves meanwhile is another file.
+type duringRuns struct {
+	names map[string]bool
+	runs  int
+}
+
+// fresh returns the files whose change starts one more run; after echoRuns such runs none
+// does, for an endpoint that writes a new file each time.
+func (d *duringRuns) fresh(changed []string) (starting []string) {
+	if d.runs++; d.runs > echoRuns {
+		return nil
+	}
+	if d.names == nil {
+		d.names = map[string]bool{}
+	}
+	for _, name := range changed {
+		if !d.names[name] {
+			starting = append(starting, name)
+		}
+		d.names[name] = true
+	}
+	return starting
+}
+
 // echoes counts, by file, the runs in a row after which it changed at once.
 type echoes map[string]int
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -59,10 +60,11 @@ func (s *watchSession) show(reason string, r *conformance.Report) {
 const linesOfFinding = 6
 
 // lines are the screen of a run: what changed, the first failures, the verdict.
-func (s *watchSession) lines(r *conformance.Report) []string {
-	var lines []string
+func (s *watchSession) lines(r *conformance.Report) []any {
+	var lines []any
 	if s.last != nil && r.Verdict != conformance.Unknown {
-		lines = append(lines, changeLines(report.Compare(s.last, r))...)
+		d := report.Compare(s.last, r)
+		lines = append(lines, changeLines(d)[0], s.paint(s.roundWords(d, r)))
 	}
 	for _, p := range r.Problems {
 		if p.Kind == "gate" { // the failures say it
@@ -85,7 +87,60 @@ func (s *watchSession) lines(r *conformance.Report) []string {
 	if len(more) > 0 {
 		lines = append(lines, "", "and "+shortList(more, 8))
 	}
-	return append(lines, "", r.Summary)
+	return append(lines, "", s.paint(statusColor(r), r.Summary))
+}
+
+// The colours of the screen, as those of a report.
+const (
+	colorFailed  = "31;1"
+	colorPartial = "33;1"
+	colorPassed  = "32;1"
+)
+
+// paint colours a line of ours; what --no-color, NO_COLOR, FORCE_COLOR and the terminal
+// ask for holds as for a report.
+func (s *watchSession) paint(color, line string) any {
+	if !colourful(s.cmd.OutOrStdout(), s.noColor) {
+		return line
+	}
+	return foreign.Own("\x1b[" + color + "m" + foreign.Line(line) + "\x1b[0m")
+}
+
+// statusColor is green for a verdict without reservations only.
+func statusColor(r *conformance.Report) string {
+	switch {
+	case r.Verdict == conformance.NonConformant:
+		return colorFailed
+	case r.ExitStatus != 0 || r.Verdict != conformance.Conformant:
+		return colorPartial
+	}
+	return colorPassed
+}
+
+// roundWords count what a run has changed since the last one, with their colour: "2 fixed, 1 newly
+// failing, 3 still failing". What failed and is open now is none of these.
+func (s *watchSession) roundWords(d report.Comparison, r *conformance.Report) (color, words string) {
+	was, is := failedIn(s.last), failedIn(r)
+	still, open := 0, 0
+	for _, id := range was {
+		switch {
+		case slices.Contains(is, id):
+			still++
+		case !slices.ContainsFunc(d.Fixed, func(c report.Change) bool { return c.ID == id }):
+			open++
+		}
+	}
+	words = fmt.Sprintf("%d fixed, %d newly failing, %d still failing", len(d.Fixed), len(is)-still, still)
+	if open > 0 {
+		words += fmt.Sprintf(", %d open", open)
+	}
+	switch {
+	case len(is) > still:
+		return colorFailed, words
+	case len(is)+open > 0:
+		return colorPartial, words
+	}
+	return colorPassed, words
 }
 
 // unchanged is said of a run with the results of the one before.
@@ -117,9 +172,9 @@ func changeLines(d report.Comparison) []string {
 }
 
 // failure is a check with its first finding, one line for each part.
-func (s *watchSession) failure(check conformance.CheckResult) []string {
+func (s *watchSession) failure(check conformance.CheckResult) []any {
 	columns := width(s.cmd.OutOrStdout())
-	lines := []string{"", clipLine(fmt.Sprintf("%s  %s  %s", check.Status, check.ID, check.Title), columns)}
+	lines := []any{"", s.paint(colorFailed, clipLine(fmt.Sprintf("%s  %s  %s", check.Status, check.ID, check.Title), columns))}
 	if len(check.Findings) == 0 {
 		return append(lines, clipLine("      "+check.Reason, columns))
 	}

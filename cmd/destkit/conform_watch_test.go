@@ -105,6 +105,21 @@ func TestWatchEchoesEnd(t *testing.T) {
 	require.Equal(t, []string{"state.json"}, starting)
 }
 
+// A file that each run writes starts one more; what is saved during that one starts
+// another, and files with new names do not go on for ever.
+func TestWatchDuringRunsEnds(t *testing.T) {
+	var d duringRuns
+	require.Equal(t, []string{"state.json"}, d.fresh([]string{"state.json"}))
+	require.Equal(t, []string{"server.js"}, d.fresh([]string{"server.js", "state.json"}))
+	require.Empty(t, d.fresh([]string{"state.json"}))
+
+	d = duringRuns{}
+	for _, name := range []string{"1.json", "2.json", "3.json"} {
+		require.Equal(t, []string{name}, d.fresh([]string{name}))
+	}
+	require.Empty(t, d.fresh([]string{"4.json"}))
+}
+
 func TestWatchedFolders(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node_modules", "a"), 0o700))

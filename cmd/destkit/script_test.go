@@ -135,7 +135,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	}
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
-	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "SMTP_PASSWORD", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
+	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "FORCE_COLOR", "SMTP_PASSWORD", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
