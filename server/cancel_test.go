@@ -153,12 +153,12 @@ func TestCancelOfAQueuedRun(t *testing.T) {
 	id := w.kept(nil).id("data.id")
 	run := &store.SyncRun{WorkspaceID: 1, SyncID: id}
 	w.change(func(tx *store.Tx) error {
-		return w.s.queue(tx, run, false, api.TriggerReason{UITag: "Manual", UIDetail: "Queued"})
+		return w.s.engine.Queue(tx, run, false, api.TriggerReason{UITag: "Manual", UIDetail: "Queued"})
 	})
 	path := fmt.Sprintf("/sync_runs/%d", run.ID)
 	require.Equal(t, "queued", w.do("GET", path, w.key, nil).want(200).at("data.status"))
 	w.do("POST", path+"/cancel", w.key, nil).want(200)
-	w.s.engine.start(1, run.ID) // whoever picks it up finds it over
+	w.s.engine.Start(1, run.ID) // whoever picks it up finds it over
 	w.control("POST", "/settle", nil).want(200)
 	ended := w.do("GET", path, w.key, nil).want(200)
 	require.Equal(t, "failed", ended.at("data.status"))

@@ -99,7 +99,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 func TestLogOfNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		y := &store.Sync{WorkspaceID: 1, SourceID: 4711}
-		w.s.engine.writeBack(t.Context(), y, &store.SyncRun{})
+		w.s.engine.Writeback.Write(t.Context(), y, &store.SyncRun{}, w.s.log)
 		require.Equal(t, "text", sources.Access{}.Clean("text"))
 	})
 }

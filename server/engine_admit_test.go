@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/runs"
 )
 
 // TestRunsWaitForDescriptors: where descriptors are enough for one run, one works, the
 // others are queued and take their turn, one of them is cancelled meanwhile, and the
 // figures show it.
 func TestRunsWaitForDescriptors(t *testing.T) {
-	files := descriptors.Split(4 * runFiles)
+	files := descriptors.Split(4 * runs.OpenFiles)
 	w := newSyncWorld(t, func(c *Config) { c.files = files })
-	require.Less(t, files.Runs.Figures().Most, int64(2*runFiles), "two at once do not fit")
+	require.Less(t, files.Runs.Figures().Most, int64(2*runs.OpenFiles), "two at once do not fit")
 	var syncs, runs []int64
 	for range 4 {
 		syncs = append(syncs, w.kept(nil).id("data.id"))

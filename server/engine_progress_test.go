@@ -46,8 +46,8 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	}()
 	<-writing
 	for i, run := range list {
-		(&runProgress{e: w.s.engine, ctx: t.Context(), run: run}).report(executor.Progress{Step: "one", Counters: executor.Counters{SourceRecords: int64(i + 1)}})
-		(&runProgress{e: w.s.engine, ctx: t.Context(), run: run}).report(executor.Progress{Step: "other", Counters: executor.Counters{SourceRecords: int64(i + 100)}})
+		w.s.engine.Progress(t.Context(), run).Report(executor.Progress{Step: "one", Counters: executor.Counters{SourceRecords: int64(i + 1)}})
+		w.s.engine.Progress(t.Context(), run).Report(executor.Progress{Step: "other", Counters: executor.Counters{SourceRecords: int64(i + 100)}})
 	}
 	close(free) // all of them were noted while the writer was taken
 	require.NoError(t, <-ended)

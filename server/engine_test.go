@@ -257,8 +257,8 @@ func TestEndIsRecordedOnce(t *testing.T) {
 		}
 		return err
 	}))
-	progress := &runProgress{e: w.s.engine, ctx: t.Context(), run: ended}
-	require.NoError(t, w.s.engine.finish(t.Context(), y, ended, executor.Outcome{Status: api.RunCompleted}, progress))
+	progress := w.s.engine.Progress(t.Context(), ended)
+	require.NoError(t, w.s.engine.Finish(t.Context(), y, ended, executor.Outcome{Status: api.RunCompleted}, progress))
 	require.NoError(t, w.s.Settle(t.Context()))
 	require.EqualValues(t, 1, runs())
 	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))

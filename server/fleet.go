@@ -124,6 +124,7 @@ func (s *Server) join(ctx context.Context) error {
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	s.fleet = f
+	s.engine.Share(f)
 	if err := f.enter(ctx); err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (f *fleet) begin(ctx context.Context) (err error) {
 		return err
 	}
 	f.each(f.pulse.beat, f.beat)
-	if err := f.s.engine.expectActive(ctx); err != nil {
+	if err := f.s.engine.ExpectActive(ctx); err != nil {
 		return err
 	}
 	// At once, so that a process alone serves as soon as it has started.
@@ -231,7 +232,7 @@ func (f *fleet) meet(ctx context.Context) error {
 	}
 	f.company.Store(int64(len(others)))
 	if len(others) > 0 {
-		f.s.engine.expectNothing() // what is queued may run anywhere
+		f.s.engine.ExpectNothing() // what is queued may run anywhere
 	}
 	return nil
 }

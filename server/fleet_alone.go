@@ -42,7 +42,7 @@ func (s *Server) alone(ctx context.Context) (release func(), err error) {
 		err = problem.Refuse(http.StatusConflict, "this is possible while a single process works on the installation; there are also %s: stop them first", listed(others))
 	default:
 		f.company.Store(0)
-		err = s.engine.expectActive(ctx)
+		err = s.engine.ExpectActive(ctx)
 	}
 	if err != nil {
 		f.unclaim()
@@ -157,7 +157,7 @@ func (f *fleet) settle(ctx context.Context) error {
 		others, err := f.others(ctx)
 		if err == nil && len(others) == 0 {
 			f.company.Store(0)
-			err = f.s.engine.expectActive(ctx)
+			err = f.s.engine.ExpectActive(ctx)
 		}
 		if err == nil {
 			err = f.s.clock.Settle(ctx)

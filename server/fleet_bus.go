@@ -12,9 +12,8 @@ import (
 // What processes tell each other. A notice may be lost, so each one only hastens
 // what somebody finds out anyway.
 const (
-	topicCancel = "cancel" // a run is to end: its id
-	topicHalt   = "halt"   // all that is done for a sync is to end: its id
-	topicClock  = "clock"  // the clock was set
+	topicHalt  = "halt"  // all that is done for a sync is to end: its id
+	topicClock = "clock" // the clock was set
 )
 
 // notices are what this process does when others tell something. The zero value has
@@ -78,11 +77,11 @@ func (s *Server) hearFleet() {
 		}
 	}
 	// Every role of the database may give notices: they only say where to look.
-	s.onNotice(topicCancel, number(func(id int64) {
-		s.lookAtRuns(func(runID int64, _ *workingRun) bool { return runID == id })
+	s.onNotice(cluster.TopicCancel, number(func(id int64) {
+		s.lookAtRuns(func(runID, _ int64) bool { return runID == id })
 	}))
 	s.onNotice(topicHalt, number(func(id int64) {
-		s.lookAtRuns(func(_ int64, run *workingRun) bool { return run.syncID == id })
+		s.lookAtRuns(func(_, syncID int64) bool { return syncID == id })
 	}))
 	s.onNotice(topicClock, func(string) {
 		s.background.Later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
@@ -97,11 +96,9 @@ func (s *Server) hearFleet() {
 }
 
 // lookAtRuns looks whether those of the runs that work here are really to end.
-func (s *Server) lookAtRuns(which func(id int64, run *workingRun) bool) {
-	s.engine.mu.Lock()
-	defer s.engine.mu.Unlock()
-	for id, run := range s.engine.working {
-		if which(id, run) {
+func (s *Server) lookAtRuns(which func(runID, syncID int64) bool) {
+	for id, syncID := range s.engine.Working() {
+		if which(id, syncID) {
 			s.background.Later("look whether a run is to end", func(ctx context.Context) { s.fleet.lookForCancel(ctx, id) })
 		}
 	}

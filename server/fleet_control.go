@@ -93,7 +93,7 @@ func (c *fleetFigures) Collect(ch chan<- prometheus.Metric) {
 	gauge(processDesc, 1, f.id, c.s.config.Role, c.s.config.Version)
 	gauge(leaderDesc, leads)
 	gauge(aloneDesc, f.company.Load()+1)
-	gauge(workingDesc, c.s.engine.load())
+	gauge(workingDesc, c.s.engine.Load())
 	gauge(workersDesc, int64(c.s.config.Workers))
 	for d, n := range map[*prometheus.Desc]int64{lostDesc: f.lost.Load(), takeoverDesc: f.takeovers.Load(), handedDesc: f.handed.Load()} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/faults"
 )
 
@@ -33,7 +34,7 @@ func falseNotices(t *testing.T, w *world, worker *Server) {
 			close(heard)
 		}
 	})
-	for _, said := range [][2]string{{topicCancel, fmt.Sprint(run)}, {topicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
+	for _, said := range [][2]string{{cluster.TopicCancel, fmt.Sprint(run)}, {topicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
 		require.NoError(t, w.s.store.Tell(t.Context(), said[0], said[1]))
 	}
 	<-heard

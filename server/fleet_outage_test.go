@@ -113,13 +113,11 @@ func apart(t *testing.T, set func(*Config)) (w *world, worker *Server, c *cord) 
 // waits waits until a run waits for the store, or is over.
 func waits(t *testing.T, s *Server, run int64) {
 	t.Helper()
-	s.engine.mu.Lock()
-	working := s.engine.working[run]
-	s.engine.mu.Unlock()
-	require.NotNil(t, working)
+	done, stuck := s.engine.Ends(run)
+	require.NotNil(t, done)
 	select {
-	case <-working.stuck:
-	case <-working.done:
+	case <-stuck:
+	case <-done:
 	case <-time.After(time.Minute):
 		t.Fatal("the run goes on without its store")
 	}

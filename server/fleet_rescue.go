@@ -10,23 +10,27 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/jobs"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // firstTurn is that of a run that was just made.
 const firstTurn = 1
 
-// turnSetting holds the present turn of a run that is not in its first.
-func turnSetting(runID int64) string { return fmt.Sprintf("%s%d", turnSettings, runID) }
+// Enqueue lets any process work on a run, with the change that makes it.
+func (f *fleet) Enqueue(tx *store.Tx, run *store.SyncRun) error { return f.enqueue(tx, run, firstTurn) }
 
-const turnSettings = "turn of run "
-
-// enqueue puts a run into the queue, with the change that makes it.
+// enqueue puts a run into the queue.
 func (f *fleet) enqueue(tx *store.Tx, run *store.SyncRun, turn int64) error {
-	if f == nil {
-		return nil
-	}
 	return f.queue.Add(f.ctx, tx.PostgreSQL(), jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
+}
+
+// Launched is told of a run that is in the queue. While this process is alone, it starts
+// here.
+func (f *fleet) Launched(ctx context.Context, run *store.SyncRun) {
+	if f.company.Load() == 0 && f.s.config.Workers > 0 && !f.drained.Load() {
+		f.s.engine.Expect(ctx, run)
+	}
 }
 
 // turnIn is the turn that a setting holds. What is none is the first: whoever finds
@@ -40,7 +44,7 @@ func turnIn(text string) int64 {
 
 // turnOf reads the present turn of a run.
 func turnOf(tx *store.Tx, runID int64) (int64, error) {
-	text, err := tx.Setting(turnSetting(runID))
+	text, err := tx.Setting(runs.TurnSetting(runID))
 	if errors.Is(err, store.ErrNotFound) {
 		return firstTurn, nil
 	}
@@ -77,9 +81,9 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 		if err != nil || len(active) == 0 {
 			return err
 		}
-		turns, err := tx.Settings(turnSettings)
+		turns, err := tx.Settings(runs.TurnSettings)
 		for _, run := range active {
-			open = append(open, jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turnIn(turns[turnSetting(run.ID)])})
+			open = append(open, jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turnIn(turns[runs.TurnSetting(run.ID)])})
 		}
 		return err
 	})
@@ -104,9 +108,9 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 }
 
 // nextTurn lets runs go on.
-func (f *fleet) nextTurn(ctx context.Context, runs []jobs.Run) error {
+func (f *fleet) nextTurn(ctx context.Context, lost []jobs.Run) error {
 	var failures []error
-	for _, run := range runs {
+	for _, run := range lost {
 		taken := false
 		err := f.s.store.Update(ctx, func(tx *store.Tx) error {
 			now, err := tx.SyncRun(run.WorkspaceID, run.ID)
@@ -118,7 +122,7 @@ func (f *fleet) nextTurn(ctx context.Context, runs []jobs.Run) error {
 			if err != nil || turn != run.Turn {
 				return err
 			}
-			if err := tx.SetSetting(turnSetting(run.ID), strconv.FormatInt(turn+1, 10)); err != nil {
+			if err := tx.SetSetting(runs.TurnSetting(run.ID), strconv.FormatInt(turn+1, 10)); err != nil {
 				return err
 			}
 			taken = true
@@ -136,11 +140,11 @@ func (f *fleet) nextTurn(ctx context.Context, runs []jobs.Run) error {
 	return errors.Join(failures...)
 }
 
-// resume lets everything go on that was held, or has come with another world.
-func (f *fleet) resume(ctx context.Context) error {
+// Resume lets everything go on that was held, or has come with another world.
+func (f *fleet) Resume(ctx context.Context) error {
 	left, err := f.left(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.nextTurn(ctx, left), f.s.engine.expectActive(ctx))
+	return errors.Join(f.nextTurn(ctx, left), f.s.engine.ExpectActive(ctx))
 }

@@ -3,19 +3,13 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/jobs"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/executor"
 )
-
-// errLeaseLost stops a run whose lease another process has by now: it goes on there,
-// and nothing more of it is recorded here.
-var errLeaseLost = fmt.Errorf("another process has taken over the run: %w", executor.ErrStop)
 
 // occupied is a sync on which this process works.
 type occupied struct {
@@ -26,8 +20,16 @@ type occupied struct {
 	once  sync.Once
 }
 
-// end gives the right back, as soon as nothing more is written under it.
-func (o *occupied) end() {
+// Holds fails with lease.ErrLost in a change of the store when another process has it.
+func (o *occupied) Holds(ctx context.Context, tx *store.Tx) error {
+	return lease.Holds(ctx, tx.PostgreSQL(), o.t.lease)
+}
+
+// Sure waits until no other process can have it, or for the end of ctx.
+func (o *occupied) Sure(ctx context.Context) error { return o.t.sure(ctx) }
+
+// End gives the right back, as soon as nothing more is written under it.
+func (o *occupied) End() {
 	o.once.Do(func() {
 		o.stop()
 		o.books.Under(0)
@@ -43,7 +45,7 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 		return false, nil
 	}
 	// In this order: who holds the runs may want to drop the books of this sync.
-	if err := f.s.engine.unheld(ctx); err != nil {
+	if err := f.s.engine.Unheld(ctx); err != nil {
 		return true, nil // the queue stops
 	}
 	free, err := f.oneOfSync(ctx, job.SyncID)
@@ -60,9 +62,19 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 	}
 	keeping, stop := context.WithCancel(f.ctx)
 	o := &occupied{f: f, t: t, stop: stop, books: f.s.ledger.Sync(job.SyncID)}
-	defer o.end()
+	defer o.End()
 	o.books.Under(t.lease.Fence)
-	again, err = f.s.engine.carry(ctx, job, o, keeping)
+	again, err = f.s.engine.Carry(ctx, job.WorkspaceID, job.ID, o, func(lost func()) {
+		f.work.Go(func() { f.watch(keeping, job.ID) })
+		f.work.Go(func() {
+			f.keep(keeping, t, f.pulse.runKeep)
+			if t.isLost() {
+				f.lost.Add(1)
+				f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)
+				lost()
+			}
+		})
+	})
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) {
 		return false, nil // the sync is gone, or the run goes on elsewhere
 	}

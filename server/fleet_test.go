@@ -17,6 +17,7 @@ import (
 
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -137,7 +138,7 @@ func TestTakeover(t *testing.T) {
 	run := w.trigger(id)
 	<-reached
 	// A turn that cannot be read keeps nobody from finding the run.
-	_, err := w.s.store.Pool().Exec(t.Context(), "INSERT INTO settings (key, value) VALUES ($1, 'x')", turnSetting(run))
+	_, err := w.s.store.Pool().Exec(t.Context(), "INSERT INTO settings (key, value) VALUES ($1, 'x')", runs.TurnSetting(run))
 	require.NoError(t, err)
 	dead := all[1].fleet
 	dead.kill()
@@ -175,8 +176,8 @@ func TestFrozenWorker(t *testing.T) {
 	require.NoError(t, err)
 	defer other.Close()
 	taken := func() bool {
-		o := other.engine.occupiedBy(run)
-		return o != nil
+		_, works := other.engine.Working()[run]
+		return works
 	}
 	require.Eventually(t, taken, time.Minute, time.Millisecond)
 	release()
@@ -184,7 +185,7 @@ func TestFrozenWorker(t *testing.T) {
 	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
 	frozen.frozen.set(false)
-	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return all[1].engine.Load() == 0 }, time.Minute, time.Millisecond)
 	w.clean(id)
 	before := w.shownRun(run).text
 	require.Equal(t, string(before), string(w.shownRun(run).text))
@@ -256,7 +257,7 @@ func TestResetElsewhere(t *testing.T) {
 	release()
 	organization := w.control("GET", "/organizations", nil).want(http.StatusOK).id("organizations.0.id")
 	w.control("POST", fmt.Sprintf("/organizations/%d/reset", organization), nil).want(http.StatusOK)
-	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return all[1].engine.Load() == 0 }, time.Minute, time.Millisecond)
 	has, err := w.s.live.Booked(id)
 	require.NoError(t, err)
 	require.False(t, has, "its books are gone")

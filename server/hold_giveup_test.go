@@ -14,16 +14,14 @@ import (
 // untilHeld waits until the runs are told to stop.
 func (w *world) untilHeld() {
 	for held := false; !held; runtime.Gosched() {
-		w.s.engine.mu.Lock()
-		held = w.s.engine.held
-		w.s.engine.mu.Unlock()
+		held = w.s.engine.Held()
 	}
 }
 
 // nothingHeld demands that calls and runs go through.
 func (w *world) nothingHeld() {
 	w.t.Helper()
-	release, err := w.s.engine.hold(w.t.Context())
+	release, err := w.s.engine.Hold(w.t.Context())
 	require.NoError(w.t, err)
 	release()
 	unlock, err := w.s.latch.State.Lock(w.t.Context())
@@ -93,7 +91,7 @@ func TestCancellingARunThatIsStopped(t *testing.T) {
 	<-came
 	held := make(chan func(), 1)
 	go func() {
-		unhold, err := w.s.engine.hold(t.Context())
+		unhold, err := w.s.engine.Hold(t.Context())
 		require.NoError(t, err)
 		held <- unhold
 	}()

@@ -47,9 +47,7 @@ func (w *syncWorld) during(n int, fn func()) (done <-chan struct{}) {
 				return
 			default:
 			}
-			w.s.engine.mu.Lock()
-			held = w.s.engine.held
-			w.s.engine.mu.Unlock()
+			held = w.s.engine.Held()
 		}
 	}
 	w.onCall.Store(&hook)

@@ -64,11 +64,8 @@ func (l *limited) trigger(id int64) (run int64) {
 // ended waits for the end of a run, also of one that rests after a 429, which settle
 // would take for quiet.
 func (l *limited) ended(run int64) *answer {
-	l.s.engine.mu.Lock()
-	working := l.s.engine.working[run]
-	l.s.engine.mu.Unlock()
-	if working != nil {
-		<-working.done
+	if done, _ := l.s.engine.Ends(run); done != nil {
+		<-done
 	}
 	return l.run(run)
 }

@@ -17,7 +17,7 @@ func (k syncEnds) Halt(id int64) error {
 	s := k.s
 	s.schedule.Drop(id)
 	s.retries.Drop(id)
-	s.engine.halt(id)
+	s.engine.Halt(id)
 	if s.fleet != nil {
 		return s.fleet.evict(s.background.Ctx, id)
 	}

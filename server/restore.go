@@ -28,7 +28,7 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer together()
-	release, err := s.engine.hold(ctx)
+	release, err := s.engine.Hold(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}

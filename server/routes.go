@@ -16,11 +16,6 @@ import (
 func (s *Server) handlers() map[string]call.Handler {
 	all := map[string]call.Handler{
 		"fetchRoot": s.fetchRoot,
-
-		"triggerSync":   s.triggerSync,
-		"listSyncRuns":  s.listSyncRuns,
-		"fetchSyncRun":  s.fetchSyncRun,
-		"cancelSyncRun": s.cancelSyncRun,
 	}
 	maps.Copy(all, s.rest.Operations())
 	maps.Copy(all, s.syncs.Operations())

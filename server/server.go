@@ -225,7 +225,7 @@ type Server struct {
 	mail          *lifecycle.Mailer
 	ledger        *ledger.Ledger
 	executor      *executor.Executor
-	engine        *engine
+	engine        *runs.Engine
 	began         time.Time    // of this process, by the clock of the system
 	ahead         atomic.Int64 // how far the clock of a shared store is, in nanoseconds
 	fleet         *fleet       // nil where the store is not shared

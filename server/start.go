@@ -125,12 +125,13 @@ func assemble(config Config) (*Server, error) {
 	if s.copies = config.copies; s.copies == nil {
 		s.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
 	}
-	s.engine = newEngine(s)
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s}, Runs: runQueue{s},
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s},
 		Ledger: func() *ledger.Ledger { return s.ledger }, Position: position,
 	}
+	s.engine = runs.NewEngine(plans)
+	plans.Runs = s.engine
 	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
 	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
 	if s.reached, err = newReached(s); err != nil {
@@ -199,7 +200,7 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.controls = control.New(control.Parts{
 		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
-		Runs: runQueue{s}, Position: position,
+		Runs: s.engine, Position: position,
 	})
 	s.hearFleet()
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}
@@ -208,13 +209,19 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
+	s.engine.Assemble(runs.EngineParts{
+		Plans: s.planning, Executor: func() *executor.Executor { return s.executor }, Lifecycle: s.lifecycle,
+		Schedule: s.schedule, Live: s.live, Retries: s.retries, Retention: s.retention,
+		Writeback: runs.NewWriteback(plans, s.sources, s.states), Gate: s.gate, Latch: s.latch,
+		Files: config.files.Runs, Workers: config.Workers,
+	})
 	s.rest = rest.New(rest.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources,
 		Destinations: s.destinations, Gate: s.gate, Mail: s.mail, Random: config.Random, Process: config.Process,
 	})
 	s.syncs = syncs.New(syncs.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Sources: s.sources, Destinations: s.destinations, States: s.states,
-		Gate: s.gate, Schedule: s.schedule, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
+		Gate: s.gate, Schedule: s.schedule, Runs: s.engine, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
 	})
 	s.links = links.New(links.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,

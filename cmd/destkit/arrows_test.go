@@ -88,7 +88,7 @@ var arrows = map[string][]string{
 		"server/internal/sync/executor", "server/internal/sync/mapping", "internal/source",
 	},
 	"server/internal/records": { // of the ledger, as people find and see them
-		"server/api", "server/internal/runs", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
+		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
 		"server/internal/sync/mapping", "destsim/rpc",
 	},
 	"server/internal/inspect": { // of syncs: dry runs, explanations, audits
@@ -102,7 +102,7 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
 		"server/internal/problem", "server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
 		"server/internal/store", "server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
-		"server/internal/sync/ledger", "server/internal/sync/mapping",
+		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
@@ -129,9 +129,12 @@ var arrows = map[string][]string{
 		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
 	},
 	"server/internal/cluster": {"server/internal/store"},
-	"server/internal/runs": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/store",
-		"server/internal/sync/clock", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
+	"server/internal/runs": { // from the queue to the end: made, planned, worked on, held, logged
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease",
+		"server/internal/columns", "server/internal/descriptors", "server/internal/latch", "server/internal/lifecycle",
+		"server/internal/planning", "server/internal/records", "server/internal/sources", "server/internal/states", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/ledger",
+		"server/internal/sync/mapping", "internal/source",
 	},
 	"server/internal/links": {
 		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",

@@ -12,10 +12,11 @@ import (
 // The topics by which processes tell each other of something, with the text that goes
 // with each.
 const (
-	TopicSync  = "sync"  // a sync was created, changed or deleted: its id
-	TopicRetry = "retry" // a run is to be made again: the id of its sync
-	TopicLive  = "live"  // a run of a live sync has left something: the id of the sync
-	TopicLook  = "look"  // there is something to send: the name of the outbox
+	TopicSync   = "sync"   // a sync was created, changed or deleted: its id
+	TopicRetry  = "retry"  // a run is to be made again: the id of its sync
+	TopicLive   = "live"   // a run of a live sync has left something: the id of the sync
+	TopicCancel = "cancel" // a run is to end: its id
+	TopicLook   = "look"   // there is something to send: the name of the outbox
 )
 
 // Leader says which of the processes of an installation does what falls due. A process

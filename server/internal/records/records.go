@@ -8,16 +8,18 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
+// Kept is how long the records of a run are kept after its end.
+const Kept = 14 * 24 * time.Hour
+
 // Forgotten reports whether the time for which a run's records are kept is over.
 func Forgotten(run *store.SyncRun, now time.Time) bool {
-	return run.Run.CompletedAt != nil && !now.Before(run.Run.CompletedAt.Add(runs.RecordsKept))
+	return run.Run.CompletedAt != nil && !now.Before(run.Run.CompletedAt.Add(Kept))
 }
 
 // Shown is one record of the ledger as the API shows it. event is the

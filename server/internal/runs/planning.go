@@ -1,6 +1,7 @@
-// Package runs owns what starts runs without a client: schedules, messages of topics,
-// retries of failed runs; and how long their records are kept. Runs are made and worked
-// on elsewhere.
+// Package runs owns what happens to runs: who makes them (clients, schedules, messages of
+// topics, retries), how they are queued, worked on, held and ended, and how long their
+// records are kept. How a run is planned is left to planning, its way from the first row
+// to the last to sync/executor.
 package runs
 
 import (
@@ -16,9 +17,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
-
-// RecordsKept is how long the records of a run are kept after its end.
-const RecordsKept = 14 * 24 * time.Hour
 
 // SequenceParent is the sync that this one runs after; 0 for none.
 func SequenceParent(config *api.SyncConfig) int64 {

@@ -1,6 +1,6 @@
 // Package syncs owns the resource of the API that runs work on: syncs, how they are
-// checked before they are stored, and the records of their runs. Their columns are left to
-// columns, their runs to runs.
+// checked before they are stored, their runs, and the records of those. What a run does is
+// left to runs, what columns mean to columns.
 package syncs
 
 import (
@@ -26,6 +26,7 @@ type Parts struct {
 	States       *states.States
 	Gate         *destination.Gate
 	Schedule     *runs.Schedule
+	Runs         *runs.Engine
 	Ledger       func() *ledger.Ledger // opened after the parts were assembled
 	Ends         ends
 }
@@ -46,6 +47,7 @@ type Handlers struct {
 	states       *states.States
 	gate         *destination.Gate
 	schedule     *runs.Schedule
+	runs         *runs.Engine
 	ledger       func() *ledger.Ledger
 	ends         ends
 	replies      *rendered
@@ -55,7 +57,7 @@ type Handlers struct {
 func New(p Parts) *Handlers {
 	return &Handlers{
 		shared: p.Shared, log: p.Log, clock: p.Clock, sources: p.Sources, destinations: p.Destinations, states: p.States,
-		gate: p.Gate, schedule: p.Schedule, ledger: p.Ledger, ends: p.Ends, replies: newRendered(),
+		gate: p.Gate, schedule: p.Schedule, runs: p.Runs, ledger: p.Ledger, ends: p.Ends, replies: newRendered(),
 	}
 }
 
@@ -67,6 +69,10 @@ func (h *Handlers) Operations() map[string]call.Handler {
 		"fetchSync":           h.fetchSync,
 		"updateSync":          h.updateSync,
 		"deleteSync":          h.deleteSync,
+		"triggerSync":         h.triggerSync,
+		"listSyncRuns":        h.listSyncRuns,
+		"fetchSyncRun":        h.fetchSyncRun,
+		"cancelSyncRun":       h.cancelSyncRun,
 		"fetchSyncRunRecords": h.fetchSyncRunRecords,
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
-	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -16,18 +15,18 @@ import (
 // locked or full may be free a little later, and a run that stands as working
 // for ever would let all later ones be skipped. It gives up when the run goes on
 // after a restart or in another process, or its sync is gone.
-func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
+func (e *Engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(e.s.background.Ctx, cancel)()
+	defer context.AfterFunc(e.Work.Ctx, cancel)()
 	defer context.AfterFunc(ctx, func() {
 		if stopped(ctx) {
 			cancel()
 		}
 	})()
 	change = e.guarded(own, run, change)
-	for wait := runs.FirstWait; ; wait = min(2*wait, runs.MostWait) {
-		err := e.s.store.Update(own, change)
+	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
+		err := e.Shared.Store.Update(own, change)
 		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
 			return err
 		}
@@ -38,24 +37,24 @@ func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 }
 
 // wait lets a run wait for the store.
-func (e *engine) wait(ctx context.Context, run int64, wait time.Duration, why error) error {
+func (e *Engine) wait(ctx context.Context, run int64, wait time.Duration, why error) error {
 	e.logOf(run).Error("sync run waits for the store", "error", why)
 	e.lag(run)
-	return e.s.clock.Sleep(ctx, wait)
+	return e.Clock.Sleep(ctx, wait)
 }
 
 // ownTrouble tells that a run has failed of nothing but the service's own store, or of
 // something that may pass while that was away: a restart of the database ends the
 // connections of a source in it, too. before is store.Outages at the beginning.
-func (e *engine) ownTrouble(o executor.Outcome, before int64) bool {
+func (e *Engine) ownTrouble(o executor.Outcome, before int64) bool {
 	if o.Status != api.RunFailed || o.Canceled {
 		return false
 	}
-	return runs.Passing(o.Cause) || o.Transient && e.s.store.Outages() != before
+	return Passing(o.Cause) || o.Transient && e.Shared.Store.Outages() != before
 }
 
 // lag says that a run waits for the store: nobody has to wait for its end.
-func (e *engine) lag(run int64) {
+func (e *Engine) lag(run int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	working := e.working[run]
@@ -70,7 +69,7 @@ func (e *engine) lag(run int64) {
 }
 
 // show keeps how far a run is, for those who ask.
-func (e *engine) show(run int64, at executor.Progress) {
+func (e *Engine) show(run int64, at executor.Progress) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if working := e.working[run]; working != nil {
@@ -78,12 +77,12 @@ func (e *engine) show(run int64, at executor.Progress) {
 	}
 }
 
-// shown is a run with the sums of this moment (spec 2.9): what is stored of one
+// Shown is a run with the sums of this moment (spec 2.9): what is stored of one
 // that works is a little older.
-func (e *engine) shown(run *store.SyncRun) api.SyncRun {
+func (e *Engine) Shown(run *store.SyncRun) api.SyncRun {
 	out := syncRunOf(run)
 	if out.Status != api.RunWorking {
-		return e.s.dialect.Run(out)
+		return e.Shared.Dialect.Run(out)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,5 +93,13 @@ func (e *engine) shown(run *store.SyncRun) api.SyncRun {
 			countersOf(&out, at.Counters)
 		}
 	}
-	return e.s.dialect.Run(out)
+	return e.Shared.Dialect.Run(out)
+}
+
+// syncRunOf shows a run (spec 2.9).
+func syncRunOf(run *store.SyncRun) api.SyncRun {
+	shown := run.Run
+	shown.ID, shown.SyncID = run.ID, run.SyncID
+	shown.CreatedAt, shown.UpdatedAt = api.Time{Time: run.CreatedAt}, api.Time{Time: run.UpdatedAt}
+	return shown
 }

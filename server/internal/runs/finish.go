@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/planning"
-	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -17,21 +16,21 @@ import (
 // ending is the end of one run: what is recorded of it in one transaction, and what
 // follows once that is committed.
 type ending struct {
-	e        *engine
+	e        *Engine
 	sync     *store.Sync
 	outcome  executor.Outcome
-	progress *runProgress
+	progress *Progress
 	canceled bool
 
 	status    string // of the sync
 	run       *store.SyncRun
-	again     *runs.Retry      // nil when the run is not tried again
+	again     *Retry           // nil when the run is not tried again
 	followers []*store.SyncRun // of syncs that run after this one
 	paused    *store.Sync      // the sync, when the run has paused it
 }
 
-// finish records how a run has ended, and what follows from it.
-func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
+// Finish records how a run has ended, and what follows from it.
+func (e *Engine) Finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *Progress) error {
 	end := &ending{e: e, sync: y, outcome: o, progress: progress, canceled: e.isCanceled(run.ID), status: api.SyncUpToDate}
 	e.progress.forget(run.ID)
 	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
@@ -63,22 +62,22 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if err := planning.KeepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
 		return err
 	}
-	if end.again, err = e.s.retries.Ended(tx, y, run, end.outcome.Transient); err != nil {
+	if end.again, err = e.Retries.Ended(tx, y, run, end.outcome.Transient); err != nil {
 		return err
 	}
 	if end.again != nil {
-		if err := e.s.tellLeader(tx, cluster.TopicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
+		if err := e.Leader.Tell(tx, cluster.TopicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
 			return err
 		}
 	}
-	if err := e.s.fleet.over(tx, run); err != nil {
+	if err := e.over(tx, run); err != nil {
 		return err
 	}
 	if run.Run.Status == api.RunCompleted {
 		if err := end.progress.to.Keep(tx, y.ID); err != nil {
 			return err
 		}
-		if end.followers, err = e.s.schedule.After(tx, y); err != nil {
+		if end.followers, err = e.Schedule.After(tx, y); err != nil {
 			return err
 		}
 	}
@@ -98,7 +97,7 @@ func (end *ending) describe() {
 	r, o := &end.run.Run, end.outcome
 	countersOf(r, o.Counters)
 	r.SchemaChanges = end.progress.schema.Changes
-	r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(end.e.s.clock.Now())
+	r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(end.e.Clock.Now())
 	r.FullSync = r.FullSync || o.FullSync
 	if o.FullReason != "" && r.TriggerReason != nil {
 		r.TriggerReason.UIDetail += "; full sync: " + o.FullReason
@@ -110,7 +109,7 @@ func (end *ending) describe() {
 	}
 	if end.canceled {
 		end.status, r.Status, r.Canceled = api.SyncFailing, api.RunFailed, true
-		r.ErrorCode, r.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
+		r.ErrorCode, r.ErrorMessage = api.Ptr(CodeCanceled), api.Ptr("The run was cancelled through the API")
 	}
 }
 
@@ -118,15 +117,15 @@ func (end *ending) describe() {
 func (end *ending) follow(ctx context.Context) {
 	e, y := end.e, end.sync
 	e.vacate(end.run.ID) // the next run of the sync need not wait for what follows
-	e.s.lifecycle.Ended(ctx, y, end.run)
+	e.Lifecycle.Ended(ctx, y, end.run)
 	if end.paused != nil {
-		e.s.schedule.Put(end.paused)
+		e.Schedule.Put(end.paused)
 	}
-	e.s.retention.Ended()
-	e.s.live.Ended(ctx, y, end.outcome, end.canceled)
-	e.s.retries.Put(y.WorkspaceID, y.ID, end.again)
+	e.Retention.Ended()
+	e.Live.Ended(ctx, y, end.outcome, end.canceled)
+	e.Retries.Put(y.WorkspaceID, y.ID, end.again)
 	for _, follower := range end.followers {
-		e.s.launch(follower)
+		e.Launch(follower)
 	}
 }
 

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"encoding/json"
@@ -11,12 +11,12 @@ import (
 // matchRate measures how many of the records that the last run sent to an
 // audience the application recognises (spec 2.6). A run that sent nothing, and
 // an object that is no audience, keep what was measured before.
-func (e *engine) matchRate(y *store.Sync, run *store.SyncRun, destinationType string) (*api.MatchRate, error) {
+func (e *Engine) matchRate(y *store.Sync, run *store.SyncRun, destinationType string) (*api.MatchRate, error) {
 	object := y.Config.DestinationAttributes.Object
 	const page = 1000
 	matched, sent := 0, int64(0)
 	for after := int64(0); ; after += page {
-		logged, total, err := e.s.ledger.Sync(y.ID).Records(run.ID, ledger.Filter{Verdict: ledger.Acknowledged, Operation: api.OperationUpsert}, after, page)
+		logged, total, err := e.Ledger().Sync(y.ID).Records(run.ID, ledger.Filter{Verdict: ledger.Acknowledged, Operation: api.OperationUpsert}, after, page)
 		if err != nil {
 			return y.MatchRate, err
 		}
@@ -25,7 +25,7 @@ func (e *engine) matchRate(y *store.Sync, run *store.SyncRun, destinationType st
 		for i, record := range logged {
 			keys[i] = record.Key
 		}
-		matched += e.s.gate.Matched(destinationType, object, keys)
+		matched += e.Gate.Matched(destinationType, object, keys)
 		if len(logged) < page {
 			break
 		}
@@ -33,5 +33,5 @@ func (e *engine) matchRate(y *store.Sync, run *store.SyncRun, destinationType st
 	if sent == 0 {
 		return y.MatchRate, nil
 	}
-	return &api.MatchRate{MatchRate: float64(matched) / float64(sent), LastCalculatedAt: api.Time{Time: e.s.clock.Now()}}, nil
+	return &api.MatchRate{MatchRate: float64(matched) / float64(sent), LastCalculatedAt: api.Time{Time: e.Clock.Now()}}, nil
 }

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -9,24 +9,24 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// runFiles is how many files a run has open at most, beside its connections to the
+// OpenFiles is how many files a run has open at most, beside its connections to the
 // destination: the database of its source with log and index, its ledger, and what does
 // not fit into memory.
-const runFiles = 16
+const OpenFiles = 16
 
 // admit lets a run begin when there are descriptors for all that it opens: one that has
 // begun never waits for them. Until then it is queued, and the clock moves on. The
 // outcome is that of a run that has waited in vain; one whose wait was ended by somebody
 // has none.
-func (e *engine) admit(ctx context.Context) (release func(), o executor.Outcome) {
-	budget := e.s.config.files.Runs
-	release, ok := budget.Try(runFiles)
+func (e *Engine) admit(ctx context.Context) (release func(), o executor.Outcome) {
+	budget := e.Files
+	release, ok := budget.Try(OpenFiles)
 	if ok {
 		return release, o
 	}
-	resume := e.s.clock.Pause(ctx)
+	resume := e.Clock.Pause(ctx)
 	defer resume()
-	release, err := budget.Take(ctx, runFiles, resume)
+	release, err := budget.Take(ctx, OpenFiles, resume)
 	if err == nil {
 		return release, o
 	}

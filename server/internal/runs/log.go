@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"log/slog"
@@ -11,20 +11,20 @@ import (
 // in whichever process they were written.
 
 // logOf is the log of a run that works in this process.
-func (e *engine) logOf(runID int64) *slog.Logger {
+func (e *Engine) logOf(runID int64) *slog.Logger {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if working := e.working[runID]; working != nil && working.log != nil {
 		return working.log
 	}
-	return e.s.log.With("run", runID)
+	return e.Log.With("run", runID)
 }
 
 // named remembers whose a run is.
-func (e *engine) named(run *store.SyncRun) {
+func (e *Engine) named(run *store.SyncRun) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if working := e.working[run.ID]; working != nil {
-		working.syncID, working.log = run.SyncID, lifecycle.RunLog(e.s.log, run)
+		working.syncID, working.log = run.SyncID, lifecycle.RunLog(e.Log, run)
 	}
 }

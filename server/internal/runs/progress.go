@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -28,9 +28,9 @@ func countersOf(r *api.SyncRun, c executor.Counters) {
 	r.RecordsFailed, r.RecordsInvalid = &c.Failed, &c.Invalid
 }
 
-// runProgress shows a run while it works.
-type runProgress struct {
-	e   *engine
+// Progress shows a run while it works.
+type Progress struct {
+	e   *Engine
 	ctx context.Context
 	run *store.SyncRun
 	to  planning.Endpoint
@@ -46,17 +46,22 @@ type runProgress struct {
 	now string // the step
 }
 
+// Progress is that of one run from here on.
+func (e *Engine) Progress(ctx context.Context, run *store.SyncRun) *Progress {
+	return &Progress{e: e, ctx: context.WithoutCancel(ctx), run: run}
+}
+
 // progressEvery is how often the progress of all runs is stored, in one change.
 const progressEvery = 250 * time.Millisecond
 
-func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}) }
+func (p *Progress) step(name string) { p.Report(executor.Progress{Step: name}) }
 
-// report notes where the run stands: at once for who asks this process, a little later
+// Report notes where the run stands: at once for who asks this process, a little later
 // in the store.
-func (p *runProgress) report(at executor.Progress) {
+func (p *Progress) Report(at executor.Progress) {
 	p.e.show(p.run.ID, at)
 	if p.doomed && at.Step != executor.StepPlanning {
-		p.e.cancel(p.run.ID)
+		p.e.Cancel(p.run.ID)
 	}
 	p.mu.Lock()
 	p.now = at.Step
@@ -65,7 +70,7 @@ func (p *runProgress) report(at executor.Progress) {
 }
 
 // at is the last step that was reported.
-func (p *runProgress) at() string {
+func (p *Progress) at() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
@@ -75,7 +80,7 @@ func (p *runProgress) at() string {
 // new together, in one change per tick. No run waits for it. A run that ends before
 // costs nothing.
 type progressBook struct {
-	e *engine
+	e *Engine
 
 	mu      sync.Mutex
 	pending map[int64]progressNote // by the id of the run
@@ -95,10 +100,10 @@ func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
 	if b.pending == nil {
 		b.pending = map[int64]progressNote{}
 	}
-	b.pending[run.ID] = progressNote{run, at, b.e.s.latch.States.Load()}
+	b.pending[run.ID] = progressNote{run, at, b.e.Latch.States.Load()}
 	if !b.writing {
 		b.writing = true
-		b.e.s.background.Run(b.write)
+		b.e.Work.Run(b.write)
 	}
 }
 
@@ -111,7 +116,7 @@ func (b *progressBook) forget(runID int64) {
 
 // write writes until nothing is new.
 func (b *progressBook) write() {
-	ctx := store.WithUrgency(b.e.s.background.Ctx, store.Patient)
+	ctx := store.WithUrgency(b.e.Work.Ctx, store.Patient)
 	for {
 		if clock.Sleep(ctx, progressEvery) != nil {
 			return // the ledger knows the truth
@@ -124,8 +129,8 @@ func (b *progressBook) write() {
 		if len(notes) == 0 {
 			return
 		}
-		if err := b.e.s.store.Update(ctx, func(tx *store.Tx) error { return b.save(ctx, tx, notes) }); err != nil && ctx.Err() == nil {
-			b.e.s.log.Warn("progress cannot be stored", "runs", len(notes), "error", err)
+		if err := b.e.Shared.Store.Update(ctx, func(tx *store.Tx) error { return b.save(ctx, tx, notes) }); err != nil && ctx.Err() == nil {
+			b.e.Log.Warn("progress cannot be stored", "runs", len(notes), "error", err)
 		}
 	}
 }
@@ -134,7 +139,7 @@ func (b *progressBook) write() {
 func (b *progressBook) save(ctx context.Context, tx *store.Tx, notes map[int64]progressNote) error {
 	for _, id := range slices.Sorted(maps.Keys(notes)) {
 		n := notes[id]
-		if n.world != b.e.s.latch.States.Load() || !b.e.worksOn(id) {
+		if n.world != b.e.Latch.States.Load() || !b.e.worksOn(id) {
 			continue
 		}
 		err := b.e.guarded(ctx, id, func(tx *store.Tx) error {
@@ -155,7 +160,7 @@ func (b *progressBook) save(ctx context.Context, tx *store.Tx, notes map[int64]p
 	return nil
 }
 
-func (e *engine) worksOn(runID int64) bool {
+func (e *Engine) worksOn(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.working[runID] != nil

@@ -1,16 +1,18 @@
-package server
+package runs
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -22,31 +24,43 @@ const writebackTime = 5 * time.Minute
 // looked for from the beginning of the run's records.
 const writebackRows = 20_000
 
-// writeBack writes what became of the records of a run into the warehouse that they
+// Writeback writes the logs of runs into warehouses.
+type Writeback struct {
+	Planning
+	sources *sources.Sources
+	states  *states.States
+}
+
+// NewWriteback has written none.
+func NewWriteback(p Planning, from *sources.Sources, of *states.States) *Writeback {
+	return &Writeback{Planning: p, sources: from, states: of}
+}
+
+// Write writes what became of the records of a run into the warehouse that they
 // come from, where its source is set to keep such logs, and removes rows
 // that are too old. A run that is ended twice writes its rows once. A warehouse that
 // does not take them takes nothing from the run: what it has sent is sent.
-func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRun) {
+func (b *Writeback) Write(ctx context.Context, y *store.Sync, run *store.SyncRun, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writebackTime)
 	defer cancel()
 	var src *store.Source
 	var access sources.Access
-	err := e.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := b.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if src, err = tx.Source(y.WorkspaceID, y.SourceID); err == nil && src.WritebackRetention != nil {
-			access, err = e.s.sources.Access(tx, src)
+			access, err = b.sources.Access(tx, src)
 		}
 		return err
 	})
 	if err == nil && src.WritebackRetention != nil {
-		err = e.writeLog(ctx, y, run, access, time.Duration(*src.WritebackRetention)*24*time.Hour)
+		err = b.writeLog(ctx, y, run, access, time.Duration(*src.WritebackRetention)*24*time.Hour)
 	}
 	if err != nil {
-		e.logOf(run.ID).Warn("the log of a run cannot be written into its warehouse", "source", y.SourceID, "error", access.Clean(err.Error()))
+		log.Warn("the log of a run cannot be written into its warehouse", "source", y.SourceID, "error", access.Clean(err.Error()))
 	}
 }
 
-func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sources.Access, keep time.Duration) error {
-	name, err := e.s.states.Installation(ctx)
+func (b *Writeback) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sources.Access, keep time.Duration) error {
+	name, err := b.states.Installation(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,9 +73,9 @@ func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun
 	if !ok {
 		return fmt.Errorf("write log: %w", source.ErrReadOnly)
 	}
-	now, event := e.s.clock.Now(), records.EventField(y)
+	now, event := b.Clock.Now(), records.EventField(y)
 	for first := int64(0); ; first += writebackRows {
-		logged, total, err := e.s.ledger.Sync(y.ID).Records(run.ID, ledger.Filter{}, first, writebackRows)
+		logged, total, err := b.Ledger().Sync(y.ID).Records(run.ID, ledger.Filter{}, first, writebackRows)
 		if err != nil && !errors.Is(err, ledger.ErrNoRun) { // it ended before it sent anything
 			return err
 		}

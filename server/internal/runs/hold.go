@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -7,27 +7,27 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// hold stops the runs under way where they stand, each between two batches, and
+// Hold stops the runs under way where they stand, each between two batches, and
 // keeps others from starting, so that store, books and destinations can be
 // copied or replaced as they are at one moment. It waits for calls of
 // destinations that are on their way for as long as the executor's grace, no
 // longer. The clock does not pass for quiet meanwhile. Release starts what the
 // store then says is to run.
-func (e *engine) hold(ctx context.Context) (release func(), err error) {
+func (e *Engine) Hold(ctx context.Context) (release func(), err error) {
 	select {
 	case e.turn <- struct{}{}: // one at a time
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	busy := e.s.clock.Busy("stopped sync runs")
+	busy := e.Clock.Busy("stopped sync runs")
 	release = func() {
 		e.mu.Lock()
 		e.held = false
 		close(e.released)
 		e.mu.Unlock()
 		// The context of a caller who gives up must not leave runs behind.
-		if err := e.resume(e.s.background.Ctx); err != nil && e.s.background.Ctx.Err() == nil {
-			e.s.log.Error("stopped runs cannot be read", "error", err)
+		if err := e.Resume(e.Work.Ctx); err != nil && e.Work.Ctx.Err() == nil {
+			e.Log.Error("stopped runs cannot be read", "error", err)
 		}
 		busy()
 		<-e.turn
@@ -49,6 +49,13 @@ func (e *engine) hold(ctx context.Context) (release func(), err error) {
 		}
 	}
 	return release, nil
+}
+
+// Held reports whether the runs are held.
+func (e *Engine) Held() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.held
 }
 
 // stopped tells that a run was told to stop and go on later.

@@ -1,0 +1,317 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/planning"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
+)
+
+// Engine works on what is queued: it turns rows of the store into a job of the executor,
+// and what the executor reports into the run that clients read.
+type Engine struct {
+	Planning
+	EngineParts
+	processes processes
+
+	mu       sync.Mutex
+	working  map[int64]*workingRun // by the id of the run
+	held     bool                  // nothing starts
+	released chan struct{}         // closed when it may again
+	turn     chan struct{}         // of the one who holds
+	expected expectedRuns
+	progress progressBook
+}
+
+// EngineParts are what working on runs needs of the service, beyond what starting them
+// does.
+type EngineParts struct {
+	Plans     *planning.Planning
+	Executor  func() *executor.Executor // there is one once the ledger is open
+	Lifecycle *lifecycle.Lifecycle
+	Schedule  *Schedule
+	Live      *Live
+	Retries   *Retries
+	Retention *Retention
+	Writeback *Writeback
+	Gate      *destination.Gate
+	Latch     *latch.Latch
+	Files     *descriptors.Budget // of the runs that work
+	Workers   int                 // runs at once, where the store is shared
+}
+
+// processes are all that share an installation, as far as runs are concerned.
+type processes interface {
+	// Enqueue lets any of them work on a run, with the change that makes it.
+	Enqueue(tx *store.Tx, run *store.SyncRun) error
+	// Launched is told of such a run when it is stored.
+	Launched(ctx context.Context, run *store.SyncRun)
+	// Resume lets go on what was held or left behind.
+	Resume(ctx context.Context) error
+}
+
+// workingRun is one run that has been started in this process.
+type workingRun struct {
+	cancel   context.CancelCauseFunc
+	canceled bool
+	syncID   int64         // 0 until the run has been read
+	done     chan struct{} // closed at its end
+	stuck    chan struct{} // closed when its end cannot be recorded yet
+	at       *executor.Progress
+	log      *slog.Logger // nil until the run has been read
+	lease    Lease        // nil where no other process could work on the sync
+}
+
+// errCanceledByClient ends a run that a client has cancelled.
+var errCanceledByClient = errors.New("cancelled through the API")
+
+// NewEngine works on nothing yet. It is complete after Assemble.
+func NewEngine(p Planning) *Engine {
+	e := &Engine{Planning: p, working: map[int64]*workingRun{}, turn: make(chan struct{}, 1)}
+	e.progress.e, e.processes = e, alone{e}
+	return e
+}
+
+// Assemble gives it the parts that were made after it.
+func (e *Engine) Assemble(p EngineParts) { e.EngineParts = p }
+
+// Resume starts the runs that a stopped process left behind.
+func (e *Engine) Resume(ctx context.Context) error { return e.processes.Resume(ctx) }
+
+// alone is one process that shares its installation with no other one: it works on each
+// run at once.
+type alone struct{ e *Engine }
+
+func (alone) Enqueue(*store.Tx, *store.SyncRun) error { return nil }
+
+func (a alone) Launched(_ context.Context, run *store.SyncRun) { a.e.Start(run.WorkspaceID, run.ID) }
+
+func (a alone) Resume(ctx context.Context) error {
+	left, err := a.e.active(ctx)
+	for _, run := range left {
+		a.e.Start(run.WorkspaceID, run.ID)
+	}
+	return err
+}
+
+// active are the runs that are to be worked on.
+func (e *Engine) active(ctx context.Context) (left []*store.SyncRun, err error) {
+	err = e.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		left, err = tx.EveryActiveRun()
+		return err
+	})
+	return left, err
+}
+
+// Start runs a queued run beside the caller, unless it is started already. The
+// clock waits for it. While the engine is held it stays in the store, where
+// Resume finds it.
+func (e *Engine) Start(workspaceID, runID int64) {
+	ctx, cancel := context.WithCancelCause(e.Work.Ctx)
+	working := e.enlist(runID, cancel, nil)
+	if working == nil {
+		cancel(nil)
+		return
+	}
+	ctx, done := e.Clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
+	e.Work.Run(func() {
+		defer done()
+		defer cancel(nil)
+		defer close(working.done)
+		_, err := e.run(ctx, workspaceID, runID)
+		log := e.logOf(runID)
+		e.leave(runID)
+		// Whoever held the runs may have given up while this one was on its way to its
+		// end, and found it still at work then.
+		if stopped(ctx) && e.Work.Ctx.Err() == nil {
+			e.Start(workspaceID, runID)
+		}
+		// A run whose sync was deleted meanwhile has nowhere to be recorded.
+		if err != nil && !stopped(ctx) && !errors.Is(err, store.ErrNotFound) {
+			log.Error("sync run cannot be recorded", "error", err)
+		}
+	})
+}
+
+// enlist notes a run that is about to start; nil when it must not.
+func (e *Engine) enlist(runID int64, cancel context.CancelCauseFunc, l Lease) *workingRun {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held || e.working[runID] != nil {
+		return nil
+	}
+	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{}), lease: l}
+	e.working[runID] = working
+	e.came(runID)
+	return working
+}
+
+// leave forgets a run that has ended here.
+func (e *Engine) leave(runID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.working, runID)
+	e.progress.forget(runID)
+	e.count()
+}
+
+// Cancel ends a run of this process; it reports whether there was one.
+func (e *Engine) Cancel(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	run, ok := e.working[runID]
+	if ok && !run.canceled {
+		run.canceled = true
+		run.cancel(errCanceledByClient)
+		// Who asks the clock to settle waits for the end of the run, also when it
+		// slept as it was cancelled.
+		_, done := e.Clock.Work(e.Work.Ctx, fmt.Sprintf("end of sync run %d", runID))
+		e.Work.Run(func() {
+			defer done()
+			select {
+			case <-run.done:
+			case <-run.stuck:
+			}
+		})
+	}
+	return ok
+}
+
+// isCanceled reports whether a client has cancelled a run that works here, be it told
+// to stop as well.
+func (e *Engine) isCanceled(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.working[runID] != nil && e.working[runID].canceled
+}
+
+// Halt ends the runs of a sync that is gone, and waits for their end.
+func (e *Engine) Halt(syncID int64) {
+	for _, end := range e.calledOff(syncID) {
+		<-end
+	}
+}
+
+func (e *Engine) calledOff(syncID int64) (ends []chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, run := range e.working {
+		if run.syncID == syncID {
+			run.cancel(errCanceledByClient)
+			ends = append(ends, run.done)
+		}
+	}
+	return ends
+}
+
+// run is one run from its first row to its last; again says that it was stopped,
+// and goes on later.
+func (e *Engine) run(ctx context.Context, workspaceID, runID int64) (again bool, err error) {
+	progress := e.Progress(ctx, nil)
+	release, crowded := e.admit(ctx)
+	defer release()
+	if e.Work.Ctx.Err() != nil || stopped(ctx) {
+		return true, nil // it is still queued
+	}
+	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
+		y, run, err := e.take(ctx, workspaceID, runID, progress)
+		if err != nil || run == nil {
+			return false, err
+		}
+		if progress.run == nil {
+			e.named(run)
+			e.Lifecycle.Started(context.WithoutCancel(ctx), y, run)
+		}
+		progress.run = run
+		progress.step(executor.StepPlanning)
+		before := e.Shared.Store.Outages()
+		outcome, audience := crowded, ""
+		if crowded.Status == "" {
+			outcome, audience = e.execute(ctx, y, run, progress)
+		}
+		if e.Work.Ctx.Err() != nil || outcome.Status == api.RunWorking && !e.isCanceled(runID) {
+			return true, nil // stopped: the run goes on later
+		}
+		// It goes on from where it stood, with the sync as it is then.
+		if e.ownTrouble(outcome, before) && e.wait(ctx, runID, wait, outcome.Cause) == nil {
+			continue
+		}
+		if stopped(ctx) && !e.isCanceled(runID) {
+			return true, nil
+		}
+		if audience != "" {
+			if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
+				e.logOf(runID).Warn("match rate cannot be measured", "error", err)
+			}
+		}
+		if stopped(ctx) { // and cancelled: its end is recorded all the same
+			ctx = context.WithoutCancel(ctx)
+		}
+		e.Writeback.Write(ctx, y, run, e.logOf(run.ID))
+		return false, e.Finish(ctx, y, run, outcome, progress)
+	}
+}
+
+// take marks a queued run as working. A run that was cancelled meanwhile is nil.
+func (e *Engine) take(ctx context.Context, workspaceID, runID int64, progress *Progress) (y *store.Sync, run *store.SyncRun, err error) {
+	err = e.record(ctx, runID, func(tx *store.Tx) error {
+		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
+			return err
+		}
+		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
+			run = nil
+			return nil
+		}
+		if y, err = tx.Sync(workspaceID, run.SyncID); err != nil {
+			return err
+		}
+		if e.Shared.Store.Shared() {
+			if progress.doomed, err = Canceled(tx, runID); err != nil {
+				return err
+			}
+		}
+		run.Run.Status = api.RunWorking
+		return tx.SaveSyncRun(run)
+	})
+	return y, run, err
+}
+
+// execute resolves the job and hands it to the executor. audience is the type of
+// the destination when the object is an audience.
+func (e *Engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *Progress) (o executor.Outcome, audience string) {
+	seen := &progress.schema
+	*seen = columns.Watch{Enforce: true}
+	ctx = destination.ForRun(ctx, y.ID, run.ID)
+	job, done, err := e.Plans.Job(ctx, y, run, &progress.to, seen)
+	if err != nil && stopped(ctx) {
+		return executor.Outcome{Status: api.RunWorking}, ""
+	}
+	if err != nil {
+		seen.Unplanned(y)
+		seen.Log(e.logOf(run.ID))
+		return planning.Failure(err), ""
+	}
+	defer done()
+	progress.planned, progress.generated = true, mapping.Generated(&y.Config, job.DestinationObject, job.Columns)
+	seen.Describe(y, job.DestinationObject, progress.generated)
+	seen.Log(e.logOf(run.ID))
+	job.MappingReason = seen.BackfillReason()
+	job.Report, job.Allowed, job.Log = progress.Report, e.allowed(run.ID), e.logOf(run.ID)
+	e.Plans.Resend(job, progress.to)
+	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
+		audience = job.DestinationType
+	}
+	return e.Executor().Run(ctx, *job), audience
+}
