@@ -208,5 +208,5 @@ func (s *Server) record(c *call.Call) *journal.Recorder {
 // recorded ends the entry and counts the call.
 func (s *Server) recorded(c *call.Call, r *journal.Recorder) {
 	defer s.latch.State.RUnlock()
-	s.figures.request(c.Op.ID, r.Code, r.End(s.faults.Taken(c)))
+	s.metrics.Request(c.Op.ID, r.Code, r.End(s.faults.Taken(c)))
 }

@@ -51,7 +51,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 	register(s.controlRoutes(), s.controlWorld)
 	// These take the world for themselves.
 	register(s.worldRoutes(), s.control)
-	inner.Handle("GET "+call.ControlPath+"/metrics", s.figures.scrape)
+	inner.Handle("GET "+call.ControlPath+"/metrics", s.metrics.Handler())
 	if s.config.Profile != nil {
 		// Not through controlWorld: a profile takes seconds, and holds nothing up.
 		inner.Handle("GET "+call.ControlPath+"/pprof", s.config.Profile)

@@ -67,18 +67,18 @@ var (
 	handedDesc   = prometheus.NewDesc("destkit_process_runs_handed_back_total", "Runs that this process has handed back unfinished.", nil, nil)
 )
 
-// fleetFigures are those of this process; none where the store is not shared.
-type fleetFigures struct{ s *Server }
+// processMetrics are those of this process; none where the store is not shared.
+type processMetrics struct{ s *Server }
 
 // Describe implements prometheus.Collector.
-func (c *fleetFigures) Describe(ch chan<- *prometheus.Desc) {
+func (c *processMetrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{processDesc, leaderDesc, aloneDesc, workingDesc, workersDesc, lostDesc, takeoverDesc, handedDesc} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *fleetFigures) Collect(ch chan<- prometheus.Metric) {
+func (c *processMetrics) Collect(ch chan<- prometheus.Metric) {
 	f := c.s.fleet
 	if f == nil {
 		return

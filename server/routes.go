@@ -82,7 +82,7 @@ func (s *Server) routeOutside(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET /openapi.yaml", document("application/yaml", openapi.REST()))
 	mux.HandleFunc("GET /openapi.json", document("application/json", openapi.RESTJSON()))
-	mux.Handle("GET /metrics", s.figures.handler())
+	mux.Handle("GET /metrics", s.guard(s.metrics.Handler()))
 }
 
 // operations are the ids of the operations that are served, sorted.

@@ -38,6 +38,7 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -206,7 +207,7 @@ type Server struct {
 	faults        *faults.Faults
 	settings      *settings.Settings
 	trusted       int // bytes of the setting that are trusted already
-	figures       *figures
+	metrics       *metrics.Metrics
 	destinations  *destinations.Destinations
 	states        *states.States
 	planning      *planning.Planning

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
@@ -27,6 +29,7 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/rest"
@@ -116,10 +119,11 @@ func assemble(config Config) (*Server, error) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background = background.NewWork(s.clock)
-	s.figures, s.journal = newFigures(s), journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
+	s.metrics = metrics.New(metrics.Parts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{&processMetrics{s}}})
+	s.journal = journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
-	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.figures.fault, Operations: s.operations})
+	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(int64(config.MaxForks))
 	if s.copies = config.copies; s.copies == nil {
@@ -155,7 +159,7 @@ func assemble(config Config) (*Server, error) {
 		BatchTimeout:   config.BatchTimeout,
 		Connections:    config.files.Connections,
 		Observe: func(x destination.Exchange) {
-			s.figures.call(x.Method, x.Outcome)
+			s.metrics.Call(x.Method, x.Outcome)
 			s.journal.Observe(x)
 		},
 		Emulate:   config.Emulate,

@@ -1,8 +1,9 @@
-package server
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/descriptors"
 )
 
@@ -15,23 +16,26 @@ var (
 	readDesc         = prometheus.NewDesc("destkit_store_rows_read_total", "Rows that the store has read.", nil, nil)
 )
 
-// fileFigures show how near the process is to waiting for files, and what the store
-// does. They ask no database.
-type fileFigures struct{ s *Server }
+// process shows how near the process is to waiting for files, and what the store does. It
+// asks no database.
+type process struct {
+	shared *call.Shared
+	files  *descriptors.Shares
+}
 
 // Describe implements prometheus.Collector.
-func (c *fileFigures) Describe(ch chan<- *prometheus.Desc) {
+func (c *process) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{filesUsedDesc, filesBudgetDesc, filesWaitingDesc, lineDesc, statementsDesc, readDesc} {
 		ch <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c *fileFigures) Collect(ch chan<- prometheus.Metric) {
+func (c *process) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, n, labels...)
 	}
-	files := c.s.config.files
+	files := c.files
 	send(filesBudgetDesc, prometheus.GaugeValue, float64(files.Limit), "process")
 	for by, b := range map[string]*descriptors.Budget{"runs": files.Runs, "connections": files.Connections} {
 		now := b.Figures()
@@ -39,11 +43,11 @@ func (c *fileFigures) Collect(ch chan<- prometheus.Metric) {
 		send(filesBudgetDesc, prometheus.GaugeValue, float64(now.Most), by)
 		send(filesWaitingDesc, prometheus.GaugeValue, float64(now.Waiting), by)
 	}
-	if c.s.store == nil {
+	if c.shared.Store == nil {
 		return
 	}
-	work := c.s.store.Work()
-	send(lineDesc, prometheus.GaugeValue, float64(c.s.store.Waiting()))
+	work := c.shared.Store.Work()
+	send(lineDesc, prometheus.GaugeValue, float64(c.shared.Store.Waiting()))
 	send(statementsDesc, prometheus.CounterValue, float64(work.Statements))
 	send(readDesc, prometheus.CounterValue, float64(work.Rows))
 }

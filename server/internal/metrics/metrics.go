@@ -1,4 +1,7 @@
-package server
+// Package metrics owns the numbers of one service for Prometheus: requests, calls of
+// destinations, faults, what is stored, and how near the process is to its limits. What
+// only one part knows it collects itself (Parts.More).
+package metrics
 
 import (
 	"context"
@@ -10,16 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// figures are the numbers of one service for Prometheus, in a registry of its
-// own. Labels are operations, statuses, methods, outcomes and names of tables:
-// never anything that a client chose.
-type figures struct {
+// Metrics are the numbers of one service. Labels are operations, statuses, methods,
+// outcomes and names of tables: never anything that a client chose.
+type Metrics struct {
 	registry *prometheus.Registry
-	scrape   http.Handler
-	guard    func(http.Handler) http.Handler
 
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -27,12 +29,17 @@ type figures struct {
 	faults   *prometheus.CounterVec
 }
 
-// newFigures registers everything in a registry of its own: a program may hold
-// several services.
-func newFigures(s *Server) *figures {
-	f := &figures{
+// Parts are what metrics need of the service.
+type Parts struct {
+	Shared *call.Shared // its store may be opened later
+	Files  *descriptors.Shares
+	More   []prometheus.Collector
+}
+
+// New registers everything in a registry for this service: a program may hold several.
+func New(p Parts) *Metrics {
+	f := &Metrics{
 		registry: prometheus.NewRegistry(),
-		guard:    s.guard,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "destkit_requests_total",
 			Help: "Requests of the API by operation and HTTP status; status none: the connection was dropped by a fault.",
@@ -53,19 +60,20 @@ func newFigures(s *Server) *figures {
 			Help: "Faults that struck a request, by kind.",
 		}, []string{"kind"}),
 	}
-	// Errors of one collector must not hide the figures of the others.
-	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s}, &fileFigures{s}, &fleetFigures{s},
+	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &stored{p.Shared}, &process{p.Shared, p.Files},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	f.scrape = promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	f.registry.MustRegister(p.More...)
 	return f
 }
 
-// handler serves /metrics, to whom the control API is open.
-func (f *figures) handler() http.Handler { return f.guard(f.scrape) }
+// Handler answers a scrape. Errors of one collector do not hide what the others have.
+func (f *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
 
-// request counts a call of the API; a path without an operation is "none", since
+// Request counts a call of the API; a path without an operation is "none", since
 // clients write anything into paths.
-func (f *figures) request(operation string, code int, took time.Duration) {
+func (f *Metrics) Request(operation string, code int, took time.Duration) {
 	if operation == "" {
 		operation = "none"
 	}
@@ -77,9 +85,11 @@ func (f *figures) request(operation string, code int, took time.Duration) {
 	f.duration.WithLabelValues(operation).Observe(took.Seconds())
 }
 
-// Both are called from the places that know; figures ask nobody.
-func (f *figures) call(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
-func (f *figures) fault(kind string)           { f.faults.WithLabelValues(kind).Inc() }
+// Call counts a call of a destination.
+func (f *Metrics) Call(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
+
+// Fault counts a fault that struck a request.
+func (f *Metrics) Fault(kind string) { f.faults.WithLabelValues(kind).Inc() }
 
 var (
 	rowsDesc = prometheus.NewDesc("destkit_stored_rows", "Rows of the store by kind.", []string{"kind"}, nil)
@@ -88,11 +98,11 @@ var (
 	poolDesc = prometheus.NewDesc("destkit_store_connections", "Connections of this process to a shared store that are lent to runs, leases and limits, by state: used, idle, and the most there may be.", []string{"state"}, nil)
 )
 
-// storeFigures counts what is stored when somebody asks.
-type storeFigures struct{ s *Server }
+// stored counts what is stored when it is asked.
+type stored struct{ shared *call.Shared }
 
 // Describe implements prometheus.Collector.
-func (c *storeFigures) Describe(ch chan<- *prometheus.Desc) {
+func (c *stored) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{rowsDesc, runsDesc, sizeDesc, poolDesc} {
 		ch <- d
 	}
@@ -102,12 +112,12 @@ func (c *storeFigures) Describe(ch chan<- *prometheus.Desc) {
 const scrapeTime = 5 * time.Second
 
 // Collect implements prometheus.Collector.
-func (c *storeFigures) Collect(ch chan<- prometheus.Metric) {
+func (c *stored) Collect(ch chan<- prometheus.Metric) {
 	c.connections(ch) // also while the store does not answer
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 	var counts store.Counts
-	err := c.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := c.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		counts, err = tx.Counts()
 		return err
 	})
@@ -126,8 +136,8 @@ func (c *storeFigures) Collect(ch chan<- prometheus.Metric) {
 
 // connections shows how near this process is to waiting for the database; nothing
 // where the store is not shared.
-func (c *storeFigures) connections(ch chan<- prometheus.Metric) {
-	pool := c.s.store.Pool()
+func (c *stored) connections(ch chan<- prometheus.Metric) {
+	pool := c.shared.Store.Pool()
 	if pool == nil {
 		return
 	}
