@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -292,10 +293,10 @@ func (w *inPlace) take(parts ...string) {
 func TestRestoreCutOff(t *testing.T) {
 	w := newInPlace(t)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
-	a, err := w.s.readArchive(bytes.NewReader(snapshot))
+	a, err := archive.Read(bytes.NewReader(snapshot), w.s.config.Dir)
 	require.NoError(t, err)
-	defer a.spool.close()
-	require.NoError(t, w.s.store.Restore(t.Context(), a.part(partStore))) // and no further
+	defer a.Close()
+	require.NoError(t, w.s.store.Restore(t.Context(), a.Part(archive.PartStore))) // and no further
 	w.stop()
 	require.ErrorContains(t, w.start(), "a restore was interrupted here")
 	fresh := &inPlace{w.syncWorld, w.path("..", "fresh"), w.id}

@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/archive"
 )
 
 // copyOfWorld is a backup or a snapshot of each of the two days.
@@ -58,7 +60,7 @@ func mixedParts(now, earlier []byte) []byte {
 			if err != nil {
 				return part
 			}
-			if header.Name == partStore {
+			if header.Name == archive.PartStore {
 				part, _ = io.ReadAll(from)
 			}
 		}
@@ -72,7 +74,7 @@ func mixedParts(now, earlier []byte) []byte {
 			break
 		}
 		text, _ := io.ReadAll(from)
-		if header.Name == partStore {
+		if header.Name == archive.PartStore {
 			text = other
 		}
 		header.Size = int64(len(text))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -142,8 +143,8 @@ func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (
 	if err != nil {
 		return nil, err
 	}
-	defer spooled.close()
-	a, err := openArchive(spooled)
+	defer spooled.Close()
+	a, err := archive.Open(spooled)
 	if err != nil {
 		return nil, err
 	}
@@ -165,16 +166,16 @@ func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (
 
 // forkFrom gives the snapshot to fork from, all of it: who sends one slowly must
 // not hold the other forks.
-func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*spool, error) {
+func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*archive.Spool, error) {
 	if r == nil {
 		return s.takeSnapshot(ctx)
 	}
-	return s.receive(r)
+	return archive.Receive(r, s.config.Dir)
 }
 
 // forkConfig is the configuration of a fork: in memory, with the tokens that
 // its world has.
-func (s *Server) forkConfig(name, base string, a *archive) Config {
+func (s *Server) forkConfig(name, base string, a *archive.Archive) Config {
 	s.forks.mu.Lock()
 	defer s.forks.mu.Unlock()
 	s.forks.made++

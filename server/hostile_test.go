@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -295,18 +294,6 @@ func TestLongNamesOfOrganizations(t *testing.T) {
 	w.control("POST", "/organizations", map[string]any{"name": long}).want(201)
 	w.control("POST", "/organizations", map[string]any{"name": long + "ä"}).want(400)
 	w.control("POST", "/seed", fmt.Sprintf("organizations: [{name: %q}]", long+"ä")).want(400)
-}
-
-// TestSnapshotsCountSensibly: ids of requests go on from what a snapshot says,
-// and must not run over.
-func TestSnapshotsCountSensibly(t *testing.T) {
-	for _, requests := range []int64{-1, maxRequests + 1, math.MaxInt64} {
-		a := &archive{parts: map[string]*io.SectionReader{}}
-		meta := fmt.Sprintf(`{"format":%d,"requests":%d}`, snapshotFormat, requests)
-		a.parts[partMeta] = io.NewSectionReader(strings.NewReader(meta), 0, int64(len(meta)))
-		a.parts[partStore] = a.parts[partMeta]
-		require.ErrorIs(t, a.check(), errNoSnapshot)
-	}
 }
 
 // TestControlSurvivesPanics: a mistake of a handler is an answer.

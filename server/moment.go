@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -20,7 +21,7 @@ import (
 // changes of the store and of the ledger, for as long as it takes to note where
 // everything stands; what is noted is copied while all goes on. Close it.
 type moment struct {
-	meta    snapshotMeta
+	meta    archive.Meta
 	store   *store.Pinned
 	ledgers []*ledger.Moment
 	parts   []*momentPart // destinations and warehouses
@@ -29,7 +30,7 @@ type moment struct {
 // momentPart is what lies in a store of its own, on its way into a spool.
 type momentPart struct {
 	name  string
-	out   *spool
+	out   *archive.Spool
 	taken chan struct{} // closed at the first byte: what comes is of a moment before
 	done  chan struct{}
 	err   error
@@ -119,10 +120,10 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 	}
 	// The state of the clock with its offset: what is due stays due after a
 	// restore.
-	m.meta = snapshotMeta{
-		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
+	m.meta = archive.Meta{
+		Format: archive.Format, Version: s.config.Version, Dialect: string(s.config.Dialect), TakenAt: s.clock.Now(),
 		Clock: s.clock.State(), Requests: s.journal.IDs.At(),
-		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
+		Destinations: []archive.Part{}, Warehouses: []archive.Part{}, Ledgers: []archive.Part{},
 	}
 	for _, id := range all.Syncs {
 		books, err := s.ledger.Sync(id).Moment()
@@ -131,7 +132,7 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 		}
 		m.ledgers = append(m.ledgers, books)
 		if !books.Empty() {
-			m.meta.Ledgers = append(m.meta.Ledgers, snapshotPart{id, "sync"})
+			m.meta.Ledgers = append(m.meta.Ledgers, archive.Part{ID: id, Type: "sync"})
 		}
 	}
 	if err := s.noteOutside(ctx, m, all); err != nil {
@@ -150,7 +151,7 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 // noteOutside begins to copy destinations and warehouses, each as it is now.
 func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everything) error {
 	begin := func(name string, write func(io.Writer) error) error {
-		out, err := s.newSpool()
+		out, err := archive.NewSpool(s.config.Dir)
 		if err != nil {
 			return err
 		}
@@ -167,8 +168,8 @@ func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everythin
 		if err != nil {
 			return err
 		}
-		m.meta.Destinations = append(m.meta.Destinations, snapshotPart{d.ID, d.Type})
-		if err := begin(fmt.Sprintf(partDestination, d.ID), kept.Snapshot); err != nil {
+		m.meta.Destinations = append(m.meta.Destinations, archive.Part{ID: d.ID, Type: d.Type})
+		if err := begin(fmt.Sprintf(archive.PartDestination, d.ID), kept.Snapshot); err != nil {
 			return err
 		}
 	}
@@ -176,8 +177,8 @@ func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everythin
 		if !s.sources.Described(src.Type).Emulated {
 			continue
 		}
-		m.meta.Warehouses = append(m.meta.Warehouses, snapshotPart{src.ID, src.Type})
-		err := begin(fmt.Sprintf(partWarehouse, src.ID), func(w io.Writer) error {
+		m.meta.Warehouses = append(m.meta.Warehouses, archive.Part{ID: src.ID, Type: src.Type})
+		err := begin(fmt.Sprintf(archive.PartWarehouse, src.ID), func(w io.Writer) error {
 			return s.sources.Types().CopyWarehouse(ctx, src.Type, s.sources.Options(src.ID), w)
 		})
 		if err != nil {
@@ -206,6 +207,6 @@ func (m *moment) close() {
 	}
 	for _, p := range m.parts {
 		<-p.done
-		p.out.close()
+		p.out.Close()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -18,11 +19,11 @@ import (
 // they stood. A snapshot under another master key is refused with
 // store.ErrWrongKey.
 func (s *Server) Restore(ctx context.Context, r io.Reader) error {
-	a, err := s.readArchive(r)
+	a, err := archive.Read(r, s.config.Dir)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	defer a.spool.close()
+	defer a.Close()
 	together, err := s.alone(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -44,7 +45,7 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("restore: keep the present world: %w", err)
 	}
-	defer before.close()
+	defer before.Close()
 	if err := s.replaceWorld(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
@@ -53,9 +54,8 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 }
 
 // undo puts the world back that was there.
-func (s *Server) undo(before *spool) error {
-	a := &archive{parts: map[string]*io.SectionReader{}, spool: before}
-	err := a.open()
+func (s *Server) undo(before *archive.Spool) error {
+	a, err := archive.Open(before)
 	if err == nil {
 		err = s.replaceWorld(context.Background(), a)
 	}
@@ -67,7 +67,7 @@ func (s *Server) undo(before *spool) error {
 
 // replaceWorld swaps everything. The store goes first: it refuses what it
 // cannot open before anything is changed.
-func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
+func (s *Server) replaceWorld(ctx context.Context, a *archive.Archive) error {
 	old, err := s.organizations.Everything(ctx)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	s.lifecycle.Forget()
 	s.mail.Forget()
 	defer func() { s.lifecycle.Resume(ctx); s.mail.Resume(ctx) }()
-	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
+	if err := s.store.Restore(ctx, a.Part(archive.PartStore)); err != nil {
 		return errors.Join(err, s.schedule.GoOn(ctx))
 	}
 	s.latch.States.Add(1)
@@ -105,11 +105,11 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 
 // restoreOutside brings in what a snapshot holds beside the store. A bare copy
 // of a store has neither clock nor parts.
-func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
-	if a.parts[partMeta] == nil {
+func (s *Server) restoreOutside(ctx context.Context, a *archive.Archive) error {
+	if a.Parts[archive.PartMeta] == nil {
 		return nil
 	}
-	for _, d := range a.meta.Destinations {
+	for _, d := range a.Meta.Destinations {
 		kept, err := s.gate.Store(d.ID, d.Type)
 		if err != nil {
 			return err
@@ -117,32 +117,32 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		if kept.Restore == nil {
 			return fmt.Errorf("destination %d: its store cannot be restored", d.ID)
 		}
-		if err := kept.Restore(a.part(fmt.Sprintf(partDestination, d.ID))); err != nil {
+		if err := kept.Restore(a.Part(fmt.Sprintf(archive.PartDestination, d.ID))); err != nil {
 			return fmt.Errorf("destination %d: %w", d.ID, err)
 		}
 	}
-	for _, src := range a.meta.Warehouses {
-		err := s.sources.Types().RestoreWarehouse(ctx, src.Type, s.sources.Options(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
+	for _, src := range a.Meta.Warehouses {
+		err := s.sources.Types().RestoreWarehouse(ctx, src.Type, s.sources.Options(src.ID), a.Part(fmt.Sprintf(archive.PartWarehouse, src.ID)))
 		if err != nil {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}
 	}
-	for _, y := range a.meta.Ledgers {
-		if err := s.ledger.Sync(y.ID).Restore(a.part(fmt.Sprintf(partLedger, y.ID))); err != nil {
+	for _, y := range a.Meta.Ledgers {
+		if err := s.ledger.Sync(y.ID).Restore(a.Part(fmt.Sprintf(archive.PartLedger, y.ID))); err != nil {
 			return fmt.Errorf("ledger of sync %d: %w", y.ID, err)
 		}
 	}
 	// Ids of requests and moments go on as they did then.
-	s.journal.IDs.Restore(a.meta.Requests, s.store.Shared())
-	if err := s.clock.Restore(a.meta.Clock); err != nil {
+	s.journal.IDs.Restore(a.Meta.Requests, s.store.Shared())
+	if err := s.clock.Restore(a.Meta.Clock); err != nil {
 		return err
 	}
 	return s.fleet.keepClock(ctx)
 }
 
 // openSnapshot opens a new store from a snapshot or a backup, at the start.
-func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *archive) error {
-	options.From = a.part(partStore)
+func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *archive.Archive) error {
+	options.From = a.Part(archive.PartStore)
 	opened, err := store.Open(ctx, options)
 	if err != nil {
 		return err
@@ -198,11 +198,11 @@ func (s *Server) controlSnapshot(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer spooled.close()
+	defer spooled.Close()
 	c.W.Header().Set("Content-Type", "application/x-tar")
 	c.W.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
-	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.size))
-	_, err = io.Copy(c.W, spooled.reader())
+	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.Size()))
+	_, err = io.Copy(c.W, spooled.Reader())
 	if err != nil {
 		s.log.Warn("snapshot was not read to its end", "error", err)
 	}
@@ -223,7 +223,7 @@ func restoreRefused(err error) error {
 	// Not a mistake in the stream: the same one is good for another service.
 	case errors.Is(err, store.ErrWrongKey):
 		return problem.Refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
-	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):
+	case errors.Is(err, store.ErrNewer), errors.Is(err, archive.ErrNone), errors.Is(err, store.ErrNotACopy):
 		return problem.Refuse(http.StatusBadRequest, "%v", err)
 	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDisk): // the service's own
 		return err

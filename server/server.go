@@ -25,6 +25,7 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
@@ -185,7 +186,7 @@ type Config struct {
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
 	copies *latch.Line         // of the first world
-	world  *archive            // to start from; the caller's to close
+	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -172,9 +173,9 @@ func TestRestoreChangesNothingOnError(t *testing.T) {
 		"of a later format": {retar(t, kept, func(name string, text []byte) []byte {
 			return bytes.Replace(text, []byte(`"format": 2`), []byte(`"format": 3`), 1)
 		}), 400, "format 3"},
-		"without checksums": {retar(t, kept, func(name string, text []byte) []byte { return dropPart(name, partSums, text) }), 400, "checksums.json is missing"},
+		"without checksums": {retar(t, kept, func(name string, text []byte) []byte { return dropPart(name, archive.PartSums, text) }), 400, "checksums.json is missing"},
 		"of another day in a part": {retar(t, kept, func(name string, text []byte) []byte {
-			if name == partSums {
+			if name == archive.PartSums {
 				text = bytes.Replace(text, []byte(`"store.db":"`), []byte(`"store.db":"0`), 1)
 			}
 			return text
@@ -205,7 +206,7 @@ func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) 
 		require.NoError(t, err)
 		text, err := io.ReadAll(from)
 		require.NoError(t, err)
-		if header.Name == partSums {
+		if header.Name == archive.PartSums {
 			text, err = json.Marshal(sums)
 			require.NoError(t, err)
 		}
@@ -243,18 +244,18 @@ func TestChangedSnapshot(t *testing.T) {
 	w.oneRun(w.kept(nil).id("data.id"))
 	kept := w.control("GET", "/snapshot", nil).want(200).text
 	parts := func(text []byte) (all map[string]string, err error) {
-		a, err := w.s.readArchive(bytes.NewReader(text))
+		a, err := archive.Read(bytes.NewReader(text), w.s.config.Dir)
 		if err != nil {
 			return nil, err
 		}
-		defer a.spool.close()
+		defer a.Close()
 		all = map[string]string{}
-		for name := range a.parts {
-			part, err := io.ReadAll(a.part(name))
+		for name := range a.Parts {
+			part, err := io.ReadAll(a.Part(name))
 			require.NoError(t, err)
 			all[name] = string(part)
 		}
-		delete(all, partSums)
+		delete(all, archive.PartSums)
 		return all, nil
 	}
 	want, err := parts(kept)
@@ -266,7 +267,7 @@ func TestChangedSnapshot(t *testing.T) {
 			require.True(t, maps.Equal(want, got), "%s at %d of %d is not noticed", what, at, len(kept))
 			return
 		}
-		require.ErrorIs(t, err, errNoSnapshot, "%s at %d", what, at)
+		require.ErrorIs(t, err, archive.ErrNone, "%s at %d", what, at)
 		refused++
 	}
 	for at := 0; at < len(kept); at += 997 {
@@ -278,11 +279,11 @@ func TestChangedSnapshot(t *testing.T) {
 	require.Greater(t, refused, len(kept)/997)
 
 	old := retar(t, kept, func(name string, text []byte) []byte {
-		return bytes.Replace(dropPart(name, partSums, text), []byte(`"format": 2`), []byte(`"format": 1`), 1)
+		return bytes.Replace(dropPart(name, archive.PartSums, text), []byte(`"format": 2`), []byte(`"format": 1`), 1)
 	})
 	got, err := parts(old)
 	require.NoError(t, err, "one of an earlier program has none")
-	require.Equal(t, want[partStore], got[partStore])
+	require.Equal(t, want[archive.PartStore], got[archive.PartStore])
 }
 
 // TestSnapshotSealsSecrets: no credential is in it in the clear.
@@ -292,14 +293,14 @@ func TestSnapshotSealsSecrets(t *testing.T) {
 	for _, secret := range []string{"client-secret-value", "warehouse-secret", "destination-token", "header-secret", p.pat, p.key} {
 		require.NotContains(t, string(text), secret)
 	}
-	var meta snapshotMeta
+	var meta archive.Meta
 	head := tar.NewReader(bytes.NewReader(text))
 	_, err := head.Next()
 	require.NoError(t, err)
 	require.NoError(t, json.NewDecoder(head).Decode(&meta))
-	require.Equal(t, snapshotFormat, meta.Format)
+	require.Equal(t, archive.Format, meta.Format)
 	require.True(t, meta.Clock.Frozen)
-	require.Equal(t, []snapshotPart{{p.crm, "salesforce"}}, meta.Destinations)
+	require.Equal(t, []archive.Part{{ID: p.crm, Type: "salesforce"}}, meta.Destinations)
 }
 
 // TestFork: a fork begins as the world is, and neither sees what becomes of the

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
@@ -276,11 +277,11 @@ func (s *Server) open(ctx context.Context) error {
 		return s.openSnapshot(ctx, options, s.config.world)
 	}
 	if s.config.Restore != nil {
-		a, err := s.readArchive(s.config.Restore)
+		a, err := archive.Read(s.config.Restore, s.config.Dir)
 		if err != nil {
 			return err
 		}
-		defer a.spool.close()
+		defer a.Close()
 		return s.openSnapshot(ctx, options, a)
 	}
 	opened, err := store.Open(ctx, options)

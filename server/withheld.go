@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -104,7 +105,7 @@ func (s *Server) secretContent() func(head []byte, size int64) bool {
 		know(base64.RawURLEncoding.EncodeToString(key))
 	}
 	return func(head []byte, size int64) bool {
-		if storeFile(head) || isSnapshot(head) || bytes.Contains(head, []byte("PRIVATE KEY-----")) {
+		if storeFile(head) || archive.Is(head) || bytes.Contains(head, []byte("PRIVATE KEY-----")) {
 			return true
 		}
 		whole := bytes.TrimSpace(head)
@@ -139,13 +140,4 @@ func looksLikeKey(text []byte) bool {
 func storeFile(head []byte) bool {
 	const magic, place = "SQLite format 3\x00", 68
 	return len(head) >= place+4 && string(head[:len(magic)]) == magic && binary.BigEndian.Uint32(head[place:]) == store.ApplicationID
-}
-
-// tarName is the length of the name at the beginning of a tar stream, which may be
-// that of what is said about the first part.
-const tarName = 100
-
-// isSnapshot knows a snapshot: a tar stream that begins with what is in it.
-func isSnapshot(head []byte) bool {
-	return len(head) >= tarHeader && string(head[tarPlace:tarPlace+len(tarMagic)]) == tarMagic && bytes.Contains(head[:tarName], []byte(partMeta))
 }

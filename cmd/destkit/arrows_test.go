@@ -99,6 +99,7 @@ var arrows = map[string][]string{
 		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc",
 	},
 	"server/internal/metrics": {"server/internal/call", "server/internal/descriptors", "server/internal/store"}, // for Prometheus
+	"server/internal/archive": {"server/internal/sync/clock", "internal/foreign"},                               // the form of snapshots
 	"server/internal/syncs": { // the resource that runs work on
 		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
 		"server/internal/problem", "server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
