@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -11,11 +12,54 @@ import (
 type Control struct {
 	mu      sync.Mutex
 	e       *engine // of the phase that runs; nil between phases
+	ph      phase
 	open    bool
 	resumed chan struct{} // closed at the end of a pause
 	rate    float64       // that was set; 0: none
+	held    int64         // when the pause began, in nanoseconds from the start of the phase
+	changes []ByHand      // of the phase that runs, or ran last
 
 	paused, stopped, set atomic.Bool
+}
+
+// ByHand is one pause or change of the rate that somebody made while the load ran.
+type ByHand struct {
+	At   float64 `json:"at_seconds"`     // seconds from the start of the measurement
+	Did  string  `json:"did"`            // pause, resume or rate
+	From float64 `json:"from,omitempty"` // the rate that was asked for before, in requests per second; a closed loop has none
+	To   float64 `json:"to,omitempty"`   // and after
+}
+
+// now is the time of the phase, in nanoseconds. The control is locked.
+func (c *Control) now() int64 { return c.e.clock.now() - c.e.began.Load() }
+
+// asked is the rate that a phase asks for at a moment, 0 in a closed loop. The control is
+// locked.
+func (c *Control) asked(at int64) float64 {
+	switch {
+	case !c.open:
+		return 0
+	case c.rate > 0:
+		return c.rate
+	}
+	return c.e.pacer.askedAt(newSchedule(c.ph.stages, c.ph.burst), at)
+}
+
+// keep notes a change. The control is locked.
+func (c *Control) keep(at int64, did string, from, to float64) {
+	if len(c.changes) < mostChanges {
+		c.changes = append(c.changes, ByHand{float64(at) / 1e9, did, from, to})
+	}
+}
+
+// byHand is what was changed in the phase that ran last.
+func (c *Control) byHand() []ByHand {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.changes)
 }
 
 // phase says which phase runs now; nil: none. What was asked for before holds in it,
@@ -26,9 +70,16 @@ func (c *Control) phase(e *engine, ph phase) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.e, c.open = e, ph.open
+	c.e, c.open, c.ph = e, ph.open, ph
 	if e == nil {
 		return
+	}
+	c.changes, c.held = nil, 0
+	if c.rate > 0 && ph.open {
+		c.keep(0, "rate", e.pacer.askedAt(newSchedule(ph.stages, ph.burst), 0), c.rate)
+	}
+	if c.paused.Load() {
+		c.keep(0, "pause", c.asked(0), 0)
 	}
 	if c.stopped.Load() {
 		e.stopFor(stopAsked)
@@ -49,6 +100,10 @@ func (c *Control) Pause() {
 	if c.paused.Load() {
 		return
 	}
+	if c.e != nil {
+		c.held = c.now()
+		c.keep(c.held, "pause", c.asked(c.held), 0)
+	}
 	c.resumed = make(chan struct{})
 	c.paused.Store(true)
 	if c.e != nil && c.open {
@@ -64,6 +119,9 @@ func (c *Control) Resume() {
 		return
 	}
 	c.paused.Store(false)
+	if c.e != nil {
+		c.keep(c.now(), "resume", 0, c.asked(max(c.held-1, 0)))
+	}
 	close(c.resumed)
 	if c.e != nil && c.open {
 		p := c.e.pacer
@@ -90,6 +148,12 @@ func (c *Control) SetRate(rate float64) error {
 	if !c.open {
 		return usagef("a closed loop sends as fast as it is answered: it has no rate")
 	}
+	at := c.now()
+	before := at
+	if c.paused.Load() { // nothing is asked for then
+		before = max(c.held-1, 0)
+	}
+	c.keep(at, "rate", c.asked(before), rate)
 	c.rate = rate
 	c.set.Store(true)
 	c.e.pacer.limit(rate)

@@ -70,6 +70,26 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 			require.Equal(t, "stopped", r.Ended)
 			require.Greater(t, r.Requests, before)
 			require.Zero(t, r.Errors)
+			did, text := []string{}, strings.Join(r.Notes, "\n")
+			for i, c := range r.ByHand {
+				did = append(did, fmt.Sprintf("%s %g %g", c.Did, c.From, c.To))
+				require.Positive(t, c.At)
+				require.True(t, i == 0 || c.At >= r.ByHand[i-1].At)
+			}
+			want := []string{"rate 200 100", "pause 100 0", "resume 0 100"}
+			if o.Closed {
+				want = []string{"pause 0 0", "resume 0 0"}
+			} else {
+				require.Regexp(t, `the rate was changed by hand after \d+\.\d s: from 200 to 100 requests/s`, text)
+			}
+			require.Equal(t, want, did)
+			require.Regexp(t, `paused by hand after \d+\.\d s`, text)
+			require.Regexp(t, `figures and thresholds are those of all \d+\.\d s, of which it was paused \d+\.\d s`, text)
+			var page, list bytes.Buffer
+			require.NoError(t, WriteHTML(&page, r))
+			require.Contains(t, page.String(), "paused by hand after")
+			require.NoError(t, json.NewEncoder(&list).Encode(r))
+			require.Contains(t, list.String(), `"did":"pause"`)
 		})
 	}
 }

@@ -27,9 +27,14 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
-	m.Verification, m.CleanCommand = nil, ""
+	m.Verification, m.CleanCommand, m.ByHand = nil, "", nil
 	m.absorb(first)
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
+	for i, r := range results {
+		if len(r.ByHand) > 0 {
+			m.Notes = append(m.Notes, fmt.Sprintf("result %d was paused, or its rate changed, by hand", i+1))
+		}
+	}
 	for i, r := range results[1:] {
 		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.Scenario != first.Load.Scenario || r.Load.BatchSize != first.Load.BatchSize {
 			return nil, usagef("result %d is of another target, another mode or another batch size than result 1", i+2)

@@ -62,7 +62,9 @@ type Result struct {
 	// named.
 	CleanCommand string      `json:"clean_command,omitempty"`
 	Thresholds   []Threshold `json:"thresholds,omitempty"`
-	Notes        []string    `json:"notes,omitempty"`
+	// ByHand are the pauses and changes of the rate that were made while it ran.
+	ByHand []ByHand `json:"by_hand,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 
 	Series     []Point    `json:"series"`
 	Histograms Histograms `json:"histograms"`

@@ -92,6 +92,44 @@ func (s *session) remark(format string, args ...any) {
 	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }
 
+// mostByHand bounds how many changes are told in words; the result has them all.
+const mostByHand = 20
+
+// tellByHand says what was changed while the load ran, and of what time the figures are.
+func (s *session) tellByHand(m *measure) {
+	r := s.result
+	r.ByHand = s.o.Control.byHand()
+	paused, since := 0.0, -1.0
+	for i, c := range r.ByHand {
+		text := ""
+		switch c.Did {
+		case "pause":
+			since = c.At
+			text = fmt.Sprintf("paused by hand after %.1f s", c.At)
+		case "resume":
+			paused, since = paused+c.At-max(since, 0), -1
+			text = fmt.Sprintf("went on by hand after %.1f s", c.At)
+		default:
+			text = fmt.Sprintf("the rate was changed by hand after %.1f s: from %.6g to %.6g requests/s", c.At, c.From, c.To)
+		}
+		if i < mostByHand {
+			s.remark("%s", text)
+		}
+	}
+	if more := len(r.ByHand) - mostByHand; more > 0 {
+		s.remark("%s by hand: the JSON result has all", plural.Count(more, "further change"))
+	}
+	if since >= 0 {
+		paused += max(m.seconds()-since, 0)
+	}
+	switch {
+	case paused > 0:
+		s.remark("figures and thresholds are those of all %.1f s, of which it was paused %.1f s", m.seconds(), paused)
+	case len(r.ByHand) > 0:
+		s.remark("figures and thresholds are those of all %.1f s, at each of these rates together", m.seconds())
+	}
+}
+
 // comment says in words what the figures alone would hide.
 func (s *session) comment(m *measure, ph phase) {
 	r := s.result
@@ -100,6 +138,7 @@ func (s *session) comment(m *measure, ph phase) {
 			s.remark(limitNote+"%s", reason)
 		}
 	}
+	s.tellByHand(m)
 	if !ph.open {
 		return
 	}
