@@ -42,7 +42,7 @@ const (
 	ReadFails   = int32(lib.SQLITE_IOERR_READ)
 	NoRoom      = int32(lib.SQLITE_FULL)
 	NoRoomIndex = int32(lib.SQLITE_IOERR_SHMSIZE) // what a full disk is to Share
-	shortWrites = 2 // a short write gets as much of its bytes to the disk: one half
+	shortWrites = 2                               // a short write gets as much of its bytes to the disk: one half
 )
 
 // Fault is what happens to some operations.
