@@ -84,7 +84,7 @@ func BenchmarkMillion(b *testing.B) {
 		name  string
 		table func(b *testing.B, rows int) (work millionWork, change func())
 		full  float64 // goal
-	}{{"SQLite", millionSQLite, 0.55}, {"PostgreSQL", millionPostgres, 0.45}} {
+	}{{"SQLite", millionSQLite, 0.70}, {"PostgreSQL", millionPostgres, 0.60}} {
 		for _, n := range []int{rows, more} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
 				work, change := kind.table(b, n)
