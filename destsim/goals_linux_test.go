@@ -266,7 +266,7 @@ func BenchmarkGoals(b *testing.B) {
 	ratio("b1000/encoding-json", "simulator b1000, no store", "encoding/json b1000", 15)
 	ratio("b1000-stored/not-stored", "simulator b1000, 1 M keys", "simulator b1000, no store", 0.65)
 	perM := median(runs["simulator b1000, 1 M keys"].cpu) / 1000
-	fmt.Printf("%-28s %9.2f (goal 0.32)\n", "CPU s per M records, stored", perM)
+	fmt.Printf("%-28s %9.2f (goal 0.40)\n", "CPU s per M records, stored", perM)
 	b.ReportMetric(perM, "CPU-s/M")
 	stored := runs["simulator b1000, 1 M keys"]
 	reportSpread(b, "CPU-s/M", scaled(stored.cpu, 1e-3))
