@@ -160,7 +160,9 @@ func measureLoadBatches(w *workshop) ([]row, error) {
 		simulator = append(simulator, l.bySim/float64(l.Records)*1e6)
 		records = append(records, l.RecordsPerSecond)
 	}
-	rows := []row{a.rate(part), spreadOf(records).called(part, "records per second", "records/s").figure(), a.than(part, "wrk", 0.90)}
+	rows := []row{a.rate(part), spreadOf(records).called(part, "records per second", "records/s").figure()}
+	// No goal against wrk, whose batches hold the same keys again and again: the
+	// simulator finds them, where it stores those of destkit load.
 	rows = append(rows, a.there(part)...)
 	return append(rows, spreadOf(client).called(part, "client ≤ 0.06 CPU s per M records", "CPU s").most(0.06).
 		with("%s", client1000(median(kernel), median(simulator), median(a.cpus["wrk"])))), nil

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// The rate that the specification allows a connection by default.
-const sustainedRate = 50_000
+// sustainedRate is what two cores have reserve for: at 50,000 a second, which the
+// specification allows a connection by default, both sides together need all of them.
+const sustainedRate = 40_000
 
 // sustainedFor is how long it is kept up: a minute with the default of ten seconds.
 func sustainedFor(o options) time.Duration { return time.Duration(6*o.seconds) * time.Second }
@@ -23,7 +24,7 @@ func measureSustainedTLS(w *workshop) ([]row, error) { return w.sustained(true, 
 // sustained keeps the rate up and looks at what was reached, at what latency and
 // with how much of the processors, of both sides.
 func (w *workshop) sustained(secure bool, kind string) ([]row, error) {
-	part := fmt.Sprintf("load, 50,000 req/s for %.0f s, f1, %s", sustainedFor(w.options).Seconds(), kind)
+	part := fmt.Sprintf("load, %s req/s for %.0f s, f1, %s", grouped(sustainedRate), sustainedFor(w.options).Seconds(), kind)
 	sim, err := w.startSimulator(secure)
 	if err != nil {
 		return nil, err
