@@ -96,6 +96,9 @@ func (s *Server) changeClock(c *call.Control, advance *string, freeze *bool, set
 	case freeze != nil:
 		s.clock.Freeze(*freeze)
 	case set != nil:
+		if err := s.fleet.led(c.R.Context()); err != nil {
+			return nil, err
+		}
 		if err := s.clock.Set(set.Time); err != nil {
 			return nil, clockRefused("set", err)
 		}

@@ -125,6 +125,7 @@ func (s *Server) join(ctx context.Context) error {
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	s.fleet = f
 	s.engine.Share(f)
+	s.clock.BeforeStep(f.led)
 	if err := f.enter(ctx); err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster"
@@ -27,8 +29,8 @@ const vacancy = 2 * time.Minute
 type reign struct {
 	f     *fleet
 	t     *tenure
-	begun bool      // all that falls due is known
-	since time.Time // from when on schedules may not have been looked after, on the service's clock
+	begun atomic.Bool // all that falls due is known
+	since time.Time   // from when on schedules may not have been looked after, on the service's clock
 
 	mu     sync.Mutex
 	told   map[notice]bool
@@ -57,6 +59,25 @@ func (s *Server) leads() bool {
 	}
 	r := f.reign.Load()
 	return r != nil && r.t.good()
+}
+
+// led waits until this process leads and knows what falls due. A machine that stood still
+// has lost its leader without an end of any process, and a clock that is advanced
+// meanwhile would pass by what nobody waits for. It waits for no longer than a new leader
+// may take.
+func (f *fleet) led(ctx context.Context) error {
+	if f == nil {
+		return nil
+	}
+	for began := time.Now(); time.Since(began) < 2*f.pulse.world && !f.dead.Load() && !f.drained.Load(); {
+		if r := f.reign.Load(); r != nil && r.t.good() && r.begun.Load() {
+			return nil
+		}
+		if err := pause(ctx, f.pulse.worldTry); err != nil {
+			return fmt.Errorf("wait for what falls due: %w", err)
+		}
+	}
+	return nil
 }
 
 // leading fails with lease.ErrLost when another process leads.
@@ -131,7 +152,7 @@ func (r *reign) begin(ctx context.Context) error {
 	err := errors.Join(s.schedule.Since(ctx, r.since), s.retention.Look(ctx))
 	s.lifecycle.Resume(ctx)
 	s.mail.Resume(ctx)
-	r.begun = err == nil
+	r.begun.Store(err == nil)
 	return err
 }
 
@@ -158,7 +179,7 @@ func (r *reign) hold(ctx context.Context) {
 		case <-r.signal:
 			err = r.follow(ctx)
 		case <-look.C:
-			if !r.begun { // else what fell due before it led would be forgotten
+			if !r.begun.Load() { // else what fell due before it led would be forgotten
 				err = r.begin(ctx)
 			}
 			err = errors.Join(err, r.rescue(ctx))

@@ -347,6 +347,30 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return w.s.schedule.Planned(id) }, usualPulse.read/2, time.Millisecond)
 }
 
+// TestAdvanceWaitsForTheLeader: a machine that stood still loses its leader, and a clock
+// that is advanced passes by nothing of what falls due meanwhile.
+func TestAdvanceWaitsForTheLeader(t *testing.T) {
+	w, _ := newFleet(t, RoleAll)
+	w.control("POST", "/clock", `{"freeze":true}`).want(http.StatusOK)
+	hourly := syncBody(w.newSource(), w.newDestination())
+	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
+	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
+	for hours := 1; hours <= 4; hours++ {
+		before := w.s.fleet.reign.Load()
+		w.s.fleet.abdicate()
+		w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
+		require.NotSame(t, before, w.s.fleet.reign.Load())
+		runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK)
+		require.Len(t, runs.at("data"), hours, string(runs.text))
+	}
+	w.s.fleet.abdicate()
+	later := w.s.clock.Now().Add(3 * time.Hour).Format(time.RFC3339)
+	w.control("POST", "/clock", `{"set":"`+later+`"}`).want(http.StatusOK)
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK)
+	require.Len(t, runs.at("data"), 5, "what is overdue runs once: %s", runs.text)
+}
+
 // TestTheLeaderTells: what a worker has found out the leader sends and tries again.
 func TestTheLeaderTells(t *testing.T) {
 	w, all := newFleet(t, RoleAPI, RoleWorker)

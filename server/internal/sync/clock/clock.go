@@ -70,6 +70,7 @@ type Clock struct {
 	closed  bool
 	report  *Report // of the Advance under way
 	onPanic func(name string, value any, stack []byte)
+	before  func(ctx context.Context) error // each step of an Advance
 
 	turn   chan struct{} // held by the one Advance under way
 	wake   chan struct{} // tells the loop to look again
@@ -254,6 +255,14 @@ func (c *Clock) OnPanic(tell func(name string, value any, stack []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onPanic = tell
+}
+
+// BeforeStep names what each step of an Advance waits for: where it fails, Advance ends
+// with its error.
+func (c *Clock) BeforeStep(wait func(ctx context.Context) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = wait
 }
 
 // Close ends the clock: what waits never falls due, Sleep returns ErrClosed,
