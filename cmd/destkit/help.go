@@ -46,7 +46,7 @@ var flagGroups = []flagGroup{
 		"planning-timeout", "batch-timeout", "request-timeout", "run-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-forks", "max-row",
 		"interval", "patience", "cancel-on-interrupt", "detach", "once",
 	}},
-	{"Control", []string{"control-addr", "proxy control-token-env", "dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env"}},
+	{"Control", []string{"control-addr", "proxy control-token-env", "control-keep", "dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env"}},
 	{"Recording", []string{"proxy journal", "har", "max-body", "for"}},
 	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
 	{"Watch", []string{"watch", "watch-path", "exec"}},

@@ -37,11 +37,15 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 			return usagef("--%s is about the page of --dashboard: add that", name)
 		}
 	}
-	// Without a token the page answers this machine alone: at another address it would
-	// be of no use, and its buttons stop a load.
-	host, _, err := net.SplitHostPort(d.addr)
-	if err == nil && d.token.variable == "" && !loopback.Name(host) {
-		return usagef("--dashboard-addr %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", d.addr)
+	return openToOthers("--dashboard-addr", d.addr, d.token)
+}
+
+// openToOthers refuses an address for pages that others reach and may not use: without
+// a token they answer this machine alone.
+func openToOthers(flag, addr string, token tokenFlag) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil && token.variable == "" && !loopback.Name(host) {
+		return usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (j *proxying) checkControl() error {
 	case j.controlKeep && j.limit == 0:
 		return usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
 	}
-	return nil
+	return openToOthers("--control-addr", j.control, j.controlToken)
 }
 
 // serveControl opens the second port; without --control-addr there is none, and nil comes

@@ -135,6 +135,12 @@ func (e *unreachable) Error() string {
 }
 func (e *unreachable) Unwrap() error { return e.cause }
 
+// plain reports whether the URL begins with https:// and the port speaks http.
+func (e *unreachable) plain() bool {
+	var record tls.RecordHeaderError
+	return errors.As(e.cause, &record) || strings.Contains(e.cause.Error(), "server gave HTTP response to HTTPS client")
+}
+
 // call sends body as JSON, nil for none, and decodes the whole answer into into,
 // nil for nothing. The path begins after the root.
 func (c *restClient) call(ctx context.Context, method, path string, body, into any) error {
@@ -186,7 +192,7 @@ func refusal(answer *http.Response, text []byte) error {
 	}
 	_ = json.Unmarshal(text, &body) // a proxy's page has no message
 	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
-		body.Message = "TLS is spoken on its port, and the URL begins with http://: begin it with https://"
+		body.Message = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
 	}
 	return &restError{answer.StatusCode, body.Message, answer.Header.Get("Retry-After")}
 }

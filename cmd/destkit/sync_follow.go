@@ -122,7 +122,7 @@ func passes(err error) (hint time.Duration, passing bool) {
 	var refused *restError
 	switch {
 	case errors.As(err, &gone):
-		return 0, true
+		return 0, !gone.plain() // a URL does not mend itself
 	case errors.As(err, &refused):
 		if refused.code == http.StatusTooManyRequests || refused.code >= 500 {
 			seconds, _ := strconv.Atoi(refused.retryAfter) // a date counts as none
