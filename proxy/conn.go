@@ -190,7 +190,7 @@ func (c *pair) dial(x *exchange) error {
 	if err != nil {
 		x.sight.Err = err
 		x.sight.Total = time.Since(x.sight.Started)
-		c.answer(x, http.StatusBadGateway, "the endpoint cannot be reached: "+c.p.cfg.Secrets.String(err.Error()))
+		c.answer(x, http.StatusBadGateway, "the endpoint cannot be reached: "+c.p.why(err))
 		return err
 	}
 	c.endpoint, c.up.dst = conn, conn

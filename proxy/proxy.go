@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // DefaultMaxBody is how many bytes of a request body, and of a response, are kept to
@@ -215,6 +216,15 @@ func (p *Proxy) Close() {
 	p.conns.Wait()
 	close(p.queue)
 	<-p.drained
+}
+
+// why is the cause of an error of the endpoint's connection, with what to do, for the
+// caller and without secrets.
+func (p *Proxy) why(err error) string {
+	if cause := unreached.Of(err, "endpoint", p.to.Host); cause.What != "" {
+		return p.cfg.Secrets.String(cause.What + ": " + cause.Fix)
+	}
+	return p.cfg.Secrets.String(err.Error())
 }
 
 // connect opens a connection to the endpoint.

@@ -224,7 +224,7 @@ func TestTheProxyAnswersByItself(t *testing.T) {
 	require.NoError(t, err)
 	nowhere.Close()
 	for name, c := range map[string]struct{ to, sent, status, why string }{
-		"nothing listens":         {nowhere.Addr().String(), post, "502 Bad Gateway", "destkit proxy: the endpoint cannot be reached: connect: dial tcp"},
+		"nothing listens":         {nowhere.Addr().String(), post, "502 Bad Gateway", "destkit proxy: the endpoint cannot be reached: nothing listens at " + nowhere.Addr().String() + ": start the endpoint"},
 		"it closes at once":       {silent.address, post, "502 Bad Gateway", "destkit proxy: the endpoint closed the connection without an answer"},
 		"it resets":               {closed.address, post, "502 Bad Gateway", "destkit proxy: the endpoint closed the connection without an answer"},
 		"a forward proxy":         {silent.address, "GET http://example.com/ HTTP/1.1\r\nHost: example.com\r\n\r\n", "400 Bad Request", "destkit proxy: the request is one to a forward proxy"},

@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"features": {},
 	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/plural", "internal/redact", "internal/rawconn", "internal/source", "internal/unreached"},
 	"openapi":  {},
-	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact"}, // live and recorded traffic
+	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
