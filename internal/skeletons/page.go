@@ -117,6 +117,7 @@ func (p *page) HooksPort() int { return p.Port + 1 }
 
 // Commands are the lines of a shell in the folder of a skeleton.
 type Commands struct {
+	Needs string   // what must be installed, in words
 	Test  []string // its own test
 	Start []string // starts the endpoint
 	Judge []string // judges it, in another terminal
@@ -128,7 +129,7 @@ func CommandsOf(c Choice) (Commands, error) {
 	if err != nil {
 		return Commands{}, err
 	}
-	return Commands{append(p.TestSettings(), p.Test()), p.StartCommands(), p.JudgeCommands()}, nil
+	return Commands{p.Needs(), append(p.TestSettings(), p.Test()), p.StartCommands(), p.JudgeCommands()}, nil
 }
 
 // Token is the token of the commands that are for trying things out.
