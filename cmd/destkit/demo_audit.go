@@ -49,7 +49,10 @@ func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 	foreign.Print(d.out, "\naudit ") // it takes a moment
 	began := time.Now()
 	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.root + "/_control/readback"}}
-	if err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit); err != nil {
+	done := goesOn(d.screen, d.quiet, "auditing")
+	err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit)
+	done()
+	if err != nil {
 		return err
 	}
 	d.audit.Seconds = time.Since(began).Seconds()

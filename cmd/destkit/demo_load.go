@@ -32,7 +32,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		}
 	}()
 	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
-	show := newLoadView(d.screen, !terminal(d.screen))
+	show := newLoadView(d.screen, d.quiet || !terminal(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
 		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.moment,

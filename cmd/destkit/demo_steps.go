@@ -53,6 +53,8 @@ func (r demoRun) String() string {
 
 // step changes the world, runs the sync and compares.
 func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
+	done := goesOn(d.screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
+	defer done()
 	if step.mirror {
 		if err := w.mirror(ctx); err != nil {
 			return fmt.Errorf("make the sync a mirror: %w", err)
@@ -82,6 +84,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 		Seconds: v.elapsed.Seconds(), PerSecond: int64(v.recordsPerSecond),
 	}
 	d.runs = append(d.runs, r)
+	done()
 	foreign.Println(d.out, r)
 	d.compare(r, step, v.run)
 	return nil
@@ -91,7 +94,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 // table, by which the end is foretold.
 func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v view, err error) {
 	f := &follower{client: w.api, show: quietDisplay{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
-	if terminal(d.screen) {
+	if terminal(d.screen) && !d.quiet {
 		f.show = &barDisplay{out: d.screen, screen: d.screen}
 	}
 	p := newPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})

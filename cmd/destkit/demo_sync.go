@@ -53,7 +53,10 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 	w := &demoWorld{api: client, destination: controlOf(target)}
 	foreign.Printf(d.out, "service at %s, destination at %s\n", port.url, target.url)
 	began := time.Now()
-	if err := w.make(ctx, target.url, d.rows); err != nil {
+	done := goesOn(d.screen, d.quiet, "filling the table")
+	err = w.make(ctx, target.url, d.rows)
+	done()
+	if err != nil {
 		return restFailure("prepare the demo", err)
 	}
 	foreign.Printf(d.out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", counted(d.rows, "row"), roughly(time.Since(began)))

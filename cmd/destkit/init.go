@@ -100,7 +100,7 @@ func (i *initialising) fromSkeleton(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return untested(err)
 	}
-	printCommands(cmd.OutOrStdout(), "Start the endpoint:", folder, commands.Start)
+	printCommands(cmd.OutOrStdout(), "Start the endpoint ("+commands.Needs+"):", folder, commands.Start)
 	printCommands(cmd.OutOrStdout(), "Judge it, in another terminal:", folder, commands.Judge)
 	return nil
 }

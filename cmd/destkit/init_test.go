@@ -131,7 +131,9 @@ func requireDecided(t *testing.T, report, store string) {
 
 // printedCommands are the two blocks of commands that init has printed.
 func printedCommands(t *testing.T, out string) (start, judge []string) {
-	_, rest, found := strings.Cut(out, "\nStart the endpoint:\n")
+	_, rest, found := strings.Cut(out, "\nStart the endpoint (")
+	require.True(t, found, out)
+	_, rest, found = strings.Cut(rest, "):\n") // what it needs
 	require.True(t, found, out)
 	first, second, found := strings.Cut(rest, "\nJudge it, in another terminal:\n")
 	require.True(t, found, out)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -77,6 +78,35 @@ func progress(w io.Writer, quiet bool) (step func(conformance.Progress), done fu
 func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 	var mu sync.Mutex
 	var last conformance.Progress
+	done = everyTenSeconds(w, func(after time.Duration) string {
+		mu.Lock()
+		p := last
+		mu.Unlock()
+		if p.Total == 0 {
+			return fmt.Sprintf("judging for %s: no check is done yet", after)
+		}
+		return fmt.Sprintf("judging for %s: %d of %s, the last was %s", after, p.Done, plural.Count(p.Total, "check"), p.Result.ID)
+	})
+	step = func(p conformance.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = p
+	}
+	return step, done
+}
+
+// goesOn writes a line every ten seconds that something still goes on, where no line can
+// be drawn over, until done is called.
+func goesOn(w io.Writer, quiet bool, what string) (done func()) {
+	if quiet || terminal(w) {
+		return func() {}
+	}
+	return everyTenSeconds(w, func(after time.Duration) string { return fmt.Sprintf("%s for %s", what, after) })
+}
+
+// everyTenSeconds writes what say gives for the time since the beginning, until done is
+// called.
+func everyTenSeconds(w io.Writer, say func(after time.Duration) string) (done func()) {
 	started, ticks := time.Now(), time.NewTicker(progressEvery)
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -87,23 +117,10 @@ func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 				return
 			case <-ticks.C:
 			}
-			mu.Lock()
-			p := last
-			mu.Unlock()
-			after := time.Since(started).Round(time.Second)
-			if p.Total == 0 {
-				foreign.Printf(w, "judging for %s: no check is done yet\n", after)
-				continue
-			}
-			foreign.Printf(w, "judging for %s: %d of %s, the last was %s\n", after, p.Done, plural.Count(p.Total, "check"), p.Result.ID)
+			foreign.Println(w, say(time.Since(started).Round(time.Second)))
 		}
 	}()
-	step = func(p conformance.Progress) {
-		mu.Lock()
-		defer mu.Unlock()
-		last = p
-	}
-	return step, sync.OnceFunc(func() { ticks.Stop(); close(end); <-ended })
+	return sync.OnceFunc(func() { ticks.Stop(); close(end); <-ended })
 }
 
 // groups folds parts of what is printed in the log of GitHub Actions; nil elsewhere.

@@ -36,6 +36,24 @@ func TestProgressIsALineEveryTenSecondsWithoutATerminal(t *testing.T) {
 	})
 }
 
+func TestWhatGoesOnHasALineEveryTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		done := goesOn(&out, false, "filling the table")
+		time.Sleep(25 * time.Second)
+		done()
+		done()
+		time.Sleep(time.Minute)
+		require.Equal(t, "filling the table for 10s\nfilling the table for 20s\n", out.String())
+
+		out.Reset()
+		done = goesOn(&out, true, "filling the table")
+		time.Sleep(time.Minute)
+		done()
+		require.Empty(t, out.String())
+	})
+}
+
 func TestALongLoadHasALineEveryTenSeconds(t *testing.T) {
 	var out bytes.Buffer
 	v := newLoadView(&out, false)
