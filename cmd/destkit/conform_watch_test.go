@@ -30,8 +30,9 @@ func cmdWatches(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(cmd.Start())
 	r := &running{cmd: cmd, out: bufio.NewReader(out)}
 	ts.Defer(func() { _, _ = r.stop(os.Interrupt) })
-	simulators.Store(args[0], r)
-	ts.Setenv(args[0], args[0])
+	key := ts.Getenv("WORK") + " " + args[0] // scripts run beside each other
+	simulators.Store(key, r)
+	ts.Setenv(args[0], key)
 }
 
 // cmdSees is `sees NAME TEXT...`: it reads lines until each text has come, in that
@@ -40,7 +41,7 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: sees NAME TEXT...")
 	}
-	r, ok := simulators.Load(args[0])
+	r, ok := simulators.Load(ts.Getenv(args[0]))
 	if !ok {
 		ts.Fatalf("no program is called %s", args[0])
 	}
