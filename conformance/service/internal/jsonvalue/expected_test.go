@@ -19,7 +19,7 @@ func TestMisses(t *testing.T) {
 		{`{"a":1}`, `{"a":"1"}`, `data.a is "1", not 1`},
 		{`{"a":1}`, `[]`, `data is [], not an object`},
 		{`[1]`, `{"0":1}`, `data is {"0":1}, not a list`},
-		{`[]`, `[1]`, `data has 1 elements, not 0: [1]`},
+		{`[]`, `[1]`, `data has 1 element, not 0: [1]`},
 		{`[1,1]`, `[1,2]`, `data has no 1: [1,2]`},
 		{`true`, `null`, `data is null, not true`},
 	} {
