@@ -43,6 +43,8 @@ type pair struct {
 
 	up, down   *flow
 	clientGone atomic.Bool  // the caller has closed or reset its side
+	over       atomic.Bool  // the caller sends no more
+	ended      *atomic.Bool // the endpoint has ended the connection before that
 	local      atomic.Bool  // the proxy has answered by itself: nothing follows
 	open       atomic.Int32 // requests without their response
 	answered   chan struct{}
@@ -60,7 +62,7 @@ type exchange struct {
 
 // serve carries a connection until one side ends it.
 func (p *Proxy) serve(client net.Conn) {
-	c := &pair{p: p, client: client, peer: client.RemoteAddr().String(), pending: make(chan *exchange, mostPipelined), answered: make(chan struct{})}
+	c := &pair{p: p, client: client, peer: client.RemoteAddr().String(), pending: make(chan *exchange, mostPipelined), answered: make(chan struct{}), ended: new(atomic.Bool)}
 	c.up = newFlow(client)
 	defer client.Close()
 	if secure, ok := client.(*tls.Conn); ok {
@@ -72,6 +74,7 @@ func (p *Proxy) serve(client net.Conn) {
 		}
 	}
 	err := c.requests()
+	c.over.Store(true)
 	close(c.pending)
 	if c.endpoint == nil {
 		return
@@ -175,7 +178,7 @@ func (c *pair) newExchange(h *requestHead) *exchange {
 	x := &exchange{method: h.method}
 	x.parts.Store(2)
 	x.sight = conformance.Sight{
-		Number: int(c.p.numbers.Add(1)), Started: time.Now(), Reused: c.calls > 0, Peer: c.peer,
+		Number: int(c.p.numbers.Add(1)), Started: time.Now(), Reused: c.calls > 0, Peer: c.peer, Ended: c.ended,
 		Method: h.method, Target: h.target, URL: c.p.shownURL(h.target), RequestHeader: h.header,
 	}
 	return x
@@ -205,7 +208,12 @@ func (c *pair) dial(x *exchange) error {
 
 // responses passes responses on, each with the request that it answers.
 func (c *pair) responses() {
-	defer c.endClient()
+	defer func() {
+		if !c.over.Load() {
+			c.ended.Store(true)
+		}
+		c.endClient()
+	}()
 	for {
 		x, ok := c.next()
 		if !ok {
@@ -244,7 +252,7 @@ func (c *pair) next() (*exchange, bool) {
 	}
 	// What follows a response without a request: its length was wrong.
 	c.p.surplus.Add(1)
-	_ = c.down.rest()
+	_ = c.rest()
 	c.down.flush()
 	return nil, false
 }
@@ -289,7 +297,7 @@ func (c *pair) response(x *exchange) bool {
 	if err == nil && c.down.r < c.down.w && len(c.pending) == 0 {
 		// Bytes behind the response, with no request that they could answer.
 		x.response.add(c.p, c.down.buffered())
-		_ = c.down.rest()
+		_ = c.rest()
 		c.down.flush()
 		more = false
 	}
@@ -338,8 +346,12 @@ func (c *pair) message(x *exchange) (more bool, err error) {
 	}
 }
 
-// rest passes everything on as it comes: its end is that of the connection.
-func (c *pair) rest() error { return c.down.rest() }
+// rest passes everything on as it comes: its end is that of the connection, which is of
+// no use to the caller any more.
+func (c *pair) rest() error {
+	c.ended.Store(true)
+	return c.down.rest()
+}
 
 // abandon ends the requests that will get no response.
 func (c *pair) abandon() {

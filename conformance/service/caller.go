@@ -208,10 +208,15 @@ func (j *Caller) prepare() error {
 	custom("PACE-013", j.limited)
 	custom("THR-001", j.rested)
 	custom("CALL-026", func(r *callerRule, c *endpoint.Call) bool {
-		if n := len(j.recent.calls); c.HTTP.RemoteAddr == "" || n < fewestConnections {
+		if c.HTTP.RemoteAddr == "" || len(j.recent.calls) < fewestConnections {
 			return false
 		}
-		j.dest.Show(j.recent.calls[len(j.recent.calls)-fewestConnections:]...)
+		latest := j.recent.calls[len(j.recent.calls)-fewestConnections:]
+		// Who is left without a connection has to open another.
+		if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return !c.Kept() }) {
+			return false
+		}
+		j.dest.Show(latest...)
 		return r.watched.JudgeBy(r.sc.connectionsAreKept)
 	})
 	return err

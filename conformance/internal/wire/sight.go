@@ -9,6 +9,7 @@ import (
 	"net/textproto"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/internal/plural"
@@ -28,6 +29,9 @@ type Sight struct {
 	Reused bool
 	// Peer tells connections of the caller apart; "" where it is not known.
 	Peer string
+	// Ended is set once the endpoint has ended the connection, or made it useless, while
+	// the caller still had it; nil where that is not known.
+	Ended *atomic.Bool
 
 	// Method, Target and RequestHeader are those of the request line and its
 	// header; URL is the address as a report may show it, before redaction.

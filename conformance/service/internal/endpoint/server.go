@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -60,6 +61,9 @@ type Call struct {
 	beside   int // calls under way at its arrival, itself included
 	records  int // of a lean call
 	endpoint *Endpoint
+	ended    *atomic.Bool // of a recorded one: wire.Sight.Ended
+	closing  bool         // its response said so
+	given    bool         // its request said so
 
 	Status  int
 	header  http.Header
@@ -74,7 +78,7 @@ type Call struct {
 func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
 	c := &Call{
 		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
-		Done: true, Aborted: status == 0, endpoint: p,
+		Done: true, Aborted: status == 0, endpoint: p, ended: x.Ended, closing: closes(x, answer),
 		HTTP: &http.Request{Method: x.Method, RequestURI: x.Target, URL: &url.URL{Path: x.Target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
 	}
 	if path, query, found := strings.Cut(x.Target, "?"); found {
@@ -83,9 +87,31 @@ func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call
 	for _, h := range x.RequestHeader {
 		c.HTTP.Header.Add(h.Name, h.Value)
 	}
+	c.given = x.Ended != nil && strings.Contains(connectionOf(c.HTTP.Header), "close")
 	c.JSON, _ = wire.Parse(x.RequestBody)
 	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
 	return c
+}
+
+// Kept reports whether the caller of a recorded call could have kept its connection: the
+// endpoint has not ended it, or has because the caller asked for that. False where it is
+// not known.
+func (c *Call) Kept() bool {
+	return c.given || c.ended != nil && !c.ended.Load() && !c.closing
+}
+
+// connectionOf is what a header says about the connection.
+func connectionOf(h http.Header) string {
+	return strings.ToLower(strings.Join(h.Values("Connection"), ","))
+}
+
+// closes reports whether a response says that its connection ends with it.
+func closes(x *wire.Sight, answer http.Header) bool {
+	says := connectionOf(answer)
+	if x.Proto == "HTTP/1.0" || bytes.HasPrefix(x.Raw, []byte("HTTP/1.0")) {
+		return !strings.Contains(says, "keep-alive")
+	}
+	return strings.Contains(says, "close")
 }
 
 // Header is a header of the answer.
