@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server"
 )
 
 // demoPlaces are the parts of the demo's data.
@@ -88,8 +89,9 @@ func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, 
 const demoPatience = 15 * time.Minute
 
 // newDemoService serves the service on a data directory, as 'destkit serve'
-// does, and returns a client of it with the key of its workspace.
-func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*demoPort, *restClient, error) {
+// does, and returns a client of it with the key of its workspace. Tests change its
+// configuration.
+func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, change ...func(*server.Config)) (*demoPort, *restClient, error) {
 	key, err := makeKeyFile(files.key)
 	if err != nil {
 		return nil, nil, err
@@ -98,6 +100,9 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*dem
 	s.config.Dir, s.config.MasterKey, s.config.Trusted = files.service, key.bytes, trusted
 	s.config.Version, s.config.Owner = readBuild().Version, "destkit demo"
 	s.config.CallTimeout = 30 * time.Second
+	for _, f := range change {
+		f(&s.config)
+	}
 	listening := &listener{addr: "127.0.0.1:0"}
 	ln, url, err := listening.listen() // first: the service never calls itself there
 	if err != nil {

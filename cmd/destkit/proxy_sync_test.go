@@ -18,8 +18,10 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/server"
 )
 
 // between is a proxy, with its judges, that serves https in front of an endpoint.
@@ -59,24 +61,39 @@ func proxyBetween(t *testing.T, endpoint string) *between {
 	return b
 }
 
-// syncThrough runs real syncs of the service into a simulator that breaks a rule ("":
-// none), through the proxy, and gives both reports.
-func syncThrough(t *testing.T, violation string) (endpoint, caller *conformance.Report) {
+// syncing is what syncs meet: which rule each side breaks, "" for none, and the speed of
+// the endpoint, which the service keeps in real time.
+type syncing struct {
+	endpoint, service string
+	speed             rpc.Speed
+}
+
+// syncThrough runs real syncs of the service into a simulator, through the proxy, and
+// gives both reports.
+func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report) {
 	t.Helper()
 	ctx := t.Context()
-	config := destsim.Config{}
-	if violation != "" {
-		config.Violate = []string{violation}
+	config := destsim.Config{Speed: s.speed}
+	if s.endpoint != "" {
+		config.Violate = []string{s.endpoint}
 	}
 	target, err := newDemoDestination(ctx, config)
 	require.NoError(t, err)
 	b := proxyBetween(t, target.url)
 	dir := t.TempDir()
-	port, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, b.certificates.CAPEM())
+	port, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, b.certificates.CAPEM(), func(c *server.Config) {
+		if s.service != "" {
+			c.Violate = []string{s.service}
+		}
+	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, port.stop(), "the service"); b.stop(); _ = target.stop() }()
 	w := &demoWorld{api: client}
 	advance := func() { // retries and backoffs, until nothing is left to run
+		if s.speed != (rpc.Speed{}) {
+			require.NoError(t, client.control(ctx, http.MethodPost, "/settle", nil, nil))
+			return
+		}
 		require.NoError(t, client.control(ctx, http.MethodPost, "/clock", map[string]string{"advance": "2h"}, nil))
 	}
 	if err := w.make(ctx, b.url, 120); err == nil {
@@ -131,7 +148,7 @@ func shown(r *conformance.Report) (ids []string) {
 // TestRealSyncsBreakNothing: a sound endpoint and the reference service are shown to
 // break no rule by their traffic, and most passive checks are decided.
 func TestRealSyncsBreakNothing(t *testing.T) {
-	endpoint, caller := syncThrough(t, "")
+	endpoint, caller := syncThrough(t, syncing{})
 	require.Empty(t, shown(endpoint), "%+v", endpoint.Checks)
 	require.Empty(t, shown(caller))
 	require.Positive(t, endpoint.Records)
@@ -162,7 +179,7 @@ func TestTrafficShowsWhatIsBroken(t *testing.T) {
 			continue
 		}
 		t.Run(id, func(t *testing.T) {
-			endpoint, caller := syncThrough(t, id)
+			endpoint, caller := syncThrough(t, syncing{endpoint: id})
 			require.Contains(t, shown(endpoint), matrixtest.CheckOf(id))
 			require.Empty(t, shown(caller), "the caller breaks no rule because the endpoint does")
 		})
@@ -206,6 +223,46 @@ func TestOddCallsShowMore(t *testing.T) {
 				return
 			}
 			require.Contains(t, got, matrixtest.CheckOf(id))
+		})
+	}
+}
+
+// callerKills are violations of the service that the traffic of its syncs shows.
+var callerKills = []string{
+	"CALL-001", "CALL-001.2", "CALL-001.3", "CALL-001.4", "CALL-001.5", "CALL-002", "CALL-003", "CALL-004", "CALL-005", "CALL-006", "CALL-006.2",
+	"CALL-007", "CALL-007.2", "CALL-008", "CALL-009", "CALL-009.2", "CALL-010", "CALL-011.2", "CALL-012", "CALL-012.2",
+	"CALL-013", "CALL-013.2", "CALL-015", "CALL-017", "CALL-018", "CALL-019", "CALL-020", "CALL-021", "CALL-022", "CALL-023",
+	"CALL-026", "PACE-001", "PACE-002", "PACE-006", "PACE-007",
+}
+
+// slowly are those that an endpoint shows that declares little.
+var slowly = map[string]rpc.Speed{
+	"CALL-026": {MaximumBatchSize: 2, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1000},
+	"PACE-002": {MaximumBatchSize: 10, MaximumParallelBatches: 2, MaximumRecordsPerSecond: 1000},
+	"PACE-006": {MaximumBatchSize: 10, MaximumParallelBatches: 2, MaximumRecordsPerSecond: 40},
+	"PACE-007": {MaximumBatchSize: 100, MaximumParallelBatches: 2, MaximumRecordsPerSecond: 40},
+}
+
+// TestTrafficShowsWhatTheCallerBreaks breaks one rule of the service after the other.
+func TestTrafficShowsWhatTheCallerBreaks(t *testing.T) {
+	quick := []string{"CALL-002", "CALL-026", "PACE-002"}
+	for _, id := range callerKills {
+		if !matrixtest.Whole() && !slices.Contains(quick, id) {
+			continue
+		}
+		t.Run(id, func(t *testing.T) {
+			endpoint, caller := syncThrough(t, syncing{service: id, speed: slowly[id]})
+			require.Contains(t, shown(caller), matrixtest.CheckOf(id))
+			require.Empty(t, shown(endpoint), "the endpoint breaks no rule because the caller does: %s", findingsOf(endpoint))
+		})
+	}
+	for id, speed := range slowly {
+		if !matrixtest.Whole() && id != "PACE-002" {
+			continue
+		}
+		t.Run("without "+id, func(t *testing.T) {
+			_, caller := syncThrough(t, syncing{speed: speed})
+			require.Empty(t, shown(caller), findingsOf(caller))
 		})
 	}
 }
