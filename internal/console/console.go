@@ -22,6 +22,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/internal/loopback"
@@ -58,10 +59,10 @@ type Options struct {
 type Console struct {
 	opts   Options
 	mux    *http.ServeMux
-	shell  *template.Template            // layout and shared parts
-	sets   map[string]*template.Template // by page
-	views  *http.ServeMux                // the pages alone, by which live views are found
-	pages  map[string]*pageRoute         // by pattern
+	names  []string                             // of the templates
+	sets   func() map[string]*template.Template // by page; read when the first page is shown
+	views  *http.ServeMux                       // the pages alone, by which live views are found
+	pages  map[string]*pageRoute                // by pattern
 	hub    *hub
 	styled asset
 	script asset
@@ -100,32 +101,30 @@ type pageRoute struct {
 type Next string
 
 // New prepares a console without pages. The templates are embedded, so one that
-// cannot be read is a mistake of the program, and panics.
+// cannot be read is a mistake of the program, and panics, when the first page is shown:
+// most services and simulators live and end without a visitor.
 func New(opts Options) *Console {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Console{opts: opts, mux: http.NewServeMux(), views: http.NewServeMux(), sets: map[string]*template.Template{}, pages: map[string]*pageRoute{}}
+	c := &Console{opts: opts, mux: http.NewServeMux(), views: http.NewServeMux(), pages: map[string]*pageRoute{}}
 	c.hub = newHub(c)
 	c.styled = newAsset("console.css", "text/css; charset=utf-8", []byte(page.Style+styleText+opts.Style))
 	c.script = newAsset("console.js", "text/javascript; charset=utf-8", scriptText)
 	c.icon = newAsset("icon.svg", "image/svg+xml", iconText)
-	c.shell = template.Must(template.New("").Funcs(functions).Funcs(opts.Funcs).ParseFS(shared, "templates/*.html"))
-	c.sets["door"] = template.Must(template.Must(c.shell.Clone()).Parse(`{{define "title"}}Not open{{end}}{{define "main"}}{{template "door" .}}{{end}}`))
-	names, err := fs.Glob(opts.Pages, "*.html")
+	files, err := fs.Glob(opts.Pages, "*.html")
 	if err != nil {
 		panic(err)
 	}
-	if slices.ContainsFunc(names, isPart) {
-		template.Must(c.shell.ParseFS(opts.Pages, "_*.html"))
-	}
-	for _, name := range names {
-		if isPart(name) {
-			continue
+	parts := false
+	for _, file := range files {
+		if isPart(file) {
+			parts = true
+		} else {
+			c.names = append(c.names, strings.TrimSuffix(file, ".html"))
 		}
-		set := template.Must(template.Must(c.shell.Clone()).ParseFS(opts.Pages, name))
-		c.sets[strings.TrimSuffix(name, ".html")] = set
 	}
+	c.sets = sync.OnceValue(func() map[string]*template.Template { return c.parse(parts) })
 	c.mux.HandleFunc("GET "+Path+"/live", c.hub.serve)
 	c.mux.HandleFunc("POST "+Path+"/sign-out", c.signOut)
 	c.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -133,6 +132,25 @@ func New(opts Options) *Console {
 	})
 	return c
 }
+
+// parse reads the templates: the layout with shared parts, and each page on top of it.
+func (c *Console) parse(parts bool) map[string]*template.Template {
+	shell := template.Must(template.New("").Funcs(functions).Funcs(c.opts.Funcs).ParseFS(shared, "templates/*.html"))
+	sets := map[string]*template.Template{
+		"door": template.Must(template.Must(shell.Clone()).Parse(`{{define "title"}}Not open{{end}}{{define "main"}}{{template "door" .}}{{end}}`)),
+	}
+	if parts {
+		template.Must(shell.ParseFS(c.opts.Pages, "_*.html"))
+	}
+	for _, name := range c.names {
+		sets[name] = template.Must(template.Must(shell.Clone()).ParseFS(c.opts.Pages, name+".html"))
+	}
+	sets[noPage] = shell
+	return sets
+}
+
+// noPage is the layout alone, for what has no page.
+const noPage = ""
 
 // isPart reports whether a file has parts of several pages, and is none.
 func isPart(name string) bool { return strings.HasPrefix(name, "_") }
@@ -146,7 +164,7 @@ func newAsset(name, kind string, text []byte) asset {
 // Page adds a page at a path below Path such as "/syncs/{id}", made by the template
 // of that name.
 func (c *Console) Page(path, name string, show func(*Request) (any, error)) {
-	if c.sets[name] == nil {
+	if !slices.Contains(c.names, name) {
 		panic("console: no template " + name)
 	}
 	p := &pageRoute{name, show}
@@ -355,9 +373,9 @@ func setPathValues(r *http.Request, pattern string) {
 
 // render writes a page as a whole or, where its template fails, a plain error.
 func (c *Console) render(w http.ResponseWriter, code int, name string, f *Frame) {
-	set := c.sets[name]
+	set := c.sets()[name]
 	if set == nil {
-		set = c.shell
+		set = c.sets()[noPage]
 	}
 	var b bytes.Buffer
 	f.page = set

@@ -78,7 +78,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	shown := (&http.Request{Method: http.MethodGet, URL: target, Host: r.Host, TLS: r.TLS, Header: http.Header{}}).
 		WithContext(WithRoot(context.Background(), Root(r.Context())))
 	page := h.c.find(shown)
-	if page == nil || h.c.sets[page.name].Lookup("live") == nil {
+	if page == nil || h.c.sets()[page.name].Lookup("live") == nil {
 		http.Error(w, "page: has no live part", http.StatusNotFound)
 		return
 	}
@@ -293,7 +293,7 @@ func (h *hub) render(one *view) (name string, text []byte, err error) {
 		return "next", []byte(req.Root + string(next)), nil
 	}
 	f := h.c.frame(req, data)
-	f.page = h.c.sets[one.page.name]
+	f.page = h.c.sets()[one.page.name]
 	var b bytes.Buffer
 	if err := f.page.ExecuteTemplate(&b, "live", f); err != nil {
 		h.c.opts.Log.Error("live part cannot be written", "page", one.page.name, "error", err)
