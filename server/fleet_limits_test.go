@@ -51,8 +51,6 @@ func TestOneLimitForAllProcesses(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, later)
-	// A call that a busy machine holds up arrives among those of the next moment; limits
-	// of each process alone would let four times as many through.
-	require.LessOrEqual(t, busiest(later, oneCall), limit+limit/20)
+	require.LessOrEqual(t, busiest(later, oneCall), limit+limit/100)
 	t.Logf("%d calls in %s, at most %d in a second", len(all), all[len(all)-1].Received.Sub(all[0].Received), busiest(all, oneCall))
 }
