@@ -180,7 +180,6 @@ type stand struct {
 	descriptors int64
 	goroutines  int64
 	files       map[string]bool // in its data directory
-	halted      time.Duration   // the longest time in which this test itself did not run
 }
 
 func (w *crowded) measure() (s stand) {
@@ -233,10 +232,7 @@ func (w *crowded) watch() (stop func() stand) {
 			}
 		})
 	}
-	last := time.Now()
 	every(20*time.Millisecond, func() {
-		peaks.halted = max(peaks.halted, time.Since(last))
-		last = time.Now()
 		now := w.measure()
 		peaks.memory, peaks.descriptors = max(peaks.memory, now.memory), max(peaks.descriptors, now.descriptors)
 	})
