@@ -1,6 +1,6 @@
 // Package search owns the search for a text in others without regard to case: what
 // strings.Contains(strings.ToLower(text), lower) answers, without a copy of the text.
-// Lists of traffic look through tens of megabytes that way while somebody types.
+// Lists of traffic look through tens of megabytes that way with each letter that is typed.
 package search
 
 import (
