@@ -22,7 +22,7 @@ type Control struct {
 	paused, stopped, set atomic.Bool
 }
 
-// ByHand is one pause or change of the rate that somebody made while the load ran.
+// ByHand is one pause or change of the rate, made by hand while the load ran.
 type ByHand struct {
 	At   float64 `json:"at_seconds"`     // seconds from the start of the measurement
 	Did  string  `json:"did"`            // pause, resume or rate
