@@ -63,7 +63,7 @@ func (s *Server) leads() bool {
 
 // led waits until this process leads and knows what falls due. A machine that stood still
 // has lost its leader without an end of any process, and a clock that is advanced
-// meanwhile would pass by what nobody waits for. It waits for no longer than a new leader
+// meanwhile would pass by what has no timer. It waits for no longer than a new leader
 // may take.
 func (f *fleet) led(ctx context.Context) error {
 	if f == nil {

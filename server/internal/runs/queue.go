@@ -87,7 +87,7 @@ func Canceled(tx *store.Tx, runID int64) (bool, error) {
 const TurnSettings = "turn of run "
 
 // TurnSetting holds the present turn of a run that is not in its first: how often it was
-// put into the queue, since nobody worked on it.
+// put into the queue, since no process worked on it.
 func TurnSetting(runID int64) string { return TurnSettings + strconv.FormatInt(runID, 10) }
 
 // over drops what was kept about a run for other processes while it was not over.
