@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,7 +37,28 @@ func requirePage(t *testing.T, name, text string) {
 	}
 	kept, err := os.ReadFile(page)
 	require.NoError(t, err)
-	require.Equal(t, text, string(kept), "run go test ./cmd/destkit -run %s -update", t.Name())
+	requireKept(t, text, string(kept), fmt.Sprintf("%s: run go test ./cmd/destkit -run %s -update", page, t.Name()))
+}
+
+// requireKept compares long texts and shows the first line that differs, where a
+// failure with all of both would bury every other one.
+func requireKept(t *testing.T, made, kept, fix string) {
+	t.Helper()
+	if made == kept {
+		return
+	}
+	want, got := strings.Split(made, "\n"), strings.Split(kept, "\n")
+	line := 0
+	for line < min(len(want), len(got)) && want[line] == got[line] {
+		line++
+	}
+	at := func(lines []string) string {
+		if line < len(lines) {
+			return lines[line]
+		}
+		return "(the end)"
+	}
+	require.FailNowf(t, "not what is made now", "%s\nline %d\nmade: %s\nkept: %s", fix, line+1, at(want), at(got))
 }
 
 func protocolPageText(t *testing.T) string {
