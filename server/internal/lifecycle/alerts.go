@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -171,7 +172,11 @@ func (l *Lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found fin
 func (l *Lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unwatch(run.ID)
+	// The timers before go on until there are others: a clock that is advanced meanwhile
+	// would pass them by.
+	before := l.watch[run.ID]
+	delete(l.watch, run.ID)
+	defer stopAll(before)
 	alerts := alertsOf(&y.Config)
 	for i := range alerts {
 		limit, ok := runtimeLimit(&alerts[i], occasion{sync: y, run: &run.Run, began: began})
@@ -185,10 +190,14 @@ func (l *Lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.T
 
 // unwatch stops the timers of a run; the lock is held.
 func (l *Lifecycle) unwatch(runID int64) {
-	for _, timer := range l.watch[runID] {
+	stopAll(l.watch[runID])
+	delete(l.watch, runID)
+}
+
+func stopAll(timers []*clock.Timer) {
+	for _, timer := range timers {
 		timer.Stop()
 	}
-	delete(l.watch, runID)
 }
 
 // late looks at a run that may take too long. The sync may have been changed

@@ -174,7 +174,7 @@ func (l *Live) Later(y *store.Sync) {
 	defer l.mu.Unlock()
 	wait := min(liveFirst<<min(l.tries[y.ID], 10), liveMost)
 	l.tries[y.ID]++
-	l.timers[y.ID].Stop()
+	defer l.timers[y.ID].Stop() // when there is another one, see Schedule.Look
 	workspaceID, id := y.WorkspaceID, y.ID
 	l.timers[id] = l.Clock.AfterFunc(wait, "live sync", func(ctx context.Context) {
 		if l.Leader.Leads() {

@@ -49,7 +49,7 @@ func (k *Retention) lookAt(at time.Time, replace bool) {
 		if !replace {
 			return
 		}
-		k.timer.Stop()
+		defer k.timer.Stop() // when there is another one, see Schedule.Look
 	}
 	k.timer = k.Clock.At(at, "records of old runs", func(ctx context.Context) {
 		k.mu.Lock()

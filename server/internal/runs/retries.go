@@ -103,10 +103,9 @@ func (p *Retries) keep(tx *store.Tx, syncID int64, r *Retry) error {
 func (p *Retries) Put(workspaceID, syncID int64, next *Retry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if timer := p.timers[syncID]; timer != nil {
-		timer.Stop()
-		delete(p.timers, syncID)
-	}
+	// It goes on until there is another one, see Schedule.Look.
+	defer p.timers[syncID].Stop()
+	delete(p.timers, syncID)
 	if next == nil || next.Run != 0 || !p.Leader.Leads() {
 		return
 	}

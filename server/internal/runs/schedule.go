@@ -26,6 +26,7 @@ type Schedule struct {
 	mu    sync.Mutex // never held while the store is asked
 	timer *clock.Timer
 	first store.Due // what the timer waits for
+	asked bool      // the store is being asked what comes first
 	awake bool      // schedules were taken up (since), so that none is due by mistake
 }
 
@@ -55,7 +56,7 @@ func (p *Schedule) Put(y *store.Sync) {
 	p.live.begin(y)
 	p.mu.Lock()
 	// What comes later than the first is found when that has run.
-	moot := p.timer != nil && p.first.SyncID != y.ID && (y.Due.At.IsZero() || y.Due.At.After(p.first.At))
+	moot := p.timer != nil && !p.asked && p.first.SyncID != y.ID && (y.Due.At.IsZero() || y.Due.At.After(p.first.At))
 	p.mu.Unlock()
 	if !moot {
 		p.Look()
@@ -77,7 +78,7 @@ func (p *Schedule) Drop(id int64) {
 func (p *Schedule) Look() {
 	p.Looking.Lock()
 	defer p.Looking.Unlock()
-	if !p.stopTimer() {
+	if !p.ask() {
 		return
 	}
 	var first store.Due
@@ -87,14 +88,19 @@ func (p *Schedule) Look() {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.asked = false
 	if !p.awake { // forgotten since
 		return
 	}
+	// The timer before goes on until there is another one: a clock that is advanced
+	// meanwhile would find that nothing falls due, and pass by all of it.
+	defer p.timer.Stop()
 	switch {
 	case err == nil:
 		p.first = first
 		p.timer = p.Clock.AtTurn(first.At, first.Turn, "schedule of sync", p.due)
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) || p.Work.Ctx.Err() != nil:
+		p.timer = nil
 	default:
 		p.Log.Error("what falls due cannot be read", "error", err)
 		p.first = store.Due{}
@@ -102,13 +108,16 @@ func (p *Schedule) Look() {
 	}
 }
 
-// stopTimer stops the timer, and reports whether there is anything to wait for.
-func (p *Schedule) stopTimer() bool {
+// ask reports whether there is anything to wait for, and stops the timer where there is
+// not.
+func (p *Schedule) ask() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer.Stop()
-	p.timer = nil
-	return p.awake && p.Leader.Leads()
+	if p.asked = p.awake && p.Leader.Leads(); !p.asked {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	return p.asked
 }
 
 // Forget stops the timer, those of live syncs and retries too, until schedules are taken
