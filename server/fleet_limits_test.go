@@ -3,23 +3,27 @@ package server
 import (
 	"bytes"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // TestOneLimitForAllProcesses: the runs of three workers and the planning of the
 // process that serves the API stay together below the limit that answers announce
-// (spec 8).
+// (spec 8). Calls are counted when they are sent: a machine that is busy may hold some
+// of them up on their way, and the destination then sees more in the second after.
 func TestOneLimitForAllProcesses(t *testing.T) {
 	const limit, records = 100, 40
+	var sent moments
 	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()
 	config := func(c *Config, role string) {
+		c.sent = sent.add
 		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, role, quickPulse()
 		c.Workers = 2
 	}
@@ -43,14 +47,43 @@ func TestOneLimitForAllProcesses(t *testing.T) {
 	}
 	all := l.calls("")
 	require.Greater(t, len(all), 4*records)
+	calls := sent.all()
+	require.Len(t, calls, len(all))
 	// What was let go before the first answer came does not count.
-	var later []destsim.JournalEntry
-	for _, e := range all {
-		if e.Received.Sub(all[0].Received) > time.Second {
-			later = append(later, e)
-		}
-	}
+	later := slices.DeleteFunc(slices.Clone(calls), func(at time.Time) bool { return at.Sub(calls[0]) <= time.Second })
 	require.NotEmpty(t, later)
-	require.LessOrEqual(t, busiest(later, oneCall), limit+limit/100)
-	t.Logf("%d calls in %s, at most %d in a second", len(all), all[len(all)-1].Received.Sub(all[0].Received), busiest(all, oneCall))
+	require.LessOrEqual(t, busiestSecond(later), limit+limit/100)
+	t.Logf("%d calls in %s: in a second at most %d were sent, %d were seen", len(calls), calls[len(calls)-1].Sub(calls[0]), busiestSecond(later), busiest(all, oneCall))
+}
+
+// moments are those at which something was sent.
+type moments struct {
+	mu   sync.Mutex
+	list []time.Time
+}
+
+func (m *moments) add() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.list = append(m.list, time.Now())
+}
+
+func (m *moments) all() []time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.list)
+}
+
+// busiestSecond is the most that lies within one second.
+func busiestSecond(list []time.Time) (most int) {
+	for i, first := range list {
+		n := 0
+		for _, at := range list[i:] {
+			if at.Before(first.Add(time.Second)) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }

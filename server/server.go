@@ -188,6 +188,7 @@ type Config struct {
 	copies *latch.Line         // of the first world
 	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
+	sent   func()              // tests: runs before the first byte of each call of a destination
 }
 
 // Server is the service. It is safe for parallel use.

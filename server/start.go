@@ -167,6 +167,7 @@ func assemble(config Config) (*Server, error) {
 		FilesRoot: s.below(filesFolder),
 		NoFiles:   s.noFiles(),
 		Limiter:   s.limiter,
+		Sending:   config.sent,
 		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.gate.DialContext(ctx, network, address)
 		}),

@@ -92,6 +92,9 @@ type Options struct {
 	// them. Nil: nothing.
 	Carry func(http.RoundTripper) http.RoundTripper
 	TLS   func(*tls.Config)
+	// Sending is called right before the first byte of each request is written to a
+	// network connection, from many goroutines. Nil: nothing.
+	Sending func()
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)

@@ -121,7 +121,7 @@ func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	for i, addr := range list {
 		conn, err := g.connectOne(ctx, host, net.JoinHostPort(addr.Unmap().String(), port), len(list)-i)
 		if err == nil {
-			return &budgeted{conn, release}, nil
+			return &wire{Conn: conn, release: release, sending: g.options.Sending}, nil
 		}
 		if first == nil {
 			first = err
@@ -129,17 +129,6 @@ func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	}
 	release()
 	return nil, first
-}
-
-// budgeted is a connection that gives its descriptor back when it is closed.
-type budgeted struct {
-	net.Conn
-	release func()
-}
-
-func (c *budgeted) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }
 
 // spare takes a descriptor for a connection, and waits for one within the time to

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -236,9 +235,7 @@ func (c *caller) checked(
 	var raw json.RawMessage
 	if ctx.Value(pacedKey{}) == nil {
 		own := bounded
-		bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
-			GotConn: func(httptrace.GotConnInfo) { let.confirm(own) }, WroteHeaders: let.written,
-		})
+		bounded = AtFirstByte(bounded, func() { let.confirm(own) }, let.written)
 	}
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
 	x.Duration = time.Since(begin)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -103,10 +102,8 @@ func (p *persistent) begin() (ctx context.Context, err error) {
 func (p *persistent) paced(ctx context.Context, taken time.Time) context.Context {
 	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
 	p.written = written
-	return destination.Attempted(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { p.run.gate.confirm(ctx, taken, p.records) },
-		WroteHeaders: written,
-	}), p)
+	return destination.Attempted(destination.AtFirstByte(ctx,
+		func() { p.run.gate.confirm(ctx, taken, p.records) }, written), p)
 }
 
 // finish is the end of an attempt; limit is what its response announced.
