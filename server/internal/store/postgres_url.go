@@ -136,9 +136,11 @@ func (p Postgres) config() (*pgxpool.Config, error) {
 		"synchronous_commit": "on",
 		// The server lets go of the locks of a machine that is gone.
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
-		// And of a process that has stopped in the middle of a change; nobody waits
-		// longer for others, and would rather be told.
-		idleTimeout: "5s", "lock_timeout": "30s",
+		// And of a process that has stopped in the middle of a change. A whole machine that
+		// stands still for a moment, database and all, is not such a process: a shorter time
+		// would end its change when it goes on. Callers wait for at most as long as they wait
+		// for the lock, and would rather be told.
+		idleTimeout: "15s", "lock_timeout": "30s",
 	}
 	config.DialFunc = keepalive.Dialer(silence).DialContext
 	pool.MaxConns, pool.MaxConnIdleTime, pool.PingTimeout = poolSize, 5*time.Minute, pingTime

@@ -148,7 +148,7 @@ func TestStoppedWriter(t *testing.T) {
 	one, other := two(t)
 	err := one.Update(t.Context(), func(tx *Tx) error {
 		require.NoError(t, tx.CreateOrganization(&Organization{Name: "frozen"}))
-		command(t, tx.conn.(*link), "SET %s = '20ms'", idleTimeout) // not the 5 s that are read below
+		command(t, tx.conn.(*link), "SET %s = '20ms'", idleTimeout) // not the 15 s that are read below
 		organize(t, other, "goes on")
 		return nil
 	})
@@ -162,7 +162,7 @@ func TestStoppedWriter(t *testing.T) {
 	})
 	update(t, one, func(tx *Tx) {
 		require.NoError(t, tx.query("SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')", func(c cells) error {
-			require.Equal(t, "5s 30s", c.text(0)+" "+c.text(1))
+			require.Equal(t, "15s 30s", c.text(0)+" "+c.text(1))
 			return nil
 		}))
 	})
