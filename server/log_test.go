@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"log/slog"
 	"sync"
+	"testing"
 )
 
 // sayings keeps what many goroutines log, for reading at any time.
@@ -23,4 +25,16 @@ func (s *sayings) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
+}
+
+// logOfFailure is a log of warnings that is shown where the test fails: an answer such as
+// 503 says nothing of its cause.
+func logOfFailure(t testing.TB) *slog.Logger {
+	var text sayings
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the service's log:\n%s", text.String())
+		}
+	})
+	return slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

@@ -52,6 +52,9 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	for _, f := range change {
 		f(&config)
 	}
+	if config.Log == nil {
+		config.Log = logOfFailure(t)
+	}
 	s, err := New(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
