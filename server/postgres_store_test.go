@@ -18,6 +18,7 @@ import (
 // TestOnPostgres is a part of the other tests over again, with the store in
 // PostgreSQL: what the API shows, runs of syncs, whole worlds, secrets.
 func TestOnPostgres(t *testing.T) {
+	postgrestest.Start(t) // it goes on after the first test, some of which look for what goes on
 	for name, test := range map[string]func(*testing.T){
 		"contract":       TestContract,
 		"lists":          TestLists,
