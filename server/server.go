@@ -201,7 +201,6 @@ type Server struct {
 	clockChanges  clockChanges
 	store         *store.Store
 	gate          *destination.Gate
-	reached       reached
 	sources       *sources.Sources
 	mux           *http.ServeMux
 	first         *Tokens

@@ -44,6 +44,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
+	"github.com/destkit/destkit/server/internal/withheld"
 )
 
 // masterKeySize is the length of a master key in bytes (AES-256).
@@ -139,18 +140,23 @@ func assemble(config Config) (*Server, error) {
 	plans.Runs = s.engine
 	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
 	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
-	if s.reached, err = newReached(s); err != nil {
+	limits, err := s.limits()
+	if err != nil {
 		s.clock.Close()
 		return nil, err
 	}
 	s.sources = sources.New(sources.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch,
-		Files: s.reached.files, Network: s.reached.network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
+		Files: limits.Files, Network: limits.Network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
 		Folder: s.below("warehouses"), NoFiles: config.NoFiles,
 	})
+	noFiles := "" // says why nothing can be written into files
+	if config.NoFiles {
+		noFiles = sources.ErrNoFolder.Error()
+	}
 	s.gate = destination.New(destination.Options{
-		Network:        s.reached.network,
-		Files:          s.reached.files,
+		Network:        limits.Network,
+		Files:          limits.Files,
 		Now:            s.clock.Now,
 		Roots:          config.Roots,
 		AllowPlainHTTP: config.AllowPlainHTTP,
@@ -164,8 +170,8 @@ func assemble(config Config) (*Server, error) {
 			s.journal.Observe(x)
 		},
 		Emulate:   config.Emulate,
-		FilesRoot: s.below(filesFolder),
-		NoFiles:   s.noFiles(),
+		FilesRoot: s.below(withheld.FilesFolder),
+		NoFiles:   noFiles,
 		Limiter:   s.limiter,
 		Sending:   config.sent,
 		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -236,6 +242,21 @@ func assemble(config Config) (*Server, error) {
 	s.route()
 	return s, nil
 }
+
+// limits are what those who use the API may reach through this service.
+func (s *Server) limits() (withheld.Limits, error) {
+	c := &s.config
+	return withheld.New(withheld.Parts{
+		Shared: s.shared, Work: s.background,
+		AllowHosts: c.AllowHosts, DenyLoopback: c.DenyLoopback, Listeners: c.Listeners,
+		Private: c.Private, AllowFiles: c.AllowFiles, Dirs: c.dirs, WorkFolder: c.WorkFolder,
+		Secrets:   []string{c.SMTP.Password, c.StorePassword, c.ControlToken, c.PersonalAccessToken, c.WorkspaceAPIKey},
+		MasterKey: c.MasterKey,
+	})
+}
+
+// CheckHost says what is wrong with an entry of Config.AllowHosts.
+func CheckHost(text string) error { return withheld.CheckHost(text) }
 
 // systemTime is the clock that all processes of an installation have: that of the
 // shared store, or the one of this machine.
