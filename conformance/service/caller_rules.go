@@ -1,0 +1,195 @@
+package service
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// repeatedID shows two calls with the same id.
+func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
+	if c.ID == "" {
+		return false
+	}
+	sum := maphash.String(j.seed, c.ID)
+	first := j.ids[sum]
+	if first == nil {
+		if len(j.ids) >= mostIDs {
+			clear(j.ids)
+		}
+		j.ids[sum] = c.Lean()
+		j.dest.Show(c)
+	} else {
+		j.dest.Show(first, c)
+	}
+	return r.watched.JudgeBy(r.sc.idsAreUnique)
+}
+
+// anotherPlan shows two plans of one run.
+func (j *Caller) anotherPlan(r *callerRule, c *endpoint.Call) bool {
+	if c.Method != rpc.MethodSyncBatch {
+		return false
+	}
+	// A mirror sends two operations in one run, each with its own plan.
+	key := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")) + " " + jsonvalue.Raw(c.Param("sync_plan", "operation"))
+	first := j.plans[key]
+	if first == nil {
+		if len(j.plans) >= mostRuns {
+			clear(j.plans)
+		}
+		j.plans[key] = c
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if was, is := first.Param("sync_plan"), c.Param("sync_plan"); !jsonvalue.SameValue(is, was) {
+			r.sc.brokenCall("the plan "+jsonvalue.Raw(was), jsonvalue.Raw(is), first, c)
+		}
+		return r.sc.Held()
+	})
+}
+
+// identified says which record of a batch has no identifier.
+func identified(c *endpoint.Call) (expected, actual string) {
+	active := activeIdentifiers(c)
+	if len(active) != 1 {
+		return "", "" // CALL-013 judges that
+	}
+	for _, r := range c.Records() {
+		id := r.Get(active[0])
+		if !id.Is(wire.String) && !id.Is(wire.Number) || id.Is(wire.String) && id.Text == "" {
+			return "a record with " + active[0], jsonvalue.Raw(r)
+		}
+	}
+	return "", ""
+}
+
+// onlyMapped says which record of a batch has a member that the plan does not map.
+func onlyMapped(c *endpoint.Call) (expected, actual string) {
+	mapped := jsonvalue.Names(c.Param("sync_plan", "schema"))
+	for _, r := range c.Records() {
+		for _, name := range jsonvalue.Names(r) {
+			if !slices.Contains(mapped, name) {
+				return fmt.Sprintf("records with the mapped fields %q alone", mapped), fmt.Sprintf("the field %q", name)
+			}
+		}
+	}
+	return "", ""
+}
+
+// speedNotAsked looks at the first batch of each run. That of a run that had begun
+// before anything was seen is not judged.
+func (j *Caller) speedNotAsked(r *callerRule, c *endpoint.Call) bool {
+	run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id"))
+	if c.Method != rpc.MethodSyncBatch || j.runs[run] {
+		return false
+	}
+	first := len(j.runs) == 0
+	if len(j.runs) >= mostRuns {
+		clear(j.runs)
+	}
+	j.runs[run] = true
+	asked := j.asked > 0
+	j.asked = max(0, j.asked-1)
+	if first && !asked {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if !asked {
+			r.sc.brokenCall("get_sync_speed before the first batch of run "+run, "the batch came without it", c)
+		}
+		return r.sc.Held()
+	})
+}
+
+// most is the larger one, member by member, of the speeds in force: one may have
+// changed in the middle of a run.
+func (j *Caller) most() (rpc.Speed, bool) {
+	var out rpc.Speed
+	for _, s := range j.speeds {
+		out.MaximumBatchSize = max(out.MaximumBatchSize, s.MaximumBatchSize)
+		out.MaximumParallelBatches = max(out.MaximumParallelBatches, s.MaximumParallelBatches)
+		out.MaximumRecordsPerSecond = max(out.MaximumRecordsPerSecond, s.MaximumRecordsPerSecond)
+	}
+	return out, len(j.speeds) > 0
+}
+
+// sized bounds the records of a batch.
+func (j *Caller) sized(limit func(rpc.Speed) int64) func(r *callerRule, c *endpoint.Call) bool {
+	return func(r *callerRule, c *endpoint.Call) bool {
+		most, known := j.most()
+		if c.Method != rpc.MethodSyncBatch || !known || limit(most) < 1 {
+			return false
+		}
+		j.dest.Show(c)
+		return r.watched.JudgeBy(func() error { return r.sc.batchesAreSmall("", int(min(limit(most), 1<<31))) })
+	}
+}
+
+// paced looks at the latest batches of a sync, now and then.
+func (j *Caller) paced(judge func(sc *scenario, most rpc.Speed) error) func(r *callerRule, c *endpoint.Call) bool {
+	return func(r *callerRule, c *endpoint.Call) bool {
+		most, known := j.most()
+		if c.Method != rpc.MethodSyncBatch || !known {
+			return false
+		}
+		ring := j.batches[syncOf(c)]
+		if ring == nil || len(ring.calls) > 8 && ring.fresh%8 != 0 {
+			return false
+		}
+		j.dest.Show(ring.calls...)
+		return r.watched.JudgeBy(func() error { return judge(r.sc, most) })
+	}
+}
+
+// limited looks at the latest calls, now and then, for more within a second than the
+// endpoint names. Where answers name several limits, nothing is said.
+func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
+	limit, err := strconv.Atoi(c.Header(endpoint.RateLimitHeader))
+	if err != nil || limit < 1 || j.recent.fresh%32 != 0 {
+		return false
+	}
+	var same []*endpoint.Call
+	for _, o := range slices.Backward(j.recent.calls) {
+		if o.Header(endpoint.RateLimitHeader) != c.Header(endpoint.RateLimitHeader) {
+			break
+		}
+		same = append(same, o)
+	}
+	if len(same) <= limit {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
+		// Calls that were under way when the limit was first named did not know it.
+		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
+			r.sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(limit, "call")), fmt.Sprintf("%s within %s", plural.Count(n, "call"), lasting(within)), within...)
+		}
+		return r.sc.Held()
+	})
+}
+
+// underWay is how long after status 429 a call may come that was sent before it.
+const underWay = 200 * time.Millisecond
+
+// rested looks for calls while the connection has to rest.
+func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
+	rest, known := j.rests[c.HTTP.Header.Get("Authorization")]
+	if !known || !c.Came.After(rest.from.Add(underWay)) {
+		return false
+	}
+	return r.watched.JudgeBy(func() error {
+		if c.Came.Before(rest.to) {
+			r.sc.brokenCall(fmt.Sprintf("no call for %s after status 429", rest.to.Sub(rest.from).Round(time.Second)),
+				fmt.Sprintf("a call after %s", c.Came.Sub(rest.from).Round(time.Millisecond)), c)
+		}
+		return r.sc.Held()
+	})
+}
