@@ -61,23 +61,22 @@ type fleet struct {
 	queue  *jobs.Queue
 	limits *quota.Limits
 
-	ctx     context.Context // of everything below; ends after the runs were handed back
-	stop    context.CancelFunc
-	work    sync.WaitGroup
-	dead    atomic.Bool   // tests: this process was killed, and does nothing any more
-	frozen  frost         // tests: it keeps no lease
-	buried  chan struct{} // tests: closed when its goroutines may go
-	company atomic.Int64  // other processes that are alive, a moment ago
-	bus     atomic.Bool   // what others tell is heard
-	started atomic.Bool   // runs are taken off the queue
-	drained atomic.Bool   // … and no more
-	reign   atomic.Pointer[reign]
+	ctx        context.Context // of everything below; ends after the runs were handed back
+	stop       context.CancelFunc
+	work       sync.WaitGroup
+	dead       atomic.Bool   // tests: this process was killed, and does nothing any more
+	buried     chan struct{} // tests: closed when its goroutines may go
+	company    atomic.Int64  // other processes that are alive, a moment ago
+	bus        atomic.Bool   // what others tell is heard
+	started    atomic.Bool   // runs are taken off the queue
+	drained    atomic.Bool   // … and no more
+	leadership atomic.Pointer[leadership]
 
 	unlisted, leaderless bool // what fails, each for the goroutine that does it
 
-	mu    sync.Mutex
-	turns map[int64]chan struct{} // syncs that a run of this process has
-	solo  *solo
+	mu        sync.Mutex
+	turns     map[int64]chan struct{} // syncs that a run of this process has
+	exclusive *exclusive
 
 	lost, takeovers, handed atomic.Int64 // for the figures
 }
@@ -306,6 +305,16 @@ func (f *fleet) close() error {
 		f.s.log.Warn("the process stays on the list until it counts as dead", "error", err)
 	}
 	return err
+}
+
+// give ends a lease.
+func (f *fleet) give(t *lease.Held) {
+	if f.dead.Load() {
+		return
+	}
+	if err := t.Give(); err != nil {
+		f.s.log.Warn("a lease cannot be given back, and has to run out", "lease", t.Name, "error", err)
+	}
 }
 
 // pause waits in real time.

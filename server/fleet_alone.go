@@ -18,9 +18,9 @@ import (
 // moment: the clock, the whole world. Who starts waits for its end.
 const worldLease = "world"
 
-// solo is the time for which this process has the installation for itself.
-type solo struct {
-	t    *tenure
+// exclusive is the time for which this process has the installation for itself.
+type exclusive struct {
+	t    *lease.Held
 	stop context.CancelFunc
 	held int // by how many calls
 }
@@ -68,11 +68,11 @@ func listed(processes []lease.Process) string {
 func (f *fleet) claim(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.solo != nil {
-		f.solo.held++
+	if f.exclusive != nil {
+		f.exclusive.held++
 		return nil
 	}
-	t, err := f.take(ctx, worldLease, f.pulse.world)
+	t, err := f.leases.Hold(ctx, worldLease, f.pulse.world)
 	if errors.Is(err, lease.ErrHeld) {
 		return problem.Refuse(http.StatusConflict, "another process has the installation for itself at the moment")
 	}
@@ -80,18 +80,18 @@ func (f *fleet) claim(ctx context.Context) error {
 		return err
 	}
 	keeping, stop := context.WithCancel(f.ctx)
-	f.solo = &solo{t: t, stop: stop, held: 1}
-	f.work.Go(func() { f.keep(keeping, t, f.pulse.runKeep) })
+	f.exclusive = &exclusive{t: t, stop: stop, held: 1}
+	f.work.Go(func() { t.Keep(keeping, f.pulse.runKeep, f.s.log) })
 	return nil
 }
 
 func (f *fleet) unclaim() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.solo.held--; f.solo.held == 0 {
-		f.solo.stop()
-		f.give(f.solo.t)
-		f.solo = nil
+	if f.exclusive.held--; f.exclusive.held == 0 {
+		f.exclusive.stop()
+		f.give(f.exclusive.t)
+		f.exclusive = nil
 	}
 }
 
@@ -140,7 +140,7 @@ func (f *fleet) adoptClock(ctx context.Context) error {
 // hearClock follows a change that another process has made.
 func (f *fleet) hearClock() {
 	f.mu.Lock()
-	own := f.solo != nil
+	own := f.exclusive != nil
 	f.mu.Unlock()
 	if own {
 		return // this one moves it

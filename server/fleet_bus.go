@@ -88,7 +88,7 @@ func (s *Server) hearFleet() {
 	})
 	for _, topic := range []string{cluster.TopicSync, cluster.TopicRetry, cluster.TopicLive, cluster.TopicLook} {
 		s.onNotice(topic, func(text string) {
-			if r := s.fleet.reign.Load(); r != nil {
+			if r := s.fleet.leadership.Load(); r != nil {
 				r.hear(topic, text)
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // lost. The keeping of its lease must not wait for that.
 func (f *fleet) watch(ctx context.Context, runID int64) {
 	for pause(ctx, f.pulse.runKeep) == nil {
-		f.frozen.unless(func() { f.lookForCancel(ctx, runID) })
+		f.leases.UnlessFrozen(func() { f.lookForCancel(ctx, runID) })
 	}
 }
 
@@ -41,7 +41,7 @@ func (f *fleet) evict(ctx context.Context, syncID int64) error {
 		return err
 	}
 	defer free()
-	t, err := f.take(ctx, lease.OfSync(syncID), f.pulse.run)
+	t, err := f.leases.Hold(ctx, lease.OfSync(syncID), f.pulse.run)
 	for tries := 0; errors.Is(err, lease.ErrHeld); tries++ {
 		if tries%20 == 0 { // a notice may be lost
 			if err := f.s.store.Tell(ctx, topicHalt, strconv.FormatInt(syncID, 10)); err != nil {
@@ -51,14 +51,14 @@ func (f *fleet) evict(ctx context.Context, syncID int64) error {
 		if err := pause(ctx, f.pulse.worldTry); err != nil {
 			return err
 		}
-		t, err = f.take(ctx, lease.OfSync(syncID), f.pulse.run)
+		t, err = f.leases.Hold(ctx, lease.OfSync(syncID), f.pulse.run)
 	}
 	if err != nil {
 		return err
 	}
 	defer f.give(t)
 	books := f.s.ledger.Sync(syncID)
-	books.Under(t.lease.Fence)
+	books.Under(t.Fence)
 	defer books.Under(0)
 	return books.Forget()
 }

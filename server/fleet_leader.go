@@ -23,12 +23,12 @@ const leaderLease = "leader"
 // its end and its next start.
 const vacancy = 2 * time.Minute
 
-// reign is the time for which this process leads. It ends by its lease: what
+// leadership is the time for which this process leads. It ends by its lease: what
 // a leader without it still does is refused (outbox), or is done once whoever does
 // it (schedules, retries, alerts).
-type reign struct {
+type leadership struct {
 	f     *fleet
-	t     *tenure
+	t     *lease.Held
 	begun atomic.Bool // all that falls due is known
 	since time.Time   // from when on schedules may not have been looked after, on the service's clock
 
@@ -57,8 +57,8 @@ func (s *Server) leads() bool {
 	if f == nil {
 		return true
 	}
-	r := f.reign.Load()
-	return r != nil && r.t.good()
+	r := f.leadership.Load()
+	return r != nil && r.t.Valid()
 }
 
 // led waits until this process leads and knows what falls due. A machine that stood still
@@ -70,7 +70,7 @@ func (f *fleet) led(ctx context.Context) error {
 		return nil
 	}
 	for began := time.Now(); time.Since(began) < 2*f.pulse.world && !f.dead.Load() && !f.drained.Load(); {
-		if r := f.reign.Load(); r != nil && r.t.good() && r.begun.Load() {
+		if r := f.leadership.Load(); r != nil && r.t.Valid() && r.begun.Load() {
 			return nil
 		}
 		if err := pause(ctx, f.pulse.worldTry); err != nil {
@@ -85,14 +85,14 @@ func (f *fleet) leading(ctx context.Context, tx *store.Tx) error {
 	if f == nil {
 		return nil
 	}
-	if r := f.reign.Load(); r != nil {
-		return lease.Holds(ctx, tx.PostgreSQL(), r.t.lease)
+	if r := f.leadership.Load(); r != nil {
+		return lease.Holds(ctx, tx.PostgreSQL(), r.t.Lease)
 	}
 	return lease.ErrLost
 }
 
 // elect makes this process the leader if nobody is; nil when somebody is.
-func (f *fleet) elect(ctx context.Context) (*reign, error) {
+func (f *fleet) elect(ctx context.Context) (*leadership, error) {
 	// Before the lease is taken: its end is that of the leader before.
 	var seconds float64
 	err := f.s.store.Pool().QueryRow(ctx, `SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - until) FROM leases
@@ -100,22 +100,22 @@ func (f *fleet) elect(ctx context.Context) (*reign, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.take(ctx, leaderLease, f.pulse.lead)
+	t, err := f.leases.Hold(ctx, leaderLease, f.pulse.lead)
 	if errors.Is(err, lease.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &reign{f: f, t: t, told: map[notice]bool{}, signal: make(chan struct{}, 1), since: f.s.clock.Now()}
+	r := &leadership{f: f, t: t, told: map[notice]bool{}, signal: make(chan struct{}, 1), since: f.s.clock.Now()}
 	if gap := time.Duration(seconds*float64(time.Second)) + f.pulse.lead; gap < vacancy {
 		r.since = r.since.Add(-gap)
 	}
 	keeping, stop := context.WithCancel(f.ctx)
 	r.stop = stop
-	f.work.Go(func() { f.keep(keeping, t, f.pulse.leadKeep) })
-	f.reign.Store(r)
-	f.s.log.Info("this process leads", "fence", t.lease.Fence)
+	f.work.Go(func() { t.Keep(keeping, f.pulse.leadKeep, f.s.log) })
+	f.leadership.Store(r)
+	f.s.log.Info("this process leads", "fence", t.Fence)
 	if err := r.begin(f.ctx); err != nil && f.ctx.Err() == nil {
 		f.s.log.Error("not all that falls due is known yet", "error", err)
 	}
@@ -123,7 +123,7 @@ func (f *fleet) elect(ctx context.Context) (*reign, error) {
 }
 
 // campaign leads whenever nobody else does, until the end.
-func (f *fleet) campaign(r *reign) {
+func (f *fleet) campaign(r *leadership) {
 	for {
 		if r != nil {
 			r.hold(f.ctx)
@@ -146,7 +146,7 @@ func (f *fleet) campaign(r *reign) {
 }
 
 // begin takes up all that falls due, as a process does at its start.
-func (r *reign) begin(ctx context.Context) error {
+func (r *leadership) begin(ctx context.Context) error {
 	s := r.f.s
 	r.f.forgetTimers()
 	err := errors.Join(s.schedule.Since(ctx, r.since), s.retention.Look(ctx))
@@ -165,17 +165,17 @@ func (f *fleet) forgetTimers() {
 }
 
 // hold leads until the lease is over: lost, given back, or not kept in time.
-func (r *reign) hold(ctx context.Context) {
+func (r *leadership) hold(ctx context.Context) {
 	f := r.f
 	defer r.stop()
 	look, read := time.NewTicker(f.pulse.look), time.NewTicker(f.pulse.read)
 	defer look.Stop()
 	defer read.Stop()
-	for ctx.Err() == nil && r.t.good() && f.reign.Load() == r && !f.dead.Load() {
+	for ctx.Err() == nil && r.t.Valid() && f.leadership.Load() == r && !f.dead.Load() {
 		var err error
 		select {
 		case <-ctx.Done():
-		case <-r.t.lost:
+		case <-r.t.Lost():
 		case <-r.signal:
 			err = r.follow(ctx)
 		case <-look.C:
@@ -193,24 +193,24 @@ func (r *reign) hold(ctx context.Context) {
 	if f.dead.Load() {
 		return
 	}
-	mine := f.reign.CompareAndSwap(r, nil)
+	mine := f.leadership.CompareAndSwap(r, nil)
 	f.forgetTimers() // given back in the middle of a look, that look may have set some
 	if mine {
-		f.s.log.Info("this process leads no more", "fence", r.t.lease.Fence)
+		f.s.log.Info("this process leads no more", "fence", r.t.Fence)
 		f.give(r.t) // it may only have been late
 	}
 }
 
 // abdicate lets another process lead at once.
 func (f *fleet) abdicate() {
-	if r := f.reign.Swap(nil); r != nil {
+	if r := f.leadership.Swap(nil); r != nil {
 		f.forgetTimers()
 		f.give(r.t)
 	}
 }
 
 // hear notes what was told; "" in the place of an id is everything.
-func (r *reign) hear(topic, text string) {
+func (r *leadership) hear(topic, text string) {
 	r.mu.Lock()
 	r.told[notice{topic, text}] = true
 	r.mu.Unlock()
@@ -221,7 +221,7 @@ func (r *reign) hear(topic, text string) {
 }
 
 // follow does what was told.
-func (r *reign) follow(ctx context.Context) error {
+func (r *leadership) follow(ctx context.Context) error {
 	r.mu.Lock()
 	told := r.told
 	r.told = map[notice]bool{}
@@ -246,13 +246,13 @@ func (r *reign) follow(ctx context.Context) error {
 }
 
 // look makes an outbox look for what is new.
-func (r *reign) look(ctx context.Context, name string) {
+func (r *leadership) look(ctx context.Context, name string) {
 	r.f.s.lifecycle.Look(ctx, name)
 	r.f.s.mail.Look(ctx, name)
 }
 
 // followSync does what was told of one sync.
-func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
+func (r *leadership) followSync(ctx context.Context, topic string, id int64) error {
 	s := r.f.s
 	var y *store.Sync
 	err := s.store.View(ctx, func(tx *store.Tx) error {
@@ -278,7 +278,7 @@ func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
 }
 
 // readAll finds what nobody has told.
-func (r *reign) readAll(ctx context.Context) error {
+func (r *leadership) readAll(ctx context.Context) error {
 	s := r.f.s
 	err := s.schedule.ChangedAll(ctx)
 	s.lifecycle.Resume(ctx)

@@ -56,7 +56,7 @@ func turnOf(tx *store.Tx, runID int64) (int64, error) {
 
 // rescue gives runs to others whose process is dead or frozen. What was seen twice
 // counts: between two steps of a run there are moments without job and lease.
-func (r *reign) rescue(ctx context.Context) error {
+func (r *leadership) rescue(ctx context.Context) error {
 	left, err := r.f.left(ctx)
 	if err != nil {
 		return err

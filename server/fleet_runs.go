@@ -14,7 +14,7 @@ import (
 // occupied is a sync on which this process works.
 type occupied struct {
 	f     *fleet
-	t     *tenure
+	t     *lease.Held
 	stop  context.CancelFunc // of the keeping
 	books interface{ Under(fence int64) }
 	once  sync.Once
@@ -22,11 +22,11 @@ type occupied struct {
 
 // Holds fails with lease.ErrLost in a change of the store when another process has it.
 func (o *occupied) Holds(ctx context.Context, tx *store.Tx) error {
-	return lease.Holds(ctx, tx.PostgreSQL(), o.t.lease)
+	return lease.Holds(ctx, tx.PostgreSQL(), o.t.Lease)
 }
 
 // Sure waits until no other process can have it, or for the end of ctx.
-func (o *occupied) Sure(ctx context.Context) error { return o.t.sure(ctx) }
+func (o *occupied) Sure(ctx context.Context) error { return o.t.Sure(ctx) }
 
 // End gives the right back, as soon as nothing more is written under it.
 func (o *occupied) End() {
@@ -63,12 +63,12 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 	keeping, stop := context.WithCancel(f.ctx)
 	o := &occupied{f: f, t: t, stop: stop, books: f.s.ledger.Sync(job.SyncID)}
 	defer o.End()
-	o.books.Under(t.lease.Fence)
+	o.books.Under(t.Fence)
 	again, err = f.s.engine.Carry(ctx, job.WorkspaceID, job.ID, o, func(lost func()) {
 		f.work.Go(func() { f.watch(keeping, job.ID) })
 		f.work.Go(func() {
-			f.keep(keeping, t, f.pulse.runKeep)
-			if t.isLost() {
+			t.Keep(keeping, f.pulse.runKeep, f.s.log)
+			if t.IsLost() {
 				f.lost.Add(1)
 				f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)
 				lost()
@@ -117,9 +117,9 @@ func (f *fleet) oneOfSync(ctx context.Context, syncID int64) (free func(), err e
 // takeRun takes the lease of a run; nil when there is nothing to do. Who holds the
 // lease of a run that is still queued is at the end of the run before, which takes a
 // moment; who holds that of a working one works on it.
-func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*tenure, error) {
+func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) {
 	for {
-		t, err := f.take(ctx, lease.OfSync(job.SyncID), f.pulse.run)
+		t, err := f.leases.Hold(ctx, lease.OfSync(job.SyncID), f.pulse.run)
 		if err == nil {
 			return t, nil
 		}

@@ -170,7 +170,7 @@ func TestFrozenWorker(t *testing.T) {
 	run := w.trigger(id)
 	<-reached
 	frozen := all[1].fleet
-	frozen.frozen.set(true)
+	frozen.leases.Freeze(true)
 	past(t, frozen)
 	other, err := New(t.Context(), all[1].config.again())
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestFrozenWorker(t *testing.T) {
 	w.control("POST", "/settle", nil).want(http.StatusOK)
 	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
-	frozen.frozen.set(false)
+	frozen.leases.Freeze(false)
 	require.Eventually(t, func() bool { return all[1].engine.Load() == 0 }, time.Minute, time.Millisecond)
 	w.clean(id)
 	before := w.shownRun(run).text
@@ -298,7 +298,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK).id("pagination.total_records")
 	}
 
-	first.fleet.frozen.set(true)
+	first.fleet.leases.Freeze(true)
 	deposed := func(old, next *Server) func() bool {
 		return func() bool {
 			lapse(t, old.fleet) // once more: it may have been about to keep the lease
@@ -315,13 +315,13 @@ func TestScheduleFiresOnce(t *testing.T) {
 	require.EqualValues(t, 1, runs(), "one moment, one run")
 	require.NoError(t, second.Settle(t.Context()))
 
-	second.fleet.frozen.set(true)
-	first.fleet.frozen.set(false)
+	second.fleet.leases.Freeze(true)
+	first.fleet.leases.Freeze(false)
 	require.Eventually(t, func() bool { return !first.leads() }, time.Minute, time.Millisecond)
 	moved.Add(int64(time.Hour))
 	require.Eventually(t, deposed(second, first), time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return runs() == 2 }, time.Minute, time.Millisecond, "what fell due while nobody led is made up for")
-	second.fleet.frozen.set(false)
+	second.fleet.leases.Freeze(false)
 	now(second)
 	require.EqualValues(t, 2, runs())
 	require.NoError(t, first.Settle(t.Context()))
@@ -335,11 +335,11 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	hourly := syncBody(w.newSource(), w.newDestination())
 	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
 	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
-	before := w.s.fleet.reign.Load()
+	before := w.s.fleet.leadership.Load()
 	w.table("ALTER TABLE syncs RENAME TO hidden")
 	w.s.fleet.abdicate()
 	require.Eventually(t, func() bool {
-		r := w.s.fleet.reign.Load()
+		r := w.s.fleet.leadership.Load()
 		return r != nil && r != before
 	}, time.Minute, time.Millisecond)
 	require.False(t, w.s.schedule.Planned(id))
@@ -356,10 +356,10 @@ func TestAdvanceWaitsForTheLeader(t *testing.T) {
 	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
 	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
 	for hours := 1; hours <= 4; hours++ {
-		before := w.s.fleet.reign.Load()
+		before := w.s.fleet.leadership.Load()
 		w.s.fleet.abdicate()
 		w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
-		require.NotSame(t, before, w.s.fleet.reign.Load())
+		require.NotSame(t, before, w.s.fleet.leadership.Load())
 		runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK)
 		require.Len(t, runs.at("data"), hours, string(runs.text))
 	}

@@ -24,6 +24,7 @@ type Leases struct {
 	pool   *pgxpool.Pool
 	holder string
 	entry  entry
+	frozen frost // tests
 }
 
 // New makes the leases of a process. The tables are found by the search_path of the
