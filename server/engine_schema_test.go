@@ -287,7 +287,7 @@ func TestSchemaPauses(t *testing.T) {
 			ended, changes := s.run()
 			require.Equal(t, "SCHEMA_CHANGED", ended.at("data.error_code"), string(ended.text))
 			require.Contains(t, ended.at("data.error_message"), "set paused to false")
-			require.Equal(t, []string{change.says + ": the sync is paused until somebody has looked at it"}, changes)
+			require.Equal(t, []string{change.says + ": the sync is paused until the change has been reviewed"}, changes)
 			require.Equal(t, batches, s.batches(), "nothing was sent")
 			require.Equal(t, true, s.do("GET", fmt.Sprintf("/syncs/%d", s.sync), s.key, nil).want(200).at("data.paused"))
 			s.says(l, "+Sync Failed")

@@ -134,7 +134,7 @@ func Accepted(y *store.Sync, columns []api.Column) []api.Column {
 func (w *Watch) Refuse(y *store.Sync, columns []api.Column) *Refusal {
 	if w.Enforce && Policy(&y.Config) == api.SchemaPause && len(w.Changes) > 0 {
 		for i := range w.Changes {
-			w.Changes[i].Handling = "the sync is paused until somebody has looked at it"
+			w.Changes[i].Handling = "the sync is paused until the change has been reviewed"
 		}
 		return &Refusal{
 			Code:    api.ErrorSchemaChanged,

@@ -42,7 +42,7 @@ type Job struct {
 	Sync   int64
 	Config api.SyncConfig
 	Plan   *mapping.Plan // of Config, as the next run would have it
-	Books  *ledger.Sync
+	Ledger *ledger.Sync
 	// Runs are those of the sync that are over, in ascending order of their ids;
 	// Active tells that one is not, so that its source and counters say nothing yet.
 	Runs   []api.SyncRun

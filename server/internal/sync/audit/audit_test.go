@@ -110,7 +110,7 @@ func (w *world) job(list bool) Job {
 	fields := func(key, name string) map[string]json.RawMessage {
 		return map[string]json.RawMessage{"id": json.RawMessage(key), "name": rpc.AppendString(nil, name)}
 	}
-	j := Job{Sync: 1, Config: w.config, Plan: plan, Books: w.books, Runs: w.runs, Source: w.source, Limit: 1 << 20, Scratch: w.t.TempDir()}
+	j := Job{Sync: 1, Config: w.config, Plan: plan, Ledger: w.books, Runs: w.runs, Source: w.source, Limit: 1 << 20, Scratch: w.t.TempDir()}
 	if list {
 		j.Destination.List = func(_ context.Context, fn func(map[string]json.RawMessage) error) error {
 			for key, copies := range w.stored {

@@ -45,7 +45,7 @@ const (
 
 // openEvents sorts all logs by key; of one key in the order of time.
 func (a *audit) openEvents(ctx context.Context) (*events, error) {
-	runs, err := a.job.Books.Runs()
+	runs, err := a.job.Ledger.Runs()
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 	go func() {
 		defer close(rows.wait)
 		for _, run := range runs {
-			rows.err = a.job.Books.Each(run, func(l *ledger.Logged) error {
+			rows.err = a.job.Ledger.Each(run, func(l *ledger.Logged) error {
 				key := a.identifier(l)
 				if l.Verdict == ledger.Invalid || key == nil {
 					return nil
@@ -224,7 +224,7 @@ func (e *event) runID() *int64 {
 // readMark takes from the state how far the source was dealt with: rows and
 // messages behind the mark wait for the next run (spec 2.6).
 func (a *audit) readMark() error {
-	meta, err := a.job.Books.Meta()
+	meta, err := a.job.Ledger.Meta()
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (a *audit) readMark() error {
 
 // findGaps looks for runs that have sent something and whose log is gone.
 func (a *audit) findGaps() error {
-	kept, err := a.job.Books.Runs()
+	kept, err := a.job.Ledger.Runs()
 	for i := range a.job.Runs {
 		run := &a.job.Runs[i]
 		if sent := run.RecordsProcessed; sent != nil && *sent > 0 && !slices.Contains(kept, run.ID) {

@@ -112,7 +112,7 @@ func (a *audit) pushContent(ctx context.Context, push func([][]byte) error) erro
 // pushLedger hands over what was sent. Of a file that is replaced as a whole
 // only the last replacement counts.
 func (a *audit) pushLedger(hand func(byte, []byte, int64) error) error {
-	runs, err := a.job.Books.Runs()
+	runs, err := a.job.Ledger.Runs()
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *audit) pushLedger(hand func(byte, []byte, int64) error) error {
 		}
 	}
 	for _, run := range runs {
-		err := a.job.Books.Each(run, func(l *ledger.Logged) error {
+		err := a.job.Ledger.Each(run, func(l *ledger.Logged) error {
 			switch {
 			case l.Verdict == ledger.Invalid || l.Delete || len(l.Payload) == 0 || run < from:
 				return nil

@@ -36,7 +36,7 @@ func (a *audit) count(last *event) {
 // counters compares the counters of every run whose log is kept with its sums,
 // and those of the last one with the source.
 func (a *audit) counters() error {
-	kept, err := a.job.Books.Runs()
+	kept, err := a.job.Ledger.Runs()
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (a *audit) counters() error {
 		if !has[run.ID] {
 			continue
 		}
-		ledgers, err := a.job.Books.Sums(run.ID)
+		ledgers, err := a.job.Ledger.Sums(run.ID)
 		if errors.Is(err, ledger.ErrNoRun) {
 			continue
 		}

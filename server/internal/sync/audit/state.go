@@ -24,7 +24,7 @@ func (a *audit) openStates(ctx context.Context) (*states, error) {
 	if a.job.Events { // the keys of its state are positions
 		return s, nil
 	}
-	meta, err := a.job.Books.Meta()
+	meta, err := a.job.Ledger.Meta()
 	if err != nil {
 		return s, err
 	}
@@ -32,7 +32,7 @@ func (a *audit) openStates(ctx context.Context) (*states, error) {
 	if meta.Delta {
 		warehouse, s.elsewhere = a.job.Warehouse, a.job.Warehouse != nil
 	}
-	if s.from, err = executor.ScanState(ctx, a.job.Books, warehouse); err != nil {
+	if s.from, err = executor.ScanState(ctx, a.job.Ledger, warehouse); err != nil {
 		return s, s.explain(err)
 	}
 	return s, s.next()
