@@ -23,9 +23,13 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
+		"cmd/destkit/internal/...",
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
+	"cmd/destkit/internal/exit":     {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/quantity": {"internal/plural"},  // numbers of syncs, loads and the demo read the same
+	"cmd/destkit/internal/terminal": {"internal/foreign"}, // every display asks it
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
 	"conformance/internal/journal":             {},

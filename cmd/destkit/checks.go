@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -92,7 +93,7 @@ func printSteps(w io.Writer, suite string) error {
 }
 
 func unknownSuite(suite string) error {
-	return usagef("--suite %q is no suite: use %s or %s", suite, conformance.SuiteDestination, conformance.SuiteService)
+	return exit.Usagef("--suite %q is no suite: use %s or %s", suite, conformance.SuiteDestination, conformance.SuiteService)
 }
 
 // catalogues are the checks of one suite, or of both with "".
@@ -112,7 +113,7 @@ func catalogues(suite string) ([]*conformance.Check, error) {
 		known = true
 		catalogue, err := l.load()
 		if err != nil {
-			return nil, untested(err)
+			return nil, exit.Untested(err)
 		}
 		checks = append(checks, catalogue.Checks...)
 	}
@@ -136,7 +137,7 @@ func selectChecks(globs []string, suite string) ([]*conformance.Check, error) {
 		for _, check := range all {
 			ok, err := path.Match(glob, check.ID)
 			if err != nil {
-				return nil, usageError(fmt.Errorf("match selector %q: %w", glob, err))
+				return nil, exit.Usage(fmt.Errorf("match selector %q: %w", glob, err))
 			}
 			if ok {
 				chosen[check.ID], matched = true, true
@@ -156,9 +157,9 @@ func unknownCheck(checks []*conformance.Check, id string) error {
 		ids = append(ids, check.ID)
 	}
 	if near := suggest.Word(strings.ToUpper(id), ids); near != "" {
-		return usagef("no check matches %q, did you mean %s?", id, near)
+		return exit.Usagef("no check matches %q, did you mean %s?", id, near)
 	}
-	return usagef("no check matches %q; 'destkit checks' lists them", id)
+	return exit.Usagef("no check matches %q; 'destkit checks' lists them", id)
 }
 
 // checkNeed says in a few words what a check needs.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -41,7 +42,7 @@ func (c *choosing) resolve() error {
 	c.options.Profile = conformance.Profile(c.profile)
 	c.options.Version = readBuild().Version
 	if c.options.Timeout <= 0 {
-		return usagef("--timeout must be longer than nothing, not %s", c.options.Timeout)
+		return exit.Usagef("--timeout must be longer than nothing, not %s", c.options.Timeout)
 	}
 	return c.resolveFiles()
 }
@@ -60,10 +61,10 @@ func (c *choosing) resolveFiles() error {
 	}
 	info, err := os.Stat(c.features)
 	if err != nil {
-		return usagef("open --features: %w", err)
+		return exit.Usagef("open --features: %w", err)
 	}
 	if !info.IsDir() {
-		return usagef("--features %s is a file; give the folder that holds the .feature files", c.features)
+		return exit.Usagef("--features %s is a file; give the folder that holds the .feature files", c.features)
 	}
 	// A file system, not a path: the library opens nothing by itself.
 	c.options.Features = os.DirFS(c.features)

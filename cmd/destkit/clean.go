@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -123,7 +124,7 @@ func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string)
 		}
 	}
 	if left > 0 {
-		return exitWith(statusResidue)
+		return exit.With(exit.Residue)
 	}
 	return nil
 }

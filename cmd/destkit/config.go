@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/yamldoc"
 )
@@ -29,7 +30,7 @@ type configuration struct {
 func applyConfig(cmd *cobra.Command, file string) (map[string]conformance.Fixture, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usageError(fmt.Errorf("read configuration: %w", err))
+		return nil, exit.Usage(fmt.Errorf("read configuration: %w", err))
 	}
 	c := &configuration{file, src}
 	body, err := parseYAML(file, src)

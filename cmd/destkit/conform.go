@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -138,7 +140,7 @@ that name them:
 				return j.conformFrom(cmd, args)
 			}
 			if len(j.recorded.callerReports) > 0 {
-				return usagef("--caller-report needs --from: only a recording shows the calls of others")
+				return exit.Usagef("--caller-report needs --from: only a recording shows the calls of others")
 			}
 			url, err := endpointURL(cmd, args)
 			if err != nil {
@@ -211,7 +213,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 // checkJournal refuses what would not survive the end of the program.
 func checkJournal(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return usagef("--journal %s is no regular file; a journal must survive the end of the program", name)
+		return exit.Usagef("--journal %s is no regular file; a journal must survive the end of the program", name)
 	}
 	return nil
 }
@@ -223,24 +225,24 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outpu
 	// pass for success either.
 	if err := outputs.write(cmd.OutOrStdout(), result, report.Options{Access: v.access, Rerun: v.rerun}); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
-		status = worst(status, statusUntested)
+		status = exit.Worst(status, exit.NotTested)
 	}
 	screen := cmd.OutOrStdout()
 	if outputs.takesStdout() {
 		screen = cmd.ErrOrStderr()
 	}
 	options := report.Options{
-		Color: colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: outputs.file(report.JSON),
+		Color: terminal.Colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: outputs.file(report.JSON),
 		Access: v.access, Rerun: v.rerun, Group: groups(screen),
 	}
 	if err := writeBodies(result); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
-		status = worst(status, statusUntested)
+		status = exit.Worst(status, exit.NotTested)
 	}
 	if err := report.WriteText(screen, result, options); err != nil {
-		return untested(fmt.Errorf("print report: %w", err))
+		return exit.Untested(fmt.Errorf("print report: %w", err))
 	}
-	return exitWith(status)
+	return exit.With(status)
 }
 
 // judgeError gives an error of the judge its exit status.
@@ -248,11 +250,11 @@ func judgeError(err error) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage):
-		return usageError(err)
+		return exit.Usage(err)
 	case errors.Is(err, context.Canceled):
-		return untested(errors.New("interrupted"))
+		return exit.Untested(errors.New("interrupted"))
 	default:
-		return untested(err)
+		return exit.Untested(err)
 	}
 }
 
@@ -275,7 +277,7 @@ func dropJournal(name string, result *conformance.Report) {
 
 // width is the number of columns of a terminal, 80 for anything else.
 func width(w io.Writer) int {
-	if columns := terminalColumns(w); columns > 0 {
+	if columns := terminal.Columns(w); columns > 0 {
 		return min(columns, 120)
 	}
 	return 80

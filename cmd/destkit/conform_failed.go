@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 )
@@ -28,7 +29,7 @@ func selectFailed(o *conformance.Options, out outputs, watch bool) (failedChecks
 	rest := slices.DeleteFunc(slices.Clone(o.Select), func(glob string) bool { return glob == lastFailed })
 	file := out.file(report.JSON)
 	if file == "" && !watch {
-		return chosen, usagef("--select failed needs the last report: give its file with --report json=FILE, or --watch")
+		return chosen, exit.Usagef("--select failed needs the last report: give its file with --report json=FILE, or --watch")
 	}
 	if file != "" {
 		last, err := readReport(file)

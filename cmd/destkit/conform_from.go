@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/plural"
@@ -31,12 +32,12 @@ var sending = []string{"write", "load", "readback-url", "readback-command", "hoo
 func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	for _, name := range sending {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s and --from exclude each other: a recording is only read", name)
+			return exit.Usagef("--%s and --from exclude each other: a recording is only read", name)
 		}
 	}
 	file, err := os.Open(j.recorded.file)
 	if err != nil {
-		return usagef("open --from: %w", err)
+		return exit.Usagef("open --from: %w", err)
 	}
 	defer file.Close()
 	url := ""
@@ -77,7 +78,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	case cmd.Context().Err() != nil:
 		return judgeError(cmd.Context().Err())
 	case err != nil:
-		return usagef("%s: %w", j.recorded.file, err)
+		return exit.Usagef("%s: %w", j.recorded.file, err)
 	}
 	result := side.passive.Report()
 	if skipped.Incomplete > 0 {
@@ -87,7 +88,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", plural.Count(skipped.Other, "exchange")))
 	}
 	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
-	return exitWith(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))
+	return exit.With(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))
 }
 
 // judgeRecording is the command that judges a recording, "" without one.
@@ -110,7 +111,7 @@ var errFound = errors.New("found")
 func recordedURL(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return "", usagef("open --from: %w", err)
+		return "", exit.Usagef("open --from: %w", err)
 	}
 	defer file.Close()
 	url := ""
@@ -120,9 +121,9 @@ func recordedURL(name string) (string, error) {
 	})
 	switch {
 	case url == "" && err != nil:
-		return "", usagef("%s: %w", name, err)
+		return "", exit.Usagef("%s: %w", name, err)
 	case url == "":
-		return "", usagef("%s has no call of JSON-RPC", name)
+		return "", exit.Usagef("%s has no call of JSON-RPC", name)
 	case checkURL("recording", url) != nil:
 		return "https://recorded.localhost/", nil
 	}

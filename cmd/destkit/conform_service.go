@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -157,7 +158,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 		j.options.Timeout = 0 // the judge knows how long patience may take
 	}
 	if j.slow < 0 {
-		return o, usagef("--request-timeout cannot be negative, here it is %s", j.slow)
+		return o, exit.Usagef("--request-timeout cannot be negative, here it is %s", j.slow)
 	}
 	if err := j.resolveTarget(); err != nil {
 		return o, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -34,15 +35,15 @@ func (w *watching) register(cmd *cobra.Command) {
 func (w *watching) check(out outputs, o conformance.Options) error {
 	switch {
 	case !w.on && (w.exec != "" || len(w.paths) > 0):
-		return usagef("--exec and --watch-path need --watch")
+		return exit.Usagef("--exec and --watch-path need --watch")
 	case w.on && out.takesStdout():
-		return usagef("--watch shows its runs on standard output: give each --report a file")
+		return exit.Usagef("--watch shows its runs on standard output: give each --report a file")
 	case w.on && o.Journal != "":
-		return usagef("--journal is the file of one run: leave it out with --watch, each run has a journal")
+		return exit.Usagef("--journal is the file of one run: leave it out with --watch, each run has a journal")
 	}
 	for _, dir := range w.paths {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return usagef("--watch-path %s: there is no such folder", dir)
+			return exit.Usagef("--watch-path %s: there is no such folder", dir)
 		}
 	}
 	return nil
@@ -75,12 +76,12 @@ var errQuit = errors.New("quit")
 
 // run judges until it is told to end; the status is that of the last run.
 func (s *watchSession) run(ctx context.Context) (err error) {
-	s.status = statusUntested
+	s.status = exit.NotTested
 	if len(s.watching.paths) == 0 {
 		s.watching.paths = []string{"."}
 	}
 	if s.files, err = watchFolders(s.watching.paths, s.own()); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	defer s.files.close()
 	if s.watching.exec != "" {
@@ -115,9 +116,9 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 		}
 	}
 	if s.runs == 0 {
-		return untested(errors.New("interrupted"))
+		return exit.Untested(errors.New("interrupted"))
 	}
-	return exitWith(s.status)
+	return exit.With(s.status)
 }
 
 // own reports which files destkit itself writes.

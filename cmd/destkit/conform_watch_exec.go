@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -39,17 +40,17 @@ type childProcess struct {
 func newChildProcess(line, url string) (*childProcess, error) {
 	words, err := splitCommand(line)
 	if err != nil {
-		return nil, usagef("--exec: %w", err)
+		return nil, exit.Usagef("--exec: %w", err)
 	}
 	if len(words) == 0 {
-		return nil, usagef("--exec is empty: give a command such as 'node server.js'")
+		return nil, exit.Usagef("--exec is empty: give a command such as 'node server.js'")
 	}
 	if _, err := exec.LookPath(words[0]); err != nil {
-		return nil, usagef("--exec: %w; a shell is started with sh -c '…'", err)
+		return nil, exit.Usagef("--exec: %w; a shell is started with sh -c '…'", err)
 	}
 	file, err := os.CreateTemp("", logPrefix)
 	if err != nil {
-		return nil, untested(fmt.Errorf("open the file for the output of --exec: %w", err))
+		return nil, exit.Untested(fmt.Errorf("open the file for the output of --exec: %w", err))
 	}
 	// Only whether something answers is asked; the judge looks at certificates.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}

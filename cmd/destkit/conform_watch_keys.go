@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 )
 
 // Bytes that a terminal in raw mode sends for Ctrl-C and Ctrl-D.
@@ -23,7 +25,7 @@ type keyboard struct {
 // newKeyboard reads keys where both input and output are a terminal.
 func newKeyboard(in *os.File, out io.Writer) *keyboard {
 	k := &keyboard{pressed: make(chan byte), done: make(chan struct{})}
-	if !terminal(out) || !term.IsTerminal(int(in.Fd())) {
+	if !terminal.Is(out) || !term.IsTerminal(int(in.Fd())) {
 		return k
 	}
 	k.file = in

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -17,7 +19,7 @@ import (
 // clear empties the screen of a terminal.
 func (s *watchSession) clear() {
 	out := s.cmd.OutOrStdout()
-	if terminal(out) && os.Getenv("TERM") != "dumb" {
+	if terminal.Is(out) && os.Getenv("TERM") != "dumb" {
 		_, _ = foreign.Raw(out).Write([]byte("\x1b[H\x1b[2J")) // our own escapes
 	}
 }
@@ -34,7 +36,7 @@ func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
 	if ctx.Err() != nil || err == nil {
 		return
 	}
-	s.status = statusUntested
+	s.status = exit.NotTested
 	clear(s.echoes)
 	s.head(reason)
 	foreign.Print(s.cmd.OutOrStdout(), "not judged: "+err.Error()+"\n")
@@ -49,7 +51,7 @@ func (s *watchSession) show(reason string, r *conformance.Report) {
 	s.head(reason)
 	if err := s.outputs.write(s.cmd.OutOrStdout(), r, report.Options{Access: accessWords(s.cmd), Rerun: rerunWords(s.cmd, s.target.URL)}); err != nil {
 		foreign.Println(s.cmd.ErrOrStderr(), "destkit: "+err.Error())
-		s.status = worst(s.status, statusUntested)
+		s.status = exit.Worst(s.status, exit.NotTested)
 	}
 	for _, line := range s.lines(r) {
 		foreign.Println(s.cmd.OutOrStdout(), line)
@@ -100,7 +102,7 @@ const (
 // paint colours a line of ours; what --no-color, NO_COLOR, FORCE_COLOR and the terminal
 // ask for holds as for a report.
 func (s *watchSession) paint(color, line string) any {
-	if !colourful(s.cmd.OutOrStdout(), s.noColor) {
+	if !terminal.Colourful(s.cmd.OutOrStdout(), s.noColor) {
 		return line
 	}
 	return foreign.Own("\x1b[" + color + "m" + foreign.Line(line) + "\x1b[0m")

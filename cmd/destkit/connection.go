@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -51,7 +52,7 @@ func (c *connection) resolve(url string, options *conformance.Options) (conforma
 		"planning-timeout": options.PlanningTimeout, "batch-timeout": options.BatchTimeout,
 	} {
 		if value <= 0 {
-			return target, usagef("--%s must be longer than nothing, not %s", flag, value)
+			return target, exit.Usagef("--%s must be longer than nothing, not %s", flag, value)
 		}
 	}
 	return target, nil
@@ -64,11 +65,11 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("read --tls-roots: %w", err)
+		return nil, exit.Usagef("read --tls-roots: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, usagef("--tls-roots %s holds no certificate in PEM form", file)
+		return nil, exit.Usagef("--tls-roots %s holds no certificate in PEM form", file)
 	}
 	return pool, nil
 }

@@ -17,7 +17,7 @@ import (
 
 // TestPlainCounts: what the judge, the load generator and the program say of a
 // number of things reads right with 1. A number that is not constant does not stand
-// before a plural: plural.Count and counted write both.
+// before a plural: plural.Count and quantity.Counted write both.
 func TestPlainCounts(t *testing.T) {
 	root := filepath.Join("..", "..")
 	out, err := exec.Command("git", "-C", root, "ls-files", "conformance/*.go", "loadgen/*.go", "cmd/destkit/*.go").Output()
@@ -45,21 +45,21 @@ func TestPlainCounts(t *testing.T) {
 // TestPlainCountsFound: what TestPlainCounts finds and what it leaves alone.
 func TestPlainCountsFound(t *testing.T) {
 	for code, want := range map[string]bool{
-		`say("%d answers", n)`:                       true,
-		`say("run %d: %d records", run, n)`:          true,
-		`say("%s has %d connection tests", s, n)`:    true,
-		`say("%d%% of %d calls", share, n)`:          true,
-		`say("%s rows", grouped(n))`:                 true,
-		`say(strconv.Itoa(n) + " rows")`:             true,
-		`say("all " + grouped(n) + " rows of " + s)`: true,
-		`say("%d answers", most)`:                    false, // a constant
-		`say("%d answers", 12)`:                      false,
-		`say("run %d has no records", run)`:          false,
-		`say("run %d of its records", run)`:          false,
-		`say("%d records/s", n)`:                     false, // a unit
-		`say("%s rows", name)`:                       false,
-		`say("%s", plural.Count(n, "answer"))`:       false,
-		`say("%s", strconv.Itoa(n) + " is too low")`: false,
+		`say("%d answers", n)`:                                true,
+		`say("run %d: %d records", run, n)`:                   true,
+		`say("%s has %d connection tests", s, n)`:             true,
+		`say("%d%% of %d calls", share, n)`:                   true,
+		`say("%s rows", quantity.Grouped(n))`:                 true,
+		`say(strconv.Itoa(n) + " rows")`:                      true,
+		`say("all " + quantity.Grouped(n) + " rows of " + s)`: true,
+		`say("%d answers", most)`:                             false, // a constant
+		`say("%d answers", 12)`:                               false,
+		`say("run %d has no records", run)`:                   false,
+		`say("run %d of its records", run)`:                   false,
+		`say("%d records/s", n)`:                              false, // a unit
+		`say("%s rows", name)`:                                false,
+		`say("%s", plural.Count(n, "answer"))`:                false,
+		`say("%s", strconv.Itoa(n) + " is too low")`:          false,
 	} {
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, "x.go", "package x\nconst most = 3\nfunc f() { "+code+" }\n", parser.SkipObjectResolution)
@@ -171,11 +171,6 @@ func writesNumber(x ast.Expr) bool {
 	if !ok {
 		return false
 	}
-	switch f := call.Fun.(type) {
-	case *ast.Ident:
-		return f.Name == "grouped"
-	case *ast.SelectorExpr:
-		return slices.Contains([]string{"Itoa", "FormatInt", "FormatUint"}, f.Sel.Name)
-	}
-	return false
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains([]string{"Itoa", "FormatInt", "FormatUint", "Grouped"}, f.Sel.Name)
 }

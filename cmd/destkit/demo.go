@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -61,7 +62,7 @@ Nothing outside this machine is called.`,
 			d.out, d.screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			err := d.run(cmd.Context())
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-				return untested(errors.New("interrupted"))
+				return exit.Untested(errors.New("interrupted"))
 			}
 			return err
 		},
@@ -99,10 +100,10 @@ func (d *demo) wrong(format string, args ...any) {
 
 func (d *demo) run(ctx context.Context) error {
 	if d.rows < 1000 || d.rows > 1_000_000 {
-		return usagef("--rows must be 1000 to 1000000, not %d", d.rows)
+		return exit.Usagef("--rows must be 1000 to 1000000, not %d", d.rows)
 	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return usagef("make folder for the report: %w", err)
+		return exit.Usagef("make folder for the report: %w", err)
 	}
 	stopProfile, err := d.profiling.start()
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *demo) run(ctx context.Context) error {
 	}
 	page, err := filepath.Abs(filepath.Join(d.dir, demoReport))
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	if err := d.writePage(page); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (d *demo) run(ctx context.Context) error {
 	d.whereDataIs()
 	foreign.Print(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
 	if len(d.problems) > 0 {
-		return &exitError{statusGate, fmt.Errorf("the demo did not go as it must:\n  %s", strings.Join(d.problems, "\n  "))}
+		return &exit.Error{Status: exit.GateFailed, Err: fmt.Errorf("the demo did not go as it must:\n  %s", strings.Join(d.problems, "\n  "))}
 	}
 	return nil
 }
@@ -145,19 +146,19 @@ func (d *demo) folder() (kept string, done func(), err error) {
 	if d.data == "" {
 		kept, err = os.MkdirTemp("", "destkit-demo-")
 		if err != nil {
-			return "", nil, untested(fmt.Errorf("make folder for the data: %w", err))
+			return "", nil, exit.Untested(fmt.Errorf("make folder for the data: %w", err))
 		}
 		return kept, func() { _ = os.RemoveAll(kept) }, nil
 	}
 	if err := os.MkdirAll(d.data, 0o700); err != nil {
-		return "", nil, usagef("make folder for the data: %w", err)
+		return "", nil, exit.Usagef("make folder for the data: %w", err)
 	}
 	entries, err := os.ReadDir(d.data)
 	if err != nil {
-		return "", nil, usagef("read --data: %w", err)
+		return "", nil, exit.Usagef("read --data: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, usagef("--data %s is not empty; the demo starts with nothing", d.data)
+		return "", nil, exit.Usagef("--data %s is not empty; the demo starts with nothing", d.data)
 	}
 	return d.data, func() {}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -41,7 +43,7 @@ func (a demoAudit) String() string {
 		verdict = "not clean"
 	}
 	return fmt.Sprintf("%s: %s read back from the destination, %s of the source and %s of the ledger compared, %s counted up anew; %.1f s",
-		verdict, counted(a.Checked.Destination, "record"), counted(a.Checked.Source, "row"), counted(a.Checked.Ledger, "identifier"), plural.Count(a.Checked.Runs, "run"), a.Seconds)
+		verdict, quantity.Counted(a.Checked.Destination, "record"), quantity.Counted(a.Checked.Source, "row"), quantity.Counted(a.Checked.Ledger, "identifier"), plural.Count(a.Checked.Runs, "run"), a.Seconds)
 }
 
 // prove has the service audited, after the last run.
@@ -49,7 +51,7 @@ func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 	foreign.Print(d.out, "\naudit ") // it takes a moment
 	began := time.Now()
 	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.root + "/_control/readback"}}
-	done := goesOn(d.screen, d.quiet, "auditing")
+	done := terminal.GoesOn(d.screen, d.quiet, "auditing")
 	err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit)
 	done()
 	if err != nil {
@@ -69,8 +71,8 @@ func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 	}
 	// An audit that looks at nothing is clean as well.
 	if a.Checked.Source != last.source || a.Checked.Destination != last.stored || a.Checked.Ledger < last.stored || a.Checked.Runs != int64(len(d.runs)) {
-		d.wrong("the audit looked at %s, %s and %s instead of %s, %s and %d", counted(a.Checked.Source, "row"),
-			counted(a.Checked.Destination, "record"), plural.Count(a.Checked.Runs, "run"), grouped(last.source), grouped(last.stored), len(d.runs))
+		d.wrong("the audit looked at %s, %s and %s instead of %s, %s and %d", quantity.Counted(a.Checked.Source, "row"),
+			quantity.Counted(a.Checked.Destination, "record"), plural.Count(a.Checked.Runs, "run"), quantity.Grouped(last.source), quantity.Grouped(last.stored), len(d.runs))
 	}
 	return nil
 }

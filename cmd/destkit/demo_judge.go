@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
@@ -25,8 +27,8 @@ func (d *demo) judgeAll(ctx context.Context) error {
 		violate     []string
 		want        int
 	}{
-		{"clean", "A destination that obeys every rule", nil, statusOK},
-		{"broken", "The same destination with " + demoBroken + " broken", []string{demoBroken}, statusGate},
+		{"clean", "A destination that obeys every rule", nil, exit.OK},
+		{"broken", "The same destination with " + demoBroken + " broken", []string{demoBroken}, exit.GateFailed},
 	} {
 		foreign.Printf(d.out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
 		result, err := d.judge(ctx, j.violate)
@@ -80,13 +82,13 @@ func (d *demo) deliver(name string, one *judged) error {
 	one.Page = name + ".html"
 	written := outputs{{report.JSON, data}, {report.HTML, filepath.Join(d.dir, one.Page)}}
 	if err := written.write(d.out, one.Report, report.Options{}); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	err := report.WriteText(d.out, one.Report, report.Options{
-		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: groups(d.out),
+		Color: terminal.Colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: groups(d.out),
 	})
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	return nil
 }

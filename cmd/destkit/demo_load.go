@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -32,7 +35,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		}
 	}()
 	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
-	show := newLoadView(d.screen, d.quiet || !terminal(d.screen))
+	show := newLoadView(d.screen, d.quiet || !terminal.Is(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
 		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.moment,
@@ -45,22 +48,22 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 	d.load = result
 	writeLoadText(d.out, result)
 	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
-		d.wrong("the load: %s of %s were acknowledged", grouped(result.Acknowledged), counted(result.Records, "record"))
+		d.wrong("the load: %s of %s were acknowledged", quantity.Grouped(result.Acknowledged), quantity.Counted(result.Records, "record"))
 	}
 	world := &demoWorld{destination: controlOf(port)}
 	after, err := world.held(ctx)
 	if err != nil {
-		return untested(fmt.Errorf("read the counts of the destination: %w", err))
+		return exit.Untested(fmt.Errorf("read the counts of the destination: %w", err))
 	}
 	if after.records != result.Acknowledged {
-		d.wrong("the load: %s acknowledged, and %s stored", counted(result.Acknowledged, "record"), grouped(after.records))
+		d.wrong("the load: %s acknowledged, and %s stored", quantity.Counted(result.Acknowledged, "record"), quantity.Grouped(after.records))
 	}
 	var page bytes.Buffer
 	if err := loadgen.WriteHTML(&page, result); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	if err := os.WriteFile(filepath.Join(d.dir, demoLoadReport), page.Bytes(), 0o644); err != nil {
-		return untested(fmt.Errorf("write %s: %w", demoLoadReport, err))
+		return exit.Untested(fmt.Errorf("write %s: %w", demoLoadReport, err))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
@@ -17,7 +19,7 @@ import (
 var demoPageText string
 
 var demoPage = template.Must(template.New("demo").Funcs(template.FuncMap{
-	"grouped": grouped, "figure": figure, "short": short, "tone": demoTone, "summary": demoSummary,
+	"grouped": quantity.Grouped, "figure": quantity.Rate, "short": quantity.Milliseconds, "tone": demoTone, "summary": demoSummary,
 	"policy": func() string { return page.Policy },
 	"look":   func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
 }).Parse(demoPageText))
@@ -44,14 +46,14 @@ func demoSummary(r *conformance.Report) template.HTML {
 func (d *demo) writePage(file string) error {
 	var b bytes.Buffer
 	err := demoPage.Execute(&b, map[string]any{
-		"Rows": grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
+		"Rows": quantity.Grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
 		"Load": d.load, "LoadPage": demoLoadReport,
 	})
 	if err != nil {
-		return untested(fmt.Errorf("write %s: %w", demoReport, err))
+		return exit.Untested(fmt.Errorf("write %s: %w", demoReport, err))
 	}
 	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		return untested(fmt.Errorf("write %s: %w", demoReport, err))
+		return exit.Untested(fmt.Errorf("write %s: %w", demoReport, err))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/server/api"
@@ -26,9 +28,9 @@ func demoSteps(rows int64) []demoStep {
 	return []demoStep{
 		{title: "everything is new", source: rows, updates: rows, stored: rows},
 		{title: "nothing has changed", source: rows, stored: rows},
-		{title: fmt.Sprintf("%s new, %s changed", grouped(added), grouped(changed)), change: demoInsert(rows+1, all) + demoUpdate(changed),
+		{title: fmt.Sprintf("%s new, %s changed", quantity.Grouped(added), quantity.Grouped(changed)), change: demoInsert(rows+1, all) + demoUpdate(changed),
 			source: all, updates: added + changed, stored: all},
-		{title: fmt.Sprintf("mirror, %s gone", grouped(gone)), change: demoDelete(rows/2+1, rows/2+gone), mirror: true,
+		{title: fmt.Sprintf("mirror, %s gone", quantity.Grouped(gone)), change: demoDelete(rows/2+1, rows/2+gone), mirror: true,
 			source: all - gone, deletes: gone, stored: all - gone},
 	}
 }
@@ -47,13 +49,13 @@ const demoHeader = "  run                            source   updates  deletes  
 
 // String is the line as text.
 func (r demoRun) String() string {
-	return fmt.Sprintf("  %d %-24s %10s %9s %8s %10s %9s %7s %9s %9s %8.2f %10s", r.Number, r.Title, grouped(r.Source), grouped(r.Updates),
-		grouped(r.Deletes), grouped(r.Processed), grouped(r.Updated), grouped(r.Failed), grouped(r.Requests), grouped(r.Stored), r.Seconds, grouped(r.PerSecond))
+	return fmt.Sprintf("  %d %-24s %10s %9s %8s %10s %9s %7s %9s %9s %8.2f %10s", r.Number, r.Title, quantity.Grouped(r.Source), quantity.Grouped(r.Updates),
+		quantity.Grouped(r.Deletes), quantity.Grouped(r.Processed), quantity.Grouped(r.Updated), quantity.Grouped(r.Failed), quantity.Grouped(r.Requests), quantity.Grouped(r.Stored), r.Seconds, quantity.Grouped(r.PerSecond))
 }
 
 // step changes the world, runs the sync and compares.
 func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
-	done := goesOn(d.screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
+	done := terminal.GoesOn(d.screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
 	defer done()
 	if step.mirror {
 		if err := w.mirror(ctx); err != nil {
@@ -94,7 +96,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 // table, by which the end is foretold.
 func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v view, err error) {
 	f := &follower{client: w.api, show: quietDisplay{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
-	if terminal(d.screen) && !d.quiet {
+	if terminal.Is(d.screen) && !d.quiet {
 		f.show = &barDisplay{out: d.screen, screen: d.screen}
 	}
 	p := newPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
@@ -126,10 +128,10 @@ func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
 		{"the number of records in the destination", r.Stored, step.stored},
 	} {
 		if n.got != n.want {
-			d.wrong("run %d: %s is %s instead of %s", r.Number, n.name, grouped(n.got), grouped(n.want))
+			d.wrong("run %d: %s is %s instead of %s", r.Number, n.name, quantity.Grouped(n.got), quantity.Grouped(n.want))
 		}
 	}
 	if (r.Requests > 0) != (moved > 0) {
-		d.wrong("run %d: the destination got %s for %s", r.Number, plural.Count(r.Requests, "batch"), counted(moved, "record"))
+		d.wrong("run %d: the destination got %s for %s", r.Number, plural.Count(r.Requests, "batch"), quantity.Counted(moved, "record"))
 	}
 }

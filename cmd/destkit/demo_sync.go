@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -53,13 +55,13 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 	w := &demoWorld{api: client, destination: controlOf(target)}
 	foreign.Printf(d.out, "service at %s, destination at %s\n", port.url, target.url)
 	began := time.Now()
-	done := goesOn(d.screen, d.quiet, "filling the table")
+	done := terminal.GoesOn(d.screen, d.quiet, "filling the table")
 	err = w.make(ctx, target.url, d.rows)
 	done()
 	if err != nil {
 		return restFailure("prepare the demo", err)
 	}
-	foreign.Printf(d.out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", counted(d.rows, "row"), roughly(time.Since(began)))
+	foreign.Printf(d.out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", quantity.Counted(d.rows, "row"), quantity.Roughly(time.Since(began)))
 	foreign.Println(d.out, demoHeader)
 	steps := demoSteps(d.rows)
 	for _, step := range steps {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -51,7 +52,7 @@ func serveDemoOn(ctx context.Context, port *listener, ln net.Listener, url strin
 func (p *demoPort) stop() error {
 	p.end()
 	if err := errors.Join(<-p.done, p.close()); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	return nil
 }
@@ -68,15 +69,15 @@ func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, 
 	config.Token = demoToken
 	sim, err := destsim.New(config)
 	if err != nil {
-		return nil, untested(err)
+		return nil, exit.Untested(err)
 	}
 	certificates, err := destsim.NewCertificates(nil)
 	if err != nil {
-		return nil, untested(errors.Join(err, sim.Close()))
+		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
 	port := &listener{addr: "127.0.0.1:0", handler: sim}
 	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
-		return nil, untested(errors.Join(err, sim.Close()))
+		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
 	p, err := serveDemo(ctx, port, sim.Close)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -118,9 +119,9 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	sim, err := destsim.New(s.config)
 	if err != nil {
 		if errors.Is(err, destsim.ErrStoreAway) {
-			return untested(err)
+			return exit.Untested(err)
 		}
-		return usageError(withoutPassword(err, "none was given"))
+		return exit.Usage(withoutPassword(err, "none was given"))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.start()
@@ -218,25 +219,25 @@ func (s *simulator) secureWith(port *listener, violation string) error {
 	case violation == "TLS-001":
 		// Its whole breach is that the endpoint is not https, whatever --tls says.
 	case violation != "" && !s.secure:
-		return usagef("--violate %s breaks a rule of TLS: add --tls", violation)
+		return exit.Usagef("--violate %s breaks a rule of TLS: add --tls", violation)
 	}
 	if !s.secure {
 		if s.caOut != "" {
-			return usagef("--ca-out needs --tls: without it there is no certificate")
+			return exit.Usagef("--ca-out needs --tls: without it there is no certificate")
 		}
 		return nil
 	}
 	host, _, err := net.SplitHostPort(s.addr)
 	if err != nil {
-		return usagef("--addr %q is not HOST:PORT", s.addr)
+		return exit.Usagef("--addr %q is not HOST:PORT", s.addr)
 	}
 	certificates, err := destsim.NewCertificates(nil, host)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	port.alsoPlain = violation == "TLS-007"
 	if port.tls, err = certificates.TLSConfig(violation); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	if violation == "TLS-001" {
 		port.tls = nil
@@ -245,7 +246,7 @@ func (s *simulator) secureWith(port *listener, violation string) error {
 		return nil
 	}
 	if err := os.WriteFile(s.caOut, certificates.CAPEM(), 0o644); err != nil {
-		return usagef("write --ca-out: %w", err)
+		return exit.Usagef("write --ca-out: %w", err)
 	}
 	return nil
 }
@@ -256,7 +257,7 @@ func (s *simulator) writeHooks(url string) error {
 		return nil
 	}
 	if err := os.WriteFile(s.hooksOut, destsim.HooksFile(url, s.config.ControlToken), 0o600); err != nil {
-		return usagef("write --hooks-out: %w", err)
+		return exit.Usagef("write --hooks-out: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 )
@@ -32,7 +33,7 @@ marker, by which a program finds the comment of the last run to update it;
 		Args:    arguments(2, 2, "the JSON reports of two runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if marker != "" && !asMarkdown {
-				return usagef("--marker needs --markdown")
+				return exit.Usagef("--marker needs --markdown")
 			}
 			a, err := readReport(args[0])
 			if err != nil {
@@ -55,10 +56,10 @@ marker, by which a program finds the comment of the last run to update it;
 				err = report.WriteComparison(report.Text, cmd.OutOrStdout(), comparison)
 			}
 			if err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			if comparison.Regressed() {
-				return exitWith(statusGate)
+				return exit.With(exit.GateFailed)
 			}
 			return nil
 		},

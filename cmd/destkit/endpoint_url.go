@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -26,7 +27,7 @@ func endpointURL(cmd *cobra.Command, args []string) (string, error) {
 	if url := os.Getenv(urlVariable); url != "" {
 		return url, likelyURL("endpoint", url)
 	}
-	return "", usagef("missing the URL of the endpoint; give it, or set $%s\nusage: %s", urlVariable, cmd.UseLine())
+	return "", exit.Usagef("missing the URL of the endpoint; give it, or set $%s\nusage: %s", urlVariable, cmd.UseLine())
 }
 
 // replicasVariable holds the URLs of replicas, with space between them: they may
@@ -52,9 +53,9 @@ func likelyURL(what, raw string) error {
 	}
 	problem := "the URL of the " + what + " must start with https:// (or http:// in development)"
 	if meant := suggest.URL(raw); meant != "" {
-		return usagef("%s: did you mean %s?", problem, meant)
+		return exit.Usagef("%s: did you mean %s?", problem, meant)
 	}
-	return usagef("%s", problem)
+	return exit.Usagef("%s", problem)
 }
 
 // likeURL reports whether a word can be a URL, be it one without a scheme.
@@ -62,5 +63,5 @@ func likeURL(word string) bool { return strings.ContainsAny(word, ":/.") || word
 
 // writeTakesNoValue is for those who name the object behind --write.
 func writeTakesNoValue(word string) error {
-	return usagef("--write takes no value: use --write --object %s", word)
+	return exit.Usagef("--write takes no value: use --write --object %s", word)
 }

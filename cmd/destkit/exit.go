@@ -3,24 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
-)
-
-// The exit statuses, the same for every command.
-const (
-	statusOK         = 0 // conformant, or done
-	statusGate       = 1 // a gate failed
-	statusUsage      = 2 // usage, configuration, unknown ids, nothing selected
-	statusUntested   = 3 // could not test
-	statusWaiver     = 4 // a waiver is stale, expired or unknown
-	statusResidue    = 5 // residue with --require-clean
-	statusIncomplete = 6 // an undecided MUST with --require-complete
 )
 
 // exitTable stands in every help text that has none of its own.
@@ -58,51 +48,6 @@ const loadExitTable = `Exit status:
      or the load was interrupted: its result is whole all the same
   5  records that were to be deleted are left behind`
 
-// exitError is an error that carries the exit status of the program. Its
-// message is printed unless it has none: then the command has said it all.
-type exitError struct {
-	status int
-	err    error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
-
-// usageError marks err as the caller's mistake (exit 2).
-func usageError(err error) error { return &exitError{statusUsage, err} }
-
-// usagef is usageError with a format.
-func usagef(format string, args ...any) error {
-	return usageError(fmt.Errorf(format, foreign.Args(args)...))
-}
-
-// untested marks err as a reason why nothing could be judged or done (exit 3).
-func untested(err error) error { return &exitError{statusUntested, err} }
-
-// exitWith ends with a status and no further word.
-func exitWith(status int) error {
-	if status == statusOK {
-		return nil
-	}
-	return &exitError{status: status}
-}
-
-// worst combines two statuses by the order that every help text prints.
-func worst(a, b int) int {
-	for _, status := range []int{statusUsage, statusGate, statusUntested, statusWaiver, statusResidue, statusIncomplete} {
-		if a == status || b == status {
-			return status
-		}
-	}
-	return statusOK
-}
-
 // execute runs the program with args and returns its exit status. Errors go to
 // standard error with the name of the program before them, once.
 func execute(ctx context.Context, root *cobra.Command, args []string) int {
@@ -111,16 +56,16 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetErr(screen(root.ErrOrStderr()))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return statusOK
+		return exit.OK
 	}
 	if text := strings.TrimRight(err.Error(), "\n"); text != "" {
 		foreign.Printf(root.ErrOrStderr(), "destkit: %s\n", foreign.Own(messageOf(err, text)))
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
-		return exit.status
+	var ended *exit.Error
+	if errors.As(err, &ended) {
+		return ended.Status
 	}
-	return statusUsage // only the library of flags makes such errors
+	return exit.BadUsage // only the library of flags makes such errors
 }
 
 // screen puts a net below everything that the program prints.
@@ -128,14 +73,14 @@ func screen(w io.Writer) io.Writer {
 	if _, ok := w.(*foreign.Writer); ok {
 		return w
 	}
-	return foreign.NewWriter(w, colourful(w, false))
+	return foreign.NewWriter(w, terminal.Colourful(w, false))
 }
 
 // messageOf is what an error says on a screen. Lines of a usage error are the
 // program's own; any other text may come from outside.
 func messageOf(err error, text string) string {
-	var exit *exitError
-	if !errors.As(err, &exit) || exit.status == statusUsage {
+	var ended *exit.Error
+	if !errors.As(err, &ended) || ended.Status == exit.BadUsage {
 		return strings.Join(foreign.Block(text), "\n")
 	}
 	return foreign.Message(text)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -64,7 +65,7 @@ IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
 // explain asks the service, and shows its answer as text or as it came.
 func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 	if f := cmd.Flags(); !f.Changed("sync-run") && !f.Changed("sync") {
-		return usagef("in which run? --sync-run N, or --sync N for the latest run of a sync")
+		return exit.Usagef("in which run? --sync-run N, or --sync N for the latest run of a sync")
 	}
 	query := url.Values{"identifier": {identifier}}
 	for _, id := range []struct {
@@ -75,7 +76,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 			continue
 		}
 		if id.value < 1 {
-			return usagef("--%s must be a whole number from 1, not %d", id.flag, id.value)
+			return exit.Usagef("--%s must be a whole number from 1, not %d", id.flag, id.value)
 		}
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
@@ -95,7 +96,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 	}
 	var way recordWay
 	if err := json.Unmarshal(answer, &way); err != nil {
-		return untested(fmt.Errorf("read the service's answer: %w", err))
+		return exit.Untested(fmt.Errorf("read the service's answer: %w", err))
 	}
 	foreign.Print(cmd.OutOrStdout(), way.text(e.verbose))
 	return nil
@@ -105,7 +106,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 func controlFailure(what string, err error) error {
 	var refused *restError
 	if errors.As(err, &refused) && (refused.code == http.StatusUnauthorized || refused.code == http.StatusForbidden) {
-		return untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
+		return exit.Untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
 	}
 	return restFailure(what, err)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // wayText is an answer of the control API.
@@ -45,7 +47,7 @@ func TestExplainRecord(t *testing.T) {
 		asked  string
 		said   string // the whole output, or a part of the complaint
 	}{
-		"a run": {[]string{"--sync-run", "2", "ada@example.com"}, statusOK, "/_control/explain?identifier=ada%40example.com&sync_run_id=2",
+		"a run": {[]string{"--sync-run", "2", "ada@example.com"}, exit.OK, "/_control/explain?identifier=ada%40example.com&sync_run_id=2",
 			`"ada@example.com" in run 2 of sync 1
   source row    {"email":"ada@example.com","id":9007199254740993}
   record        {"email":"ada@example.com"}
@@ -64,7 +66,7 @@ func TestExplainRecord(t *testing.T) {
   verdict       rejected: no such country
   next retry    next run, 2026-12-02T08:00:00.000Z
 `},
-		"an invalid row": {[]string{"--sync", "1", "gone"}, statusOK, "/_control/explain?identifier=gone&sync_id=1",
+		"an invalid row": {[]string{"--sync", "1", "gone"}, exit.OK, "/_control/explain?identifier=gone&sync_id=1",
 			`7 in run 2 of sync 1
   source row    cannot be read now: no such table (one of 2 with this identifier)
   invalid       the identifier is NULL
@@ -74,20 +76,20 @@ func TestExplainRecord(t *testing.T) {
   verdict       none: it was not sent in this run
   next retry    none
 `},
-		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, statusOK, "/_control/explain?identifier=%2242%22&sync_id=1", wayText + "\n"},
-		"nobody":        {[]string{"--sync", "1", "nobody"}, statusUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
-		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, statusUntested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
-		"no run":        {[]string{"a"}, statusUsage, "", "in which run? --sync-run N"},
-		"both":          {[]string{"a", "--sync", "1", "--sync-run", "1"}, statusUsage, "", "[sync sync-run]"},
-		"a run below 1": {[]string{"a", "--sync-run", "0"}, statusUsage, "", "--sync-run must be a whole number from 1, not 0"},
-		"no record":     {[]string{"--sync", "1"}, statusUsage, "", "missing the IDENTIFIER of the record"},
+		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, exit.OK, "/_control/explain?identifier=%2242%22&sync_id=1", wayText + "\n"},
+		"nobody":        {[]string{"--sync", "1", "nobody"}, exit.BadUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
+		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, exit.NotTested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
+		"no run":        {[]string{"a"}, exit.BadUsage, "", "in which run? --sync-run N"},
+		"both":          {[]string{"a", "--sync", "1", "--sync-run", "1"}, exit.BadUsage, "", "[sync sync-run]"},
+		"a run below 1": {[]string{"a", "--sync-run", "0"}, exit.BadUsage, "", "--sync-run must be a whole number from 1, not 0"},
+		"no record":     {[]string{"--sync", "1"}, exit.BadUsage, "", "missing the IDENTIFIER of the record"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked = ""
 			status, out, screen := command(t.Context(), append([]string{"explain-record", "--url", served.URL}, tc.args...)...)
 			require.Equal(t, tc.status, status, screen)
 			require.Equal(t, tc.asked, asked)
-			if status == statusOK {
+			if status == exit.OK {
 				require.Equal(t, tc.said, out)
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
@@ -81,7 +82,7 @@ func showCall(x *server.ExplainedExchange, line func(indent, name, value string)
 	}{{"request", x.Request, x.RequestBytes}, {"response", x.Response, x.ResponseBytes}} {
 		text := compacted(body.text)
 		if text == "" && body.bytes > 0 {
-			text = counted(body.bytes, "byte")
+			text = quantity.Counted(body.bytes, "byte")
 		}
 		line("    ", body.name, cmp.Or(text, "none"))
 	}
@@ -94,7 +95,7 @@ func during(try server.ExplainedAttempt) string {
 	}
 	text := " at " + clock(try.StartedAt)
 	if try.CompletedAt != nil && try.CompletedAt.After(try.StartedAt.Time) {
-		text += ", " + roughly(try.CompletedAt.Sub(try.StartedAt.Time))
+		text += ", " + quantity.Roughly(try.CompletedAt.Sub(try.StartedAt.Time))
 	}
 	return text
 }

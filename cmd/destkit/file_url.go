@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -46,10 +47,10 @@ func urlOrOf(cmd *cobra.Command, given, file, named string) (string, error) {
 		return given, likelyURL("endpoint", given)
 	}
 	if shownURL(named) == "" {
-		return "", usagef("the URL of the endpoint is missing: give it, or set $%s; a URL that holds a secret is in no file", urlVariable)
+		return "", exit.Usagef("the URL of the endpoint is missing: give it, or set $%s; a URL that holds a secret is in no file", urlVariable)
 	}
 	if !cmd.Flags().Changed("token-env") && os.Getenv(tokenVariable) != "" && !onThisSide(named) {
-		return "", usagef("%s names the endpoint %s, and $%s would go there: give --url, or --token-env %s if that is right",
+		return "", exit.Usagef("%s names the endpoint %s, and $%s would go there: give --url, or --token-env %s if that is right",
 			file, named, tokenVariable, tokenVariable)
 	}
 	return named, nil

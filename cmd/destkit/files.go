@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -22,7 +23,7 @@ func readWaivers(file string) ([]conformance.Waiver, error) {
 	var content waiverFile
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("read waivers: %w", err)
+		return nil, exit.Usagef("read waivers: %w", err)
 	}
 	if err := decodeYAML(file, src, &content); err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func firstKey(node ast.Node) *token.Token {
 func readHooks(file string) (conformance.Hooks, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return conformance.Hooks{}, usagef("read hooks: %w", err)
+		return conformance.Hooks{}, exit.Usagef("read hooks: %w", err)
 	}
 	return decodeHooks(file, src)
 }
@@ -113,17 +114,17 @@ func decodeHooks(file string, src []byte) (conformance.Hooks, error) {
 		{"rotate_token", hooks.RotateToken},
 	} {
 		if h.spec.URL != "" && len(h.spec.Command) > 0 {
-			return hooks, usagef("%s: the hook %s has both a url and a command; give one", file, h.name)
+			return hooks, exit.Usagef("%s: the hook %s has both a url and a command; give one", file, h.name)
 		}
 		if h.spec.URL == "" {
 			continue
 		}
 		if err := checkURL("hook "+h.name, h.spec.URL); err != nil {
-			return hooks, usagef("%s: %w", file, err)
+			return hooks, exit.Usagef("%s: %w", file, err)
 		}
 	}
 	if hooks.Timeout < 0 {
-		return hooks, usagef("%s: timeout cannot be negative", file)
+		return hooks, exit.Usagef("%s: timeout cannot be negative", file)
 	}
 	return hooks, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -82,9 +83,9 @@ func (j *judging) resolveBounds() error {
 	o := &j.options
 	switch {
 	case o.ProbePlainHTTP < 0 || o.ProbePlainHTTP > 65535:
-		return usagef("--probe-plain-http %d is no port (1 to 65535)", o.ProbePlainHTTP)
+		return exit.Usagef("--probe-plain-http %d is no port (1 to 65535)", o.ProbePlainHTTP)
 	case o.MaxRecords < 1:
-		return usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
+		return exit.Usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
 	}
 	return resolveKeyRange(j.keyRange, o)
 }
@@ -99,7 +100,7 @@ func resolveKeyRange(text string, o *conformance.Options) error {
 	o.KeyFrom, errFrom = strconv.ParseInt(from, 10, 64)
 	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
 	if errFrom != nil || errTo != nil {
-		return usagef("--key-range %q is not FROM:TO with two whole numbers", text)
+		return exit.Usagef("--key-range %q is not FROM:TO with two whole numbers", text)
 	}
 	return nil
 }
@@ -134,16 +135,16 @@ func (j *judging) resolveHooks() error {
 // a secret, so no message repeats it.
 func checkURL(what, raw string) error {
 	if meant := suggest.URL(raw); meant != "" && !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
-		return usagef("%s: the URL must begin with http:// or https://: did you mean %s?", what, meant)
+		return exit.Usagef("%s: the URL must begin with http:// or https://: did you mean %s?", what, meant)
 	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return usagef("%s: the URL does not parse; check its escapes, port and brackets", what)
+		return exit.Usagef("%s: the URL does not parse; check its escapes, port and brackets", what)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return usagef("%s: the URL must begin with http:// or https://", what)
+		return exit.Usagef("%s: the URL must begin with http:// or https://", what)
 	case u.Hostname() == "":
-		return usagef("%s: the URL has no host", what)
+		return exit.Usagef("%s: the URL has no host", what)
 	}
 	return nil
 }
@@ -157,10 +158,10 @@ func parseHeaders(lines []string) (map[string]string, error) {
 		name, value, ok := strings.Cut(line, ":")
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
-			return nil, usagef("--header wants 'Name: value'")
+			return nil, exit.Usagef("--header wants 'Name: value'")
 		}
 		if _, twice := headers[name]; twice {
-			return nil, usagef("--header %s is given twice", name)
+			return nil, exit.Usagef("--header %s is given twice", name)
 		}
 		headers[name] = strings.TrimSpace(value)
 	}

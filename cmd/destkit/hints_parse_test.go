@@ -19,6 +19,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // Every command that a message offers is looked at wherever a transcript prints one: it
@@ -293,7 +295,7 @@ func checkHints(ts *testscript.TestScript, args []string, status int) {
 	if slices.Contains(args, "--help") || slices.Contains(args, "__complete") {
 		return // TestExamplesAreCommands
 	}
-	teaches := status == statusUsage || len(args) > 1 && slices.Contains(teaching, args[1])
+	teaches := status == exit.BadUsage || len(args) > 1 && slices.Contains(teaching, args[1])
 	checkOffers(ts, ts.ReadFile("stdout")+"\n"+ts.ReadFile("stderr"), teaches)
 }
 
@@ -319,7 +321,7 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 			err = runPure(line, cmd, words[1:])
 			if slices.Contains(local, strings.TrimPrefix(cmd.CommandPath(), "destkit ")) {
 				run := program(ts, words[1:]...)
-				if out, failed := run.CombinedOutput(); run.ProcessState.ExitCode() > statusGate {
+				if out, failed := run.CombinedOutput(); run.ProcessState.ExitCode() > exit.GateFailed {
 					err = fmt.Errorf("%w\n%s", failed, out)
 				}
 			}

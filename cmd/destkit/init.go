@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/skeletons"
@@ -57,7 +58,7 @@ are printed that start the endpoint and judge it.`,
 			}
 			folder, err := filepath.Abs(folder)
 			if err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			if i.existing.url != "" {
 				return i.fromExisting(cmd, folder)
@@ -81,24 +82,24 @@ are printed that start the endpoint and judge it.`,
 // fromSkeleton writes an endpoint and says how to start and judge it.
 func (i *initialising) fromSkeleton(cmd *cobra.Command, folder string) error {
 	if i.choice.Language == "" {
-		return usagef("choose the language with --lang: %s; or give the URL of your endpoint with --existing", strings.Join(skeletons.Languages, ", "))
+		return exit.Usagef("choose the language with --lang: %s; or give the URL of your endpoint with --existing", strings.Join(skeletons.Languages, ", "))
 	}
 	if err := i.checkChoices(); err != nil {
 		return err
 	}
 	if i.choice.Port < 1 || i.choice.Port > 65534 {
-		return usagef("--port %d is no port: use 1 to 65534", i.choice.Port)
+		return exit.Usagef("--port %d is no port: use 1 to 65534", i.choice.Port)
 	}
 	files, err := skeletons.Files(i.choice)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	if err := writeFiles(cmd.OutOrStdout(), folder, files, i.force); err != nil {
 		return err
 	}
 	commands, err := skeletons.CommandsOf(i.choice)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	printCommands(cmd.OutOrStdout(), "Start the endpoint ("+commands.Needs+"):", folder, commands.Start)
 	printCommands(cmd.OutOrStdout(), "Judge it, in another terminal:", folder, commands.Judge)
@@ -125,9 +126,9 @@ func checkChoice(flag, value string, choices []string) error {
 		}
 	}
 	if near := suggest.Word(value, choices); near != "" {
-		return usagef("--%s %q: did you mean %s? Choose %s", flag, value, near, strings.Join(choices, ", "))
+		return exit.Usagef("--%s %q: did you mean %s? Choose %s", flag, value, near, strings.Join(choices, ", "))
 	}
-	return usagef("--%s %q: choose %s", flag, value, strings.Join(choices, ", "))
+	return exit.Usagef("--%s %q: choose %s", flag, value, strings.Join(choices, ", "))
 }
 
 // writeFiles writes all files or none: what exists is looked for first.
@@ -137,7 +138,7 @@ func writeFiles(w io.Writer, folder string, files []skeletons.File, force bool) 
 		if _, err := os.Lstat(filepath.Join(folder, filepath.FromSlash(file.Name))); err == nil {
 			there = append(there, file.Name)
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return untested(fmt.Errorf("look for %s: %w", file.Name, err))
+			return exit.Untested(fmt.Errorf("look for %s: %w", file.Name, err))
 		}
 	}
 	if len(there) > 0 && !force {
@@ -145,15 +146,15 @@ func writeFiles(w io.Writer, folder string, files []skeletons.File, force bool) 
 		if len(there) == 1 {
 			exist = "exists"
 		}
-		return usagef("%s %s already in %s; nothing was written: choose another folder, or overwrite with --force", strings.Join(there, ", "), exist, folder)
+		return exit.Usagef("%s %s already in %s; nothing was written: choose another folder, or overwrite with --force", strings.Join(there, ", "), exist, folder)
 	}
 	for _, file := range files {
 		name := filepath.Join(folder, filepath.FromSlash(file.Name))
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return untested(fmt.Errorf("make folder: %w", err))
+			return exit.Untested(fmt.Errorf("make folder: %w", err))
 		}
 		if err := writeFile(name, file.Content, force); err != nil {
-			return untested(fmt.Errorf("write %s: %w", file.Name, err))
+			return exit.Untested(fmt.Errorf("write %s: %w", file.Name, err))
 		}
 	}
 	foreign.Printf(w, "wrote %s into %s\n", plural.Count(len(files), "file"), folder)

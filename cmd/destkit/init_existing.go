@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -50,12 +51,12 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 	foreign.Printf(w, "%s\n", withoutSecrets(i.existing.url))
 	endpoint, err := askEndpoint(cmd.Context(), w, client, i.existing.timeout)
 	if err != nil {
-		return untested(fmt.Errorf("ask the endpoint: %w", err))
+		return exit.Untested(fmt.Errorf("ask the endpoint: %w", err))
 	}
 	endpoint.TokenEnv = i.existing.token.variable
 	files, err := existingFiles(endpoint, i.choice.Pipeline)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	foreign.Println(w)
 	if err := writeFiles(w, folder, files, i.force); err != nil {
@@ -68,10 +69,10 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 // client calls the endpoint, following no redirects.
 func (e *existing) client() (*rpc.Client, error) {
 	if err := checkURL("--existing", e.url); err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	if e.timeout <= 0 {
-		return nil, usagef("--planning-timeout must be longer than nothing, not %s", e.timeout)
+		return nil, exit.Usagef("--planning-timeout must be longer than nothing, not %s", e.timeout)
 	}
 	token, err := e.token.read()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // TestStoppedWhileStarting: a signal that comes at once ends a command as one that
@@ -18,8 +20,8 @@ func TestStoppedWhileStarting(t *testing.T) {
 		status int
 		says   string
 	}{
-		"serve": {[]string{"serve", "--addr", "127.0.0.1:0"}, statusOK, ""},
-		"demo":  {[]string{"demo", "--dir", t.TempDir()}, statusUntested, "destkit: interrupted\n"},
+		"serve": {[]string{"serve", "--addr", "127.0.0.1:0"}, exit.OK, ""},
+		"demo":  {[]string{"demo", "--dir", t.TempDir()}, exit.NotTested, "destkit: interrupted\n"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 )
 
@@ -43,17 +44,17 @@ func (s *listener) listen() (net.Listener, string, error) {
 		}
 		if _, port, _ := net.SplitHostPort(s.addr); inUse(err) {
 			flag := cmp.Or(s.flag, "--addr")
-			return nil, "", untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.addr, port, flag))
+			return nil, "", exit.Untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.addr, port, flag))
 		}
 		if bare := strings.Trim(s.addr, "0123456789") == ""; bare && s.addr != "" {
-			return nil, "", usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.flag, "--addr"), s.addr, s.addr)
+			return nil, "", exit.Usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.flag, "--addr"), s.addr, s.addr)
 		}
 		err = fmt.Errorf("listen on %s: %w", s.addr, err)
 		var refused *os.SyscallError
 		if errors.As(err, &refused) {
-			return nil, "", untested(err) // the address is well formed, and taken, or not ours
+			return nil, "", exit.Untested(err) // the address is well formed, and taken, or not ours
 		}
-		return nil, "", usageError(err)
+		return nil, "", exit.Usage(err)
 	}
 	scheme := "http"
 	if s.tls != nil {
@@ -108,7 +109,7 @@ func (s *listener) serve(ctx context.Context, ln net.Listener) error {
 	go func() { failed <- server.Serve(ln) }()
 	select {
 	case err := <-failed:
-		return untested(fmt.Errorf("serve %s: %w", ln.Addr(), err))
+		return exit.Untested(fmt.Errorf("serve %s: %w", ln.Addr(), err))
 	case <-ctx.Done():
 	}
 	// Open pages of a console would hold the end up: their updates never end.

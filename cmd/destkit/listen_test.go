@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 )
 
@@ -76,7 +77,7 @@ func TestListenSaysWhichAddressIsTaken(t *testing.T) {
 	second := &listener{addr: strings.TrimPrefix(url, "http://")}
 	_, _, err = second.listen()
 	require.EqualError(t, err, "listen on "+second.addr+": port "+second.addr[strings.LastIndexByte(second.addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
-	require.Equal(t, statusUntested, err.(*exitError).status)
+	require.Equal(t, exit.NotTested, err.(*exit.Error).Status)
 }
 
 // TestDefaultAddresses: the service and the simulated destination run together

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -198,10 +199,10 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if l.calibrate {
 		if len(args) > 0 {
-			return usagef("--calibrate measures this machine: leave the URL out")
+			return exit.Usagef("--calibrate measures this machine: leave the URL out")
 		}
 		if l.dashboard.on {
-			return usagef("--calibrate measures this machine, and has no page: leave --dashboard out")
+			return exit.Usagef("--calibrate measures this machine, and has no page: leave --dashboard out")
 		}
 		return l.runCalibrate(cmd)
 	}
@@ -221,7 +222,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 // checkDuration refuses a duration that was given and is none: 0 stands for the default.
 func (l *loading) checkDuration(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
-		return usagef("--duration must be longer than nothing, not %s", l.options.Duration)
+		return exit.Usagef("--duration must be longer than nothing, not %s", l.options.Duration)
 	}
 	return nil
 }
@@ -288,7 +289,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	result.CleanCommand = l.cleanCommand(cmd, result)
 	if err := l.files.write(cmd.OutOrStdout(), result); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
-		status = worst(status, statusUntested)
+		status = exit.Worst(status, exit.NotTested)
 	}
 	out := cmd.OutOrStdout()
 	if l.files.takesStdout() {
@@ -298,44 +299,44 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	if why := result.Useless(); why != "" && result.Ended != "interrupted" {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+why)
 	}
-	return exitWith(status)
+	return exit.With(status)
 }
 
 // loadStatus is the exit status of a load: errors alone do not change it, unless
 // there was nothing else, or an acknowledged record was not read back as it must be.
 func loadStatus(r *loadgen.Result) int {
-	status := statusOK
+	status := exit.OK
 	switch {
 	case r.Ended == "interrupted", r.Useless() == "":
 	case r.Answered() == 0:
-		status = statusUntested
+		status = exit.NotTested
 	default:
-		status = statusGate
+		status = exit.GateFailed
 	}
 	for _, t := range r.Thresholds {
 		if t.Failed {
-			status = statusGate
+			status = exit.GateFailed
 		}
 	}
 	if v := r.Verification; v != nil {
 		switch {
 		case v.Findings() > 0:
-			status = statusGate
+			status = exit.GateFailed
 		case v.Chosen > 0 && v.Verified == 0:
-			status = worst(status, statusUntested)
+			status = exit.Worst(status, exit.NotTested)
 		}
 	}
 	switch r.Ended {
 	case "too many errors":
-		status = statusGate
+		status = exit.GateFailed
 	case "interrupted":
-		status = worst(status, statusUntested)
+		status = exit.Worst(status, exit.NotTested)
 	}
 	if r.Search != nil && !r.Search.Confirmed && r.Ended != "interrupted" {
-		status = worst(status, statusGate)
+		status = exit.Worst(status, exit.GateFailed)
 	}
 	if r.Cleanup != nil && r.Cleanup.Left > 0 {
-		status = worst(status, statusResidue)
+		status = exit.Worst(status, exit.Residue)
 	}
 	return status
 }
@@ -343,14 +344,14 @@ func loadStatus(r *loadgen.Result) int {
 // loadError gives an error of the hammer its exit status.
 func loadError(err error) error {
 	var usage *loadgen.UsageError
-	var exit *exitError
+	var ended *exit.Error
 	switch {
 	case errors.As(err, &usage):
-		return usageError(err)
-	case errors.As(err, &exit):
+		return exit.Usage(err)
+	case errors.As(err, &ended):
 		return err
 	}
-	return untested(err)
+	return exit.Untested(err)
 }
 
 // thresholds reads --fail-if.
@@ -360,7 +361,7 @@ func (l *loading) thresholds() ([]loadgen.Threshold, error) {
 		for part := range strings.SplitSeq(text, ",") {
 			t, err := loadgen.ParseThreshold(strings.TrimSpace(part))
 			if err != nil {
-				return nil, usagef("--fail-if %w", err)
+				return nil, exit.Usagef("--fail-if %w", err)
 			}
 			if err := checkDirection(t); err != nil {
 				return nil, err
@@ -385,7 +386,7 @@ func checkDirection(t loadgen.Threshold) error {
 		return nil
 	}
 	swapped := strings.NewReplacer("<", ">", ">", "<").Replace(t.Text)
-	return usagef("--fail-if '%s' would fail a good result: it names what must not happen, so give '%s'", t.Text, swapped)
+	return exit.Usagef("--fail-if '%s' would fail a good result: it names what must not happen, so give '%s'", t.Text, swapped)
 }
 
 // readTemplate reads the file of --template.
@@ -395,7 +396,7 @@ func readTemplate(file string) ([]byte, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usagef("read --template: %w", err)
+		return nil, exit.Usagef("read --template: %w", err)
 	}
 	return text, nil
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -39,13 +42,13 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 	defer stopProfile()
 	bare, err := loadgen.NewBare(1000, 0)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	speed, err := bare.Speed(each / 3)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
-	foreign.Printf(w, "generator alone, without a network: %s records/s prepared and checked on one processor\n", grouped(int64(speed)))
+	foreign.Printf(w, "generator alone, without a network: %s records/s prepared and checked on one processor\n", quantity.Grouped(int64(speed)))
 	foreign.Printf(w, "generator and simulator on the same processors, closed loop:\n")
 	foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14s\n", "", "requests/s", "records/s", "p50 ms", "p99 ms", "CPU s per M")
 	for _, c := range []calibration{
@@ -56,12 +59,12 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 			return loadError(err)
 		}
 		if r.Ended == "interrupted" {
-			return untested(fmt.Errorf("interrupted"))
+			return exit.Untested(fmt.Errorf("interrupted"))
 		}
 		cpu := r.Generator.CPUSeconds / max(float64(r.Records), 1) * 1e6
-		foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14.3f\n", c.name, figure(r.RequestsPerSecond), figure(r.RecordsPerSecond), short(r.Latency.P50), short(r.Latency.P99), cpu)
+		foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14.3f\n", c.name, quantity.Rate(r.RequestsPerSecond), quantity.Rate(r.RecordsPerSecond), quantity.Milliseconds(r.Latency.P50), quantity.Milliseconds(r.Latency.P99), cpu)
 		if r.Errors > 0 {
-			return untested(fmt.Errorf("%s, the first: %s", plural.Count(r.Errors, "error"), r.ErrorMessages[0].Message))
+			return exit.Untested(fmt.Errorf("%s, the first: %s", plural.Count(r.Errors, "error"), r.ErrorMessages[0].Message))
 		}
 	}
 	foreign.Println(w, "A target that comes near these figures is measured together with the generator: use a machine of its own for each.")
@@ -97,7 +100,7 @@ func (l *loading) calibrateOne(cmd *cobra.Command, c calibration, each time.Dura
 	if o.Connections == 0 {
 		o.Connections = 32
 	}
-	show := newLoadView(cmd.ErrOrStderr(), l.quiet || !terminal(cmd.ErrOrStderr()))
+	show := newLoadView(cmd.ErrOrStderr(), l.quiet || !terminal.Is(cmd.ErrOrStderr()))
 	o.Progress = show.moment
 	result, err := loadgen.Run(cmd.Context(), o)
 	show.done()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -65,14 +66,14 @@ func plainURL(raw string) bool {
 // runKeys are the keys that --run and --object name.
 func runKeys(run string, objects []string, identifier string, o loadgen.Options) ([]loadgen.WrittenKeys, error) {
 	if len(objects) == 0 {
-		return nil, usagef("name the objects of the run with the number of their keys: --object contact=1000")
+		return nil, exit.Usagef("name the objects of the run with the number of their keys: --object contact=1000")
 	}
 	var all []loadgen.WrittenKeys
 	for _, text := range objects {
 		name, number, _ := strings.Cut(text, "=")
 		count, err := strconv.ParseInt(number, 10, 64)
 		if err != nil || count < 1 || name == "" {
-			return nil, usagef("--object %q is not NAME=COUNT, such as contact=1000; the summary of the load has the whole command", text)
+			return nil, exit.Usagef("--object %q is not NAME=COUNT, such as contact=1000; the summary of the load has the whole command", text)
 		}
 		keys, err := loadgen.RunKeys(run, o.KeyTemplate, o.KeyFrom, o.KeyTo)
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/loopback"
@@ -34,7 +36,7 @@ func (d *dashboardFlags) register(f *pflag.FlagSet) {
 func (d *dashboardFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"dashboard-addr", "dashboard-keep", d.token.flag} {
 		if cmd.Flags().Changed(name) && !d.on {
-			return usagef("--%s is about the page of --dashboard: add that", name)
+			return exit.Usagef("--%s is about the page of --dashboard: add that", name)
 		}
 	}
 	return openToOthers("--dashboard-addr", d.addr, d.token)
@@ -45,7 +47,7 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 func openToOthers(flag, addr string, token tokenFlag) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err == nil && token.variable == "" && !loopback.Name(host) {
-		return usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
+		return exit.Usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
 	}
 	return nil
 }
@@ -56,7 +58,7 @@ func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
 	if cmd.Flags().Changed("dashboard-keep") {
 		return d.keep
 	}
-	return os.Getenv("CI") == "" && terminal(cmd.ErrOrStderr()) && terminalInput(cmd)
+	return os.Getenv("CI") == "" && terminal.Is(cmd.ErrOrStderr()) && terminal.Input(cmd.InOrStdin())
 }
 
 // loadPage is the page of a load on its port; nil: none was asked for.

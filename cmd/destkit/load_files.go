@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -54,7 +55,7 @@ func (l *loadFiles) resolve() error {
 			return err
 		}
 		if *files[format] != "" {
-			return usagef("--report %s: there is a %s file already: %s", flag, format, *files[format])
+			return exit.Usagef("--report %s: there is a %s file already: %s", flag, format, *files[format])
 		}
 		*files[format] = file
 	}
@@ -70,7 +71,7 @@ func (l *loadFiles) check() error {
 	toStdout, taken := 0, map[string]string{}
 	for _, w := range l.all() {
 		if other := taken[filepath.Clean(w.file)]; other != "" && w.file != "-" && w.file != "" {
-			return usagef("--%s and --%s name the same file %s", other, w.flag, w.file)
+			return exit.Usagef("--%s and --%s name the same file %s", other, w.flag, w.file)
 		}
 		taken[filepath.Clean(w.file)] = w.flag
 		if w.file == "-" {
@@ -80,7 +81,7 @@ func (l *loadFiles) check() error {
 		}
 	}
 	if toStdout > 1 {
-		return usagef("only one file can go to standard output")
+		return exit.Usagef("only one file can go to standard output")
 	}
 	return nil
 }
@@ -90,10 +91,10 @@ func checkLoadFile(flag, file string) error {
 		return nil
 	}
 	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-		return usagef("--%s %s: there is no folder %s", flag, file, filepath.Dir(file))
+		return exit.Usagef("--%s %s: there is no folder %s", flag, file, filepath.Dir(file))
 	}
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return usagef("--%s %s: that is a folder; name a file in it", flag, file)
+		return exit.Usagef("--%s %s: that is a folder; name a file in it", flag, file)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -17,7 +18,7 @@ func (l *loading) resolve(url string) error {
 	}
 	o := &l.options
 	if o.AskSpeed <= 0 {
-		return usagef("--ask-speed must be longer than nothing, not %s", o.AskSpeed)
+		return exit.Usagef("--ask-speed must be longer than nothing, not %s", o.AskSpeed)
 	}
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
@@ -52,7 +53,7 @@ func (l *loading) resolveMix() error {
 			if given {
 				w, err := strconv.ParseFloat(weight, 64)
 				if err != nil || !(w > 0) || math.IsInf(w, 0) {
-					return usagef("--%s %s: the weight %q is no number above 0", part.flag, text, weight)
+					return exit.Usagef("--%s %s: the weight %q is no number above 0", part.flag, text, weight)
 				}
 				share.Weight = w
 			}
@@ -72,7 +73,7 @@ func (l *loading) resolveRates() error {
 		}
 	}
 	if given > 1 {
-		return usagef("--rate, --records-rate, --stages and --steps exclude each other")
+		return exit.Usagef("--rate, --records-rate, --stages and --steps exclude each other")
 	}
 	duration := o.Duration
 	if duration <= 0 {
@@ -100,7 +101,7 @@ func (l *loading) resolveRates() error {
 	o.Burst.Size, err = strconv.Atoi(size)
 	d, errTime := time.ParseDuration(every)
 	if err != nil || errTime != nil || o.Burst.Size < 1 || d <= 0 {
-		return usagef("--burst %q is not SIZE/TIME, such as 500/10s", l.burst)
+		return exit.Usagef("--burst %q is not SIZE/TIME, such as 500/10s", l.burst)
 	}
 	o.Burst.Every = d
 	return nil
@@ -110,7 +111,7 @@ func (l *loading) resolveRates() error {
 func parseRate(flag, text string, duration time.Duration) ([]loadgen.Stage, error) {
 	from, to, err := rateRange(text)
 	if err != nil {
-		return nil, usagef("%s %q: %w", flag, text, err)
+		return nil, exit.Usagef("%s %q: %w", flag, text, err)
 	}
 	return []loadgen.Stage{{Duration: duration, From: from, To: to}}, nil
 }
@@ -133,7 +134,7 @@ func rateRange(text string) (from, to float64, err error) {
 		}
 	}
 	if from == 0 && to == 0 {
-		return 0, 0, usagef("a rate of 0 sends nothing")
+		return 0, 0, exit.Usagef("a rate of 0 sends nothing")
 	}
 	return from / unit, to / unit, nil
 }
@@ -141,7 +142,7 @@ func rateRange(text string) (from, to float64, err error) {
 func rateNumber(text string) (float64, error) {
 	n, err := strconv.ParseFloat(strings.NewReplacer("_", "", ",", "").Replace(strings.TrimSpace(text)), 64)
 	if err != nil || !(n >= 0) || n > 1e9 {
-		return 0, usagef("it is not a number per second, such as 500, 500/s or 100-1000")
+		return 0, exit.Usagef("it is not a number per second, such as 500, 500/s or 100-1000")
 	}
 	return n, nil
 }
@@ -153,7 +154,7 @@ func parseStages(text string) ([]loadgen.Stage, error) {
 		length, rate, ok := strings.Cut(strings.TrimSpace(part), "@")
 		d, err := time.ParseDuration(length)
 		if !ok || err != nil || d <= 0 {
-			return nil, usagef("--stages %q: %q is not TIME@RATE, such as 30s@100 or 1m@100-1000", text, part)
+			return nil, exit.Usagef("--stages %q: %q is not TIME@RATE, such as 30s@100 or 1m@100-1000", text, part)
 		}
 		stage, err := parseRate("--stages", rate, d)
 		if err != nil {
@@ -181,23 +182,23 @@ func parseSteps(text string, duration time.Duration) ([]loadgen.Stage, error) {
 func (l *loading) resolveSearch() error {
 	if !l.search {
 		if l.slo != "" {
-			return usagef("--slo is the goal of a search: add --search, or use --fail-if")
+			return exit.Usagef("--slo is the goal of a search: add --search, or use --fail-if")
 		}
 		return nil
 	}
 	o := &l.options
 	if o.Duration > 0 || o.Count > 0 {
-		return usagef("--search ends by itself: leave --duration and --count out")
+		return exit.Usagef("--search ends by itself: leave --duration and --count out")
 	}
 	o.Search = &loadgen.Search{Confirm: l.confirm, FixedBatch: o.Work.BatchSize > 0, FixedConnections: o.Connections > 0}
 	if l.slo == "" {
 		// Without a time every rate below saturation holds, and that one is never found
 		// twice: a minute of load would end with nothing confirmed.
-		return usagef("--search looks for the highest rate that holds a goal: add --slo, such as --slo p99=200ms,errors=0.1%%")
+		return exit.Usagef("--search looks for the highest rate that holds a goal: add --slo, such as --slo p99=200ms,errors=0.1%%")
 	}
 	goals, err := loadgen.ParseGoals(l.slo)
 	if err != nil {
-		return usagef("--slo %w", err)
+		return exit.Usagef("--slo %w", err)
 	}
 	o.Search.Goals = goals
 	return nil
@@ -222,7 +223,7 @@ func (l *loading) resolveShares() error {
 	if l.catchUp == "burst" {
 		o.CatchUp = math.Inf(1)
 	} else if v, err := strconv.ParseFloat(l.catchUp, 64); err != nil || !(v > 1) {
-		return usagef("--catch-up %q is neither a number above 1 nor burst", l.catchUp)
+		return exit.Usagef("--catch-up %q is neither a number above 1 nor burst", l.catchUp)
 	} else {
 		o.CatchUp = v
 	}
@@ -231,7 +232,7 @@ func (l *loading) resolveShares() error {
 	}
 	var err error
 	if o.StartAt, err = time.Parse(time.RFC3339, l.startAt); err != nil {
-		return usagef("--start-at %q is no time such as 2027-01-31T10:15:00Z", l.startAt)
+		return exit.Usagef("--start-at %q is no time such as 2027-01-31T10:15:00Z", l.startAt)
 	}
 	return nil
 }
@@ -243,7 +244,7 @@ func (l *loading) resolveVerify() error {
 	}
 	if !l.dials.Readback.Set() {
 		if l.verify != "" || l.dials.ReadbackWindow != 0 {
-			return usagef("--verify and --readback-window need a read-back hook: add --readback-url URL or --readback-command COMMAND")
+			return exit.Usagef("--verify and --readback-window need a read-back hook: add --readback-url URL or --readback-command COMMAND")
 		}
 		return nil
 	}
@@ -270,12 +271,12 @@ func (l *loading) measurable(thresholds []loadgen.Threshold) error {
 	for _, t := range thresholds {
 		switch {
 		case t.NeedsRuns() && (service == nil || service.Scenario != loadgen.ScenarioTrigger):
-			return usagef("--fail-if '%s' is about runs that a load starts: a load on a service with --scenario trigger", t.Text)
+			return exit.Usagef("--fail-if '%s' is about runs that a load starts: a load on a service with --scenario trigger", t.Text)
 		case t.NeedsVerification() && service != nil:
-			return usagef("--fail-if '%s' is about records that are read back: a load on a service writes none", t.Text)
+			return exit.Usagef("--fail-if '%s' is about records that are read back: a load on a service writes none", t.Text)
 		}
 		if t.NeedsVerification() && l.options.Verify == nil {
-			return usagef("--fail-if '%s' needs a read-back hook: add --readback-url URL or --readback-command COMMAND", t.Text)
+			return exit.Usagef("--fail-if '%s' needs a read-back hook: add --readback-url URL or --readback-command COMMAND", t.Text)
 		}
 	}
 	return nil
@@ -289,7 +290,7 @@ func parseShare(flag, text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v > 0) || v > 1 {
-		return 0, usagef("--%s %q is no share, such as 20%% or 0.2", flag, text)
+		return 0, exit.Usagef("--%s %q is no share, such as 20%% or 0.2", flag, text)
 	}
 	return v, nil
 }
@@ -301,7 +302,7 @@ func (l *loading) resolveClient() error {
 	case "standard":
 		l.options.Transport.Standard = true
 	default:
-		return usagef("--http-client %q is neither own nor standard", l.client)
+		return exit.Usagef("--http-client %q is neither own nor standard", l.client)
 	}
 	return nil
 }
@@ -318,12 +319,12 @@ func (l *loading) resolveWork() error {
 	case "file":
 		l.data.OwnKeys = true
 	default:
-		return usagef("--data-keys %q is neither run nor file", l.dataKeys)
+		return exit.Usagef("--data-keys %q is neither run nor file", l.dataKeys)
 	}
 	if l.data.Path != "" {
 		o.Work.Data = &l.data
 	} else if l.data.OwnKeys || l.data.Format != "" {
-		return usagef("--data-keys and --data-format go with --data FILE")
+		return exit.Usagef("--data-keys and --data-format go with --data FILE")
 	}
 	if l.keyRange == "" {
 		return nil
@@ -333,7 +334,7 @@ func (l *loading) resolveWork() error {
 	o.KeyFrom, err = strconv.ParseInt(from, 10, 64)
 	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
 	if err != nil || errTo != nil {
-		return usagef("--key-range %q is not FROM:TO with two whole numbers", l.keyRange)
+		return exit.Usagef("--key-range %q is not FROM:TO with two whole numbers", l.keyRange)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -42,10 +44,10 @@ and by percentile of both runs in the same plots, and every figure.`,
 
 func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	if !(l.tolerance >= 0) || l.tolerance > 1000 {
-		return usagef("--tolerance must be a share such as 0.05, not %v", l.tolerance)
+		return exit.Usagef("--tolerance must be a share such as 0.05, not %v", l.tolerance)
 	}
 	if l.html == "-" && l.asJSON {
-		return usagef("--json and --html - both go to standard output")
+		return exit.Usagef("--json and --html - both go to standard output")
 	}
 	if err := checkLoadFile("html", l.html); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	c := loadgen.Compare(results[0], results[1], l.tolerance)
 	err = writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error { return loadgen.WriteComparisonHTML(to, c) })
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	switch {
 	case l.asJSON:
@@ -77,10 +79,10 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 // decides, and what cannot must not pass for equal.
 func gateComparison(c *loadgen.Comparison) error {
 	if c.Worse {
-		return exitWith(statusGate)
+		return exit.With(exit.GateFailed)
 	}
 	if reasons := c.NotComparable(); len(reasons) > 0 {
-		return usagef("--fail: nothing that can be compared is worse, but not all can be: %s; compare two runs with the same flags", strings.Join(reasons, "; "))
+		return exit.Usagef("--fail: nothing that can be compared is worse, but not all can be: %s; compare two runs with the same flags", strings.Join(reasons, "; "))
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func readResults(files []string) ([]*loadgen.Result, error) {
 	for _, file := range files {
 		r, err := loadgen.ReadResult(file)
 		if err != nil {
-			return nil, usageError(err)
+			return nil, exit.Usage(err)
 		}
 		results = append(results, r)
 	}
@@ -118,7 +120,7 @@ func writeComparison(w io.Writer, c *loadgen.Comparison) {
 
 func compared(v float64) string {
 	if v >= 1000 {
-		return grouped(int64(v + 0.5))
+		return quantity.Grouped(int64(v + 0.5))
 	}
 	return fmt.Sprintf("%.4g", v)
 }
@@ -148,7 +150,7 @@ stands for all.`,
 				return loadError(err)
 			}
 			if err := files.write(cmd.OutOrStdout(), merged); err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			out := cmd.OutOrStdout()
 			if files.takesStdout() {
@@ -186,7 +188,7 @@ goes to a public address that it names only with --token-env.`,
 		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (journal == "") == (run == "") {
-				return usagef("name the journal or the JSON result with --journal FILE, or the run with --run RUN --object NAME=COUNT")
+				return exit.Usagef("name the journal or the JSON result with --journal FILE, or the run with --run RUN --object NAME=COUNT")
 			}
 			if err := own.resolve(&dials); err != nil {
 				return err
@@ -199,7 +201,7 @@ goes to a public address that it names only with --token-env.`,
 					return err
 				}
 			} else if keys, err = loadgen.ReadKeys(journal); err != nil {
-				return usageError(err)
+				return exit.Usage(err)
 			}
 			given := url
 			if given == "" && len(args) > 0 {
@@ -213,7 +215,7 @@ goes to a public address that it names only with --token-env.`,
 			named := ""
 			if journal != "" {
 				if named, err = loadgen.ReadTarget(journal); err != nil {
-					return usageError(err)
+					return exit.Usage(err)
 				}
 			}
 			address, err := urlOrOf(cmd, given, journal, named)
@@ -230,12 +232,12 @@ goes to a public address that it names only with --token-env.`,
 			if err != nil {
 				return loadError(err)
 			}
-			foreign.Printf(cmd.OutOrStdout(), "%s deleted, %s left\n", counted(result.Deleted, "record"), grouped(result.Left))
+			foreign.Printf(cmd.OutOrStdout(), "%s deleted, %s left\n", quantity.Counted(result.Deleted, "record"), quantity.Grouped(result.Left))
 			for _, reason := range result.Reasons {
 				foreign.Printf(cmd.OutOrStdout(), "  %s\n", reason)
 			}
 			if result.Left > 0 {
-				return exitWith(statusResidue)
+				return exit.With(exit.Residue)
 			}
 			return nil
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -101,11 +102,11 @@ func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 		"poll-interval": l.service.PollInterval, "run-timeout": l.service.RunTimeout, "request-timeout": l.options.Transport.Timeout,
 	} {
 		if value <= 0 {
-			return usagef("--%s must be longer than nothing, not %s", flag, value)
+			return exit.Usagef("--%s must be longer than nothing, not %s", flag, value)
 		}
 	}
 	if l.service.PerPage < 1 {
-		return usagef("--per-page %d is not from 1 to 100", l.service.PerPage)
+		return exit.Usagef("--per-page %d is not from 1 to 100", l.service.PerPage)
 	}
 	for _, step := range []func() error{l.resolveRates, l.resolveShares, l.resolveClient} {
 		if err := step(); err != nil {
@@ -113,7 +114,7 @@ func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 		}
 	}
 	if len(l.options.Stages) > 0 && cmd.Flags().Changed("poll-interval") {
-		return usagef("--poll-interval is of a closed loop: with a rate, requests are sent when they are due")
+		return exit.Usagef("--poll-interval is of a closed loop: with a rate, requests are sent when they are due")
 	}
 	return l.resolveTarget(url)
 }

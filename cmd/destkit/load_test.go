@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -163,17 +164,17 @@ func TestTheSummaryOfALoad(t *testing.T) {
 	} {
 		require.Contains(t, out.String(), words)
 	}
-	require.Equal(t, statusGate, loadStatus(r))
+	require.Equal(t, exit.GateFailed, loadStatus(r))
 	r.Thresholds = nil
-	require.Equal(t, statusResidue, loadStatus(r))
+	require.Equal(t, exit.Residue, loadStatus(r))
 	r.Cleanup = nil
-	require.Equal(t, statusOK, loadStatus(r), "errors alone do not change it")
+	require.Equal(t, exit.OK, loadStatus(r), "errors alone do not change it")
 	r.Ended = "interrupted"
-	require.Equal(t, statusUntested, loadStatus(r))
+	require.Equal(t, exit.NotTested, loadStatus(r))
 	r.Ended = "too many errors"
-	require.Equal(t, statusGate, loadStatus(r))
+	require.Equal(t, exit.GateFailed, loadStatus(r))
 	r.Search, r.Ended = &loadgen.SearchResult{}, "duration"
-	require.Equal(t, statusGate, loadStatus(r))
+	require.Equal(t, exit.GateFailed, loadStatus(r))
 	r.Ended = "interrupted"
-	require.Equal(t, statusUntested, loadStatus(r), "it could not confirm anything")
+	require.Equal(t, exit.NotTested, loadStatus(r), "it could not confirm anything")
 }

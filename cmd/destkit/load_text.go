@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen"
@@ -15,13 +16,13 @@ import (
 func writeLoadText(w io.Writer, r *loadgen.Result) {
 	foreign.Printf(w, "%s\n", loadTitle(r))
 	foreign.Printf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
-	foreign.Printf(w, "  requests         %s, %s per second\n", grouped(r.Requests), figure(r.RequestsPerSecond))
+	foreign.Printf(w, "  requests         %s, %s per second\n", quantity.Grouped(r.Requests), quantity.Rate(r.RequestsPerSecond))
 	if r.Service == nil {
-		foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", grouped(r.Records), figure(r.RecordsPerSecond), grouped(r.Acknowledged))
+		foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", quantity.Grouped(r.Records), quantity.Rate(r.RecordsPerSecond), quantity.Grouped(r.Acknowledged))
 	} else {
 		writeLoadService(w, r.Service)
 	}
-	foreign.Printf(w, "  errors           %s\n", grouped(r.Errors))
+	foreign.Printf(w, "  errors           %s\n", quantity.Grouped(r.Errors))
 	if r.Requests > 0 {
 		writeLoadTimes(w, r)
 	}
@@ -38,12 +39,12 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 			word = "NOT kept"
 		}
 		foreign.Printf(w, "the declared speed was %s: %s records/s in %s of %s at once, %s requests/s\n", word,
-			grouped(d.RecordsPerSecond), plural.Count(d.Parallel, "batch"), grouped(d.BatchSize), grouped(d.RateLimit))
+			quantity.Grouped(d.RecordsPerSecond), plural.Count(d.Parallel, "batch"), quantity.Grouped(d.BatchSize), quantity.Grouped(d.RateLimit))
 	}
 	writeLoadChanges(w, r)
 	for _, f := range r.Replicas {
-		foreign.Printf(w, "  %s: %s, %s per second, on %s, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, counted(f.Requests, "request"),
-			figure(f.RequestsPerSecond), plural.Count(f.Connections, "connection"), grouped(f.FailedRequests), short(f.Latency.P50), short(f.Latency.P99), short(f.Latency.Max))
+		foreign.Printf(w, "  %s: %s, %s per second, on %s, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, quantity.Counted(f.Requests, "request"),
+			quantity.Rate(f.RequestsPerSecond), plural.Count(f.Connections, "connection"), quantity.Grouped(f.FailedRequests), quantity.Milliseconds(f.Latency.P50), quantity.Milliseconds(f.Latency.P99), quantity.Milliseconds(f.Latency.Max))
 	}
 	for _, note := range r.Notes {
 		foreign.Printf(w, "note: %s\n", note)
@@ -60,7 +61,7 @@ func loadTitle(r *loadgen.Result) string {
 		how = "scenario " + r.Load.Scenario + ", " + how
 	}
 	if r.Load.Rate > 0 && r.Load.Mode != "search" {
-		how += fmt.Sprintf(" at %s requests/s", figure(r.Load.Rate))
+		how += fmt.Sprintf(" at %s requests/s", quantity.Rate(r.Load.Rate))
 	}
 	if r.Load.Scenario != "" {
 		return fmt.Sprintf("%s: %s, %s", r.Target.Address, how, plural.Count(r.Load.Connections, "client"))
@@ -70,13 +71,13 @@ func loadTitle(r *loadgen.Result) string {
 		objects = append(objects, o.Name)
 	}
 	return fmt.Sprintf("%s, %s: %s, batches of %s, %s, seed %d",
-		r.Target.Address, strings.Join(objects, " and "), how, grouped(int64(r.Load.BatchSize)), plural.Count(r.Load.Connections, "connection"), r.Load.Seed)
+		r.Target.Address, strings.Join(objects, " and "), how, quantity.Grouped(int64(r.Load.BatchSize)), plural.Count(r.Load.Connections, "connection"), r.Load.Seed)
 }
 
 // writeLoadService says what the clients of a service have done.
 func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
 	if s.Lists+s.Items > 0 {
-		foreign.Printf(w, "  lists            %s walked to the end, %s on all pages\n", grouped(s.Lists), counted(s.Items, "item"))
+		foreign.Printf(w, "  lists            %s walked to the end, %s on all pages\n", quantity.Grouped(s.Lists), quantity.Counted(s.Items, "item"))
 	}
 	if r := s.Runs; r != nil {
 		foreign.Printf(w, "  runs             %s\n", r.Text())
@@ -84,12 +85,12 @@ func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
 			foreign.Printf(w, "                   one failed with: %s\n", r.Failure)
 		}
 		if r.Completed > 0 {
-			foreign.Printf(w, "                   from the trigger to the end p50 %s p99 %s max %s ms\n", short(r.TimeToEnd.P50), short(r.TimeToEnd.P99), short(r.TimeToEnd.Max))
+			foreign.Printf(w, "                   from the trigger to the end p50 %s p99 %s max %s ms\n", quantity.Milliseconds(r.TimeToEnd.P50), quantity.Milliseconds(r.TimeToEnd.P99), quantity.Milliseconds(r.TimeToEnd.Max))
 		}
 	}
 	for _, c := range s.Calls {
-		foreign.Printf(w, "  %s: %s, %s per second, %s failed; latency p50 %s p99 %s max %s ms\n", c.Call, counted(c.Requests, "request"),
-			figure(c.RequestsPerSecond), grouped(c.FailedRequests), short(c.Latency.P50), short(c.Latency.P99), short(c.Latency.Max))
+		foreign.Printf(w, "  %s: %s, %s per second, %s failed; latency p50 %s p99 %s max %s ms\n", c.Call, quantity.Counted(c.Requests, "request"),
+			quantity.Rate(c.RequestsPerSecond), quantity.Grouped(c.FailedRequests), quantity.Milliseconds(c.Latency.P50), quantity.Milliseconds(c.Latency.P99), quantity.Milliseconds(c.Latency.Max))
 	}
 }
 
@@ -103,14 +104,14 @@ func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 		name string
 		loadgen.Times
 	}{{"latency", r.Latency}, {"service time", r.ServiceTime}} {
-		foreign.Printf(w, "    %-13s %9s %9s %9s %9s %9s %9s\n", t.name, short(t.P50), short(t.P90), short(t.P95), short(t.P99), short(t.P999), short(t.Max))
+		foreign.Printf(w, "    %-13s %9s %9s %9s %9s %9s %9s\n", t.name, quantity.Milliseconds(t.P50), quantity.Milliseconds(t.P90), quantity.Milliseconds(t.P95), quantity.Milliseconds(t.P99), quantity.Milliseconds(t.P999), quantity.Milliseconds(t.Max))
 	}
 	if r.Load.Mode == "closed" {
 		return
 	}
 	if gap := r.Latency.P99 - r.ServiceTime.P99; gap > 1 && gap > r.ServiceTime.P99/4 {
 		foreign.Printf(w, "    latency is longer than service time, of requests: %s waited for a free connection, %s started late by the generator, %s never sent\n",
-			grouped(r.Generator.Queued), grouped(r.Generator.Late), grouped(r.Generator.Unsent))
+			quantity.Grouped(r.Generator.Queued), quantity.Grouped(r.Generator.Late), quantity.Grouped(r.Generator.Unsent))
 	}
 }
 
@@ -118,7 +119,7 @@ func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 func writeLoadVerified(w io.Writer, v *loadgen.Verification) {
 	foreign.Printf(w, "  verified         %s\n", v.Text())
 	for _, u := range v.Unverified {
-		foreign.Printf(w, "  not verified     %s: %s\n", grouped(u.Count), u.Reason)
+		foreign.Printf(w, "  not verified     %s: %s\n", quantity.Grouped(u.Count), u.Reason)
 	}
 }
 
@@ -138,7 +139,7 @@ func writeLoadChanges(w io.Writer, r *loadgen.Result) {
 			not = " (not followed: " + c.NotFollowed + ")"
 		}
 		foreign.Printf(w, "the declared speed changed and was followed from %.1f s on: %s records/s in %s of %s at once%s\n",
-			c.At, grouped(c.RecordsPerSecond), counted(c.Parallel, "batch"), grouped(c.BatchSize), not)
+			c.At, quantity.Grouped(c.RecordsPerSecond), quantity.Counted(c.Parallel, "batch"), quantity.Grouped(c.BatchSize), not)
 	}
 	if len(r.Declared.Changes) == 0 {
 		return
@@ -147,14 +148,14 @@ func writeLoadChanges(w io.Writer, r *loadgen.Result) {
 	changes := r.Declared.Changes
 	var list []string
 	for _, c := range changes[:min(len(changes), shown)] {
-		list = append(list, fmt.Sprintf("%s from %.1f s on", grouped(c.RateLimit), c.At))
+		list = append(list, fmt.Sprintf("%s from %.1f s on", quantity.Grouped(c.RateLimit), c.At))
 	}
 	more := ""
 	if n := len(changes) - shown; n > 0 {
 		more = fmt.Sprintf(", and %s", plural.Count(n, "further change"))
 	}
 	foreign.Printf(w, "the declared limit changed and was followed: %s requests/s, %s%s; %s requests/s in the mean\n",
-		grouped(r.Declared.RateLimit), strings.Join(list, ", "), more, figure(r.Load.Rate))
+		quantity.Grouped(r.Declared.RateLimit), strings.Join(list, ", "), more, quantity.Rate(r.Load.Rate))
 }
 
 // loadMessages bounds how many messages of errors are shown.
@@ -176,7 +177,7 @@ func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 		if e.Example.Detail != "" {
 			example += " (" + e.Example.Detail + ")"
 		}
-		foreign.Printf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, e.Message, example)
+		foreign.Printf(w, "  %9s x %s: %s%s\n", quantity.Grouped(e.Count), e.Kind, e.Message, example)
 	}
 }
 
@@ -190,15 +191,15 @@ func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
 		word = "not confirmed"
 	}
 	foreign.Printf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %s\n",
-		s.Goal, figure(s.Rate), figure(s.RecordsPerSecond), word, grouped(int64(s.BatchSize)), plural.Count(s.Connections, "connection"))
-	foreign.Printf(w, "knee: %s %s the closed-loop maximum of %s requests/s; more only wait for each other\n", plural.Count(s.Knee, "connection"), plural.Verb(s.Knee, "reaches", "reach"), figure(s.ClosedMaximum))
+		s.Goal, quantity.Rate(s.Rate), quantity.Rate(s.RecordsPerSecond), word, quantity.Grouped(int64(s.BatchSize)), plural.Count(s.Connections, "connection"))
+	foreign.Printf(w, "knee: %s %s the closed-loop maximum of %s requests/s; more only wait for each other\n", plural.Count(s.Knee, "connection"), plural.Verb(s.Knee, "reaches", "reach"), quantity.Rate(s.ClosedMaximum))
 	foreign.Printf(w, "get_sync_speed could say, with a margin of %.0f %%:\n  {\"maximum_batch_size\":%d,\"maximum_parallel_batches\":%d,\"maximum_records_per_second\":%d}\n",
 		s.Margin*100, s.Suggested.BatchSize, s.Suggested.Parallel, s.Suggested.RecordsPerSecond)
 }
 
 func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 	if c := r.Cleanup; c != nil {
-		foreign.Printf(w, "cleaned up: %s deleted, %s left\n", counted(c.Deleted, "record"), grouped(c.Left))
+		foreign.Printf(w, "cleaned up: %s deleted, %s left\n", quantity.Counted(c.Deleted, "record"), quantity.Grouped(c.Left))
 		for _, reason := range c.Reasons {
 			foreign.Printf(w, "  %s\n", reason)
 		}

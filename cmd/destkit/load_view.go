@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -22,13 +24,13 @@ type loadView struct {
 }
 
 func newLoadView(screen io.Writer, quiet bool) *loadView {
-	return &loadView{screen: screen, quiet: quiet, redraw: terminal(screen)}
+	return &loadView{screen: screen, quiet: quiet, redraw: terminal.Is(screen)}
 }
 
 // loadLineEvery is how often a line is written where none can be taken back: ten
 // times in a short run, and every ten seconds in a long one.
 func loadLineEvery(of time.Duration) time.Duration {
-	return min(max(of/10, time.Second), progressEvery)
+	return min(max(of/10, time.Second), terminal.Every)
 }
 
 func (v *loadView) moment(m loadgen.Moment) {
@@ -37,7 +39,7 @@ func (v *loadView) moment(m loadgen.Moment) {
 	}
 	if v.redraw {
 		v.wipe()
-		text := loadBlock(m, max(terminalColumns(v.screen), 40))
+		text := loadBlock(m, max(terminal.Columns(v.screen), 40))
 		v.drawn = strings.Count(text, "\n")
 		foreign.Print(v.screen, text)
 		return
@@ -72,14 +74,14 @@ func (v *loadView) wipe() {
 func loadLine(m loadgen.Moment) string {
 	p := m.Latest
 	if m.Phase == "verify" {
-		return fmt.Sprintf("%s %s: %s read back, %s", m.Phase, elapsed(m), counted(m.Records, "record"), counted(m.Errors, "error"))
+		return fmt.Sprintf("%s %s: %s read back, %s", m.Phase, elapsed(m), quantity.Counted(m.Records, "record"), quantity.Counted(m.Errors, "error"))
 	}
 	if m.Service {
 		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
-			m.Phase, elapsed(m), figure(p.RequestsPerSecond), short(p.P50), short(p.P99), short(p.Max), counted(m.Errors, "error"), m.InFlight)
+			m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
 	}
 	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
-		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), counted(m.Errors, "error"), m.InFlight)
+		m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
 }
 
 // loadBlock is a moment in a few lines no wider than columns.
@@ -92,21 +94,21 @@ func loadBlock(m loadgen.Moment, columns int) string {
 			head += " [" + strings.Repeat("#", full) + strings.Repeat(".", wide-full) + "]"
 		}
 	}
-	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", figure(p.RequestsPerSecond), figure(p.RecordsPerSecond))
-	sent := counted(m.Records, "record") + " so far"
+	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond))
+	sent := quantity.Counted(m.Records, "record") + " so far"
 	if m.Service {
-		rate, sent = fmt.Sprintf("  rate      %s requests/s", figure(p.RequestsPerSecond)), counted(m.Requests, "request")+" so far"
+		rate, sent = fmt.Sprintf("  rate      %s requests/s", quantity.Rate(p.RequestsPerSecond)), quantity.Counted(m.Requests, "request")+" so far"
 	}
 	if m.Asked > 0 {
-		rate += fmt.Sprintf("; asked for %s", figure(m.Asked))
+		rate += fmt.Sprintf("; asked for %s", quantity.Rate(m.Asked))
 	}
 	lines := []string{
 		head, rate,
-		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", short(p.P50), short(p.P95), short(p.P99), short(p.Max)),
-		fmt.Sprintf("  errors    %s; %d in flight; %s", grouped(m.Errors), m.InFlight, sent),
+		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P95), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max)),
+		fmt.Sprintf("  errors    %s; %d in flight; %s", quantity.Grouped(m.Errors), m.InFlight, sent),
 	}
 	if m.Phase == "verify" {
-		lines = []string{head, fmt.Sprintf("  read back %s; %s", counted(m.Records, "record"), counted(m.Errors, "error"))}
+		lines = []string{head, fmt.Sprintf("  read back %s; %s", quantity.Counted(m.Records, "record"), quantity.Counted(m.Errors, "error"))}
 	}
 	for i, line := range lines {
 		lines[i] = foreign.Clip(line, columns-2)
@@ -120,23 +122,4 @@ func elapsed(m loadgen.Moment) string {
 		return m.Elapsed.Round(time.Second / 10).String()
 	}
 	return fmt.Sprintf("%s of %s", m.Elapsed.Round(time.Second/10), m.Of)
-}
-
-// figure writes a rate: whole and in groups where it is large.
-func figure(v float64) string {
-	if v >= 100 {
-		return grouped(int64(v + 0.5))
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-// short writes milliseconds with three digits that count.
-func short(ms float64) string {
-	switch {
-	case ms >= 100:
-		return grouped(int64(ms + 0.5))
-	case ms >= 10:
-		return fmt.Sprintf("%.1f", ms)
-	}
-	return fmt.Sprintf("%.2f", ms)
 }

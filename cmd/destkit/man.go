@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // newMan writes the manual pages that packages of destkit carry. It is hidden:
@@ -23,7 +25,7 @@ func newMan() *cobra.Command {
 		Args:    arguments(1, 1, "the folder DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return untested(fmt.Errorf("make folder of manual pages: %w", err))
+				return exit.Untested(fmt.Errorf("make folder of manual pages: %w", err))
 			}
 			info := readBuild()
 			// A page has the day of the commit, not that on which it is written.
@@ -37,7 +39,7 @@ func newMan() *cobra.Command {
 			root.DisableAutoGenTag = true
 			describe(root)
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
-				return untested(fmt.Errorf("write manual pages: %w", err))
+				return exit.Untested(fmt.Errorf("write manual pages: %w", err))
 			}
 			return nil
 		},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -31,12 +32,12 @@ func parseOutputs(flags []string) (outputs, error) {
 		if file == "-" {
 			toStdout++
 		} else if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-			return nil, usagef("--report %s: there is no folder %s", flag, filepath.Dir(file))
+			return nil, exit.Usagef("--report %s: there is no folder %s", flag, filepath.Dir(file))
 		}
 		all = append(all, output{format, file})
 	}
 	if toStdout > 1 {
-		return nil, usagef("only one report can go to standard output")
+		return nil, exit.Usagef("only one report can go to standard output")
 	}
 	return all, nil
 }

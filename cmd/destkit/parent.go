@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -67,7 +68,7 @@ func (p *parent) listening(w io.Writer, url string, more firstLine) error {
 	}
 	more.URL, more.Control, more.Version, more.PID = url, url+"/_control", readBuild().Version, os.Getpid()
 	if err := foreign.EncodeJSON(w, more, ""); err != nil {
-		return untested(fmt.Errorf("print json: %w", err))
+		return exit.Untested(fmt.Errorf("print json: %w", err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -58,12 +59,12 @@ type bothSides struct {
 func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, error) {
 	b := &bothSides{side: j.side}
 	if !slices.Contains([]string{judgeBoth, judgeEndpoint, judgeCaller}, j.side) {
-		return nil, usagef("--judge %q: use both, endpoint or caller", j.side)
+		return nil, exit.Usagef("--judge %q: use both, endpoint or caller", j.side)
 	}
 	o := j.options
 	for flag, value := range map[string]time.Duration{"planning-timeout": o.PlanningTimeout, "batch-timeout": o.BatchTimeout} {
 		if value <= 0 {
-			return nil, usagef("--%s must be longer than nothing, not %s", flag, value)
+			return nil, exit.Usagef("--%s must be longer than nothing, not %s", flag, value)
 		}
 	}
 	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), readBuild().Version
@@ -87,7 +88,7 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 			return nil, judgeError(err)
 		}
 	} else if len(j.callerReports) > 0 {
-		return nil, usagef("--caller-report needs --judge both or caller")
+		return nil, exit.Usagef("--caller-report needs --judge both or caller")
 	}
 	return b, nil
 }
@@ -102,19 +103,19 @@ func (b *bothSides) callerJudge() proxy.CallerJudge {
 
 // deliver writes and shows both reports and gives the exit status.
 func (b *bothSides) deliver(cmd *cobra.Command, v *verdicts, endpoint *conformance.Report, out outputs, verbose bool) int {
-	status := statusOK
+	status := exit.OK
 	if b.caller != nil {
 		caller := b.caller.Report()
 		s := shownStatus(v.deliver(cmd, caller, b.callerOutputs, verbose))
 		// A caller of which too little was seen keeps no author of an endpoint away.
-		if s != statusUntested || b.side == judgeCaller {
-			status = worst(status, s)
+		if s != exit.NotTested || b.side == judgeCaller {
+			status = exit.Worst(status, s)
 		}
 		foreign.Println(screenOf(cmd, b.callerOutputs), "")
 	}
 	s := shownStatus(v.deliver(cmd, endpoint, out, verbose))
 	if b.side != judgeCaller {
-		status = worst(status, s)
+		status = exit.Worst(status, s)
 	}
 	return status
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // gitlabPipeline is docs/ci/gitlab-ci.yml, strictly: the keys of one job.
@@ -175,7 +177,7 @@ func TestPipelinesPublish(t *testing.T) {
 	var gitlab gitlabPipeline
 	require.NoError(t, readYAML(pipeline("gitlab-ci.yml"), &gitlab))
 	require.Contains(t, strings.Join(gitlab.Conformance.Script, "\n"), "junit="+gitlab.Conformance.Artifacts.Reports["junit"])
-	require.Equal(t, []int{statusWaiver}, gitlab.Conformance.AllowFailure.ExitCodes)
+	require.Equal(t, []int{exit.StaleWaiver}, gitlab.Conformance.AllowFailure.ExitCodes)
 	require.Equal(t, "always", gitlab.Conformance.Artifacts.When)
 	var azure azurePipeline
 	require.NoError(t, readYAML(pipeline("azure-pipelines.yml"), &azure))

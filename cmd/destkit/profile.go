@@ -6,6 +6,8 @@ import (
 
 	"github.com/pkg/profile"
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // profiling holds the flags --profile-cpu DIR and so on. One profile can be
@@ -50,11 +52,11 @@ func (p *profiling) start() (stop func(), err error) {
 		}
 		// The library ends the process when it cannot write; look first.
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return func() {}, usageError(fmt.Errorf("make profile folder: %w", err))
+			return func() {}, exit.Usage(fmt.Errorf("make profile folder: %w", err))
 		}
 		probe, err := os.CreateTemp(dir, ".probe")
 		if err != nil {
-			return func() {}, usageError(fmt.Errorf("write into profile folder: %w", err))
+			return func() {}, exit.Usage(fmt.Errorf("write into profile folder: %w", err))
 		}
 		probe.Close()
 		os.Remove(probe.Name())

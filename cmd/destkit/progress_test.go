@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -36,24 +37,6 @@ func TestProgressIsALineEveryTenSecondsWithoutATerminal(t *testing.T) {
 	})
 }
 
-func TestWhatGoesOnHasALineEveryTenSeconds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		done := goesOn(&out, false, "filling the table")
-		time.Sleep(25 * time.Second)
-		done()
-		done()
-		time.Sleep(time.Minute)
-		require.Equal(t, "filling the table for 10s\nfilling the table for 20s\n", out.String())
-
-		out.Reset()
-		done = goesOn(&out, true, "filling the table")
-		time.Sleep(time.Minute)
-		done()
-		require.Empty(t, out.String())
-	})
-}
-
 func TestALongLoadHasALineEveryTenSeconds(t *testing.T) {
 	var out bytes.Buffer
 	v := newLoadView(&out, false)
@@ -77,10 +60,10 @@ func TestColoursAreDecidedInOnePlace(t *testing.T) {
 		{"CLICOLOR_FORCE", "1", false, true}, {"CLICOLOR_FORCE", "0", false, false},
 	} {
 		t.Setenv(c.name, c.value)
-		require.Equal(t, c.want, colourful(&bytes.Buffer{}, c.refused), "%+v", c)
+		require.Equal(t, c.want, terminal.Colourful(&bytes.Buffer{}, c.refused), "%+v", c)
 		t.Setenv(c.name, "")
 	}
 	t.Setenv("FORCE_COLOR", "1")
 	t.Setenv("NO_COLOR", "1")
-	require.False(t, colourful(&bytes.Buffer{}, false), "NO_COLOR wins")
+	require.False(t, terminal.Colourful(&bytes.Buffer{}, false), "NO_COLOR wins")
 }

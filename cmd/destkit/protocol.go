@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
@@ -40,14 +42,14 @@ docs/protocol.md is the same on one page.`,
 			var page bytes.Buffer
 			switch {
 			case asMarkdown && len(names) > 0:
-				return usagef("--markdown prints the whole page: leave out %s", strings.Join(names, ", "))
+				return exit.Usagef("--markdown prints the whole page: leave out %s", strings.Join(names, ", "))
 			case asMarkdown:
 				err = book.writePage(&page)
 			default:
-				err = book.writeText(&page, methods, colourful(cmd.OutOrStdout(), noColor))
+				err = book.writeText(&page, methods, terminal.Colourful(cmd.OutOrStdout(), noColor))
 			}
 			if err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			foreign.Print(cmd.OutOrStdout(), page.String())
 			return nil
@@ -68,11 +70,11 @@ type protocolBook struct {
 func newProtocolBook() (*protocolBook, error) {
 	catalogue, err := conformance.LoadCatalogue()
 	if err != nil {
-		return nil, untested(err)
+		return nil, exit.Untested(err)
 	}
 	sections, err := citedSections(catalogue.Checks)
 	if err != nil {
-		return nil, untested(err)
+		return nil, exit.Untested(err)
 	}
 	checks := slices.DeleteFunc(catalogue.Checks, func(c *conformance.Check) bool { return c.Level == conformance.Info })
 	slices.SortStableFunc(checks, func(a, b *conformance.Check) int { return levelRank(a) - levelRank(b) })
@@ -98,9 +100,9 @@ func (b *protocolBook) choose(names []string) ([]openapi.RPCMethod, error) {
 		i := slices.Index(all, name)
 		if i < 0 {
 			if near := suggest.Word(strings.ReplaceAll(strings.ToLower(name), "-", "_"), all); near != "" {
-				return nil, usagef("unknown method %q, did you mean %q?", name, near)
+				return nil, exit.Usagef("unknown method %q, did you mean %q?", name, near)
 			}
-			return nil, usagef("unknown method %q; methods are %s", name, strings.Join(all, ", "))
+			return nil, exit.Usagef("unknown method %q; methods are %s", name, strings.Join(all, ", "))
 		}
 		chosen = append(chosen, b.Methods[i])
 	}

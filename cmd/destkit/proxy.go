@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
@@ -120,7 +122,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if j.to == "" {
 		url, err := endpointURL(cmd, nil)
 		if err != nil {
-			return usagef("missing --to URL of the endpoint; give it, or set $%s", urlVariable)
+			return exit.Usagef("missing --to URL of the endpoint; give it, or set $%s", urlVariable)
 		}
 		j.to = url
 	}
@@ -128,7 +130,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	if j.limit < 0 || j.maxBody < 1 {
-		return usagef("--for and --max-body must be more than nothing")
+		return exit.Usagef("--for and --max-body must be more than nothing")
 	}
 	if err := j.checkControl(); err != nil {
 		return err
@@ -159,7 +161,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if outputs.takesStdout() || side.callerOutputs.takesStdout() {
 		screen = cmd.ErrOrStderr()
 	}
-	view := newTrafficView(screen, j.quiet, j.verbose, colourful(screen, j.noColor))
+	view := newTrafficView(screen, j.quiet, j.verbose, terminal.Colourful(screen, j.noColor))
 	keep := 0
 	if j.control != "" {
 		keep = mostShown
@@ -172,14 +174,14 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		Tool:   tool(), Line: view.line, Keep: keep,
 	})
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	p, err := proxy.New(proxy.Config{
 		To: j.to, TLS: side.passive.TLSConfig(), Verify: side.passive.VerifyTLS, MaxBody: j.maxBody,
 		Observer: recorder, Secrets: side.passive.Secrets(),
 	})
 	if err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	ln, url, err := port.listen()
 	if err != nil {
@@ -222,13 +224,13 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	noteCounts(result, counts)
 	status := side.deliver(cmd, &j.verdicts, result, outputs, j.verbose)
 	if served != nil {
-		return untested(served)
+		return exit.Untested(served)
 	}
 	if j.controlKeep && cmd.Context().Err() == nil {
 		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.url)
 		<-cmd.Context().Done()
 	}
-	return exitWith(status)
+	return exit.With(status)
 }
 
 // noteCounts says in a report what was not judged.
@@ -245,15 +247,15 @@ func noteCounts(r *conformance.Report, counts proxy.Counts) {
 func (j *proxying) secureWith(port *listener) error {
 	switch {
 	case (j.cert == "") != (j.key == ""):
-		return usagef("--tls-cert and --tls-key go together")
+		return exit.Usagef("--tls-cert and --tls-key go together")
 	case j.cert != "" && (j.secure || j.caOut != ""):
-		return usagef("--tls-cert brings a certificate, so --tls and --ca-out, which make one, do not go with it")
+		return exit.Usagef("--tls-cert brings a certificate, so --tls and --ca-out, which make one, do not go with it")
 	case j.caOut != "" && !j.secure:
-		return usagef("--ca-out needs --tls: without it there is no certificate")
+		return exit.Usagef("--ca-out needs --tls: without it there is no certificate")
 	case j.cert != "":
 		pair, err := tls.LoadX509KeyPair(j.cert, j.key)
 		if err != nil {
-			return usagef("read --tls-cert and --tls-key: %w", err)
+			return exit.Usagef("read --tls-cert and --tls-key: %w", err)
 		}
 		port.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		return nil
@@ -262,21 +264,21 @@ func (j *proxying) secureWith(port *listener) error {
 	}
 	host, _, err := net.SplitHostPort(j.addr)
 	if err != nil {
-		return usagef("--addr %q is not HOST:PORT", j.addr)
+		return exit.Usagef("--addr %q is not HOST:PORT", j.addr)
 	}
 	certificates, err := destsim.NewCertificates(nil, host)
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	if port.tls, err = certificates.TLSConfig(""); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	port.tls.NextProtos = []string{"http/1.1"}
 	if j.caOut == "" {
 		return nil
 	}
 	if err := os.WriteFile(j.caOut, certificates.CAPEM(), 0o644); err != nil {
-		return usagef("write --ca-out: %w", err)
+		return exit.Usagef("write --ca-out: %w", err)
 	}
 	return nil
 }
@@ -297,11 +299,11 @@ func openRecordings(journal, har string) (*recordings, error) {
 		file, err := os.OpenFile(f.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, os.ErrExist) {
 			r.close()
-			return nil, usagef("--%s %s is there already: name another file, or remove it", f.flag, f.name)
+			return nil, exit.Usagef("--%s %s is there already: name another file, or remove it", f.flag, f.name)
 		}
 		if err != nil {
 			r.close()
-			return nil, usagef("--%s: %w", f.flag, err)
+			return nil, exit.Usagef("--%s: %w", f.flag, err)
 		}
 		*f.into = file
 	}

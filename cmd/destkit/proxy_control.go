@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/proxy"
 )
@@ -40,11 +41,11 @@ func (c *controlPort) CloseConsole() { c.page.CloseConsole() }
 func (j *proxying) checkControl() error {
 	switch {
 	case j.control == "" && j.controlToken.variable != "":
-		return usagef("--control-token-env needs --control-addr")
+		return exit.Usagef("--control-token-env needs --control-addr")
 	case j.control == "" && j.controlKeep:
-		return usagef("--control-keep needs --control-addr: it keeps the pages of that port")
+		return exit.Usagef("--control-keep needs --control-addr: it keeps the pages of that port")
 	case j.controlKeep && j.limit == 0:
-		return usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
+		return exit.Usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
 	}
 	return openToOthers("--control-addr", j.control, j.controlToken)
 }
@@ -96,14 +97,14 @@ func (c *controlPort) close() {
 
 // shownStatus is the exit status in an error that has been told already.
 func shownStatus(err error) int {
-	var exit *exitError
+	var ended *exit.Error
 	switch {
 	case err == nil:
-		return statusOK
-	case errors.As(err, &exit):
-		return exit.status
+		return exit.OK
+	case errors.As(err, &ended):
+		return ended.Status
 	}
-	return statusUntested
+	return exit.NotTested
 }
 
 // screenOf is where text goes: not where a report goes.

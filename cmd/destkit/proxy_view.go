@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/proxy"
@@ -30,7 +31,7 @@ type trafficView struct {
 
 func newTrafficView(w io.Writer, quiet, verbose, colour bool) *trafficView {
 	return &trafficView{
-		w: w, lines: !quiet && (verbose || terminal(w)), summary: !quiet && !verbose && !terminal(w), colour: colour,
+		w: w, lines: !quiet && (verbose || terminal.Is(w)), summary: !quiet && !verbose && !terminal.Is(w), colour: colour,
 		broken: map[string]int{}, caller: map[string]int{},
 	}
 }
@@ -89,7 +90,7 @@ func (v *trafficView) start(counts func() proxy.Counts, flush func() error) (sto
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		every := time.NewTicker(progressEvery)
+		every := time.NewTicker(terminal.Every)
 		defer every.Stop()
 		for {
 			select {

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -19,7 +20,7 @@ func (h *reading) register(cmd *cobra.Command, o *conformance.Options) {
 // resolve builds the hook.
 func (h *reading) resolve(o *conformance.Options) error {
 	if h.readbackURL != "" && h.readbackCommand != "" {
-		return usagef("--readback-url and --readback-command exclude each other")
+		return exit.Usagef("--readback-url and --readback-command exclude each other")
 	}
 	if h.readbackURL != "" {
 		if err := checkURL("--readback-url", h.readbackURL); err != nil {
@@ -28,7 +29,7 @@ func (h *reading) resolve(o *conformance.Options) error {
 	}
 	words, err := splitCommand(h.readbackCommand)
 	if err != nil {
-		return usagef("--readback-command: %w", err)
+		return exit.Usagef("--readback-command: %w", err)
 	}
 	o.Readback = conformance.HookSpec{URL: h.readbackURL, Command: words}
 	return nil

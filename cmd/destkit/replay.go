@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -64,11 +65,11 @@ or a request got no complete response, 0 when all are fixed.`,
 				return err
 			}
 			if options.MaxRecords < 1 {
-				return usagef("--max-records must be 1 or more, not %d", options.MaxRecords)
+				return exit.Usagef("--max-records must be 1 or more, not %d", options.MaxRecords)
 			}
 			if isRecording(args[0]) {
 				if len(args) > 2 || len(args) == 2 && url != "" {
-					return usagef("a recording is replayed as a whole: name it and --url URL alone")
+					return exit.Usagef("a recording is replayed as a whole: name it and --url URL alone")
 				}
 				if len(args) == 2 {
 					url = args[1]
@@ -80,7 +81,7 @@ or a request got no complete response, 0 when all are fixed.`,
 				return err
 			}
 			if old.Suite == conformance.SuiteService {
-				return usagef("%s is the report of a service, whose findings come from whole scenarios: judge again with destkit conform service --select ID; the report has a curl command for single calls", args[0])
+				return exit.Usagef("%s is the report of a service, whose findings come from whole scenarios: judge again with destkit conform service --select ID; the report has a curl command for single calls", args[0])
 			}
 			ids, url, err := replayedURL(cmd, url, args, old)
 			if err != nil {
@@ -111,7 +112,7 @@ or a request got no complete response, 0 when all are fixed.`,
 			if err != nil {
 				return err
 			}
-			return exitWith(replayStatus(results, verdicts))
+			return exit.With(replayStatus(results, verdicts))
 		},
 	}
 	f := cmd.Flags()
@@ -163,12 +164,12 @@ func exchangeWords(x conformance.Exchange) string {
 func readReport(file string) (*conformance.Report, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, usagef("open report: %w", err)
+		return nil, exit.Usagef("open report: %w", err)
 	}
 	defer f.Close()
 	r, err := report.Read(f)
 	if err != nil {
-		return nil, usagef("%s: %w", file, err)
+		return nil, exit.Usagef("%s: %w", file, err)
 	}
 	return r, nil
 }

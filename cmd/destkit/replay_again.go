@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -92,18 +93,18 @@ func verdictOf(id string, now conformance.CheckResult) replayed {
 // replayStatus is 1 when a check is still broken, 3 when one is not decided or a
 // request was sent and got no complete response.
 func replayStatus(results []conformance.ReplayResult, verdicts []replayed) int {
-	status := statusOK
+	status := exit.OK
 	for _, v := range verdicts {
 		if v.word == stillBroken {
-			return statusGate
+			return exit.GateFailed
 		}
 		if v.word == notDecided {
-			status = statusUntested
+			status = exit.NotTested
 		}
 	}
 	for _, r := range results {
 		if r.Skipped == "" && (r.After.Response == nil || r.After.Error != "") {
-			status = statusUntested
+			status = exit.NotTested
 		}
 	}
 	return status

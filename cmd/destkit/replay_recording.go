@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -33,14 +34,14 @@ func isRecording(name string) bool {
 func replayRecording(cmd *cobra.Command, name, url string, conn *connection, options *conformance.Options, asJSON bool) error {
 	if url == "" {
 		if url = os.Getenv(urlVariable); url == "" {
-			return usagef("%s is a recording: say where its calls are to go with --url URL", name)
+			return exit.Usagef("%s is a recording: say where its calls are to go with --url URL", name)
 		}
 	}
 	if err := checkURL("--url", url); err != nil {
 		return err
 	}
 	if options.Write && len(options.Objects) == 0 {
-		return usagef("writing the records of a recording needs the name of an object: add --object NAME")
+		return exit.Usagef("writing the records of a recording needs the name of an object: add --object NAME")
 	}
 	target, err := conn.resolve(url, options)
 	if err != nil {
@@ -61,7 +62,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *connection, opt
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return usagef("open recording: %w", err)
+		return exit.Usagef("open recording: %w", err)
 	}
 	defer file.Close()
 	replay := &proxy.Replay{
@@ -77,7 +78,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *connection, opt
 	case cmd.Context().Err() != nil:
 		return judgeError(cmd.Context().Err())
 	case err != nil:
-		return usagef("%s: %w", name, err)
+		return exit.Usagef("%s: %w", name, err)
 	}
 	if asJSON {
 		if err := printJSON(cmd.OutOrStdout(), result); err != nil {
@@ -88,9 +89,9 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *connection, opt
 	}
 	switch {
 	case result.Different > 0:
-		return exitWith(statusGate)
+		return exit.With(exit.GateFailed)
 	case result.Unanswered > 0 || result.Sent == 0:
-		return exitWith(statusUntested)
+		return exit.With(exit.NotTested)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -61,20 +62,20 @@ func (r reportFormats) parse(flag string) (format, file string, err error) {
 			return format, flag, nil
 		}
 		if slices.Contains(r.names(), flag) {
-			return "", "", usagef("--report %q is not FORMAT=FILE: name the file too, such as %s=FILE", flag, flag)
+			return "", "", exit.Usagef("--report %q is not FORMAT=FILE: name the file too, such as %s=FILE", flag, flag)
 		}
-		return "", "", usagef("--report %q is not FORMAT=FILE, and the extension names no format; formats are %s", flag, r.words())
+		return "", "", exit.Usagef("--report %q is not FORMAT=FILE, and the extension names no format; formats are %s", flag, r.words())
 	}
 	if file == "" {
-		return "", "", usagef("--report %q is not FORMAT=FILE; formats are %s", flag, r.words())
+		return "", "", exit.Usagef("--report %q is not FORMAT=FILE; formats are %s", flag, r.words())
 	}
 	if slices.Contains(r.names(), format) {
 		return format, file, nil
 	}
 	if near := suggest.Word(format, r.names()); near != "" {
-		return "", "", usagef("--report %s: unknown format %q, did you mean %s?", flag, format, near)
+		return "", "", exit.Usagef("--report %s: unknown format %q, did you mean %s?", flag, format, near)
 	}
-	return "", "", usagef("--report %s: unknown format %q; formats are %s", flag, format, r.words())
+	return "", "", exit.Usagef("--report %s: unknown format %q; formats are %s", flag, format, r.words())
 }
 
 // byExtension is the format that the longest extension of a file names.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // TestReportFormats: an extension names the format of a file; a format that is given
@@ -63,7 +65,7 @@ func TestLoadReports(t *testing.T) {
 
 func requireUsage(t *testing.T, err error) {
 	t.Helper()
-	var exit *exitError
-	require.ErrorAs(t, err, &exit)
-	require.Equal(t, statusUsage, exit.status)
+	var ended *exit.Error
+	require.ErrorAs(t, err, &ended)
+	require.Equal(t, exit.BadUsage, ended.Status)
 }

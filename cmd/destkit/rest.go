@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/server"
@@ -54,7 +55,7 @@ func (r *restFlags) open() (*restClient, error) {
 		return nil, err
 	}
 	if r.timeout <= 0 {
-		return nil, usagef("--request-timeout must be longer than nothing, not %s", r.timeout)
+		return nil, exit.Usagef("--request-timeout must be longer than nothing, not %s", r.timeout)
 	}
 	token, err := r.token.read()
 	if err != nil {
@@ -90,11 +91,11 @@ func serviceRoot(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "", usagef("--url: the URL does not parse")
+		return "", exit.Usagef("--url: the URL does not parse")
 	case u.User != nil:
-		return "", usagef("--url holds a user or a token; give the token by --token-env")
+		return "", exit.Usagef("--url holds a user or a token; give the token by --token-env")
 	case u.RawQuery != "" || u.Fragment != "":
-		return "", usagef("--url ends with ? or #; give the address only, such as http://127.0.0.1:8080")
+		return "", exit.Usagef("--url ends with ? or #; give the address only, such as http://127.0.0.1:8080")
 	}
 	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), server.BasePath), nil
 }
@@ -240,14 +241,14 @@ func allOf[T any](ctx context.Context, c *restClient, path string) (all []T, err
 func restFailure(what string, err error) error {
 	var refused *restError
 	if !errors.As(err, &refused) {
-		return untested(fmt.Errorf("%s: %w", what, err))
+		return exit.Untested(fmt.Errorf("%s: %w", what, err))
 	}
 	err = fmt.Errorf("%s: %w", what, err)
 	switch refused.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, envWorkspaceKey))
+		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, envWorkspaceKey))
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
-		return usageError(err)
+		return exit.Usage(err)
 	}
-	return untested(err)
+	return exit.Untested(err)
 }

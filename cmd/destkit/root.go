@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -42,7 +43,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 	}
 	useHelp(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
+		return exit.Usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(
 		frugal(newConform()),
@@ -84,9 +85,9 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		names = append(names, sub.Name())
 	}
 	if near := suggest.Word(args[0], names); near != "" {
-		return usagef("unknown command %q, did you mean %q?", args[0], near)
+		return exit.Usagef("unknown command %q, did you mean %q?", args[0], near)
 	}
-	return usagef("unknown command %q; commands are %s", args[0], strings.Join(names, ", "))
+	return exit.Usagef("unknown command %q; commands are %s", args[0], strings.Join(names, ", "))
 }
 
 // arguments demands between least and most positional arguments (most < 0: no
@@ -95,12 +96,12 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return usagef("missing %s\nusage: %s", what, cmd.UseLine())
+			return exit.Usagef("missing %s\nusage: %s", what, cmd.UseLine())
 		case most >= 0 && len(args) > most:
 			if err := valueOfSwitch(cmd, args); err != nil {
 				return err
 			}
-			return usagef("too many arguments: %q is one more than %s\nusage: %s", args[most], what, cmd.UseLine())
+			return exit.Usagef("too many arguments: %q is one more than %s\nusage: %s", args[most], what, cmd.UseLine())
 		}
 		return nil
 	}

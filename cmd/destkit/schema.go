@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -38,7 +39,7 @@ What the schema says of keys is what destkit does: unknown ones are refused.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			all, err := readSchemas()
 			if err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			if len(names) == 0 {
 				for _, s := range all {
@@ -93,7 +94,7 @@ func unknownSchema(all []namedSchema, name string) error {
 		names = append(names, s.name)
 	}
 	if near := suggest.Word(name, names); near != "" {
-		return usagef("unknown schema %q, did you mean %q?", name, near)
+		return exit.Usagef("unknown schema %q, did you mean %q?", name, near)
 	}
-	return usagef("unknown schema %q; schemas are %s", name, strings.Join(names, ", "))
+	return exit.Usagef("unknown schema %q; schemas are %s", name, strings.Join(names, ", "))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -188,7 +189,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	if err := server.CheckViolations(s.config.Violate); err != nil {
-		return usageError(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
+		return exit.Usage(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
 	}
 	seed, err := s.readSeed()
 	if err != nil {
@@ -264,7 +265,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	// The first error is the one that explains the others.
 	if failed := s.close(world); err == nil && failed != nil {
-		err = untested(failed)
+		err = exit.Untested(failed)
 	}
 	return err
 }
@@ -308,14 +309,14 @@ func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 // with what attributes say; nil for none.
 func logger(w io.Writer, level, format string, attributes ...any) (*slog.Logger, error) {
 	if format != "text" && format != "json" {
-		return nil, usagef("--log-format %q is neither text nor json", format)
+		return nil, exit.Usagef("--log-format %q is neither text nor json", format)
 	}
 	if level == "off" {
 		return nil, nil
 	}
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, usagef("--log-level %q is none of debug, info, warn, error, off", level)
+		return nil, exit.Usagef("--log-level %q is none of debug, info, warn, error, off", level)
 	}
 	options := &slog.HandlerOptions{Level: least}
 	var handler slog.Handler = slog.NewTextHandler(w, options)

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -29,7 +30,7 @@ destinations and warehouses, and the clock, are in a snapshot instead
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if place.none() || to == "" {
-				return usagef("backup needs --data DIR or --store URL, and --to FILE")
+				return exit.Usagef("backup needs --data DIR or --store URL, and --to FILE")
 			}
 			if err := place.resolve(); err != nil {
 				return err
@@ -43,9 +44,9 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			}
 			err := server.Backup(cmd.Context(), place.at(), to)
 			if server.Unfit(err) {
-				return usageError(err)
+				return exit.Usage(err)
 			} else if err != nil {
-				return untested(err)
+				return exit.Untested(err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "backed up %s to %s\n", &place, to)
 			return nil

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -24,11 +26,11 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 	s.config.Version = readBuild().Version
 	switch {
 	case s.config.Dialect != server.DialectSpec && s.config.Dialect != server.DialectLive:
-		return usagef("--dialect %q is neither spec nor live", s.dialect)
+		return exit.Usagef("--dialect %q is neither spec nor live", s.dialect)
 	// A seed makes an organization of its own; after a restore it would be one
 	// too many, or collide.
 	case s.seed != "" && s.restore != "":
-		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
+		return exit.Usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
 	}
 	s.place.dir = s.config.Dir
 	if err := s.place.resolve(); err != nil {
@@ -46,11 +48,11 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 		{"connect-timeout", s.config.ConnectTimeout}, {"webhook-timeout", s.config.WebhookTimeout},
 	} {
 		if deadline.d <= 0 {
-			return usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
+			return exit.Usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
 		}
 	}
 	if s.config.MaxForks < 1 {
-		return usagef("--max-forks must be above 0, not %d", s.config.MaxForks)
+		return exit.Usagef("--max-forks must be above 0, not %d", s.config.MaxForks)
 	}
 	var who []any
 	if s.config.Process != "" {
@@ -58,7 +60,7 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 		who = []any{"process", s.config.Process}
 	}
 	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
-	s.config.Requests = cmd.Flags().Changed("log-level") || terminal(cmd.ErrOrStderr())
+	s.config.Requests = cmd.Flags().Changed("log-level") || terminal.Is(cmd.ErrOrStderr())
 	if s.config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
 		return err
 	}
@@ -90,11 +92,11 @@ func (s *serving) readAuthorities() error {
 	}
 	pem, err := os.ReadFile(s.destinationCA)
 	if err != nil {
-		return usagef("read --destination-ca: %w", err)
+		return exit.Usagef("read --destination-ca: %w", err)
 	}
 	// Here and not at the first call, which would fail by an unknown authority.
 	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
-		return usagef("--destination-ca %s holds no certificate in PEM form", s.destinationCA)
+		return exit.Usagef("--destination-ca %s holds no certificate in PEM form", s.destinationCA)
 	}
 	s.config.Trusted = pem
 	return nil
@@ -117,7 +119,7 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 		// Before the store: a missing file leaves no directory behind.
 		from, err := os.Open(s.restore)
 		if err != nil {
-			return nil, usagef("read --restore: %w", err)
+			return nil, exit.Usagef("read --restore: %w", err)
 		}
 		defer from.Close()
 		s.config.Restore = from
@@ -136,12 +138,12 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 			err = errors.Join(err, os.Remove(key.made))
 		}
 		if s.place.url != "" && errors.Is(err, server.ErrHasData) {
-			err = usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
+			err = exit.Usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
 		}
 		// Under --restore the file is what the key does not open.
 		err = dataError(cmp.Or(s.restore, s.place.String()), key, err)
 		if s.restore != "" { // mostly the file is no good
-			err = usageError(fmt.Errorf("restore %s: %w", s.restore, err))
+			err = exit.Usage(fmt.Errorf("restore %s: %w", s.restore, err))
 		}
 		return nil, errors.Join(err, sims.Close())
 	}
@@ -154,17 +156,17 @@ func dataError(place string, key masterKey, err error) error {
 	var owned *server.InUseError
 	switch {
 	case errors.As(err, &owned):
-		return untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
+		return exit.Untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
 	case errors.Is(err, server.ErrWrongKey):
-		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
+		return exit.Usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
 	case errors.Is(err, server.ErrHasData):
-		return usagef("--restore needs a new --data directory: this one holds data already")
+		return exit.Usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, server.ErrDamaged):
-		return untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
+		return exit.Untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
 	case server.Unfit(err), errors.Is(err, server.ErrLedger):
-		return usageError(withoutPassword(err, "without a password"))
+		return exit.Usage(withoutPassword(err, "without a password"))
 	}
-	return untested(err)
+	return exit.Untested(err)
 }
 
 // seedMark is left in a data directory once its seed is in.
@@ -183,12 +185,12 @@ func (s *serving) readSeed() ([]byte, error) {
 	}
 	src, err := os.ReadFile(s.seed)
 	if err != nil {
-		return nil, usagef("read --seed: %w", err)
+		return nil, exit.Usagef("read --seed: %w", err)
 	}
 	// Now, and not only when it is put in: a slip in it must not leave a data
 	// directory behind that holds half of what was wanted.
 	if err := server.CheckSeed(s.seed, src); err != nil {
-		return nil, usagef("seed: %w", err)
+		return nil, exit.Usagef("seed: %w", err)
 	}
 	return src, nil
 }
@@ -207,7 +209,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 		seeded, err = world.Seed(ctx, s.seed, src)
 	}
 	if err != nil {
-		return usageError(fmt.Errorf("seed: %w", err))
+		return exit.Usage(fmt.Errorf("seed: %w", err))
 	}
 	if seeded == nil {
 		foreign.Printf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", &s.place)
@@ -231,7 +233,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 	}
 	// After the seed: one that was broken off is tried again.
 	if err := os.WriteFile(filepath.Join(s.config.Dir, seedMark), []byte(filepath.Base(s.seed)+"\n"), 0o600); err != nil {
-		return untested(fmt.Errorf("note that %s is in: %w", s.seed, err))
+		return exit.Untested(fmt.Errorf("note that %s is in: %w", s.seed, err))
 	}
 	return nil
 }

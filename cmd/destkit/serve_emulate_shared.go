@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -41,11 +42,11 @@ func (p *storePlace) simulators() (*simulatorStore, error) {
 	}
 	schema, err := p.at().Schema()
 	if err != nil {
-		return nil, usagef("--store: %w", err)
+		return nil, exit.Usagef("--store: %w", err)
 	}
 	u, err := url.Parse(p.url)
 	if err != nil { // it was read before
-		return nil, usagef("--store: the URL cannot be read")
+		return nil, exit.Usagef("--store: the URL cannot be read")
 	}
 	if _, given := u.User.Password(); !given && p.password != "" {
 		u.User = url.UserPassword(u.User.Username(), p.password)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
@@ -61,9 +63,9 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 		return key, err
 	// A new key could not open what the file holds.
 	case restore:
-		return key, usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
+		return key, exit.Usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
 	case held:
-		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, envMasterKey, file)
+		return key, exit.Usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, envMasterKey, file)
 	}
 	key, err = makeKeyFile(file)
 	if place.url != "" && errors.Is(err, fs.ErrExist) {
@@ -89,7 +91,7 @@ func (k *keySource) given(dir string) (masterKey, error) {
 	text := os.Getenv(envMasterKey)
 	switch {
 	case k.file != "" && text != "":
-		return masterKey{}, usagef("--key-file and %s are both set; leave one out", envMasterKey)
+		return masterKey{}, exit.Usagef("--key-file and %s are both set; leave one out", envMasterKey)
 	case k.file != "":
 		if err := refuseWithin(k.file, dir); err != nil {
 			return masterKey{}, err
@@ -98,7 +100,7 @@ func (k *keySource) given(dir string) (masterKey, error) {
 	case text != "":
 		bytes, err := parseKey(text)
 		if err != nil {
-			return masterKey{}, usagef("%s: %w", envMasterKey, err)
+			return masterKey{}, exit.Usagef("%s: %w", envMasterKey, err)
 		}
 		return masterKey{bytes: bytes, from: envMasterKey}, nil
 	}
@@ -124,22 +126,22 @@ func parseKey(text string) ([]byte, error) {
 func readKeyFile(file string) (masterKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return masterKey{}, usagef("read key file: %w", err)
+		return masterKey{}, exit.Usagef("read key file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return masterKey{}, usagef("the key file %s is no regular file", file)
+		return masterKey{}, exit.Usagef("the key file %s is no regular file", file)
 	}
 	// Also the owner's right to execute, which no key needs.
 	if open := info.Mode().Perm() &^ 0o600; open != 0 {
-		return masterKey{}, usagef("the key file %s can be read by others (mode %04o); run: chmod 600 %s", file, info.Mode().Perm(), file)
+		return masterKey{}, exit.Usagef("the key file %s can be read by others (mode %04o); run: chmod 600 %s", file, info.Mode().Perm(), file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return masterKey{}, usagef("read key file: %w", err)
+		return masterKey{}, exit.Usagef("read key file: %w", err)
 	}
 	key, err := parseKey(string(text))
 	if err != nil {
-		return masterKey{}, usagef("key file %s: %w", file, err)
+		return masterKey{}, exit.Usagef("key file %s: %w", file, err)
 	}
 	return masterKey{bytes: key, from: file, file: file}, nil
 }
@@ -148,20 +150,20 @@ func readKeyFile(file string) (masterKey, error) {
 func makeKeyFile(file string) (masterKey, error) {
 	key := masterKey{bytes: make([]byte, keySize), from: file, file: file, made: file}
 	if _, err := rand.Read(key.bytes); err != nil {
-		return masterKey{}, untested(fmt.Errorf("make master key: %w", err))
+		return masterKey{}, exit.Untested(fmt.Errorf("make master key: %w", err))
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return masterKey{}, usagef("make folder of the master key: %w", err)
+		return masterKey{}, exit.Usagef("make folder of the master key: %w", err)
 	}
 	// Never over a key that is there: what it has sealed would be lost.
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return masterKey{}, usagef("write master key: %w", err)
+		return masterKey{}, exit.Usagef("write master key: %w", err)
 	}
 	_, err = f.WriteString(hex.EncodeToString(key.bytes) + "\n")
 	// On disk before anything is sealed with it.
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return masterKey{}, untested(errors.Join(fmt.Errorf("write master key: %w", err), os.Remove(file)))
+		return masterKey{}, exit.Untested(errors.Join(fmt.Errorf("write master key: %w", err), os.Remove(file)))
 	}
 	return key, nil
 }
@@ -170,7 +172,7 @@ func makeKeyFile(file string) (masterKey, error) {
 func defaultKeyFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", usagef("no configuration folder for the master key (%w); set %s or --key-file", err, envMasterKey)
+		return "", exit.Usagef("no configuration folder for the master key (%w); set %s or --key-file", err, envMasterKey)
 	}
 	return filepath.Join(dir, "destkit", "master.key"), nil
 }
@@ -185,7 +187,7 @@ func refuseWithin(file, dir string) error {
 	if err != nil || within == ".." || strings.HasPrefix(within, ".."+string(filepath.Separator)) {
 		return nil // on another volume, or above
 	}
-	return usagef("the master key %s must not lie in the data directory %s; move it or set %s", file, dir, envMasterKey)
+	return exit.Usagef("the master key %s must not lie in the data directory %s; move it or set %s", file, dir, envMasterKey)
 }
 
 // resolved follows links as far as the path exists.

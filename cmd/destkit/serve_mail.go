@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server"
 )
 
@@ -37,31 +38,31 @@ func (m *mailFlags) resolve(cmd *cobra.Command, smtp *server.SMTP) (err error) {
 			}
 		})
 		if alone != "" {
-			return usagef("--%s goes with --smtp HOST:PORT", alone)
+			return exit.Usagef("--%s goes with --smtp HOST:PORT", alone)
 		}
 		*smtp = server.SMTP{}
 		return nil
 	}
 	switch {
 	case smtp.From == "":
-		return usagef("--smtp needs --smtp-from, the address that the e-mails come from")
+		return exit.Usagef("--smtp needs --smtp-from, the address that the e-mails come from")
 	case m.passwordVariable != "" && m.passwordFile != "":
-		return usagef("--smtp-password-env and --smtp-password-file exclude each other")
+		return exit.Usagef("--smtp-password-env and --smtp-password-file exclude each other")
 	case m.passwordVariable != "":
 		smtp.Password, err = (&tokenFlag{flag: "smtp-password-env", variable: m.passwordVariable}).read()
 	case m.passwordFile != "":
 		smtp.Password, err = readPassword(m.passwordFile)
 	case smtp.Username != "":
-		return usagef("--smtp-user needs a password: --smtp-password-env or --smtp-password-file")
+		return exit.Usagef("--smtp-user needs a password: --smtp-password-env or --smtp-password-file")
 	}
 	if err != nil {
 		return err
 	}
 	if smtp.Username == "" && smtp.Password != "" {
-		return usagef("a password for --smtp needs --smtp-user")
+		return exit.Usagef("a password for --smtp needs --smtp-user")
 	}
 	if err := smtp.Check(); err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	return nil
 }
@@ -74,21 +75,21 @@ const maxPassword = 4096
 func readPassword(file string) (string, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return "", usagef("read --smtp-password-file: %w", err)
+		return "", exit.Usagef("read --smtp-password-file: %w", err)
 	}
 	if info.Size() > maxPassword {
-		return "", usagef("--smtp-password-file %s is larger than %d bytes; is it the right one?", file, maxPassword)
+		return "", exit.Usagef("--smtp-password-file %s is larger than %d bytes; is it the right one?", file, maxPassword)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", usagef("read --smtp-password-file: %w", err)
+		return "", exit.Usagef("read --smtp-password-file: %w", err)
 	}
 	password := strings.TrimRight(string(text), "\r\n")
 	switch {
 	case strings.TrimSpace(password) == "":
-		return "", usagef("--smtp-password-file %s is empty", file)
+		return "", exit.Usagef("--smtp-password-file %s is empty", file)
 	case strings.ContainsAny(password, "\r\n\x00"):
-		return "", usagef("--smtp-password-file %s holds more than one line", file)
+		return "", exit.Usagef("--smtp-password-file %s holds more than one line", file)
 	}
 	return password, nil
 }

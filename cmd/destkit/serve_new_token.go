@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -34,7 +35,7 @@ user, and the present API key of the first workspace.`,
 			changed := cmd.Flags().Changed
 			// The lowest id is 1: what was given and is zero names nothing.
 			if changed("workspace") && t.workspace == 0 || changed("user") && t.email == "" {
-				return usagef("--workspace takes an id above zero, and --user an e-mail address")
+				return exit.Usagef("--workspace takes an id above zero, and --user an e-mail address")
 			}
 			return t.with(cmd.Context(), "new-token", func(m *server.Maintenance, _ masterKey) error {
 				made, err := m.NewToken(cmd.Context(), server.TokenRequest{Workspace: t.workspace, User: t.email, Organization: t.organization})
@@ -67,15 +68,15 @@ func (t *tokens) tokenError(err error) error {
 	var missing *server.MissingError
 	switch {
 	case !errors.As(err, &missing):
-		return untested(err)
+		return exit.Untested(err)
 	case len(missing.Among) > 0:
-		return usagef("several organizations have a user %s, for example %d and %d; choose with --organization", t.email, missing.Among[0], missing.Among[1])
+		return exit.Usagef("several organizations have a user %s, for example %d and %d; choose with --organization", t.email, missing.Among[0], missing.Among[1])
 	case missing.Kind == "user":
-		return usagef("there is no user %s in %s", t.email, &t.storePlace)
+		return exit.Usagef("there is no user %s in %s", t.email, &t.storePlace)
 	case missing.Kind == "organization":
-		return usagef("there is no organization in %s", &t.storePlace)
+		return exit.Usagef("there is no organization in %s", &t.storePlace)
 	case missing.Kind == "key":
-		return usagef("workspace %d has no key; make one with --workspace %d", missing.ID, missing.ID)
+		return exit.Usagef("workspace %d has no key; make one with --workspace %d", missing.ID, missing.ID)
 	}
-	return usagef("there is no workspace %d in %s", missing.ID, &t.storePlace)
+	return exit.Usagef("there is no workspace %d in %s", missing.ID, &t.storePlace)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server"
 )
 
@@ -37,32 +38,32 @@ func (p *processFlags) resolve(f *pflag.FlagSet, config *server.Config) error {
 		for _, flag := range []string{"role", "workers", "advertise", "drain-timeout"} {
 			// Everything is what a process alone does anyway.
 			if f.Changed(flag) && (flag != "role" || p.role != server.RoleAll) {
-				return usagef("--%s goes with --store: without a store that processes share there is one process, which does everything", flag)
+				return exit.Usagef("--%s goes with --store: without a store that processes share there is one process, which does everything", flag)
 			}
 		}
 		return nil
 	}
 	switch {
 	case p.role != server.RoleAll && p.role != server.RoleAPI && p.role != server.RoleWorker:
-		return usagef("--role %q is none of all, api, worker", p.role)
+		return exit.Usagef("--role %q is none of all, api, worker", p.role)
 	case p.role == server.RoleAPI && f.Changed("workers"):
-		return usagef("--workers does not go with --role api, which works on no runs")
+		return exit.Usagef("--workers does not go with --role api, which works on no runs")
 	case config.Workers < 1:
-		return usagef("--workers must be 1 or more, not %d; --role api works on no runs", config.Workers)
+		return exit.Usagef("--workers must be 1 or more, not %d; --role api works on no runs", config.Workers)
 	case p.drain <= 0:
-		return usagef("--drain-timeout must be longer than nothing, not %s", p.drain)
+		return exit.Usagef("--drain-timeout must be longer than nothing, not %s", p.drain)
 	}
 	if config.Advertise != "" {
 		host, port, err := net.SplitHostPort(config.Advertise)
 		if number, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || number == 0 {
-			return usagef("--advertise %q is not HOST:PORT", config.Advertise)
+			return exit.Usagef("--advertise %q is not HOST:PORT", config.Advertise)
 		}
 	}
 	config.Role = p.role
 	config.NoFiles = config.Dir == ""
 	name := make([]byte, 8)
 	if _, err := rand.Read(name); err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	config.Process = hex.EncodeToString(name)
 	return nil

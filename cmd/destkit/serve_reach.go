@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server"
 )
 
@@ -26,20 +27,20 @@ func (r *reachFlags) register(f *pflag.FlagSet, config *server.Config) {
 func (r *reachFlags) resolve(config *server.Config) error {
 	for _, host := range config.AllowHosts {
 		if err := server.CheckHost(host); err != nil {
-			return usagef("--allow-hosts %w", err)
+			return exit.Usagef("--allow-hosts %w", err)
 		}
 	}
 	for _, dir := range r.files {
 		info, err := os.Stat(dir)
 		switch {
 		case err != nil:
-			return usagef("read --allow-files: %w", err)
+			return exit.Usagef("read --allow-files: %w", err)
 		case !info.IsDir():
-			return usagef("--allow-files %s is no folder; name the one that holds the file", dir)
+			return exit.Usagef("--allow-files %s is no folder; name the one that holds the file", dir)
 		}
 		// What a relative path means must not change with the working directory.
 		if dir, err = filepath.Abs(dir); err != nil {
-			return usagef("read --allow-files: %w", err)
+			return exit.Usagef("read --allow-files: %w", err)
 		}
 		config.AllowFiles = append(config.AllowFiles, dir)
 	}
@@ -75,7 +76,7 @@ func (r *reachFlags) listensAt(config *server.Config, at net.Addr) error {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return untested(errors.Join(errors.New("find the working directory: name folders with --allow-files"), err))
+		return exit.Untested(errors.Join(errors.New("find the working directory: name folders with --allow-files"), err))
 	}
 	if dir != filepath.Dir(dir) { // a service of the system stands in /, and means nothing by it
 		config.WorkFolder = dir

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -57,11 +58,11 @@ func (r *readiness) run(ctx context.Context, out io.Writer) error {
 	u, err := url.Parse(r.url)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return usagef("the URL must begin with http:// or https:// and have a host")
+		return exit.Usagef("the URL must begin with http:// or https:// and have a host")
 	case r.patience < 0:
-		return usagef("--patience must not be negative")
+		return exit.Usagef("--patience must not be negative")
 	case r.timeout <= 0:
-		return usagef("--timeout must be longer than nothing, not %s", r.timeout)
+		return exit.Usagef("--timeout must be longer than nothing, not %s", r.timeout)
 	}
 	if strings.Trim(u.Path, "/") == "" {
 		u.Path = "/readyz"
@@ -74,7 +75,7 @@ func (r *readiness) run(ctx context.Context, out io.Writer) error {
 			return nil
 		}
 		if ctx.Err() != nil || !time.Now().Add(askAgain).Before(end) {
-			return untested(err)
+			return exit.Untested(err)
 		}
 		select {
 		case <-time.After(askAgain):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -58,13 +59,13 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if r.dataKeys {
 		if err := s.RotateDataKeys(ctx); err != nil {
-			return untested(err)
+			return exit.Untested(err)
 		}
 		foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
 		return nil
 	}
 	if r.newFile == "" && old.file == "" {
-		return usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", envMasterKey)
+		return exit.Usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", envMasterKey)
 	}
 	next, err := r.next(old)
 	if err != nil {
@@ -76,7 +77,7 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 		if errors.As(err, &owned) {
 			err = fmt.Errorf("%w; stop that first, it has the old key", err)
 		}
-		return untested(errors.Join(err, r.discard(next)))
+		return exit.Untested(errors.Join(err, r.discard(next)))
 	}
 	// From here on only the new key opens the directory, so every way out says
 	// where it is.
@@ -84,7 +85,7 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 		return err
 	}
 	if err := s.RotateDataKeys(ctx); err != nil {
-		return untested(fmt.Errorf("%w; the new master key is in force, run rotate-key again for new data keys", err))
+		return exit.Untested(fmt.Errorf("%w; the new master key is in force, run rotate-key again for new data keys", err))
 	}
 	foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
 	return nil
@@ -98,7 +99,7 @@ func (r *rotation) next(old masterKey) (masterKey, error) {
 		file := old.file + ".new"
 		key, err := makeKeyFile(file)
 		if errors.Is(err, fs.ErrExist) {
-			err = usagef("%s is there from a rotation that was broken off: if it opens the directory (--key-file), keep it as your key, else delete it", file)
+			err = exit.Usagef("%s is there from a rotation that was broken off: if it opens the directory (--key-file), keep it as your key, else delete it", file)
 		}
 		return key, err
 	}
@@ -110,7 +111,7 @@ func (r *rotation) next(old masterKey) (masterKey, error) {
 	}
 	key, err := readKeyFile(r.newFile)
 	if err == nil && string(key.bytes) == string(old.bytes) {
-		err = usagef("%s holds the key that is in force already", r.newFile)
+		err = exit.Usagef("%s holds the key that is in force already", r.newFile)
 	}
 	return key, err
 }
@@ -136,7 +137,7 @@ func (r *rotation) settle(out io.Writer, old, next masterKey) error {
 		err = os.Rename(next.file, old.file)
 	}
 	if err != nil {
-		return untested(fmt.Errorf("put the new key in its place: %w; the key in force is %s", err, next.file))
+		return exit.Untested(fmt.Errorf("put the new key in its place: %w; the key in force is %s", err, next.file))
 	}
 	foreign.Printf(out, "the new master key is in %s\nthe old one is in %s; earlier backups, and other directories sealed with it, need it\n", old.file, kept)
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server"
 )
 
@@ -29,7 +30,7 @@ func (s *stopped) register(cmd *cobra.Command) {
 // with opens the store for fn. It never makes a directory, a schema or a key.
 func (s *stopped) with(ctx context.Context, what string, fn func(*server.Maintenance, masterKey) error) (err error) {
 	if s.none() {
-		return usagef("%s %w", what, errNoPlace)
+		return exit.Usagef("%s %w", what, errNoPlace)
 	}
 	if err := s.resolve(); err != nil {
 		return err
@@ -53,11 +54,11 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*server.Mainten
 	}
 	defer func() {
 		if failed := opened.Close(); err == nil && failed != nil {
-			err = untested(failed)
+			err = exit.Untested(failed)
 		}
 	}()
 	return fn(opened, key)
 }
 
 // noData words that a store was never served.
-func noData(place string) error { return usagef("%s holds no data of a service", place) }
+func noData(place string) error { return exit.Usagef("%s holds no data of a service", place) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server"
 )
 
@@ -36,7 +37,7 @@ func (p *storePlace) resolve() (err error) {
 		return err
 	}
 	if _, err := p.at().Schema(); err != nil {
-		return usagef("--store: %w", err)
+		return exit.Usagef("--store: %w", err)
 	}
 	return nil
 }

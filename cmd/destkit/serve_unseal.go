@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -29,7 +30,7 @@ https://host/` + server.SealedPrefix + `…, is ignored.`,
 			return s.with(cmd.Context(), "unseal", func(m *server.Maintenance, _ masterKey) error {
 				text, err := m.Unseal(token)
 				if err != nil {
-					return usageError(err)
+					return exit.Usage(err)
 				}
 				foreign.Print(foreign.Raw(cmd.OutOrStdout()), text+"\n") // the value itself, to be used
 				return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -74,7 +75,7 @@ func valueOfSwitch(cmd *cobra.Command, args []string) error {
 	for _, word := range args {
 		switch {
 		case slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(word)):
-			return usagef("%q is no argument: a flag that is on or off has no word behind it; --NAME=false turns it off", word)
+			return exit.Usagef("%q is no argument: a flag that is on or off has no word behind it; --NAME=false turns it off", word)
 		case on("write") && !likeURL(word):
 			return writeTakesNoValue(word)
 		}

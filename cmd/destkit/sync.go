@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -75,7 +76,7 @@ waited for.`,
 func identity(what, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, usagef("%q is no id of a %s; it must be a whole number from 1", text, what)
+		return 0, exit.Usagef("%q is no id of a %s; it must be a whole number from 1", text, what)
 	}
 	return id, nil
 }
@@ -125,7 +126,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		return restFailure(fmt.Sprintf("follow run %d", run), err)
 	}
 	f.show.ended(v)
-	return exitWith(f.verdict(v.run))
+	return exit.With(f.verdict(v.run))
 }
 
 // cancelTime is how long a run may take to end once it is cancelled.
@@ -135,7 +136,7 @@ const cancelTime = time.Minute
 func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run int64, p *pulse) (v view, err error) {
 	f.show.moment(nil) // takes the bar away
 	if !r.cancel {
-		return v, untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
+		return v, exit.Untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
 	}
 	f.show.note(fmt.Sprintf("interrupted; cancelling run %d", run))
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -42,11 +43,11 @@ func (o *following) register(cmd *cobra.Command) {
 func (o *following) open(out, screen io.Writer) (*follower, error) {
 	switch {
 	case o.interval <= 0:
-		return nil, usagef("--interval must be longer than nothing, not %s", o.interval)
+		return nil, exit.Usagef("--interval must be longer than nothing, not %s", o.interval)
 	case o.patience < 0:
-		return nil, usagef("--patience cannot be negative")
+		return nil, exit.Usagef("--patience cannot be negative")
 	case o.maxFailed < -1:
-		return nil, usagef("--max-failed cannot be negative")
+		return nil, exit.Usagef("--max-failed cannot be negative")
 	}
 	client, err := o.rest.openAPI()
 	if err != nil {
@@ -163,11 +164,11 @@ func (f *follower) follow(ctx context.Context, s restSync, id int64, p *pulse) (
 func (f *follower) verdict(r api.SyncRun) int {
 	switch {
 	case !is(r.Status, api.RunCompleted):
-		return statusGate
+		return exit.GateFailed
 	case f.maxFailed >= 0 && number(r.RecordsFailed)+number(r.RecordsInvalid) > f.maxFailed:
-		return statusGate
+		return exit.GateFailed
 	}
-	return statusOK
+	return exit.OK
 }
 
 // lastCompleted finds the run by which the next one is estimated; nil is none.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -80,7 +82,7 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if d.limit < 0 || d.limit > 100 {
-		return usagef("--limit must be 0 to 100, not %d", d.limit)
+		return exit.Usagef("--limit must be 0 to 100, not %d", d.limit)
 	}
 	// The key of the workspace is none of the control API's business.
 	d.rest.token = tokenFlag{flag: "control-token-env", variable: d.control}
@@ -95,7 +97,7 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 	}
 	var found plannedRun
 	if err := json.Unmarshal(answer, &found); err != nil {
-		return untested(fmt.Errorf("read the service's answer: %w", err))
+		return exit.Untested(fmt.Errorf("read the service's answer: %w", err))
 	}
 	if d.asJSON {
 		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
@@ -103,7 +105,7 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		foreign.Print(cmd.OutOrStdout(), found.text())
 	}
 	if found.Failure != nil {
-		return exitWith(statusGate)
+		return exit.With(exit.GateFailed)
 	}
 	return nil
 }
@@ -119,7 +121,7 @@ func (p *plannedRun) text() string {
 		name += " (" + foreign.Clip(foreign.Line(*p.Label), 40) + ")"
 	}
 	foreign.Printf(&b, "%s: a run would read %s and send %s; nothing was sent, %s\n", name,
-		counted(p.SourceRecordCount, "row"), counted(p.SourceRecordUpdates+p.SourceRecordDeletes, "record"), roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
+		quantity.Counted(p.SourceRecordCount, "row"), quantity.Counted(p.SourceRecordUpdates+p.SourceRecordDeletes, "record"), quantity.Roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
 	if p.FullSync {
 		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
 	}
@@ -130,13 +132,13 @@ func (p *plannedRun) text() string {
 		{"create", p.Actions.Create}, {"change", p.Actions.Change}, {"resend", p.Actions.Resend}, {"delete", p.Actions.Delete},
 		{"refuse", p.Actions.Refuse}, {"skip", p.Actions.Skip}, {"unchanged", p.Actions.Unchanged},
 	} {
-		foreign.Printf(&b, "  %-10s %s\n", count.action, grouped(count.n))
+		foreign.Printf(&b, "  %-10s %s\n", count.action, quantity.Grouped(count.n))
 	}
 	for _, r := range p.Refused {
-		foreign.Printf(&b, "  refused    %s: %s\n", grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
+		foreign.Printf(&b, "  refused    %s: %s\n", quantity.Grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
 	}
 	for _, r := range p.Doubtful {
-		foreign.Printf(&b, "  doubtful   %s: %s\n", grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
+		foreign.Printf(&b, "  doubtful   %s: %s\n", quantity.Grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
 	}
 	if f := p.Failure; f != nil {
 		foreign.Printf(&b, "  the run would fail: %s\n", foreign.Clip(foreign.Line(joined(f.Code, f.Message)), wayWidth))
@@ -157,7 +159,7 @@ func sampleText(r *server.DryRunRecord) string {
 	case record != "":
 		text += "  " + foreign.Line(record)
 	case r.Bytes > 0:
-		text += fmt.Sprintf("  %s", counted(int64(r.Bytes), "byte"))
+		text += fmt.Sprintf("  %s", quantity.Counted(int64(r.Bytes), "byte"))
 	}
 	if r.Reason != nil {
 		text += "  " + foreign.Line(*r.Reason)

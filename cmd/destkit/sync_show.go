@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
@@ -30,7 +31,7 @@ func newDisplay(out, screen io.Writer, asJSON, quiet bool, now func() time.Time)
 		return &jsonDisplay{out: out, screen: screen, said: map[int64]string{}}
 	case quiet:
 		return &quietDisplay{}
-	case terminal(screen):
+	case terminal.Is(screen):
 		return &barDisplay{out: out, screen: screen}
 	}
 	return &plainDisplay{out: out, screen: screen, now: now, said: map[int64]spoken{}}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -24,7 +25,7 @@ func (d *barDisplay) moment(active []view) {
 		d.wipe()
 		return
 	}
-	columns, wide := terminalColumns(d.screen), 20
+	columns, wide := terminal.Columns(d.screen), 20
 	text, share := runName(active[0])+": "+progressText(active[0]), active[0].share
 	if columns > 0 && columns < 120 {
 		text, wide = shortText(active[0]), 10

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // oneRun is the answer that shows run 4 of sync 1.
@@ -32,24 +34,24 @@ func TestSyncRun(t *testing.T) {
 		out    []string
 	}{
 		"completed": {
-			[]string{oneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, oneRun("completed", "", 100000, 30, 30, 0, "")}, nil, statusOK,
+			[]string{oneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, oneRun("completed", "", 100000, 30, 30, 0, "")}, nil, exit.OK,
 			[]string{"sync 1 (Contacts), run 4: queued", "run 4: reading, 100,000 read, 30 to send, 10 sent", "run 4: completed",
 				"100,000 rows read, 30 updates, 0 deletes, 0 invalid; 30 records processed, 30 updated, 0 failed"}},
 		"capitals and words of other versions": {
-			[]string{oneRun("Preparing", "", 0, 0, 0, 0, ""), oneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), oneRun("Completed", "", 1, 1, 1, 0, "")}, nil, statusOK,
+			[]string{oneRun("Preparing", "", 0, 0, 0, 0, ""), oneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), oneRun("Completed", "", 1, 1, 1, 0, "")}, nil, exit.OK,
 			[]string{"Running Sync", "run 4: completed"}},
 		"failed": {
-			[]string{working, oneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, statusGate,
+			[]string{working, oneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, exit.GateFailed,
 			[]string{"run 4: failed", "8 updated, 2 failed", "  UNREACHABLE: the destination gives no answer\n  line break\n"}},
 		"cancelled": {
-			[]string{oneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, statusGate, []string{"run 4: cancelled", "  CANCELED\n"}},
-		"skipped":                {[]string{oneRun("skipped", "", 0, 0, 0, 0, "")}, nil, statusGate, []string{"skipped: an earlier run of the sync is still active"}},
-		"failed records":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, nil, statusOK, []string{"7 updated, 2 failed"}},
-		"too many":               {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, statusGate, []string{"2 failed"}},
-		"as many as may":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, statusOK, []string{"2 failed"}},
-		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", oneRun("completed", "", 9, 9, 9, 0, "")}, nil, statusOK, []string{"run 4: completed"}},
-		"quiet":                  {[]string{working, oneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, statusGate, nil},
-		"full":                   {[]string{oneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, statusOK, []string{"completed (full sync)"}},
+			[]string{oneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, exit.GateFailed, []string{"run 4: cancelled", "  CANCELED\n"}},
+		"skipped":                {[]string{oneRun("skipped", "", 0, 0, 0, 0, "")}, nil, exit.GateFailed, []string{"skipped: an earlier run of the sync is still active"}},
+		"failed records":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, nil, exit.OK, []string{"7 updated, 2 failed"}},
+		"too many":               {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, exit.GateFailed, []string{"2 failed"}},
+		"as many as may":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, exit.OK, []string{"2 failed"}},
+		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", oneRun("completed", "", 9, 9, 9, 0, "")}, nil, exit.OK, []string{"run 4: completed"}},
+		"quiet":                  {[]string{working, oneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, exit.GateFailed, nil},
+		"full":                   {[]string{oneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, exit.OK, []string{"completed (full sync)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
@@ -98,8 +100,8 @@ func TestSyncRunInterrupted(t *testing.T) {
 		said   string
 		cancel bool
 	}{
-		"left alone": {nil, statusUntested, "interrupted; run 4 goes on: 'destkit sync watch 1' follows it, 'destkit sync cancel 4' cancels it", false},
-		"cancelled":  {[]string{"--cancel-on-interrupt"}, statusGate, "interrupted; cancelling run 4", true},
+		"left alone": {nil, exit.NotTested, "interrupted; run 4 goes on: 'destkit sync watch 1' follows it, 'destkit sync cancel 4' cancels it", false},
+		"cancelled":  {[]string{"--cancel-on-interrupt"}, exit.GateFailed, "interrupted; cancelling run 4", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
@@ -129,20 +131,20 @@ func TestSyncRefusals(t *testing.T) {
 		status  int
 		said    string
 	}{
-		"no such sync":            {nil, "", []string{"run", "2"}, statusUsage, "read sync 2: the service answered 404 Not Found"},
-		"no id":                   {nil, "", []string{"run", "Contacts"}, statusUsage, `"Contacts" is no id of a sync`},
-		"no key":                  {nil, "-", []string{"run", "1"}, statusUsage, "destkit: DESTKIT_WORKSPACE_API_KEY: the environment variable is not set; run 'export DESTKIT_WORKSPACE_API_KEY=…' first\n"},
-		"a wrong key":             {nil, "another", []string{"run", "1"}, statusUntested, "the service answered 401 Unauthorized; the token is sent as"},
-		"a refused trigger":       {map[string][]string{"POST /api/v1/syncs/1/trigger": {`400 {"status":"error","message":"append syncs have no full sync"}`}}, "", []string{"run", "1"}, statusUsage, "trigger sync 1: the service answered 400: append syncs have no full sync"},
-		"never comes back":        {map[string][]string{"GET /api/v1/sync_runs/4": {"000"}}, "", []string{"run", "1", "--patience", "0s"}, statusUntested, "follow run 4: reach the service"},
-		"another program":         {map[string][]string{"GET /api/v1/syncs/1": {"200 <html>"}}, "", []string{"run", "1"}, statusUntested, "does --url name the service?"},
-		"a key in the URL":        {nil, "", []string{"run", "1", "--url", "http://bearer:the-secret@127.0.0.1:1"}, statusUsage, "--url holds a user or a token"},
-		"nonsense as URL":         {nil, "", []string{"run", "1", "--url", "localhost"}, statusUsage, "the URL must begin with http:// or https://"},
-		"a query":                 {nil, "", []string{"run", "1", "--url", "http://127.0.0.1:1/?a=b"}, statusUsage, "give the address only"},
-		"no interval":             {nil, "", []string{"run", "1", "--interval", "0s"}, statusUsage, "--interval must be longer than nothing"},
-		"two ways to speak":       {nil, "", []string{"run", "1", "--json", "--quiet"}, statusUsage, "json quiet"},
-		"cancel what is over":     {map[string][]string{"POST /api/v1/sync_runs/4/cancel": {`409 {"status":"error","message":"the run is over"}`}}, "", []string{"cancel", "4"}, statusUsage, "cancel run 4: the service answered 409: the run is over"},
-		"a subcommand that isn't": {nil, "", []string{"runn"}, statusUsage, `unknown command "runn", did you mean "run"`},
+		"no such sync":            {nil, "", []string{"run", "2"}, exit.BadUsage, "read sync 2: the service answered 404 Not Found"},
+		"no id":                   {nil, "", []string{"run", "Contacts"}, exit.BadUsage, `"Contacts" is no id of a sync`},
+		"no key":                  {nil, "-", []string{"run", "1"}, exit.BadUsage, "destkit: DESTKIT_WORKSPACE_API_KEY: the environment variable is not set; run 'export DESTKIT_WORKSPACE_API_KEY=…' first\n"},
+		"a wrong key":             {nil, "another", []string{"run", "1"}, exit.NotTested, "the service answered 401 Unauthorized; the token is sent as"},
+		"a refused trigger":       {map[string][]string{"POST /api/v1/syncs/1/trigger": {`400 {"status":"error","message":"append syncs have no full sync"}`}}, "", []string{"run", "1"}, exit.BadUsage, "trigger sync 1: the service answered 400: append syncs have no full sync"},
+		"never comes back":        {map[string][]string{"GET /api/v1/sync_runs/4": {"000"}}, "", []string{"run", "1", "--patience", "0s"}, exit.NotTested, "follow run 4: reach the service"},
+		"another program":         {map[string][]string{"GET /api/v1/syncs/1": {"200 <html>"}}, "", []string{"run", "1"}, exit.NotTested, "does --url name the service?"},
+		"a key in the URL":        {nil, "", []string{"run", "1", "--url", "http://bearer:the-secret@127.0.0.1:1"}, exit.BadUsage, "--url holds a user or a token"},
+		"nonsense as URL":         {nil, "", []string{"run", "1", "--url", "localhost"}, exit.BadUsage, "the URL must begin with http:// or https://"},
+		"a query":                 {nil, "", []string{"run", "1", "--url", "http://127.0.0.1:1/?a=b"}, exit.BadUsage, "give the address only"},
+		"no interval":             {nil, "", []string{"run", "1", "--interval", "0s"}, exit.BadUsage, "--interval must be longer than nothing"},
+		"two ways to speak":       {nil, "", []string{"run", "1", "--json", "--quiet"}, exit.BadUsage, "json quiet"},
+		"cancel what is over":     {map[string][]string{"POST /api/v1/sync_runs/4/cancel": {`409 {"status":"error","message":"the run is over"}`}}, "", []string{"cancel", "4"}, exit.BadUsage, "cancel run 4: the service answered 409: the run is over"},
+		"a subcommand that isn't": {nil, "", []string{"runn"}, exit.BadUsage, `unknown command "runn", did you mean "run"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, url := answering(t, tc.answers)

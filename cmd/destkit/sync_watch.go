@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -68,9 +70,9 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 		if err != nil {
 			return restFailure("watch", err)
 		}
-		return exitWith(w.status)
+		return exit.With(w.status)
 	case l.once:
-		return untested(errors.New("interrupted"))
+		return exit.Untested(errors.New("interrupted"))
 	}
 	return nil // as it was meant to end
 }
@@ -159,7 +161,7 @@ func (w *watch) list(ctx context.Context, first bool) error {
 		if len(all) == 1 {
 			what = "sync"
 		}
-		w.show.note(fmt.Sprintf("watching %s %s", grouped(int64(len(all))), what))
+		w.show.note(fmt.Sprintf("watching %s %s", quantity.Grouped(int64(len(all))), what))
 	}
 	return nil
 }
@@ -280,6 +282,6 @@ func (w *watch) end(one *watched, r api.SyncRun, p *pulse) {
 	if is(r.Status, api.RunCompleted) {
 		one.ended = &r
 	}
-	w.status = worst(w.status, w.verdict(r))
+	w.status = exit.Worst(w.status, w.verdict(r))
 	w.show.ended(view{one.sync, r, p.take(w.now(), r)})
 }

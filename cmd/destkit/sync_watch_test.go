@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 func TestSyncWatch(t *testing.T) {
@@ -26,7 +28,7 @@ func TestSyncWatch(t *testing.T) {
 			"GET /api/v1/sync_runs/4":       {oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("failed", "reading", 5, 5, 1, 1, "")},
 		})
 		status, out, screen := command(t.Context(), "sync", "watch", "--once", "--url", url, "--interval", "1ms")
-		require.Equal(t, statusGate, status, screen)
+		require.Equal(t, exit.GateFailed, status, screen)
 		require.Contains(t, out, "sync 2, run 3: completed")
 		require.Contains(t, out, "sync 1 (Contacts), run 4: reading")
 		require.Contains(t, out, "sync 1 (Contacts), run 4: failed")
@@ -50,7 +52,7 @@ func TestSyncWatch(t *testing.T) {
 			}
 		}
 		status, out, screen := command(ctx, "sync", "watch", "--url", url, "--interval", "1ms")
-		require.Equal(t, statusOK, status, screen)
+		require.Equal(t, exit.OK, status, screen)
 		require.Contains(t, screen, "watching 2 syncs")
 		require.Equal(t, 1, strings.Count(out, "sync 2, run 3: completed"))
 		require.Equal(t, 1, strings.Count(out, "sync 1 (Contacts), run 4: completed"))
@@ -58,7 +60,7 @@ func TestSyncWatch(t *testing.T) {
 	t.Run("a sync that is gone", func(t *testing.T) {
 		_, url := answering(t, nil)
 		status, _, screen := command(t.Context(), "sync", "watch", "9", "--url", url)
-		require.Equal(t, statusUsage, status)
+		require.Equal(t, exit.BadUsage, status)
 		require.Contains(t, screen, "404")
 	})
 }

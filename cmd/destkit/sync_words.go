@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/server/api"
@@ -30,11 +29,11 @@ func progressText(v view) string {
 	if r.SourceRecordCount == nil {
 		return stage
 	}
-	text := fmt.Sprintf("%s, %s read, %s to send, %s sent", stage, grouped(number(r.SourceRecordCount)),
-		grouped(number(r.SourceRecordUpdates)+number(r.SourceRecordDeletes)), grouped(number(r.RecordsUpdated)))
+	text := fmt.Sprintf("%s, %s read, %s to send, %s sent", stage, quantity.Grouped(number(r.SourceRecordCount)),
+		quantity.Grouped(number(r.SourceRecordUpdates)+number(r.SourceRecordDeletes)), quantity.Grouped(number(r.RecordsUpdated)))
 	text += trouble(r)
 	if v.recordsPerSecond >= 1 {
-		text += fmt.Sprintf(", %s/s", grouped(int64(v.recordsPerSecond)))
+		text += fmt.Sprintf(", %s/s", quantity.Grouped(int64(v.recordsPerSecond)))
 	}
 	if v.left > 0 {
 		text += ", about " + v.left.String() + " left"
@@ -52,13 +51,13 @@ func shortText(v view) string {
 	}
 	switch {
 	case toSend > 0:
-		text += fmt.Sprintf(": %s of %s sent", grouped(number(r.RecordsUpdated)), grouped(toSend))
+		text += fmt.Sprintf(": %s of %s sent", quantity.Grouped(number(r.RecordsUpdated)), quantity.Grouped(toSend))
 	case r.SourceRecordCount != nil:
-		text += fmt.Sprintf(": %s read", grouped(number(r.SourceRecordCount)))
+		text += fmt.Sprintf(": %s read", quantity.Grouped(number(r.SourceRecordCount)))
 	}
 	text += trouble(r)
 	if v.recordsPerSecond >= 1 {
-		text += fmt.Sprintf(", %s/s", grouped(int64(v.recordsPerSecond)))
+		text += fmt.Sprintf(", %s/s", quantity.Grouped(int64(v.recordsPerSecond)))
 	}
 	if v.left > 0 {
 		text += ", " + v.left.String() + " left"
@@ -69,10 +68,10 @@ func shortText(v view) string {
 // trouble names what went wrong with records, and nothing when all went well.
 func trouble(r api.SyncRun) (text string) {
 	if n := number(r.RecordsFailed); n > 0 {
-		text += ", " + grouped(n) + " failed"
+		text += ", " + quantity.Grouped(n) + " failed"
 	}
 	if n := number(r.RecordsInvalid); n > 0 {
-		text += ", " + grouped(n) + " invalid"
+		text += ", " + quantity.Grouped(n) + " invalid"
 	}
 	return text
 }
@@ -90,7 +89,7 @@ func sumText(active []view) (text string, share float64) {
 		}
 		share += v.share / float64(len(active))
 	}
-	return fmt.Sprintf("%s: %s sent, %s/s", plural.Count(len(active), "run"), grouped(int64(sent)), grouped(int64(perSecond))), share
+	return fmt.Sprintf("%s: %s sent, %s/s", plural.Count(len(active), "run"), quantity.Grouped(int64(sent)), quantity.Grouped(int64(perSecond))), share
 }
 
 // endText is the last word on a run.
@@ -108,44 +107,19 @@ func endText(v view) string {
 	}
 	text := fmt.Sprintf("%s: %s", runName(v), outcome)
 	if v.elapsed > 0 {
-		text += " in " + roughly(v.elapsed)
+		text += " in " + quantity.Roughly(v.elapsed)
 	}
 	text += fmt.Sprintf("\n  %s read, %s, %s, %s invalid; %s processed, %s updated, %s failed",
-		counted(number(r.SourceRecordCount), "row"), counted(number(r.SourceRecordUpdates), "update"), counted(number(r.SourceRecordDeletes), "delete"),
-		grouped(number(r.RecordsInvalid)), counted(number(r.RecordsProcessed), "record"), grouped(number(r.RecordsUpdated)), grouped(number(r.RecordsFailed)))
+		quantity.Counted(number(r.SourceRecordCount), "row"), quantity.Counted(number(r.SourceRecordUpdates), "update"), quantity.Counted(number(r.SourceRecordDeletes), "delete"),
+		quantity.Grouped(number(r.RecordsInvalid)), quantity.Counted(number(r.RecordsProcessed), "record"), quantity.Grouped(number(r.RecordsUpdated)), quantity.Grouped(number(r.RecordsFailed)))
 	if v.recordsPerSecond >= 1 {
-		text += fmt.Sprintf("; %s/s", grouped(int64(v.recordsPerSecond)))
+		text += fmt.Sprintf("; %s/s", quantity.Grouped(int64(v.recordsPerSecond)))
 	}
 	text += "\n"
 	for _, line := range []string{strings.Trim(words(r.ErrorCode)+": "+words(r.ErrorMessage), ": "), words(r.ErrorDetail)} {
 		if line = foreign.Line(line); line != "" {
 			text += "  " + line + "\n"
 		}
-	}
-	return text
-}
-
-// roughly is a duration as people say it.
-func roughly(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}
-
-// counted is a number with its thousands apart and its noun: "1 record", "12,000 records".
-func counted[N plural.Integer](n N, noun string) string {
-	return grouped(int64(n)) + " " + plural.Noun(n, noun)
-}
-
-// grouped writes a number with its thousands apart.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
 	}
 	return text
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // tokenFlag names the environment variable that holds the bearer token. A
@@ -38,7 +40,7 @@ func (t *tokenFlag) fallBack() {
 func (t *tokenFlag) read() (string, error) {
 	if t.variable == "" {
 		if t.flags != nil && t.flags.Changed("token-env") {
-			return "", usagef("--token-env is empty: give the name of the variable without $, such as --token-env TOKEN")
+			return "", exit.Usagef("--token-env is empty: give the name of the variable without $, such as --token-env TOKEN")
 		}
 		return "", nil
 	}
@@ -52,11 +54,11 @@ func (t *tokenFlag) read() (string, error) {
 	value, set := os.LookupEnv(t.variable)
 	switch {
 	case !set:
-		return "", usagef("%s: the environment variable is not set; run 'export %s=…' first%s", named, t.variable, way)
+		return "", exit.Usagef("%s: the environment variable is not set; run 'export %s=…' first%s", named, t.variable, way)
 	case strings.TrimSpace(value) == "":
-		return "", usagef("%s: the environment variable is empty", named)
+		return "", exit.Usagef("%s: the environment variable is empty", named)
 	case strings.ContainsAny(value, "\r\n"):
-		return "", usagef("%s: the token holds a line break; was it read from a file?", named)
+		return "", exit.Usagef("%s: the token holds a line break; was it read from a file?", named)
 	}
 	return value, nil
 }
@@ -70,10 +72,10 @@ func (t *tokenFlag) checkName() error {
 		if !variableName.MatchString(name) {
 			name = "NAME"
 		}
-		return usagef("%s takes the name without $: %s %s", flag, flag, name)
+		return exit.Usagef("%s takes the name without $: %s %s", flag, flag, name)
 	}
 	if !variableName.MatchString(t.variable) {
-		return usagef("%s takes the name of an environment variable, not the token: run 'export TOKEN=…' and give %s TOKEN", flag, flag)
+		return exit.Usagef("%s takes the name of an environment variable, not the token: run 'export TOKEN=…' and give %s TOKEN", flag, flag)
 	}
 	return nil
 }

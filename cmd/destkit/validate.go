@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
@@ -59,7 +60,7 @@ Else destkit.yaml is a configuration, and for other names --as says it. Kinds:
 		Args:    arguments(1, -1, "a FILE such as destkit.yaml"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if _, known := readers[as]; as != "" && !known {
-				return usagef("--as %q is no kind of file%s; kinds are %s", as, meant(as), kinds)
+				return exit.Usagef("--as %q is no kind of file%s; kinds are %s", as, meant(as), kinds)
 			}
 			var all error
 			for _, file := range files {
@@ -74,7 +75,7 @@ Else destkit.yaml is a configuration, and for other names --as says it. Kinds:
 				foreign.Printf(cmd.OutOrStdout(), "%s: valid (%s)\n", file, kind)
 			}
 			if all != nil {
-				return usageError(all)
+				return exit.Usage(all)
 			}
 			return nil
 		},
@@ -101,19 +102,19 @@ func kindOf(file, as string) (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", usagef("read file: %w", err)
+		return "", exit.Usagef("read file: %w", err)
 	}
 	if m := namedSchemaLine.FindSubmatch(text); m != nil {
 		kind := string(m[1])
 		if _, known := readers[kind]; !known {
-			return "", usagef("%s names the schema %q, and files of that kind are not written by hand%s", file, kind, meant(kind))
+			return "", exit.Usagef("%s names the schema %q, and files of that kind are not written by hand%s", file, kind, meant(kind))
 		}
 		return kind, nil
 	}
 	if name := filepath.Base(file); name == "destkit.yaml" || name == "destkit.yml" {
 		return "config", nil
 	}
-	return "", usagef("%s does not say what it is: name it with --as KIND, such as --as waivers, or begin the file with\n"+
+	return "", exit.Usagef("%s does not say what it is: name it with --as KIND, such as --as waivers, or begin the file with\n"+
 		"# yaml-language-server: $schema=%s", file, schemaURL("waivers"))
 }
 
@@ -146,7 +147,7 @@ func validateWaivers(file string) error {
 	}
 	checks, err := catalogues("")
 	if err != nil {
-		return untested(err)
+		return exit.Untested(err)
 	}
 	var ids []string
 	for _, check := range checks {
@@ -177,7 +178,7 @@ func validateWaivers(file string) error {
 		}
 	}
 	if all != nil {
-		return usageError(all)
+		return exit.Usage(all)
 	}
 	return nil
 }
@@ -190,10 +191,10 @@ func validateHooks(file string) error {
 func validateSeed(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return usagef("read seed: %w", err)
+		return exit.Usagef("read seed: %w", err)
 	}
 	if err := server.CheckSeed(file, text); err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	return nil
 }

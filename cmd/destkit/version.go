@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -95,7 +96,7 @@ func newVersion() *cobra.Command {
 // printJSON writes v indented.
 func printJSON(w io.Writer, v any) error {
 	if err := foreign.EncodeJSON(w, v, "  "); err != nil {
-		return untested(fmt.Errorf("print json: %w", err))
+		return exit.Untested(fmt.Errorf("print json: %w", err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/yamldoc"
 )
 
@@ -16,7 +17,7 @@ import (
 func readYAML(file string, dst any) error {
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return usageError(fmt.Errorf("read file: %w", err))
+		return exit.Usage(fmt.Errorf("read file: %w", err))
 	}
 	return decodeYAML(file, src, dst)
 }
@@ -24,7 +25,7 @@ func readYAML(file string, dst any) error {
 // decodeYAML is readYAML on bytes; file is used in messages only.
 func decodeYAML(file string, src []byte, dst any) error {
 	if err := yamldoc.Decode(file, src, dst); err != nil {
-		return usageError(err)
+		return exit.Usage(err)
 	}
 	return nil
 }
@@ -34,12 +35,12 @@ func decodeYAML(file string, src []byte, dst any) error {
 func parseYAML(file string, src []byte) (ast.Node, error) {
 	body, err := yamldoc.Parse(file, src)
 	if err != nil {
-		return nil, usageError(err)
+		return nil, exit.Usage(err)
 	}
 	return body, nil
 }
 
 // positionError is a usage error that points at one token.
 func positionError(file string, src []byte, tk *token.Token, message string) error {
-	return usageError(yamldoc.At(file, src, tk, message))
+	return exit.Usage(yamldoc.At(file, src, tk, message))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // TestYAMLMistakesAreUsageErrors: what they say is the subject of yamldoc.
@@ -27,9 +29,9 @@ func TestYAMLMistakesAreUsageErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.EqualError(t, tc.err, tc.want)
-			var exit *exitError
-			require.ErrorAs(t, tc.err, &exit)
-			require.Equal(t, statusUsage, exit.status)
+			var ended *exit.Error
+			require.ErrorAs(t, tc.err, &ended)
+			require.Equal(t, exit.BadUsage, ended.Status)
 		})
 	}
 	require.NoError(t, decodeYAML("f.yaml", []byte("count: 3\n"), &dst))
