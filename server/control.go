@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/fidelity"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -27,8 +28,8 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
 			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),
-			call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", s.controlFidelity),
 		},
+		fidelity.Routes(),
 	)
 }
 
@@ -160,25 +161,4 @@ func (s *Server) controlIndex(*call.Control) (any, error) {
 		routes = append(routes, call.ControlRoute{Method: "GET", Path: call.ControlPath + "/pprof/", Does: "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …"})
 	}
 	return map[string]any{"routes": routes}, nil
-}
-
-// controlFidelity lists rules by their state, for those who decide how far to
-// rely on the emulation.
-func (s *Server) controlFidelity(c *call.Control) (any, error) {
-	query, err := c.Query("state", "section")
-	if err != nil {
-		return nil, err
-	}
-	rows, err := chooseFidelity(query)
-	if err != nil {
-		return nil, err
-	}
-	counts := map[string]int{}
-	for _, state := range fidelityStates {
-		counts[state] = 0
-	}
-	for _, row := range rows {
-		counts[row.State]++
-	}
-	return map[string]any{"rows": rows, "total": len(rows), "states": counts}, nil
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/fidelity"
 )
 
 // fidelityMutations keeps what became of each claim that was broken.
-const fidelityMutations = "fidelity_mutations.json"
+const fidelityMutations = "internal/fidelity/mutations.json"
 
-// mutation is a row of the ledger under its violations: it is proven when its
+// mutation is a row of the table under its violations: it is proven when its
 // tests have failed under each of them.
 type mutation struct {
 	Proven   bool     `json:"proven"`
@@ -40,7 +41,7 @@ func TestFidelityMutations(t *testing.T) {
 	if os.Getenv("DESTKIT_MUTATIONS") != "1" {
 		t.Skip("breaks each claim of the fidelity table, which takes minutes: run make mutations")
 	}
-	rows, err := FidelityLedger()
+	rows, err := fidelity.Table()
 	require.NoError(t, err)
 	proofs := proofsIn(t, ".")
 	program, err := os.Executable()
@@ -76,7 +77,7 @@ func TestFidelityMutations(t *testing.T) {
 	}
 }
 
-// passOnTheirOwn runs every test of the ledger without violations: one that fails
+// passOnTheirOwn runs every test of the table without violations: one that fails
 // or is skipped there would tell nothing of a claim.
 func passOnTheirOwn(t *testing.T, program string, proofs map[string][]string) {
 	t.Helper()
@@ -98,7 +99,7 @@ type trial struct{ row, violation string }
 
 // tried tells of each claim under each of its violations whether its tests failed;
 // two run at a time.
-func tried(t *testing.T, program string, rows []Fidelity, proofs map[string][]string) map[trial]bool {
+func tried(t *testing.T, program string, rows []fidelity.Row, proofs map[string][]string) map[trial]bool {
 	t.Helper()
 	var (
 		trials  = make(chan trial)
@@ -156,8 +157,8 @@ func testsUnder(t *testing.T, program, violation string, tests []string, flags .
 }
 
 // keptMutations are the results of the last run. They belong to the violations
-// that the ledger names now.
-func keptMutations(t *testing.T, rows []Fidelity) map[string]mutation {
+// that the table names now.
+func keptMutations(t *testing.T, rows []fidelity.Row) map[string]mutation {
 	t.Helper()
 	text, err := os.ReadFile(fidelityMutations)
 	require.NoError(t, err)
@@ -188,7 +189,7 @@ func keptMutations(t *testing.T, rows []Fidelity) map[string]mutation {
 
 // mutationScore says how many claims are proven and by what, and what keeps the
 // others from it.
-func mutationScore(rows []Fidelity, results map[string]mutation, judged map[string]bool) string {
+func mutationScore(rows []fidelity.Row, results map[string]mutation, judged map[string]bool) string {
 	proven, byJudge, survived := 0, 0, 0
 	bare := map[string]int{} // rows without a mutation by state
 	for _, row := range rows {
@@ -204,7 +205,7 @@ func mutationScore(rows []Fidelity, results map[string]mutation, judged map[stri
 		}
 	}
 	var states []string
-	for _, state := range fidelityStates {
+	for _, state := range fidelity.States {
 		states = append(states, fmt.Sprintf("%d %s", bare[state], state))
 	}
 	all := proven + byJudge

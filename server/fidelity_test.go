@@ -17,24 +17,26 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/fidelity"
 )
 
-var updateLedger = flag.Bool("update", false, "write docs/fidelity.md, docs/disk-matrix-service.md and fidelity_proofs.json again")
+var updateLedger = flag.Bool("update", false, "write docs/fidelity.md, docs/disk-matrix-service.md and what internal/fidelity keeps again")
 
 const (
 	fidelityPage  = "../docs/fidelity.md"
-	fidelityIndex = "fidelity_proofs.json"
+	fidelityIndex = "internal/fidelity/proofs.json"
 )
 
-// proves says which rows of the ledger a test proves. The calls are read from
+// proves says which rows of the table a test proves. The calls are read from
 // the sources, so the ids must be literals.
 func proves(t testing.TB, ids ...string) {
 	t.Helper()
-	rows, err := FidelityLedger()
+	rows, err := fidelity.Table()
 	require.NoError(t, err)
 	require.NotEmpty(t, ids)
 	for _, id := range ids {
-		require.True(t, slices.ContainsFunc(rows, func(row Fidelity) bool { return row.ID == id }), "the ledger has no row %s", id)
+		require.True(t, slices.ContainsFunc(rows, func(row fidelity.Row) bool { return row.ID == id }), "the table has no row %s", id)
 	}
 }
 
@@ -89,11 +91,11 @@ func calledName(called *ast.CallExpr, ok bool) (string, bool) {
 	return name.Name, true
 }
 
-// TestFidelityLedger holds the ledger, the tests and the page together: every
+// TestFidelityLedger holds the table, the tests and the page together: every
 // row has a test, every id that a test claims exists, and what is shown is what
 // the sources and the last run of make mutations say.
 func TestFidelityLedger(t *testing.T) {
-	rows, err := FidelityLedger()
+	rows, err := fidelity.Table()
 	require.NoError(t, err)
 	proofs := proofsIn(t, ".")
 	known := map[string]bool{}
@@ -105,7 +107,7 @@ func TestFidelityLedger(t *testing.T) {
 		}
 	}
 	for id, tests := range proofs {
-		require.True(t, known[id], "%s claim to prove %s, which the ledger does not have", tests, id)
+		require.True(t, known[id], "%s claim to prove %s, which the table does not have", tests, id)
 	}
 	index, err := json.MarshalIndent(proofs, "", "\t")
 	require.NoError(t, err)
@@ -115,7 +117,7 @@ func TestFidelityLedger(t *testing.T) {
 		require.NoError(t, os.WriteFile(fidelityIndex, index, 0o644))
 		require.NoError(t, os.WriteFile(fidelityPage, page, 0o644))
 	}
-	require.Empty(t, open, "rows of the ledger without a test")
+	require.Empty(t, open, "rows of the table without a test")
 	for name, want := range map[string][]byte{fidelityIndex: index, fidelityPage: page} {
 		kept, err := os.ReadFile(name)
 		if err != nil {
@@ -126,7 +128,7 @@ func TestFidelityLedger(t *testing.T) {
 }
 
 // fidelityTable is docs/fidelity.md.
-func fidelityTable(rows []Fidelity, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
+func fidelityTable(rows []fidelity.Row, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
 	var b bytes.Buffer
 	counts := map[string]int{}
 	for _, row := range rows {
@@ -153,7 +155,7 @@ neither detects.
 | published | %d | not in the specification; published pages or clients say so |
 | assumed | %d | no source says so; a choice of this service |
 | unknown | %d | no source says so; do not rely on this behaviour |
-`, mutationScore(rows, results, judged), counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
+`, mutationScore(rows, results, judged), counts[fidelity.Specified], counts[fidelity.Published], counts[fidelity.Assumed], counts[fidelity.Unknown])
 	section := ""
 	for _, row := range rows {
 		if row.Section != section {

@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
-		"internal/console", "internal/foreign", "internal/liquid", "internal/loopback", "internal/source", "internal/suggest", "internal/yamldoc",
+		"internal/console", "internal/foreign", "internal/liquid", "internal/loopback", "internal/source", "internal/suggest",
 	},
 	"server/api":                 {},
 	"server/internal/console":    {"server/api", "internal/console", "openapi"}, // pages from replies: neither store nor engine
@@ -102,8 +102,9 @@ var arrows = map[string][]string{
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
 		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc",
 	},
-	"server/internal/metrics": {"server/internal/call", "server/internal/descriptors", "server/internal/store"}, // for Prometheus
-	"server/internal/archive": {"server/internal/sync/clock", "internal/foreign"},                               // the form of snapshots
+	"server/internal/metrics":  {"server/internal/call", "server/internal/descriptors", "server/internal/store"},                          // for Prometheus
+	"server/internal/fidelity": {"server/api", "server/internal/call", "server/internal/problem", "internal/foreign", "internal/yamldoc"}, // rules and their proofs: it shows a table
+	"server/internal/archive":  {"server/internal/sync/clock", "internal/foreign"},                                                        // the form of snapshots
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
 		"server/internal/archive", "server/internal/background", "server/internal/call", "server/internal/organizations",
 		"server/internal/store", "internal/reach",
@@ -229,7 +230,7 @@ var testArrows = map[string][]string{
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},
-	"server":                            {"destsim", "internal/connector"},
+	"server":                            {"destsim", "internal/connector", "internal/yamldoc"},
 	"server/internal/cluster/chronicle": {"server/internal/store"},
 	"server/internal/cluster/quota":     {"server/internal/store"},
 	"server/internal/cluster/shelf":     {"server/internal/store", "server/internal/cluster/shelf/shelftest"},

@@ -1,0 +1,150 @@
+// Package fidelity owns the table of the rules that the REST API has from its
+// specification: how well each is founded, and which tests prove it. It refuses to know
+// the service: the tests of that say which rules they prove, and one of them writes
+// proofs.json, and mutations.json, which only tests read.
+package fidelity
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/yamldoc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/problem"
+)
+
+//go:embed rules.yaml
+var rulesText []byte
+
+// proofsText are the tests of each row, gathered by a test from the sources
+// of the tests, so that the running program can name them.
+//
+//go:embed proofs.json
+var proofsText []byte
+
+// The states of a row of the table.
+const (
+	Specified = "specified" // the specification says so
+	Published = "published" // it does not, published pages or clients do
+	Assumed   = "assumed"   // nobody does; our choice
+	Unknown   = "unknown"   // nobody does; do not rely on it
+)
+
+// States are all of them, the best founded first.
+var States = []string{Specified, Published, Assumed, Unknown}
+
+// Row is one row of the table: a rule of spec sections 2 to 9 that
+// concerns the REST API, how well it is founded, and the tests that prove it.
+type Row struct {
+	ID      string   `json:"id"`
+	Section string   `json:"section"`
+	Rule    string   `json:"rule"`
+	State   string   `json:"state"`
+	Proof   []string `json:"proof"`
+	// BrokenBy are the violations and the alterations of answers that contradict the
+	// rule: make mutations runs its tests against them.
+	BrokenBy []string `json:"-"`
+}
+
+// document is the embedded table. It names no tests: these say
+// themselves what they prove.
+type document struct {
+	Sections []struct {
+		Section string `yaml:"section"`
+		Title   string `yaml:"title"`
+		Rows    []struct {
+			ID       string   `yaml:"id"`
+			State    string   `yaml:"state"`
+			Rule     string   `yaml:"rule"`
+			BrokenBy []string `yaml:"broken_by"`
+		} `yaml:"rows"`
+	} `yaml:"sections"`
+}
+
+// Table lists the rows in the order of the specification. The embedded
+// text is part of the program; a test holds it, so an error is a mistake there.
+var Table = sync.OnceValues(func() ([]Row, error) {
+	var read document
+	if err := yamldoc.Decode("rules.yaml", rulesText, &read); err != nil {
+		return nil, fmt.Errorf("read table of fidelity: %w", err)
+	}
+	proofs := map[string][]string{}
+	if err := json.Unmarshal(proofsText, &proofs); err != nil {
+		return nil, fmt.Errorf("read proofs of fidelity: %w", err)
+	}
+	var rows []Row
+	for _, section := range read.Sections {
+		for i, row := range section.Rows {
+			if want := fmt.Sprintf("F-%s-%02d", section.Section, i+1); row.ID != want {
+				return nil, fmt.Errorf("read table of fidelity: row %d of section %s is called %q and not %s", i+1, section.Section, row.ID, want)
+			}
+			if row.Rule == "" || !slices.Contains(States, row.State) {
+				return nil, fmt.Errorf("read table of fidelity: row %s has no rule or an unknown state %q", row.ID, row.State)
+			}
+			proof := proofs[row.ID]
+			if proof == nil {
+				proof = []string{}
+			}
+			rows = append(rows, Row{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof, BrokenBy: row.BrokenBy})
+		}
+	}
+	return rows, nil
+})
+
+// choose filters the table by ?state= and ?section=; a section holds
+// those below it.
+func choose(query url.Values) ([]Row, error) {
+	rows, err := Table()
+	if err != nil {
+		return nil, err
+	}
+	state, section := query.Get("state"), query.Get("section")
+	if state != "" && !slices.Contains(States, state) {
+		return nil, problem.Invalid([]api.Problem{{Field: "state", Message: "must be one of " + strings.Join(States, ", ")}})
+	}
+	chosen := []Row{}
+	for _, row := range rows {
+		if (state == "" || row.State == state) &&
+			(section == "" || row.Section == section || strings.HasPrefix(row.Section, section+".")) {
+			chosen = append(chosen, row)
+		}
+	}
+	if len(chosen) == 0 && section != "" && state == "" {
+		return nil, problem.InvalidField("section", "there is no section %q", foreign.Clip(section, 20))
+	}
+	return chosen, nil
+}
+
+// Routes are those of the table, for those who decide how far to rely on the emulation.
+func Routes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", list),
+	}
+}
+
+// list answers with the rows, and counts them by their state.
+func list(c *call.Control) (any, error) {
+	query, err := c.Query("state", "section")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := choose(query)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, state := range States {
+		counts[state] = 0
+	}
+	for _, row := range rows {
+		counts[row.State]++
+	}
+	return map[string]any{"rows": rows, "total": len(rows), "states": counts}, nil
+}
