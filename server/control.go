@@ -33,6 +33,15 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 	)
 }
 
+// worldRoutes are those that take the world for themselves, and so must not
+// hold it already.
+func (s *Server) worldRoutes() []call.ControlRoute {
+	return slices.Concat(
+		[]call.ControlRoute{call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post)},
+		s.snapshots.Routes(), s.forkRoutes(),
+	)
+}
+
 // routeControl puts the control API and the forks onto the mux.
 func (s *Server) routeControl(mux *http.ServeMux) {
 	// A mux of its own: the guard stands before all of it, also before its 404

@@ -18,15 +18,13 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // forksPath is where the forks of a service stand.
 const forksPath = "/_forks/"
-
-// maxSnapshot bounds what a caller sends as a snapshot, in bytes.
-const maxSnapshot = 4 << 30
 
 // forks are independent worlds in the same process, each with its own API,
 // control API and clock. The zero value has none.
@@ -148,7 +146,7 @@ func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.copies.Enter(ctx)
+	leave, err := s.config.copies.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +166,7 @@ func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (
 // not hold the other forks.
 func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*archive.Spool, error) {
 	if r == nil {
-		return s.takeSnapshot(ctx)
+		return s.snapshots.Take(ctx)
 	}
 	return archive.Receive(r, s.config.Dir)
 }
@@ -181,7 +179,7 @@ func (s *Server) forkConfig(name, base string, a *archive.Archive) Config {
 	s.forks.made++
 	config := s.config
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, nil
-	config.world, config.copies = a, s.copies
+	config.world = a
 	config.Store, config.StorePassword, config.NoFiles = "", "", false
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
@@ -244,6 +242,15 @@ func shownFork(r *http.Request, name string) forkShown {
 	return forkShown{name, root + BasePath, root + call.ControlPath}
 }
 
+// forkRoutes take the world for themselves.
+func (s *Server) forkRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork),
+		call.Route("GET", "/forks", "lists the forks", s.controlForks),
+		call.Route("DELETE", "/forks/{name}", "ends a fork", s.controlEndFork),
+	}
+}
+
 // controlFork takes the name in the body, or in the query when the body is a
 // snapshot.
 func (s *Server) controlFork(c *call.Control) (any, error) {
@@ -256,13 +263,13 @@ func (s *Server) controlFork(c *call.Control) (any, error) {
 	}{query.Get("name")}
 	var from io.Reader
 	if body.Name != "" {
-		from = http.MaxBytesReader(c.W, c.R.Body, maxSnapshot)
+		from = http.MaxBytesReader(c.W, c.R.Body, snapshot.MaxSize)
 	} else if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	shown := shownFork(c.R, body.Name)
 	if _, err := s.Fork(c.R.Context(), body.Name, shown.URL, from); err != nil {
-		return nil, restoreRefused(err)
+		return nil, snapshot.Refused(err)
 	}
 	return call.Status(http.StatusCreated, shown), nil
 }

@@ -11,13 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
@@ -258,19 +256,6 @@ func TestForksOfForksCount(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+w.key+"x")
 	closed.s.ServeHTTP(recorder, r)
 	require.Equal(t, 503, recorder.Code, recorder.Body.String())
-}
-
-// TestFullDisk: also where it is no store that has no room.
-func TestFullDisk(t *testing.T) {
-	for _, err := range []error{
-		store.ErrFull,
-		&os.PathError{Op: "write", Path: "/secret/place", Err: syscall.ENOSPC},
-		sqlite.ResultFull.ToError(),
-	} {
-		f := problem.Of(restoreRefused(fmt.Errorf("restore: %w", err)))
-		require.Equal(t, http.StatusInsufficientStorage, f.Code)
-		require.NotContains(t, f.Message, "secret")
-	}
 }
 
 // endless is a stream of zeros without end.

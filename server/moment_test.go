@@ -89,16 +89,16 @@ func TestNobodyWaitsForACopy(t *testing.T) {
 // are told to come again.
 func TestSnapshotsWaitInALine(t *testing.T) {
 	slow, begun, goOn := slowCopies(t)
-	w := newSyncWorld(t, slow)
+	line := latch.NewLine(1, 1)
+	w := newSyncWorld(t, slow, func(c *Config) { c.copies = line })
 	w.emulated("google_sheets")
-	w.s.copies = latch.NewLine(1, 1)
 	got := make(chan int, 2)
 	take := func() { got <- w.control("GET", "/snapshot", nil).code }
 	go take()
 	<-begun
 	go take()
 	w.eventually(func() bool {
-		return w.s.copies.Waiting() == 1
+		return line.Waiting() == 1
 	})
 	full := w.control("GET", "/snapshot", nil).want(http.StatusTooManyRequests)
 	require.Contains(t, string(full.text), "1 snapshots and forks are being made and 1 wait already")

@@ -47,6 +47,7 @@ import (
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/settings"
+	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
@@ -185,7 +186,7 @@ type Config struct {
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
-	copies *latch.Line         // of the first world
+	copies *latch.Line         // of the snapshots and forks that are being made; of the first world
 	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 	sent   func()              // tests: runs before the first byte of each call of a destination
@@ -217,6 +218,7 @@ type Server struct {
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds
 	controls      *control.Handlers
+	snapshots     *snapshot.Snapshots
 	forks         forks
 	broken        violation.Broken
 	ready         map[string]*call.Operation
@@ -241,7 +243,6 @@ type Server struct {
 	rest    *rest.Handlers
 	console *console.Console
 	links   *links.Links
-	copies  *latch.Line // of the snapshots and forks that are being made
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They

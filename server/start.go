@@ -36,6 +36,7 @@ import (
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
+	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
@@ -71,6 +72,9 @@ func (c *Config) complete() error {
 	}
 	c.MaxForks = cmp.Or(c.MaxForks, DefaultMaxForks)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
+	if c.copies == nil {
+		c.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
+	}
 	if c.files == nil {
 		c.files = descriptors.Process()
 	}
@@ -128,9 +132,6 @@ func assemble(config Config) (*Server, error) {
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(int64(config.MaxForks))
-	if s.copies = config.copies; s.copies == nil {
-		s.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
-	}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s},
@@ -237,6 +238,15 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.links = links.New(links.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,
+	})
+	s.snapshots = snapshot.New(snapshot.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
+		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
+		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
+		Service: snapshot.Service{
+			Alone: s.alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: s.replaceWorld, Forget: s.forgetCalls,
+			KeepClock: func(ctx context.Context) error { return s.fleet.keepClock(ctx) },
+		},
 	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()

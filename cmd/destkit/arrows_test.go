@@ -105,6 +105,11 @@ var arrows = map[string][]string{
 	"server/internal/metrics":  {"server/internal/call", "server/internal/descriptors", "server/internal/store"},                          // for Prometheus
 	"server/internal/fidelity": {"server/api", "server/internal/call", "server/internal/problem", "internal/foreign", "internal/yamldoc"}, // rules and their proofs: it shows a table
 	"server/internal/archive":  {"server/internal/sync/clock", "internal/foreign"},                                                        // the form of snapshots
+	"server/internal/snapshot": { // of the whole state: what it consists of, and how it is held meanwhile
+		"server/internal/archive", "server/internal/call", "server/internal/journal", "server/internal/latch", "server/internal/problem",
+		"server/internal/sources", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
+		"server/internal/sync/ledger",
+	},
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
 		"server/internal/archive", "server/internal/background", "server/internal/call", "server/internal/organizations",
 		"server/internal/store", "internal/reach",

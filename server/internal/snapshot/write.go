@@ -1,4 +1,4 @@
-package server
+package snapshot
 
 import (
 	"context"
@@ -8,12 +8,11 @@ import (
 	"github.com/destkit/destkit/server/internal/archive"
 )
 
-// Snapshot writes the whole world as it is at one moment. Nothing stops for it: runs
+// Write writes the whole state as it is at one moment. Nothing stops for it: runs
 // and calls go on, and what is on its way to a destination at that moment is sent again
-// where the snapshot is restored, as after the end of a process. Settle first for a
-// world in which nothing runs.
-func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
-	spooled, err := s.takeSnapshot(ctx)
+// where the snapshot is restored, as after the end of a process.
+func (s *Snapshots) Write(ctx context.Context, w io.Writer) error {
+	spooled, err := s.Take(ctx)
 	if err != nil {
 		return fmt.Errorf("take snapshot: %w", err)
 	}
@@ -24,39 +23,39 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// takeSnapshot waits for its turn and spools a snapshot, so that a slow reader holds
-// nothing up.
-func (s *Server) takeSnapshot(ctx context.Context) (*archive.Spool, error) {
+// Take waits for its turn and spools a snapshot, so that a slow reader holds
+// nothing up. Close what it returns.
+func (s *Snapshots) Take(ctx context.Context) (*archive.Spool, error) {
 	leave, err := s.copies.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	together, err := s.alone(ctx)
+	together, err := s.service.Alone(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer together()
-	m, err := s.takeMoment(ctx)
+	m, err := s.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.close()
-	return s.spoolMoment(ctx, m)
+	return s.spool(ctx, m)
 }
 
-// spoolWorld is the snapshot of a world that is held already, to go back to.
-func (s *Server) spoolWorld(ctx context.Context) (*archive.Spool, error) {
+// takeHeld is the snapshot of a state that is held already, to go back to.
+func (s *Snapshots) takeHeld(ctx context.Context) (*archive.Spool, error) {
 	m := &moment{}
 	defer m.close()
 	if err := s.note(ctx, m); err != nil {
 		return nil, err
 	}
-	return s.spoolMoment(ctx, m)
+	return s.spool(ctx, m)
 }
 
-func (s *Server) spoolMoment(ctx context.Context, m *moment) (*archive.Spool, error) {
-	out, err := archive.NewSpool(s.config.Dir)
+func (s *Snapshots) spool(ctx context.Context, m *moment) (*archive.Spool, error) {
+	out, err := archive.NewSpool(s.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +67,8 @@ func (s *Server) spoolMoment(ctx context.Context, m *moment) (*archive.Spool, er
 }
 
 // writeParts writes the parts of a moment.
-func (s *Server) writeParts(ctx context.Context, out *archive.Spool, m *moment) error {
-	w, err := archive.NewWriter(out, m.meta, s.config.Dir)
+func (s *Snapshots) writeParts(ctx context.Context, out *archive.Spool, m *moment) error {
+	w, err := archive.NewWriter(out, m.meta, s.dir)
 	if err != nil {
 		return err
 	}

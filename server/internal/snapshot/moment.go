@@ -1,4 +1,4 @@
-package server
+package snapshot
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// moment is the whole world as it was at one moment, as a process that is killed
+// moment is the whole state as it was at one moment, as a process that is killed
 // leaves it: what was on its way to a destination then counts as not acknowledged,
 // and is sent again where the moment is restored. Nothing is stopped to take it but
 // changes of the store and of the ledger, for as long as it takes to note where
@@ -62,8 +62,8 @@ func (p *momentPart) run(write func(io.Writer) error) {
 	p.err = write(p)
 }
 
-// takeMoment waits until nothing is half done, and notes where everything stands.
-func (s *Server) takeMoment(ctx context.Context) (*moment, error) {
+// take waits until nothing is half done, and notes where everything stands.
+func (s *Snapshots) take(ctx context.Context) (*moment, error) {
 	if err := s.openOutside(ctx); err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func (s *Server) takeMoment(ctx context.Context) (*moment, error) {
 	}
 	defer s.latch.State.RUnlock()
 	// In this order: some changes of the store look into the ledger.
-	thaw, err := s.store.Still(ctx)
+	thaw, err := s.shared.Store.Still(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer thaw()
-	release := s.ledger.Still()
+	release := s.outside.ledger().Still()
 	defer release()
 	began, m := time.Now(), &moment{}
 	taken := false
@@ -96,22 +96,22 @@ func (s *Server) takeMoment(ctx context.Context) (*moment, error) {
 
 // openOutside opens what was not used since the start, which takes longer than anybody
 // may be kept waiting.
-func (s *Server) openOutside(ctx context.Context) error {
+func (s *Snapshots) openOutside(ctx context.Context) error {
 	var all store.Everything
-	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := s.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		all, err = tx.Everything()
 		return err
 	})
 	for _, d := range all.Destinations {
-		_ = s.snapshots(d)
+		_ = s.outside.snapshots(d)
 	}
 	return err
 }
 
 // note is done while nobody changes anything.
-func (s *Server) note(ctx context.Context, m *moment) (err error) {
+func (s *Snapshots) note(ctx context.Context, m *moment) (err error) {
 	var all store.Everything
-	m.store, err = s.store.Pin(ctx, func(tx *store.Tx) (err error) {
+	m.store, err = s.shared.Store.Pin(ctx, func(tx *store.Tx) (err error) {
 		all, err = tx.Everything()
 		return err
 	})
@@ -121,21 +121,14 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 	// The state of the clock with its offset: what is due stays due after a
 	// restore.
 	m.meta = archive.Meta{
-		Format: archive.Format, Version: s.config.Version, Dialect: string(s.config.Dialect), TakenAt: s.clock.Now(),
+		Format: archive.Format, Version: s.about.Version, Dialect: s.about.Dialect, TakenAt: s.clock.Now(),
 		Clock: s.clock.State(), Requests: s.journal.IDs.At(),
 		Destinations: []archive.Part{}, Warehouses: []archive.Part{}, Ledgers: []archive.Part{},
 	}
-	for _, id := range all.Syncs {
-		books, err := s.ledger.Sync(id).Moment()
-		if err != nil {
-			return err
-		}
-		m.ledgers = append(m.ledgers, books)
-		if !books.Empty() {
-			m.meta.Ledgers = append(m.meta.Ledgers, archive.Part{ID: id, Type: "sync"})
-		}
+	if err := s.outside.noteLedgers(m, all.Syncs); err != nil {
+		return err
 	}
-	if err := s.noteOutside(ctx, m, all); err != nil {
+	if err := s.outside.note(ctx, m, all, s.dir); err != nil {
 		return err
 	}
 	for _, p := range m.parts {
@@ -148,50 +141,16 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 	return nil
 }
 
-// noteOutside begins to copy destinations and warehouses, each as it is now.
-func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everything) error {
-	begin := func(name string, write func(io.Writer) error) error {
-		out, err := archive.NewSpool(s.config.Dir)
-		if err != nil {
-			return err
-		}
-		p := &momentPart{name: name, out: out, taken: make(chan struct{}), done: make(chan struct{})}
-		m.parts = append(m.parts, p)
-		go p.run(write)
-		return nil
+// begin copies a part into a spool, beside whatever goes on.
+func (m *moment) begin(dir, name string, write func(io.Writer) error) error {
+	out, err := archive.NewSpool(dir)
+	if err != nil {
+		return err
 	}
-	for _, d := range all.Destinations {
-		if !s.snapshots(d) {
-			continue
-		}
-		kept, err := s.gate.Store(d.ID, d.Type)
-		if err != nil {
-			return err
-		}
-		m.meta.Destinations = append(m.meta.Destinations, archive.Part{ID: d.ID, Type: d.Type})
-		if err := begin(fmt.Sprintf(archive.PartDestination, d.ID), kept.Snapshot); err != nil {
-			return err
-		}
-	}
-	for _, src := range all.Sources {
-		if !s.sources.Described(src.Type).Emulated {
-			continue
-		}
-		m.meta.Warehouses = append(m.meta.Warehouses, archive.Part{ID: src.ID, Type: src.Type})
-		err := begin(fmt.Sprintf(archive.PartWarehouse, src.ID), func(w io.Writer) error {
-			return s.sources.Types().CopyWarehouse(ctx, src.Type, s.sources.Options(src.ID), w)
-		})
-		if err != nil {
-			return err
-		}
-	}
+	p := &momentPart{name: name, out: out, taken: make(chan struct{}), done: make(chan struct{})}
+	m.parts = append(m.parts, p)
+	go p.run(write)
 	return nil
-}
-
-// snapshots reports whether a destination keeps records that a snapshot holds.
-func (s *Server) snapshots(d store.Typed) bool {
-	kept, err := s.gate.Store(d.ID, d.Type)
-	return err == nil && kept.Snapshot != nil && kept.Restore != nil
 }
 
 // close lets go of everything; what is still being copied ends by itself.

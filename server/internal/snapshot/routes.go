@@ -1,0 +1,56 @@
+package snapshot
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/problem"
+)
+
+// Routes take the whole state for themselves, and so must not hold it already.
+func (s *Snapshots) Routes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.get),
+		call.Route("POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.post),
+	}
+}
+
+// get sends what was spooled; a client that reads slowly holds nothing up.
+func (s *Snapshots) get(c *call.Control) (any, error) {
+	query, err := c.Query("settle")
+	if err != nil {
+		return nil, err
+	}
+	switch query.Get("settle") {
+	case "", "false":
+	case "true":
+		if err := s.service.Settle(c.R.Context()); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, problem.InvalidField("settle", "must be true or false")
+	}
+	spooled, err := s.Take(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer spooled.Close()
+	c.W.Header().Set("Content-Type", "application/x-tar")
+	c.W.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
+	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.Size()))
+	_, err = io.Copy(c.W, spooled.Reader())
+	if err != nil {
+		s.log.Warn("snapshot was not read to its end", "error", err)
+	}
+	return nil, nil
+}
+
+// post answers once the other state is in place.
+func (s *Snapshots) post(c *call.Control) (any, error) {
+	if err := s.Restore(c.R.Context(), http.MaxBytesReader(c.W, c.R.Body, MaxSize)); err != nil {
+		return nil, Refused(err)
+	}
+	return call.Done, nil
+}
