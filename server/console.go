@@ -38,13 +38,7 @@ func (s *Server) CloseConsole() {
 	if s.console != nil {
 		s.console.Close()
 	}
-	s.forks.mu.Lock()
-	defer s.forks.mu.Unlock()
-	for _, fork := range s.forks.open {
-		if fork != nil {
-			fork.CloseConsole()
-		}
-	}
+	s.forks.Each((*Server).CloseConsole)
 }
 
 // consoleStamp changes with all that pages show. Where others share the store it says

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/fidelity"
+	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -38,7 +39,7 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 func (s *Server) worldRoutes() []call.ControlRoute {
 	return slices.Concat(
 		[]call.ControlRoute{call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post)},
-		s.snapshots.Routes(), s.forkRoutes(),
+		s.snapshots.Routes(), s.forks.Routes(),
 	)
 }
 
@@ -79,7 +80,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 	s.routeConsole(mux, inner)
 	mux.Handle(call.ControlPath, guarded)
 	mux.Handle(call.ControlPath+"/", guarded)
-	mux.HandleFunc(forksPath, s.serveFork)
+	mux.Handle(forks.Path, s.forks)
 }
 
 // controlWorld runs one handler with the world held. As with calls of the API,

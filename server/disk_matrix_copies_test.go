@@ -166,7 +166,7 @@ func (w *diskWorld) takes(operation string, from io.Reader) outcomeOfCopy {
 	}
 	t := outcomeOfCopy{err: said(w.control("POST", "/fork?name=x", body), 201)}
 	if t.err == "" {
-		t.fork = w.s.forks.get("x")
+		t.fork = w.s.forks.Get("x")
 	}
 	return t
 }

@@ -92,7 +92,7 @@ func TestSnapshotDuringARun(t *testing.T) {
 			require.Equal(t, [7]int64{300, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
 
 			w.control("POST", "/fork?name=other", snapshot).want(201)
-			fork := w.s.forks.get("other")
+			fork := w.s.forks.Get("other")
 			require.NoError(t, fork.Settle(t.Context()))
 			other := &world{t: t, s: fork, key: w.key, seen: map[string]map[int]bool{}}
 			require.EqualValues(t, 300, other.do("GET", path, w.key, nil).want(200).id("data.records_updated"))
@@ -189,7 +189,7 @@ func TestForkDeliversNothingTwice(t *testing.T) {
 	w.run(id, "broken")
 	require.Len(t, l.take(), 1)
 	w.control("POST", "/fork", `{"name":"other"}`).want(201)
-	fork := w.s.forks.get("other")
+	fork := w.s.forks.Get("other")
 	require.NoError(t, fork.Settle(t.Context()))
 	_, err := fork.clock.Advance(t.Context(), 5*60*1e9)
 	require.NoError(t, err)

@@ -233,7 +233,7 @@ func TestSourcesKeepOut(t *testing.T) {
 // have altogether.
 func TestForksOfForksCount(t *testing.T) {
 	w := newWorld(t)
-	w.s.forks.room.Store(3)
+	w.s.config.room.Store(3)
 	outer, err := w.s.Fork(t.Context(), "outer", "", nil)
 	require.NoError(t, err)
 	inner, err := outer.Fork(t.Context(), "inner", "", nil)
@@ -248,7 +248,7 @@ func TestForksOfForksCount(t *testing.T) {
 	}
 	// A fork takes its own with it.
 	w.control("DELETE", "/forks/outer", nil).want(200)
-	require.EqualValues(t, 3, w.s.forks.room.Load())
+	require.EqualValues(t, 3, w.s.config.room.Load())
 	// Who still held it gets an answer, and no 500.
 	closed := &world{t: t, s: outer, seen: map[string]map[int]bool{}}
 	recorder := httptest.NewRecorder()

@@ -118,7 +118,7 @@ func TestForksAreBounded(t *testing.T) {
 	w.control("POST", "/fork?name=broken", []byte("no snapshot")).want(400)
 	w.control("POST", "/fork", `{"name":"a"}`).want(201)
 	w.control("POST", "/fork", `{"name":"a"}`).want(409)
-	inner := &world{t: t, s: w.s.forks.get("a"), key: w.key, seen: map[string]map[int]bool{}}
+	inner := &world{t: t, s: w.s.forks.Get("a"), key: w.key, seen: map[string]map[int]bool{}}
 	inner.control("POST", "/fork", `{"name":"b"}`).want(201)
 	refused := w.control("POST", "/fork", `{"name":"c"}`).want(409)
 	require.Contains(t, string(refused.text), "there are 2 forks already, the most this service has (--max-forks)")
@@ -205,7 +205,7 @@ func TestADeletedForkClosesItsSockets(t *testing.T) {
 	before, made := open.Load(), most.Load()
 	w.control("POST", "/fork", `{"name":"other"}`).want(201)
 	goroutines := runtime.NumGoroutine()
-	fork := &world{t: t, s: w.s.forks.get("other"), key: w.key, seen: map[string]map[int]bool{}}
+	fork := &world{t: t, s: w.s.forks.Get("other"), key: w.key, seen: map[string]map[int]bool{}}
 	fork.trigger(id)
 	require.NoError(t, fork.s.Settle(t.Context()))
 	fork.control("POST", "/clock", `{"freeze":true}`).want(200)

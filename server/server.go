@@ -34,6 +34,7 @@ import (
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
@@ -187,6 +188,7 @@ type Config struct {
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
 	copies *latch.Line         // of the snapshots and forks that are being made; of the first world
+	room   *atomic.Int64       // how many more forks the process may have; of the first world
 	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 	sent   func()              // tests: runs before the first byte of each call of a destination
@@ -219,7 +221,7 @@ type Server struct {
 	seeds         *seed.Seeds
 	controls      *control.Handlers
 	snapshots     *snapshot.Snapshots
-	forks         forks
+	forks         *forks.Forks[*Server]
 	broken        violation.Broken
 	ready         map[string]*call.Operation
 	syncs         *syncs.Handlers
@@ -272,7 +274,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
 	s.CloseConsole()
-	s.forks.closeAll()
+	s.forks.Close()
 	s.background.Stop(executor.ErrStop)
 	var fleet error
 	if s.fleet != nil {
@@ -316,7 +318,7 @@ func (s *Server) Now() time.Time { return s.clock.Now() }
 // ServeHTTP answers the API under BasePath, the control API under /_control,
 // and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forksPath) {
+	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forks.Path) {
 		logged := &loggedRequest{ResponseWriter: w, s: s, r: r, began: time.Now()}
 		defer logged.end()
 		w = logged

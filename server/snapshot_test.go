@@ -311,7 +311,7 @@ func TestFork(t *testing.T) {
 	a := p.control("POST", "/fork", `{"name":"try"}`).want(201)
 	require.Equal(t, "http://127.0.0.1/_forks/try/api/v1", a.at("url"))
 	p.control("POST", "/fork", `{"name":"try"}`).want(409)
-	fork := populated{&world{t: t, s: p.s.forks.get("try"), pat: p.pat, key: p.key, seen: map[string]map[int]bool{}}, p.crm, p.warehouse}
+	fork := populated{&world{t: t, s: p.s.forks.Get("try"), pat: p.pat, key: p.key, seen: map[string]map[int]bool{}}, p.crm, p.warehouse}
 	same(t, before, fork.look())
 
 	p.change()

@@ -25,6 +25,7 @@ import (
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
@@ -72,6 +73,10 @@ func (c *Config) complete() error {
 	}
 	c.MaxForks = cmp.Or(c.MaxForks, DefaultMaxForks)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
+	if c.room == nil {
+		c.room = new(atomic.Int64)
+		c.room.Store(int64(c.MaxForks))
+	}
 	if c.copies == nil {
 		c.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
 	}
@@ -130,8 +135,7 @@ func assemble(config Config) (*Server, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
-	s.forks.room = new(atomic.Int64)
-	s.forks.room.Store(int64(config.MaxForks))
+	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: s.refuseCall, Most: config.MaxForks, Room: config.room})
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s},

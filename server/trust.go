@@ -26,7 +26,7 @@ func (s *Server) controlTrust(c *call.Control) (any, error) {
 		return nil, problem.Refuse(http.StatusBadRequest, "%v", err)
 	}
 	if s.settings == nil {
-		s.forks.trust(text)
+		s.forks.Trust(text)
 		return map[string]int{"trusted": n}, nil
 	}
 	err = s.settings.Set(c.R.Context(), settingTrust, func(kept []byte) ([]byte, error) {
@@ -61,7 +61,7 @@ func (s *Server) followTrust(_ context.Context, state []byte) error {
 	if _, err := s.gate.Trust(more); err != nil {
 		return err
 	}
-	s.forks.trust(more)
+	s.forks.Trust(more)
 	s.trusted = len(state)
 	return nil
 }

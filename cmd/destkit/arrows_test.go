@@ -110,6 +110,10 @@ var arrows = map[string][]string{
 		"server/internal/sources", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
 		"server/internal/sync/ledger",
 	},
+	"server/internal/forks": { // services in one process: their names, their number, their paths
+		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
+		"internal/console", "internal/foreign",
+	},
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
 		"server/internal/archive", "server/internal/background", "server/internal/call", "server/internal/organizations",
 		"server/internal/store", "internal/reach",
