@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/archive"
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -218,10 +219,10 @@ func TestDataOfAnEarlierProgram(t *testing.T) {
 		w := newInPlace(t)
 		w.change(func(tx *store.Tx) error {
 			if moving < 2 {
-				return errors.Join(tx.DeleteSetting(bindingSetting), tx.DeleteSetting(fmt.Sprintf("merged of sync %d", w.id)))
+				return errors.Join(tx.DeleteSetting(binding.Setting), tx.DeleteSetting(fmt.Sprintf("merged of sync %d", w.id)))
 			}
-			text, err := json.Marshal(bound{Binding: ledger.Binding{ID: "X", Generation: 1}, Moving: true})
-			return errors.Join(err, tx.SetSetting(bindingSetting, string(text)))
+			text, err := json.Marshal(binding.Bound{Binding: ledger.Binding{ID: "X", Generation: 1}, Moving: true})
+			return errors.Join(err, tx.SetSetting(binding.Setting, string(text)))
 		})
 		w.stop()
 		require.NoError(t, os.Remove(w.path("ledger", "binding")))

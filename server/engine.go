@@ -5,18 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// ledgerFolder holds the ledger in a data directory.
-const ledgerFolder = "ledger"
-
 // books opens the ledger: in the data directory, or in the store that several
 // processes share.
 func (s *Server) books() (err error) {
-	options := ledger.Options{Dir: s.below(ledgerFolder)}
+	options := ledger.Options{Dir: s.below(binding.Folder)}
 	if s.store.Shared() {
 		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), s.log)
 	}

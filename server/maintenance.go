@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -13,6 +14,8 @@ var (
 	ErrWrongKey = store.ErrWrongKey
 	ErrHasData  = store.ErrHasData
 	ErrDamaged  = store.ErrDamaged
+	// ErrLedger refuses to start on a ledger that is not that of the database.
+	ErrLedger = binding.ErrLedger
 	// ErrUnfit says that the place, the backup or the file to write has to be
 	// another one.
 	ErrUnfit = store.ErrUnfit

@@ -60,7 +60,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive.Archive) error {
 		return err
 	}
 	// Killed before this, the next start knows that the restore was cut off.
-	if err := s.bindRestored(ctx); err != nil {
+	if err := s.binding.BindRestored(ctx); err != nil {
 		return err
 	}
 	return errors.Join(s.schedule.All(ctx), s.retention.Look(ctx))
@@ -83,7 +83,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *arc
 		err = s.snapshots.Fill(ctx, a)
 	}
 	if err == nil {
-		err = s.bindRestored(ctx)
+		err = s.binding.BindRestored(ctx)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore: %w", err), s.abandon())

@@ -27,6 +27,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
@@ -220,6 +221,7 @@ type Server struct {
 	declared      *connectors.Connectors
 	seeds         *seed.Seeds
 	controls      *control.Handlers
+	binding       *binding.Binding
 	snapshots     *snapshot.Snapshots
 	forks         *forks.Forks[*Server]
 	broken        violation.Broken

@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
@@ -243,6 +244,11 @@ func assemble(config Config) (*Server, error) {
 	s.links = links.New(links.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,
 	})
+	bound := config.Dir // that the ledger of a shared store is not in
+	if config.Store != "" {
+		bound = ""
+	}
+	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: bound, Ledger: func() *ledger.Ledger { return s.ledger }})
 	s.snapshots = snapshot.New(snapshot.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
@@ -306,7 +312,7 @@ func (s *Server) open(ctx context.Context) error {
 		},
 	}
 	// Before anything is made: a snapshot needs a store that holds nothing.
-	if err := s.unoccupied(); err != nil {
+	if err := s.binding.Unoccupied(s.config.Restore != nil); err != nil {
 		return err
 	}
 	if s.config.world != nil {
@@ -326,8 +332,8 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.keepIn(opened)
 	// Before the ledger is opened, which tidies it.
-	next, err := s.fits(ctx)
-	for _, step := range []func() error{s.books, func() error { return s.bind(ctx, next) }, func() error { return s.declared.Load(ctx) }} {
+	next, err := s.binding.Fits(ctx)
+	for _, step := range []func() error{s.books, func() error { return s.binding.Bind(ctx, next) }, func() error { return s.declared.Load(ctx) }} {
 		if err == nil {
 			err = step()
 		}
