@@ -110,7 +110,8 @@ var arrows = map[string][]string{
 		"server/internal/sources", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
 		"server/internal/sync/ledger",
 	},
-	"server/internal/binding": {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
+	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
+	"server/internal/maintenance": {"server/internal/store"},                                                        // of data whose service does not run
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
 		"internal/console", "internal/foreign",
