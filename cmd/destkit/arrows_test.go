@@ -27,7 +27,11 @@ var arrows = map[string][]string{
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
-	"cmd/destkit/internal/exit":     {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
+		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
+		"internal/foreign", "internal/suggest", "internal/yamldoc",
+	},
 	"cmd/destkit/internal/quantity": {"internal/plural"},  // numbers of syncs, loads and the demo read the same
 	"cmd/destkit/internal/terminal": {"internal/foreign"}, // every display asks it
 

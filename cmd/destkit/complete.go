@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -257,7 +258,7 @@ func schemaNames(*cobra.Command) candidates {
 }
 
 func protocolMethods(*cobra.Command) candidates {
-	book, err := newProtocolBook()
+	book, err := protocol.NewBook()
 	if err != nil {
 		return nil
 	}

@@ -8,14 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
-
-// textWidth is where explanations are wrapped.
-const textWidth = 78
 
 // newExplain answers the question after a finding: why should I care, and what
 // would a right answer look like?
@@ -105,8 +103,8 @@ func (e explanation) print(w io.Writer) {
 		head string
 		text foreign.Own
 	}{
-		{"Why", indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
-		{"Usual cause", indent(e.Cause)}, {"Fix", indent(e.Fix)},
+		{"Why", terminal.Indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
+		{"Usual cause", terminal.Indent(e.Cause)}, {"Fix", terminal.Indent(e.Fix)},
 	} {
 		if strings.TrimSpace(string(part.text)) != "" {
 			foreign.Printf(w, "%s\n%s\n", part.head, part.text)
@@ -117,7 +115,7 @@ func (e explanation) print(w io.Writer) {
 		foreign.Printf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
 	if severalProcesses(e.ID) {
-		foreign.Printf(w, "Several processes\n%s\n", indent("'destkit conform URL --replica URL2' sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
+		foreign.Printf(w, "Several processes\n%s\n", terminal.Indent("'destkit conform URL --replica URL2' sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
 	}
 	foreign.Printf(w, "The check\n")
 	for _, step := range e.Steps {
@@ -127,7 +125,7 @@ func (e explanation) print(w io.Writer) {
 		if i == 0 {
 			foreign.Printf(w, "Broken on purpose by\n")
 		}
-		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
+		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, terminal.Indent("  "+v.Changes))
 	}
 }
 
@@ -159,27 +157,4 @@ func exchange(text string) foreign.Own {
 		return foreign.Own("  " + text)
 	}
 	return foreign.Own("  → " + request + "\n  ← " + reply)
-}
-
-// indent wraps text at textWidth and puts two spaces before each line.
-func indent(text string) foreign.Own {
-	text = foreign.Visible(text, ' ')
-	lead := strings.Repeat(" ", 2+len(text)-len(strings.TrimLeft(text, " ")))
-	var lines []string
-	line := lead
-	for word := range strings.FieldsSeq(text) {
-		if line != lead && len([]rune(line))+1+len([]rune(word)) > textWidth {
-			lines = append(lines, line)
-			line = lead
-		}
-		if line != lead {
-			line += " "
-		}
-		line += word
-	}
-	lines = append(lines, line)
-	for i := range lines {
-		lines[i] = foreign.Defuse(lines[i])
-	}
-	return foreign.Own(strings.Join(lines, "\n"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -132,13 +133,13 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // printUndecided ends a plan: what stays open, and what else is worth knowing.
 func printUndecided(w io.Writer, p *conformance.PlanReport) {
 	if len(p.Undecidable) > 0 {
-		foreign.Printf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), indent(strings.Join(p.Undecidable, " ")))
+		foreign.Printf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), terminal.Indent(strings.Join(p.Undecidable, " ")))
 	}
 	for i, note := range p.Notes {
 		if i == 0 {
 			foreign.Printf(w, "\nnotes\n")
 		}
-		foreign.Println(w, indent(note))
+		foreign.Println(w, terminal.Indent(note))
 	}
 }
 
@@ -165,7 +166,7 @@ func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	for part, reasons := range order {
 		foreign.Printf(w, "\n%s\n", heads[part])
 		for _, why := range reasons {
-			foreign.Printf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
+			foreign.Printf(w, "%s\n%s\n", terminal.Indent(why), terminal.Indent("  "+strings.Join(lacking[why], " ")))
 		}
 	}
 	if !verbose {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -63,10 +64,10 @@ func requireKept(t *testing.T, made, kept, fix string) {
 
 func protocolPageText(t *testing.T) string {
 	t.Helper()
-	book, err := newProtocolBook()
+	book, err := protocol.NewBook()
 	require.NoError(t, err)
 	var page bytes.Buffer
-	require.NoError(t, book.writePage(&page))
+	require.NoError(t, book.WritePage(&page))
 	return page.String()
 }
 
@@ -222,12 +223,12 @@ func TestProtocolRulesAreShownOnce(t *testing.T) {
 // TestProtocolFitsTheScreen: no line is wider than 80 columns, and what can be
 // pasted is whole.
 func TestProtocolFitsTheScreen(t *testing.T) {
-	book, err := newProtocolBook()
+	book, err := protocol.NewBook()
 	require.NoError(t, err)
 	for _, methods := range [][]openapi.RPCMethod{nil, book.Methods} {
 		var plain, coloured bytes.Buffer
-		require.NoError(t, book.writeText(&plain, methods, false))
-		require.NoError(t, book.writeText(&coloured, methods, true))
+		require.NoError(t, book.WriteText(&plain, methods, false))
+		require.NoError(t, book.WriteText(&coloured, methods, true))
 		for line := range strings.Lines(plain.String()) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
 			require.NotContains(t, line, "\x1b")
@@ -237,32 +238,6 @@ func TestProtocolFitsTheScreen(t *testing.T) {
 		require.Equal(t, plain.String(), bare)
 		require.NotEqual(t, bare, coloured.String())
 	}
-}
-
-func TestLayoutJSON(t *testing.T) {
-	for _, tc := range []struct {
-		name, text, want string
-		width            int
-	}{
-		{"fits", `{"b":1,"a":[true,null]}`, `{"b": 1, "a": [true, null]}`, 40},
-		{"breaks", `{"b":1.50,"a":{"c":"<&>"}}`, "{\n  \"b\": 1.50,\n  \"a\": {\"c\": \"<&>\"}\n}", 20},
-		{"empty", `{"a":{},"b":[]}`, "{\n  \"a\": {},\n  \"b\": []\n}", 1},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := layoutJSON([]byte(tc.text), tc.width)
-			require.NoError(t, err)
-			require.Equal(t, tc.want, got)
-		})
-	}
-	for _, bad := range []string{``, `{`, `{"a"}`, `[1`} {
-		_, err := layoutJSON([]byte(bad), 10)
-		require.Error(t, err, bad)
-	}
-}
-
-func TestIDRanges(t *testing.T) {
-	require.Equal(t, "A-001, A-003 to A-005, B-006, B-007", idRanges([]string{"B-007", "A-001", "A-004", "A-003", "A-005", "B-006", "A-001"}))
-	require.Empty(t, idRanges(nil))
 }
 
 // TestCitedSectionsHaveAnchors: each number that a check cites leads to an anchor.

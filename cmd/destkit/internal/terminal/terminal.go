@@ -1,6 +1,7 @@
 // Package terminal knows whether a person watches: it owns the questions about a
-// terminal (is it one, how wide, with colours), and the lines that stand in for a
-// display where there is none. What a display shows belongs to its subject.
+// terminal (is it one, how wide, with colours), how text wraps there, and the lines
+// that stand in for a display where there is none. What a display shows belongs to
+// its subject.
 package terminal
 
 import (

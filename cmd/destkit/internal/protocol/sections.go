@@ -1,4 +1,4 @@
-package main
+package protocol
 
 import (
 	"cmp"
@@ -11,23 +11,23 @@ import (
 	"github.com/destkit/destkit/internal/yamldoc"
 )
 
-// specSection is one section of the specification that checks of a destination cite.
-type specSection struct {
+// citedSection is one section of the specification that checks of a destination cite.
+type citedSection struct {
 	Number, Title string
-	Sentences     []specSentence
+	Sentences     []citedSentence
 	Checks        []string // that cite the section itself, not a rule of it
 }
 
-// specSentence is one sentence; Rule is the number of the rule that it opens, such
+// citedSentence is one sentence; Rule is the number of the rule that it opens, such
 // as "4.2.1", with the checks that cite it.
-type specSentence struct {
+type citedSentence struct {
 	At, Says, Rule string
 	Checks         []string
 }
 
-// specDocument is the part of features/service/sentences.yaml that is shown here.
+// document is the part of features/service/sentences.yaml that is shown here.
 // What judges a service is on the page of that suite.
-type specDocument struct {
+type document struct {
 	Sections []struct {
 		Section   string `yaml:"section"`
 		Title     string `yaml:"title"`
@@ -43,8 +43,8 @@ type specDocument struct {
 }
 
 // citedSections are the sections that a check cites, whole or by one of their rules.
-func citedSections(checks []*conformance.Check) ([]specSection, error) {
-	var doc specDocument
+func citedSections(checks []*conformance.Check) ([]citedSection, error) {
+	var doc document
 	if err := yamldoc.Decode("features/service/sentences.yaml", []byte(features.ServiceSentences), &doc); err != nil {
 		return nil, err
 	}
@@ -54,19 +54,19 @@ func citedSections(checks []*conformance.Check) ([]specSection, error) {
 			citing[number] = append(citing[number], c.ID)
 		}
 	}
-	var sections []specSection
+	var sections []citedSection
 	for _, s := range doc.Sections {
-		section := specSection{Number: s.Section, Title: s.Title, Checks: citing[s.Section]}
+		section := citedSection{Number: s.Section, Title: s.Title, Checks: citing[s.Section]}
 		cited := len(section.Checks) > 0
 		for _, sentence := range s.Sentences {
-			section.Sentences = append(section.Sentences, specSentence{sentence.At, sentence.Says, sentence.Rule, citing[sentence.Rule]})
+			section.Sentences = append(section.Sentences, citedSentence{sentence.At, sentence.Says, sentence.Rule, citing[sentence.Rule]})
 			cited = cited || sentence.Rule != "" && len(citing[sentence.Rule]) > 0
 		}
 		if cited {
 			sections = append(sections, section)
 		}
 	}
-	slices.SortStableFunc(sections, func(a, b specSection) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortStableFunc(sections, func(a, b citedSection) int { return cmp.Compare(a.Number, b.Number) })
 	return sections, nil
 }
 

@@ -1,17 +1,18 @@
-package main
+package protocol
 
 import (
 	"io"
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/openapi"
 )
 
-// protocolText writes for a terminal of 80 columns.
-type protocolText struct {
+// textWriter writes for a terminal of 80 columns.
+type textWriter struct {
 	io.Writer
 	coloured bool
 }
@@ -22,7 +23,7 @@ const (
 	dim  = "2"
 )
 
-func (t protocolText) paint(code, text string) foreign.Own {
+func (t textWriter) paint(code, text string) foreign.Own {
 	if !t.coloured {
 		return foreign.Own(text)
 	}
@@ -30,18 +31,18 @@ func (t protocolText) paint(code, text string) foreign.Own {
 }
 
 // head writes a headline after an empty line.
-func (t protocolText) head(text string) { foreign.Printf(t, "\n%s\n", t.paint(bold, text)) }
+func (t textWriter) head(text string) { foreign.Printf(t, "\n%s\n", t.paint(bold, text)) }
 
 // block writes text of several lines, each after lead.
-func (t protocolText) block(lead, text string) {
+func (t textWriter) block(lead, text string) {
 	for line := range strings.Lines(text) {
 		foreign.Printf(t, "%s\n", foreign.Own(strings.TrimRight(lead+line, " \n")))
 	}
 }
 
-// writeText writes the methods, or what they have in common when there are none.
-func (b *protocolBook) writeText(w io.Writer, methods []openapi.RPCMethod, coloured bool) error {
-	t := protocolText{w, coloured}
+// WriteText writes the methods, or what they have in common when there are none.
+func (b *Book) WriteText(w io.Writer, methods []openapi.RPCMethod, coloured bool) error {
+	t := textWriter{w, coloured}
 	if len(methods) == 0 {
 		return b.overview(t)
 	}
@@ -56,19 +57,19 @@ func (b *protocolBook) writeText(w io.Writer, methods []openapi.RPCMethod, colou
 	return nil
 }
 
-func (b *protocolBook) overview(t protocolText) error {
-	foreign.Printf(t, "%s\n\n%s\n\n", t.paint(bold, "The custom destination protocol"), indent(protocolIntroduction))
-	t.block("  ", protocolDiagram)
+func (b *Book) overview(t textWriter) error {
+	foreign.Printf(t, "%s\n\n%s\n\n", t.paint(bold, "The custom destination protocol"), terminal.Indent(introduction))
+	t.block("  ", diagram)
 	foreign.Println(t)
-	t.block("  ", protocolSequence)
+	t.block("  ", sequence)
 	t.head("Every call")
-	foreign.Printf(t, "%s\n\n", indent(b.Description))
+	foreign.Printf(t, "%s\n\n", terminal.Indent(b.Description))
 	exchanges, err := exchangesOf(b.Methods[0], 76)
 	if err != nil {
 		return err
 	}
-	t.exchange(protocolHTTPRequest+exchanges[0].request, protocolHTTPResponse+exchanges[0].response)
-	foreign.Printf(t, "\n%s\n", indent(protocolEnvelope))
+	t.exchange(httpRequest+exchanges[0].request, httpResponse+exchanges[0].response)
+	foreign.Printf(t, "\n%s\n", terminal.Indent(envelope))
 	refused, err := layoutExchange(refusedRequest, refusedResponse, 76)
 	if err != nil {
 		return err
@@ -87,8 +88,8 @@ func (b *protocolBook) overview(t protocolText) error {
 	return nil
 }
 
-func (b *protocolBook) writeMethod(t protocolText, m openapi.RPCMethod) error {
-	foreign.Printf(t, "%s  %s\n\n%s\n", t.paint(bold, m.Name), t.paint(dim, m.Phase), indent(m.Summary+" "+m.Description))
+func (b *Book) writeMethod(t textWriter, m openapi.RPCMethod) error {
+	foreign.Printf(t, "%s  %s\n\n%s\n", t.paint(bold, m.Name), t.paint(dim, m.Phase), terminal.Indent(m.Summary+" "+m.Description))
 	t.writeMembers("Params", m.Params)
 	t.writeMembers("Result", m.Result)
 	exchanges, err := exchangesOf(m, 76)
@@ -98,7 +99,7 @@ func (b *protocolBook) writeMethod(t protocolText, m openapi.RPCMethod) error {
 	for _, e := range exchanges {
 		t.head("Example: " + e.name)
 		if e.description != "" {
-			foreign.Printf(t, "%s\n", indent(e.description))
+			foreign.Printf(t, "%s\n", terminal.Indent(e.description))
 		}
 		t.exchange(e.request, e.response)
 	}
@@ -107,14 +108,14 @@ func (b *protocolBook) writeMethod(t protocolText, m openapi.RPCMethod) error {
 }
 
 // exchange writes a request and its response in a form that is fit for copying.
-func (t protocolText) exchange(request, response string) {
+func (t textWriter) exchange(request, response string) {
 	foreign.Printf(t, "  %s\n", t.paint(dim, "request"))
 	t.block("    ", request)
 	foreign.Printf(t, "  %s\n", t.paint(dim, "response"))
 	t.block("    ", response)
 }
 
-func (t protocolText) writeMembers(title string, members []openapi.RPCMember) {
+func (t textWriter) writeMembers(title string, members []openapi.RPCMember) {
 	t.head(title)
 	if len(members) == 0 {
 		foreign.Printf(t, "  an empty object: {}\n")
@@ -125,21 +126,21 @@ func (t protocolText) writeMembers(title string, members []openapi.RPCMember) {
 			need = "required"
 		}
 		rest := m.Type + ", " + need
-		if len(m.Path)+len(rest) > textWidth-2 {
+		if len(m.Path)+len(rest) > terminal.TextWidth-2 {
 			foreign.Printf(t, "  %s\n      %s\n", m.Path, t.paint(dim, rest))
 		} else {
 			foreign.Printf(t, "  %s  %s\n", m.Path, t.paint(dim, rest))
 		}
 		if m.Description != "" {
-			foreign.Printf(t, "%s\n", indent("    "+m.Description))
+			foreign.Printf(t, "%s\n", terminal.Indent("    "+m.Description))
 		}
 	}
 }
 
-func (t protocolText) writeRules(rules []*conformance.Check) {
+func (t textWriter) writeRules(rules []*conformance.Check) {
 	t.head("Rules and usual mistakes")
 	for _, c := range rules {
 		foreign.Printf(t, "  %s %s  %s\n", t.paint(dim, c.ID), t.paint(dim, string(c.Level)), c.Title)
-		foreign.Printf(t, "%s\n", indent("    mistake: "+c.Cause))
+		foreign.Printf(t, "%s\n", terminal.Indent("    mistake: "+c.Cause))
 	}
 }

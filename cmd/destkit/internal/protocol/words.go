@@ -1,9 +1,9 @@
-package main
+package protocol
 
 // What the page and the command say alike; the methods, their examples and the
 // rules come from the OpenRPC document and the catalogue.
 
-const protocolDiagram = ` your data         the service                   your endpoint     your system
+const diagram = ` your data         the service                   your endpoint     your system
 ┌─────────┐   ┌───────────────────────┐  POST   ┌─────────────┐   ┌─────────┐
 │ tables, │   │ reads rows, compares, │────────►│ one URL,    │──►│         │
 │ files,  │──►│ makes batches, waits, │ JSON-RPC│ six methods │   │ records │
@@ -11,7 +11,7 @@ const protocolDiagram = ` your data         the service                   your e
 └─────────┘   └───────────────────────┘ response└─────────────┘   └─────────┘
 `
 
-const protocolSequence = ` A person tests or saves the connection
+const sequence = ` A person tests or saves the connection
    service ── test_connection ──────► endpoint   can you take records now?
  A person sets up a sync, or the service refreshes what it has cached
    service ── list_objects ─────────► endpoint   what can be written to?
@@ -24,21 +24,21 @@ const protocolSequence = ` A person tests or saves the connection
    service ── sync_batch ───────────► endpoint ┘ record has been sent
 `
 
-const protocolIntroduction = `A custom destination is an HTTPS endpoint that you write. The service reads rows, works out what has changed, and calls your endpoint to write it into your system. The service calls, the endpoint responds; the endpoint never calls the service.`
+const introduction = `A custom destination is an HTTPS endpoint that you write. The service reads rows, works out what has changed, and calls your endpoint to write it into your system. The service calls, the endpoint responds; the endpoint never calls the service.`
 
-const protocolHTTPRequest = `POST /destination HTTP/1.1
+const httpRequest = `POST /destination HTTP/1.1
 Host: endpoint.example.com
 Content-Type: application/json
 Authorization: Bearer <AUTH_TOKEN>
 
 `
 
-const protocolHTTPResponse = `HTTP/1.1 200 OK
+const httpResponse = `HTTP/1.1 200 OK
 Content-Type: application/json
 
 `
 
-const protocolEnvelope = `The header Authorization is there when the connection has a token. The id of the response is that of the request, as a string. A response has result or error, never both. An error says that the whole call failed; the service shows its code and message to people and calls again later. What is wrong with one record of a batch is a result of that record and no error.`
+const envelope = `The header Authorization is there when the connection has a token. The id of the response is that of the request, as a string. A response has result or error, never both. An error says that the whole call failed; the service shows its code and message to people and calls again later. What is wrong with one record of a batch is a result of that record and no error.`
 
 // refusedRequest and refusedResponse are a call that fails as a whole.
 const (

@@ -1,4 +1,4 @@
-package main
+package protocol
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/destkit/destkit/openapi"
 )
 
-// writePage writes docs/protocol.md.
-func (b *protocolBook) writePage(w io.Writer) error {
-	p := &protocolPage{}
+// WritePage writes docs/protocol.md.
+func (b *Book) WritePage(w io.Writer) error {
+	p := &pageWriter{}
 	p.printf("# The custom destination protocol\n\n%s\n\n"+
 		"`destkit protocol` prints this page in parts on a terminal. It is made from\n"+
 		"[openrpc.json](../openapi/openrpc.json) and the checks of `destkit conform` (`make docs`);\n"+
 		"a test sends every request on it to the simulated destination.\n\n"+
-		"## Who calls whom\n\n```text\n%s```\n\n```text\n%s```\n", fold(protocolIntroduction), protocolDiagram, protocolSequence)
+		"## Who calls whom\n\n```text\n%s```\n\n```text\n%s```\n", fold(introduction), diagram, sequence)
 	if err := p.everyCall(b); err != nil {
 		return err
 	}
@@ -30,19 +30,19 @@ func (b *protocolBook) writePage(w io.Writer) error {
 	return err
 }
 
-type protocolPage struct{ strings.Builder }
+type pageWriter struct{ strings.Builder }
 
-func (p *protocolPage) printf(format string, args ...any) {
+func (p *pageWriter) printf(format string, args ...any) {
 	fmt.Fprintf(p, format, args...)
 }
 
-func (p *protocolPage) everyCall(b *protocolBook) error {
+func (p *pageWriter) everyCall(b *Book) error {
 	exchanges, err := exchangesOf(b.Methods[0], 88)
 	if err != nil {
 		return err
 	}
 	p.printf("\n## Every call\n\n%s\n\n```http\n%s%s\n```\n\n```http\n%s%s\n```\n\n%s\n",
-		fold(b.Description), protocolHTTPRequest, exchanges[0].request, protocolHTTPResponse, exchanges[0].response, fold(protocolEnvelope))
+		fold(b.Description), httpRequest, exchanges[0].request, httpResponse, exchanges[0].response, fold(envelope))
 	refused, err := layoutExchange(refusedRequest, refusedResponse, 88)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (p *protocolPage) everyCall(b *protocolBook) error {
 	return nil
 }
 
-func (p *protocolPage) method(b *protocolBook, m openapi.RPCMethod) error {
+func (p *pageWriter) method(b *Book, m openapi.RPCMethod) error {
 	p.printf("\n## %s\n\n*%s* · %s\n\n%s\n", m.Name, m.Phase, m.Summary, fold(m.Description))
 	exchanges, err := exchangesOf(m, 88)
 	if err != nil {
@@ -72,11 +72,11 @@ func (p *protocolPage) method(b *protocolBook, m openapi.RPCMethod) error {
 	return nil
 }
 
-func (p *protocolPage) exchange(e rpcExchange) {
+func (p *pageWriter) exchange(e rpcExchange) {
 	p.printf("\n```json\n%s\n```\n\n```json\n%s\n```\n", e.request, e.response)
 }
 
-func (p *protocolPage) members(of string, members []openapi.RPCMember) {
+func (p *pageWriter) members(of string, members []openapi.RPCMember) {
 	if len(members) == 0 {
 		p.printf("\nThe %s are empty: `{}`.\n", of)
 		return
@@ -91,7 +91,7 @@ func (p *protocolPage) members(of string, members []openapi.RPCMember) {
 	}
 }
 
-func (p *protocolPage) rules(title string, rules []*conformance.Check) {
+func (p *pageWriter) rules(title string, rules []*conformance.Check) {
 	p.printf("\n### %s\n\n| check | | rule | usual mistake | instead |\n|---|---|---|---|---|\n", title)
 	for _, c := range rules {
 		p.printf("| %s | %s | %s | %s | %s |\n", c.ID, c.Level, cell(c.Title), cell(c.Cause), cell(c.Fix))
@@ -100,7 +100,7 @@ func (p *protocolPage) rules(title string, rules []*conformance.Check) {
 
 // specification lists the sentences that checks cite by number, each number with an
 // anchor that reports link to.
-func (p *protocolPage) specification(sections []specSection) {
+func (p *pageWriter) specification(sections []citedSection) {
 	p.printf("\n## The specification by number\n\n%s\n", fold("Findings, `destkit explain` and comments in the code cite the specification by number, such as "+
 		"\"spec 7.2.4\". These are the sections that bind a destination, with the checks that cite each; "+
 		"[service-sentences.md](service-sentences.md) has every section."))
