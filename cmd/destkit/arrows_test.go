@@ -32,7 +32,10 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
 		"internal/foreign", "internal/suggest", "internal/yamldoc",
 	},
-	"cmd/destkit/internal/quantity": {"internal/plural"},  // numbers of syncs, loads and the demo read the same
+	"cmd/destkit/internal/quantity": {"internal/plural"}, // numbers of syncs, loads and the demo read the same
+	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
+		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
+	},
 	"cmd/destkit/internal/terminal": {"internal/foreign"}, // every display asks it
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -80,38 +81,38 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 		return fmt.Errorf("read the counts of the destination: %w", err)
 	}
 	r := demoRun{
-		Number: len(d.runs) + 1, Title: step.title, Source: number(v.run.SourceRecordCount), Updates: number(v.run.SourceRecordUpdates),
-		Deletes: number(v.run.SourceRecordDeletes), Processed: number(v.run.RecordsProcessed), Updated: number(v.run.RecordsUpdated),
-		Failed: number(v.run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
-		Seconds: v.elapsed.Seconds(), PerSecond: int64(v.recordsPerSecond),
+		Number: len(d.runs) + 1, Title: step.title, Source: syncview.Count(v.Run.SourceRecordCount), Updates: syncview.Count(v.Run.SourceRecordUpdates),
+		Deletes: syncview.Count(v.Run.SourceRecordDeletes), Processed: syncview.Count(v.Run.RecordsProcessed), Updated: syncview.Count(v.Run.RecordsUpdated),
+		Failed: syncview.Count(v.Run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
+		Seconds: v.Elapsed.Seconds(), PerSecond: int64(v.RecordsPerSecond),
 	}
 	d.runs = append(d.runs, r)
 	done()
 	foreign.Println(d.out, r)
-	d.compare(r, step, v.run)
+	d.compare(r, step, v.Run)
 	return nil
 }
 
 // runOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
-func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v view, err error) {
-	f := &follower{client: w.api, show: quietDisplay{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
+func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v syncview.View, err error) {
+	f := &follower{client: w.api, show: syncview.Quiet{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
 	if terminal.Is(d.screen) && !d.quiet {
-		f.show = &barDisplay{out: d.screen, screen: d.screen}
+		f.show = syncview.NewBar(d.screen, d.screen)
 	}
-	p := newPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
+	p := syncview.NewPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
 	run, err := w.api.trigger(ctx, w.sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
 	}
-	return f.follow(ctx, restSync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
+	return f.follow(ctx, syncview.Sync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
 }
 
 // compare notes every number that is not what it must be (spec 2.9): what is to
 // be sent is what has changed, all of it arrives, and the destination holds it.
 func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
-	if !is(run.Status, api.RunCompleted) {
-		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, words(run.ErrorCode), foreign.Line(words(run.ErrorMessage)))
+	if !syncview.HasStatus(run.Status, api.RunCompleted) {
+		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, syncview.Text(run.ErrorCode), foreign.Line(syncview.Text(run.ErrorMessage)))
 	}
 	if run.FullSync {
 		d.wrong("run %d was a full sync, for no reason", r.Number)
@@ -122,9 +123,9 @@ func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
 		got, want int64
 	}{
 		{"source_record_count", r.Source, step.source}, {"source_record_updates", r.Updates, step.updates},
-		{"source_record_deletes", r.Deletes, step.deletes}, {"source_record_invalids", number(run.SourceRecordInvalids), 0},
+		{"source_record_deletes", r.Deletes, step.deletes}, {"source_record_invalids", syncview.Count(run.SourceRecordInvalids), 0},
 		{"records_processed", r.Processed, moved}, {"records_updated", r.Updated, moved},
-		{"records_failed", r.Failed, 0}, {"records_invalid", number(run.RecordsInvalid), 0},
+		{"records_failed", r.Failed, 0}, {"records_invalid", syncview.Count(run.RecordsInvalid), 0},
 		{"the number of records in the destination", r.Stored, step.stored},
 	} {
 		if n.got != n.want {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -66,7 +67,7 @@ func benchmarkWorkers(b *testing.B, parallel, each int, takes float64) {
 				for _, id := range runs {
 					r := in.wait(id)
 					require.Equal(b, api.RunCompleted, r.Status, "%v", r.ErrorMessage)
-					require.EqualValues(b, rows, number(r.RecordsUpdated))
+					require.EqualValues(b, rows, syncview.Count(r.RecordsUpdated))
 				}
 			}
 			b.ReportMetric(float64(syncs*rows)*float64(b.N)/b.Elapsed().Seconds(), "records/s")

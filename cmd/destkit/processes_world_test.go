@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/postgrestest"
@@ -207,7 +208,7 @@ func (in *installation) wait(id int64) (r api.SyncRun) {
 			r, err = in.api.run(ctx, id)
 			return err
 		})
-		if over(r) {
+		if syncview.Over(r) {
 			return r
 		}
 		time.Sleep(50 * time.Millisecond)

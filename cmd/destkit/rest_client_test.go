@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
 func TestServiceRoot(t *testing.T) {
@@ -46,7 +48,7 @@ func TestEveryPage(t *testing.T) {
 				fmt.Fprintf(w, `{"status":"success","pagination":{"page":%s,"next_page":%s},"data":[{"id":%s}]}`, page, tc.next[page], page)
 			}))
 			defer served.Close()
-			all, err := allOf[restSync](t.Context(), &restClient{root: served.URL, http: http.DefaultClient}, "/syncs")
+			all, err := allOf[syncview.Sync](t.Context(), &restClient{root: served.URL, http: http.DefaultClient}, "/syncs")
 			require.NoError(t, err)
 			require.Len(t, all, tc.pages)
 			require.Equal(t, tc.pages, calls)

@@ -3,26 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
 
-// restSync is what the commands need of a sync.
-type restSync struct {
-	ID    int64   `json:"id"`
-	Label *string `json:"label"`
-}
-
-// name is the label for people, "" without one.
-func (s restSync) name() string {
-	if s.Label == nil {
-		return ""
-	}
-	return *s.Label
-}
-
-func (c *restClient) sync(ctx context.Context, id int64) (s restSync, err error) {
+func (c *restClient) sync(ctx context.Context, id int64) (s syncview.Sync, err error) {
 	err = c.get(ctx, fmt.Sprintf("/syncs/%d", id), &s)
 	return s, err
 }
@@ -54,36 +40,4 @@ func (c *restClient) lastRuns(ctx context.Context, id int64, most int) ([]api.Sy
 	var list []api.SyncRun
 	err := c.get(ctx, fmt.Sprintf("/syncs/%d/sync_runs?per_page=%d", id, most), &list)
 	return list, err
-}
-
-// is compares words of a status: dialects differ in their capitals.
-func is(status string, words ...string) bool {
-	for _, word := range words {
-		if strings.EqualFold(status, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// over tells that nothing more happens to a run. Clients were seen to meet a
-// status of their own for cancelled runs.
-func over(r api.SyncRun) bool {
-	return is(r.Status, api.RunCompleted, api.RunFailed, api.RunSkipped, "cancelled", "canceled")
-}
-
-// number reads a counter that may be unknown yet.
-func number(n *int64) int64 {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-// words reads a text that may be null.
-func words(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

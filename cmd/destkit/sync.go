@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -107,7 +108,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return restFailure(fmt.Sprintf("read runs of sync %d", id), err)
 	}
-	p := newPulse(f.now(), lastCompleted(earlier))
+	p := syncview.NewPulse(f.now(), lastCompleted(earlier))
 	run, err := f.client.trigger(ctx, id, r.full)
 	if err != nil {
 		return restFailure(fmt.Sprintf("trigger sync %d", id), err)
@@ -125,20 +126,20 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return restFailure(fmt.Sprintf("follow run %d", run), err)
 	}
-	f.show.ended(v)
-	return exit.With(f.verdict(v.run))
+	f.show.Ended(v)
+	return exit.With(f.verdict(v.Run))
 }
 
 // cancelTime is how long a run may take to end once it is cancelled.
 const cancelTime = time.Minute
 
 // interrupted leaves the run alone, or cancels it and waits for its end.
-func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run int64, p *pulse) (v view, err error) {
-	f.show.moment(nil) // takes the bar away
+func (r *runner) interrupted(ctx context.Context, f *follower, s syncview.Sync, run int64, p *syncview.Pulse) (v syncview.View, err error) {
+	f.show.Moment(nil) // takes the bar away
 	if !r.cancel {
 		return v, exit.Untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
 	}
-	f.show.note(fmt.Sprintf("interrupted; cancelling run %d", run))
+	f.show.Note(fmt.Sprintf("interrupted; cancelling run %d", run))
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
 	var refused *restError

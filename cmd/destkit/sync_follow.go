@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -54,7 +55,7 @@ func (o *following) open(out, screen io.Writer) (*follower, error) {
 		return nil, err
 	}
 	return &follower{
-		client: client, show: newDisplay(out, screen, o.asJSON, o.quiet, time.Now), every: o.interval,
+		client: client, show: syncview.NewDisplay(out, screen, o.asJSON, o.quiet, time.Now), every: o.interval,
 		patience: o.patience, maxFailed: o.maxFailed, now: time.Now, wait: rest,
 	}, nil
 }
@@ -71,7 +72,7 @@ const syncExitTable = `Exit status:
 // follower looks at runs through the API, again and again, politely.
 type follower struct {
 	client          *restClient
-	show            display
+	show            syncview.Display
 	every, patience time.Duration
 	maxFailed       int64 // negative: any number
 	now             func() time.Time
@@ -108,7 +109,7 @@ func (f *follower) ask(ctx context.Context, call func() error) error {
 			return err
 		}
 		if pause == f.every {
-			f.show.note(fmt.Sprintf("%v; trying again for %s", err, f.patience))
+			f.show.Note(fmt.Sprintf("%v; trying again for %s", err, f.patience))
 		}
 		if err := f.wait(ctx, wait); err != nil {
 			return err
@@ -138,7 +139,7 @@ func passes(err error) (hint time.Duration, passing bool) {
 const firstLook = 50 * time.Millisecond
 
 // follow shows a run until it is over.
-func (f *follower) follow(ctx context.Context, s restSync, id int64, p *pulse) (v view, err error) {
+func (f *follower) follow(ctx context.Context, s syncview.Sync, id int64, p *syncview.Pulse) (v syncview.View, err error) {
 	for pause := min(firstLook, f.every); ; pause = min(2*pause, f.every) {
 		var r api.SyncRun
 		err := f.ask(ctx, func() (err error) {
@@ -148,12 +149,12 @@ func (f *follower) follow(ctx context.Context, s restSync, id int64, p *pulse) (
 		if err != nil {
 			return v, err
 		}
-		v = view{s, r, p.take(f.now(), r)}
-		if over(r) {
-			f.show.moment(nil)
+		v = syncview.View{Sync: s, Run: r, Figures: p.Take(f.now(), r)}
+		if syncview.Over(r) {
+			f.show.Moment(nil)
 			return v, nil
 		}
-		f.show.moment([]view{v})
+		f.show.Moment([]syncview.View{v})
 		if err := f.wait(ctx, pause); err != nil {
 			return v, err
 		}
@@ -163,9 +164,9 @@ func (f *follower) follow(ctx context.Context, s restSync, id int64, p *pulse) (
 // verdict is the exit status of a run that is over.
 func (f *follower) verdict(r api.SyncRun) int {
 	switch {
-	case !is(r.Status, api.RunCompleted):
+	case !syncview.HasStatus(r.Status, api.RunCompleted):
 		return exit.GateFailed
-	case f.maxFailed >= 0 && number(r.RecordsFailed)+number(r.RecordsInvalid) > f.maxFailed:
+	case f.maxFailed >= 0 && syncview.Count(r.RecordsFailed)+syncview.Count(r.RecordsInvalid) > f.maxFailed:
 		return exit.GateFailed
 	}
 	return exit.OK
@@ -174,7 +175,7 @@ func (f *follower) verdict(r api.SyncRun) int {
 // lastCompleted finds the run by which the next one is estimated; nil is none.
 func lastCompleted(runs []api.SyncRun) *api.SyncRun {
 	for _, r := range runs {
-		if is(r.Status, api.RunCompleted) {
+		if syncview.HasStatus(r.Status, api.RunCompleted) {
 			return &r
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -123,7 +124,7 @@ func (p *plannedRun) text() string {
 	foreign.Printf(&b, "%s: a run would read %s and send %s; nothing was sent, %s\n", name,
 		quantity.Counted(p.SourceRecordCount, "row"), quantity.Counted(p.SourceRecordUpdates+p.SourceRecordDeletes, "record"), quantity.Roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
 	if p.FullSync {
-		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
+		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(syncview.Text(p.FullSyncReason), "every row is sent"))
 	}
 	for _, count := range []struct {
 		action string

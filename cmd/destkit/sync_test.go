@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
 // oneRun is the answer that shows run 4 of sync 1.
@@ -82,7 +83,7 @@ func TestSyncRunAsJSON(t *testing.T) {
 	require.Zero(t, status)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2, "nothing is said twice")
-	var last runLine
+	var last syncview.Line
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &last))
 	require.Equal(t, "completed", last.Run.Status)
 	require.Equal(t, int64(9), *last.Run.RecordsUpdated)

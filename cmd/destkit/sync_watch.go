@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -64,7 +65,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	defer stopProfile()
 	w := &watch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
 	err = w.run(cmd.Context())
-	f.show.moment(nil)
+	f.show.Moment(nil)
 	switch {
 	case cmd.Context().Err() == nil:
 		if err != nil {
@@ -89,10 +90,10 @@ type watch struct {
 
 // watched is one sync.
 type watched struct {
-	sync   restSync
-	seen   int64            // runs up to this id are known
-	active map[int64]*pulse // by run
-	ended  *api.SyncRun     // the last run that was completed
+	sync   syncview.Sync
+	seen   int64                     // runs up to this id are known
+	active map[int64]*syncview.Pulse // by run
+	ended  *api.SyncRun              // the last run that was completed
 }
 
 // looksAtOnce bounds the calls between two pauses: a workspace may have
@@ -109,7 +110,7 @@ func (w *watch) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.show.moment(active)
+		w.show.Moment(active)
 		if w.once && len(active) == 0 {
 			return nil
 		}
@@ -127,14 +128,14 @@ func (w *watch) run(ctx context.Context) error {
 
 // list finds the syncs; at first it takes note of the runs that they had.
 func (w *watch) list(ctx context.Context, first bool) error {
-	var all []restSync
+	var all []syncview.Sync
 	err := w.ask(ctx, func() (err error) {
 		if w.only == 0 {
-			all, err = allOf[restSync](ctx, w.client, "/syncs")
+			all, err = allOf[syncview.Sync](ctx, w.client, "/syncs")
 			return err
 		}
 		s, err := w.client.sync(ctx, w.only)
-		all = []restSync{s}
+		all = []syncview.Sync{s}
 		return err
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (w *watch) list(ctx context.Context, first bool) error {
 			known.sync = s
 			continue
 		}
-		one := &watched{sync: s, active: map[int64]*pulse{}}
+		one := &watched{sync: s, active: map[int64]*syncview.Pulse{}}
 		w.syncs[s.ID] = one
 		if !first {
 			continue // all of its runs are news
@@ -161,7 +162,7 @@ func (w *watch) list(ctx context.Context, first bool) error {
 		if len(all) == 1 {
 			what = "sync"
 		}
-		w.show.note(fmt.Sprintf("watching %s %s", quantity.Grouped(int64(len(all))), what))
+		w.show.Note(fmt.Sprintf("watching %s %s", quantity.Grouped(int64(len(all))), what))
 	}
 	return nil
 }
@@ -176,12 +177,12 @@ func (w *watch) past(ctx context.Context, one *watched) error {
 	var last *api.SyncRun // that did anything
 	for _, r := range runs {
 		one.seen = max(one.seen, r.ID)
-		if last == nil && !is(r.Status, api.RunSkipped) {
+		if last == nil && !syncview.HasStatus(r.Status, api.RunSkipped) {
 			last = &r
 		}
-		if !over(r) {
-			one.active[r.ID] = newPulse(w.now(), one.ended)
-			one.active[r.ID].late = true
+		if !syncview.Over(r) {
+			one.active[r.ID] = syncview.NewPulse(w.now(), one.ended)
+			one.active[r.ID].Late = true
 		}
 	}
 	if w.once && len(one.active) == 0 && last != nil {
@@ -234,10 +235,10 @@ func (w *watch) lookAround(ctx context.Context) error {
 				continue
 			}
 			one.seen = r.ID
-			p := newPulse(w.now(), one.ended)
-			p.late = true
+			p := syncview.NewPulse(w.now(), one.ended)
+			p.Late = true
 			// Too short to be seen at work, and told of all the same.
-			if over(r) {
+			if syncview.Over(r) {
 				w.end(one, r, p)
 				continue
 			}
@@ -248,7 +249,7 @@ func (w *watch) lookAround(ctx context.Context) error {
 }
 
 // activeRuns looks at each run that was not over.
-func (w *watch) activeRuns(ctx context.Context) (active []view, err error) {
+func (w *watch) activeRuns(ctx context.Context) (active []syncview.View, err error) {
 	for _, one := range w.syncs {
 		for id, p := range one.active {
 			var r api.SyncRun
@@ -261,27 +262,27 @@ func (w *watch) activeRuns(ctx context.Context) (active []view, err error) {
 				delete(one.active, id)
 			case err != nil:
 				return nil, err
-			case over(r):
+			case syncview.Over(r):
 				delete(one.active, id)
 				w.end(one, r, p)
 			default:
-				active = append(active, view{one.sync, r, p.take(w.now(), r)})
+				active = append(active, syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.now(), r)})
 			}
 		}
 	}
-	slices.SortFunc(active, func(a, b view) int { return int(a.run.ID - b.run.ID) })
+	slices.SortFunc(active, func(a, b syncview.View) int { return int(a.Run.ID - b.Run.ID) })
 	return active, nil
 }
 
 // end shows how a run has ended.
-func (w *watch) end(one *watched, r api.SyncRun, p *pulse) {
+func (w *watch) end(one *watched, r api.SyncRun, p *syncview.Pulse) {
 	if p == nil {
-		p = newPulse(w.now(), nil)
-		p.late = true
+		p = syncview.NewPulse(w.now(), nil)
+		p.Late = true
 	}
-	if is(r.Status, api.RunCompleted) {
+	if syncview.HasStatus(r.Status, api.RunCompleted) {
 		one.ended = &r
 	}
 	w.status = exit.Worst(w.status, w.verdict(r))
-	w.show.ended(view{one.sync, r, p.take(w.now(), r)})
+	w.show.Ended(syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.now(), r)})
 }

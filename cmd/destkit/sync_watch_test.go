@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
 func TestSyncWatch(t *testing.T) {
@@ -78,7 +79,7 @@ func TestWatchIsPolite(t *testing.T) {
 	client := &restClient{root: url, token: "the-key-of-the-test", http: http.DefaultClient}
 	var counts []int
 	enough := errors.New("enough")
-	w := &watch{syncs: map[int64]*watched{}, follower: &follower{client: client, show: quietDisplay{}, now: time.Now,
+	w := &watch{syncs: map[int64]*watched{}, follower: &follower{client: client, show: syncview.Quiet{}, now: time.Now,
 		wait: func(context.Context, time.Duration) error {
 			counts = append(counts, len(s.said()))
 			if len(counts) == 6 {

@@ -1,4 +1,4 @@
-package main
+package syncview
 
 import (
 	"time"
@@ -13,14 +13,14 @@ const pulseWindow = 10 * time.Second
 // pulseStart is how long a run is looked at before its end is foretold.
 const pulseStart = 2 * time.Second
 
-// pulse measures one run from what polls show. All times are those of this
+// Pulse measures one run from what polls show. All times are those of this
 // machine: the clock of the service can be moved and stopped.
-type pulse struct {
+type Pulse struct {
 	// before is the last completed run of the sync, which says how many rows are
-	// to be expected; nil: nobody knows.
+	// to be expected; nil when there is none.
 	before *api.SyncRun
 	began  time.Time
-	late   bool // the run was under way already
+	Late   bool // the run was under way already
 	beats  []beat
 }
 
@@ -30,53 +30,55 @@ type beat struct {
 	rows, done int64
 }
 
-// figures are what can be said about a run beyond its counters.
-type figures struct {
-	elapsed time.Duration
-	// recordsPerSecond were acknowledged or refused, rowsPerSecond read, over the
+// Figures are what can be said about a run beyond its counters.
+type Figures struct {
+	Elapsed time.Duration
+	// RecordsPerSecond were acknowledged or refused, RowsPerSecond read, over the
 	// last seconds; over the whole run once it has ended.
-	recordsPerSecond, rowsPerSecond float64
-	// left is the time that the run may still take, share how much of it is done,
-	// 0 to 1; negative while nobody knows.
-	left  time.Duration
-	share float64
+	RecordsPerSecond, RowsPerSecond float64
+	// Left is the time that the run may still take, Share how much of it is done,
+	// 0 to 1; negative while that is not known.
+	Left  time.Duration
+	Share float64
 }
 
-func newPulse(now time.Time, before *api.SyncRun) *pulse {
-	return &pulse{before: before, began: now, beats: []beat{{at: now}}}
+// NewPulse begins to measure a run now; before is the last completed run of its sync,
+// nil when there is none.
+func NewPulse(now time.Time, before *api.SyncRun) *Pulse {
+	return &Pulse{before: before, began: now, beats: []beat{{at: now}}}
 }
 
-// take looks at the run as it is now.
-func (p *pulse) take(now time.Time, r api.SyncRun) figures {
-	b := beat{now, number(r.SourceRecordCount), number(r.RecordsProcessed)}
+// Take looks at the run as it is now.
+func (p *Pulse) Take(now time.Time, r api.SyncRun) Figures {
+	b := beat{now, Count(r.SourceRecordCount), Count(r.RecordsProcessed)}
 	p.beats = append(p.beats, b)
 	for len(p.beats) > 2 && now.Sub(p.beats[1].at) >= pulseWindow {
 		p.beats = p.beats[1:]
 	}
-	f := figures{elapsed: now.Sub(p.began), left: -1, share: -1}
+	f := Figures{Elapsed: now.Sub(p.began), Left: -1, Share: -1}
 	since := p.beats[0]
-	if over(r) {
-		f.left, f.share, f.elapsed = 0, 1, p.whole(f.elapsed, r)
-		since = beat{at: now.Add(-f.elapsed)}
+	if Over(r) {
+		f.Left, f.Share, f.Elapsed = 0, 1, p.whole(f.Elapsed, r)
+		since = beat{at: now.Add(-f.Elapsed)}
 	}
 	if seconds := now.Sub(since.at).Seconds(); seconds > 0 {
-		f.recordsPerSecond = max(0, float64(b.done-since.done)/seconds)
-		f.rowsPerSecond = max(0, float64(b.rows-since.rows)/seconds)
+		f.RecordsPerSecond = max(0, float64(b.done-since.done)/seconds)
+		f.RowsPerSecond = max(0, float64(b.rows-since.rows)/seconds)
 	}
-	if !over(r) {
-		p.expect(&f, b, number(r.SourceRecordUpdates)+number(r.SourceRecordDeletes), words(r.CurrentStep))
+	if !Over(r) {
+		p.expect(&f, b, Count(r.SourceRecordUpdates)+Count(r.SourceRecordDeletes), Text(r.CurrentStep))
 	}
 	return f
 }
 
 // whole is how long a run took. The service knows it better than polls do,
 // unless its clock was moved or stopped meanwhile.
-func (p *pulse) whole(seen time.Duration, r api.SyncRun) time.Duration {
+func (p *Pulse) whole(seen time.Duration, r api.SyncRun) time.Duration {
 	if r.CompletedAt == nil {
 		return seen
 	}
 	served := r.CompletedAt.Sub(r.CreatedAt.Time)
-	if served > 0 && (p.late || served <= seen) {
+	if served > 0 && (p.Late || served <= seen) {
 		return served
 	}
 	return seen
@@ -84,30 +86,30 @@ func (p *pulse) whole(seen time.Duration, r api.SyncRun) time.Duration {
 
 // expect estimates what is left. Rows are read and records sent at the same
 // time, so the slower of the two decides.
-func (p *pulse) expect(f *figures, b beat, toSend int64, step string) {
+func (p *Pulse) expect(f *Figures, b beat, toSend int64, step string) {
 	rows := b.rows // all of them, once reading is over
 	if stillReading(step) {
 		if p.before == nil || b.rows == 0 {
 			return
 		}
-		rows = max(number(p.before.SourceRecordCount), b.rows)
+		rows = max(Count(p.before.SourceRecordCount), b.rows)
 		// The rest of the rows is taken to differ as often as those so far.
 		toSend = int64(float64(toSend) * float64(rows) / float64(b.rows))
 	}
 	toSend = max(toSend, b.done)
 	if rows+toSend > 0 {
-		f.share = float64(b.rows+b.done) / float64(rows+toSend)
+		f.Share = float64(b.rows+b.done) / float64(rows+toSend)
 	}
-	reading, known := remaining(rows-b.rows, f.rowsPerSecond)
-	sending, also := remaining(toSend-b.done, f.recordsPerSecond)
-	if known && also && f.elapsed >= pulseStart {
-		f.left = max(reading, sending)
+	reading, known := remaining(rows-b.rows, f.RowsPerSecond)
+	sending, also := remaining(toSend-b.done, f.RecordsPerSecond)
+	if known && also && f.Elapsed >= pulseStart {
+		f.Left = max(reading, sending)
 	}
 }
 
 // stillReading tells that more rows may come.
 func stillReading(step string) bool {
-	return !is(step, "sending", "retrying", "deleting", "recording")
+	return !HasStatus(step, "sending", "retrying", "deleting", "recording")
 }
 
 // remaining is the time that n things take; it is unknown while nothing moves.

@@ -1,4 +1,4 @@
-package main
+package syncview
 
 import (
 	"testing"
@@ -42,13 +42,13 @@ func TestPulse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
-			p := newPulse(now, tc.before)
-			f := p.take(now.Add(tc.after), tc.run)
-			require.Equal(t, tc.after, f.elapsed)
-			require.InDelta(t, tc.records, f.recordsPerSecond, 0.01)
-			require.InDelta(t, tc.rows, f.rowsPerSecond, 0.01)
-			require.Equal(t, tc.left, f.left)
-			require.InDelta(t, tc.share, f.share, 0.001)
+			p := NewPulse(now, tc.before)
+			f := p.Take(now.Add(tc.after), tc.run)
+			require.Equal(t, tc.after, f.Elapsed)
+			require.InDelta(t, tc.records, f.RecordsPerSecond, 0.01)
+			require.InDelta(t, tc.rows, f.RowsPerSecond, 0.01)
+			require.Equal(t, tc.left, f.Left)
+			require.InDelta(t, tc.share, f.Share, 0.001)
 		})
 	}
 }
@@ -57,19 +57,19 @@ func TestPulse(t *testing.T) {
 // of the whole.
 func TestPulseForgets(t *testing.T) {
 	now := time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC)
-	p := newPulse(now, nil)
-	p.take(now.Add(time.Second), at("reading", 1000, 1000, 1000))
+	p := NewPulse(now, nil)
+	p.Take(now.Add(time.Second), at("reading", 1000, 1000, 1000))
 	for s := 2; s <= 30; s++ {
-		p.take(now.Add(time.Duration(s)*time.Second), at("reading", 1000, 1000, 1000))
+		p.Take(now.Add(time.Duration(s)*time.Second), at("reading", 1000, 1000, 1000))
 	}
-	f := p.take(now.Add(31*time.Second), at("deleting", 1000, 1100, 1050))
-	require.InDelta(t, 5, f.recordsPerSecond, 0.5)
+	f := p.Take(now.Add(31*time.Second), at("deleting", 1000, 1100, 1050))
+	require.InDelta(t, 5, f.RecordsPerSecond, 0.5)
 	require.LessOrEqual(t, len(p.beats), 13)
 	ended := at("", 1000, 1100, 1100)
 	ended.Status = api.RunCompleted
-	f = p.take(now.Add(44*time.Second), ended)
-	require.InDelta(t, 25, f.recordsPerSecond, 0.01)
-	require.Zero(t, f.left)
+	f = p.Take(now.Add(44*time.Second), ended)
+	require.InDelta(t, 25, f.RecordsPerSecond, 0.01)
+	require.Zero(t, f.Left)
 }
 
 // TestPulseTime: the service says how long a run took, unless its clock moved.
@@ -85,10 +85,10 @@ func TestPulseTime(t *testing.T) {
 		"seen after it had begun": {true, time.Minute, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPulse(now, nil)
-			p.late = tc.late
+			p := NewPulse(now, nil)
+			p.Late = tc.late
 			r := api.SyncRun{Status: api.RunFailed, CreatedAt: api.Time{Time: now}, CompletedAt: api.At(now.Add(tc.served))}
-			require.Equal(t, tc.want, p.take(now.Add(time.Second), r).elapsed)
+			require.Equal(t, tc.want, p.Take(now.Add(time.Second), r).Elapsed)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package syncview
 
 import (
 	"io"
@@ -9,8 +9,8 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// barDisplay draws one line that is drawn over, and keeps the ends of runs.
-type barDisplay struct {
+// bar draws one line that is drawn over, and keeps the ends of runs.
+type bar struct {
 	out, screen io.Writer
 	bar         *progressbar.ProgressBar
 	spinning    bool
@@ -20,13 +20,18 @@ type barDisplay struct {
 // a full bar ends by itself.
 const barParts = 1000
 
-func (d *barDisplay) moment(active []view) {
+// NewBar draws on screen, a terminal, and writes the ends of runs to out.
+func NewBar(out, screen io.Writer) Display {
+	return &bar{out: out, screen: screen}
+}
+
+func (d *bar) Moment(active []View) {
 	if len(active) == 0 {
 		d.wipe()
 		return
 	}
 	columns, wide := terminal.Columns(d.screen), 20
-	text, share := runName(active[0])+": "+progressText(active[0]), active[0].share
+	text, share := runName(active[0])+": "+progressText(active[0]), active[0].Share
 	if columns > 0 && columns < 120 {
 		text, wide = shortText(active[0]), 10
 	}
@@ -54,17 +59,17 @@ func (d *barDisplay) moment(active []view) {
 	_ = d.bar.Set64(min(int64(max(share, 0)*barParts), barParts-1))
 }
 
-func (d *barDisplay) ended(v view) {
+func (d *bar) Ended(v View) {
 	d.wipe()
 	foreign.Print(d.out, endText(v))
 }
 
-func (d *barDisplay) note(text string) {
+func (d *bar) Note(text string) {
 	d.wipe()
 	foreign.Println(d.screen, text)
 }
 
-func (d *barDisplay) wipe() {
+func (d *bar) wipe() {
 	if d.bar != nil {
 		_ = d.bar.Clear()
 		d.bar = nil
