@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 		"internal/foreign", "internal/suggest", "internal/yamldoc",
 	},
 	"cmd/destkit/internal/quantity": {"internal/plural"}, // numbers of syncs, loads and the demo read the same
+	"cmd/destkit/internal/shell":    {},                  // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
 	},

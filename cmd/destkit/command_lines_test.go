@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -37,7 +38,7 @@ func TestPipelineCommands(t *testing.T) {
 		t.Logf("%s: %d commands", filepath.Base(file), len(commands))
 		found += len(commands)
 		for _, line := range commands {
-			words, err := splitCommand(line)
+			words, err := shell.Split(line)
 			require.NoError(t, err, line)
 			if slices.Contains(words, "…") { // an example of any command
 				continue

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/plural"
@@ -96,7 +97,7 @@ func judgeRecording(file string, caller bool) string {
 	if file == "" {
 		return ""
 	}
-	command := "destkit conform --from " + shellWord(file)
+	command := "destkit conform --from " + shell.Quote(file)
 	if caller {
 		command += " --caller-report text=-"
 	}

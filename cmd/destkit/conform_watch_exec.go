@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -38,7 +39,7 @@ type childProcess struct {
 
 // newChildProcess reads the command and opens the file of its output.
 func newChildProcess(line, url string) (*childProcess, error) {
-	words, err := splitCommand(line)
+	words, err := shell.Split(line)
 	if err != nil {
 		return nil, exit.Usagef("--exec: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -37,7 +38,7 @@ func accessWords(cmd *cobra.Command) string {
 func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
 	if shown := shownURL(url); shown != "" {
-		words += " " + shellWord(shown)
+		words += " " + shell.Quote(shown)
 	}
 	return words + flagWords(cmd, func(f *pflag.Flag) bool { return !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd)
 }
@@ -60,7 +61,7 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 				words.WriteString(" --" + f.Name)
 			case strings.Contains(value, "://") && shownURL(value) == "":
 			default:
-				words.WriteString(" --" + f.Name + " " + shellWord(value))
+				words.WriteString(" --" + f.Name + " " + shell.Quote(value))
 			}
 		}
 	})

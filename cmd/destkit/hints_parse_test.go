@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 )
 
 // Every command that a message offers is looked at wherever a transcript prints one: it
@@ -100,7 +101,7 @@ var placeholder = regexp.MustCompile(`^\[?[A-Z]{2,}[A-Z0-9]*(?:\.json)?…?\]?(?
 // reads, seen from dir ("" for a page, where they are the reader's). Only where the
 // program cannot know a value may a word such as URL stand for it.
 func parseHint(line, dir string, placeholders bool) (*cobra.Command, []string, error) {
-	words, err := splitCommand(line)
+	words, err := shell.Split(line)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -304,7 +305,7 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 	lines, unclear := offers(output)
 	dir := ts.MkAbs(".")
 	if m := changesFolder.FindStringSubmatch(output); m != nil {
-		words, err := splitCommand(m[1])
+		words, err := shell.Split(m[1])
 		ts.Check(err)
 		dir = ts.MkAbs(words[0])
 	}
@@ -317,7 +318,7 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 		}
 		cmd, _, err := parseHint(line, dir, teaches)
 		if err == nil {
-			words, _ := splitCommand(line)
+			words, _ := shell.Split(line)
 			err = runPure(line, cmd, words[1:])
 			if slices.Contains(local, strings.TrimPrefix(cmd.CommandPath(), "destkit ")) {
 				run := program(ts, words[1:]...)
@@ -437,7 +438,7 @@ func TestExamplesAreCommands(t *testing.T) {
 			}
 			cmd, _, err := parseHint(line, "", true)
 			if err == nil {
-				words, _ := splitCommand(line)
+				words, _ := shell.Split(line)
 				err = runPure(line, cmd, words[1:])
 			}
 			assert.NoError(t, err, "%s: %s", place, line)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/skeletons"
@@ -182,19 +183,8 @@ func writeFile(name string, content []byte, force bool) (err error) {
 
 // printCommands shows what to paste into a fresh shell.
 func printCommands(w io.Writer, title, folder string, commands []string) {
-	foreign.Printf(w, "\n%s\n  cd %s\n", title, shellWord(folder))
+	foreign.Printf(w, "\n%s\n  cd %s\n", title, shell.Quote(folder))
 	for _, command := range commands {
 		foreign.Printf(w, "  %s\n", command)
 	}
-}
-
-// shellWord quotes a word where a shell would read it as something else.
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

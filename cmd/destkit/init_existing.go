@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -105,7 +106,7 @@ func (e *existing) judgeCommands() []string {
 	if e.token.variable != "" {
 		all = append(all, "export "+e.token.variable+"=…")
 	}
-	target := shellWord(e.url)
+	target := shell.Quote(e.url)
 	if withoutSecrets(e.url) != e.url {
 		all, target = append(all, "export "+urlVariable+"=… # the URL, with its secrets"), ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -21,7 +22,7 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	words := []string{"destkit load clean"}
 	if address := l.options.Target.URL; plainURL(address) {
-		words = append(words, shellWord(address))
+		words = append(words, shell.Quote(address))
 	} else if os.Getenv(urlVariable) != address {
 		words = append(words, `"$`+urlVariable+`"`) // the caller has to set it: no line shows a secret
 	}
@@ -30,7 +31,7 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	for _, k := range r.Keys {
 		if k.Count > 0 {
 			objects++
-			words = append(words, "--object", shellWord(k.Object+"="+strconv.FormatInt(k.Count, 10)))
+			words = append(words, "--object", shell.Quote(k.Object+"="+strconv.FormatInt(k.Count, 10)))
 		}
 	}
 	if objects == 0 {
@@ -38,12 +39,12 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	for _, name := range []string{"identifier", "key-template", "key-range", "token-env", "tls-roots", "development"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			words = append(words, "--"+name, shellWord(f.Value.String()))
+			words = append(words, "--"+name, shell.Quote(f.Value.String()))
 		}
 	}
 	for _, header := range l.headers {
 		name, _, _ := strings.Cut(header, ":")
-		words = append(words, "--header", shellWord(name+": …"))
+		words = append(words, "--header", shell.Quote(name+": …"))
 	}
 	return strings.Join(words, " ")
 }

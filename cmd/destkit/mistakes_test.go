@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -326,7 +327,7 @@ func makeMistake(t *testing.T, line string) (int, string) {
 		require.NoError(t, err)
 		return reply.StatusCode, response.Body.String()
 	}
-	args, err := splitCommand(line)
+	args, err := shell.Split(line)
 	require.NoError(t, err)
 	var out, screen bytes.Buffer
 	root := newRoot()

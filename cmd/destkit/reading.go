@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -27,7 +28,7 @@ func (h *reading) resolve(o *conformance.Options) error {
 			return err
 		}
 	}
-	words, err := splitCommand(h.readbackCommand)
+	words, err := shell.Split(h.readbackCommand)
 	if err != nil {
 		return exit.Usagef("--readback-command: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package shell
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSplitCommand(t *testing.T) {
+func TestSplit(t *testing.T) {
 	for line, want := range map[string][]string{
 		"":                           nil,
 		"  \t ":                      nil,
@@ -19,7 +19,7 @@ func TestSplitCommand(t *testing.T) {
 		"python3 r.py --key=\"a b\"": {"python3", "r.py", "--key=a b"},
 		"ünï 'é x'":                  {"ünï", "é x"},
 	} {
-		words, err := splitCommand(line)
+		words, err := Split(line)
 		require.NoError(t, err, line)
 		require.Equal(t, want, words, line)
 	}
@@ -28,7 +28,17 @@ func TestSplitCommand(t *testing.T) {
 		`a 'b`: "a quote is not closed",
 		`a \`:  "it ends with a backslash",
 	} {
-		_, err := splitCommand(line)
+		_, err := Split(line)
 		require.ErrorContains(t, err, want, line)
+	}
+}
+
+// TestQuotedWordsAreSplitBack: what Quote writes is one word for Split.
+func TestQuotedWordsAreSplitBack(t *testing.T) {
+	require.Equal(t, "./a-b_c/d.yaml", Quote("./a-b_c/d.yaml"), "a plain word stays as it is")
+	for _, word := range []string{"", "plain", "two words", "it's", `"`, `a\b`, "$HOME", "`date`", "a;b|c", "ünï", "a\nb"} {
+		words, err := Split(Quote(word))
+		require.NoError(t, err, word)
+		require.Equal(t, []string{word}, words)
 	}
 }

@@ -1,14 +1,16 @@
-package main
+// Package shell reads and writes words of command lines as a shell does, without
+// running one.
+package shell
 
 import (
 	"errors"
 	"strings"
 )
 
-// splitCommand splits a command line as a shell would, without running one:
+// Split splits a command line as a shell would, without running one:
 // spaces separate words, single quotes keep everything, double quotes and a
 // backslash keep what follows. Nothing is expanded.
-func splitCommand(line string) ([]string, error) {
+func Split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	var quote rune
@@ -53,4 +55,15 @@ func splitCommand(line string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// Quote quotes a word where a shell would read it as something else.
+func Quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%,=", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
