@@ -37,7 +37,8 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
 	},
-	"cmd/destkit/internal/terminal": {"internal/foreign"}, // every display asks it
+	"cmd/destkit/internal/watch":    {"cmd/destkit/internal/exit", "cmd/destkit/internal/shell", "cmd/destkit/internal/terminal", "internal/foreign"}, // files, keys and processes, apart from the judge
+	"cmd/destkit/internal/terminal": {"internal/foreign"},                                                                                             // every display asks it
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
 	"conformance/internal/journal":             {},
@@ -268,7 +269,7 @@ var testHelpers = []string{"internal/browsertest", "internal/crowd", "internal/d
 var doors = map[string][]string{
 	"github.com/chromedp/":        {"internal/browsertest"},
 	"github.com/cucumber/":        {"conformance"},
-	"github.com/fsnotify/":        {"cmd/destkit"},
+	"github.com/fsnotify/":        {"cmd/destkit/internal/watch"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit", "server/internal/sync/mapping"},
 	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -60,15 +61,15 @@ type watchSession struct {
 	quiet    bool
 	noColor  bool
 
-	files  *fileWatch
-	child  *childProcess // nil without --exec
+	files  *watch.Files
+	child  *watch.Process // nil without --exec
 	last   *conformance.Report
 	runs   int // complete ones, for the screen
 	judged int // all, for the names of journals
 	status int
 
 	ended  time.Time // the last run
-	echoes echoes
+	echoes watch.Echoes
 }
 
 // errQuit ends a session at the wish of its user.
@@ -80,20 +81,20 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 	if len(s.watching.paths) == 0 {
 		s.watching.paths = []string{"."}
 	}
-	if s.files, err = watchFolders(s.watching.paths, s.own()); err != nil {
+	if s.files, err = watch.Folders(s.watching.paths, s.own()); err != nil {
 		return exit.Untested(err)
 	}
-	defer s.files.close()
+	defer s.files.Close()
 	if s.watching.exec != "" {
-		if s.child, err = newChildProcess(s.watching.exec, s.target.URL); err != nil {
+		if s.child, err = watch.NewProcess(s.watching.exec, s.target.URL); err != nil {
 			return err
 		}
-		defer s.child.close()
+		defer s.child.Close()
 	}
-	keys := newKeyboard(os.Stdin, s.cmd.OutOrStdout())
-	defer keys.close()
+	keys := watch.NewKeyboard(os.Stdin, s.cmd.OutOrStdout())
+	defer keys.Close()
 	reason := "the first run"
-	var written duringRuns
+	var written watch.DuringRuns
 	for ctx.Err() == nil {
 		if err := s.round(ctx, reason); err != nil {
 			return err
@@ -102,14 +103,14 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			break
 		}
-		if changed := s.files.settle(ctx); len(changed) > 0 {
-			if fresh := written.fresh(changed); len(fresh) > 0 {
+		if changed := s.files.Settle(ctx); len(changed) > 0 {
+			if fresh := written.Fresh(changed); len(fresh) > 0 {
 				reason = changedWords(fresh) + " during the run"
 				continue
 			}
 			foreign.Println(s.cmd.OutOrStdout(), changedWords(changed)+" during each of these runs, which starts no further one")
 		}
-		written = duringRuns{}
+		written = watch.DuringRuns{}
 		foreign.Println(s.cmd.OutOrStdout(), s.waitingWords(keys))
 		if reason, err = s.wait(ctx, keys); err != nil {
 			break
@@ -131,25 +132,25 @@ func (s *watchSession) own() []string {
 }
 
 // wait returns why to judge again, or errQuit.
-func (s *watchSession) wait(ctx context.Context, keys *keyboard) (string, error) {
-	restore := keys.raw()
+func (s *watchSession) wait(ctx context.Context, keys *watch.Keyboard) (string, error) {
+	restore := keys.Raw()
 	defer restore()
 	for {
 		select {
 		case <-ctx.Done():
 			return "", errQuit
-		case <-s.files.changed:
-			changed, echoed := s.echoes.filter(s.files.settle(ctx), time.Since(s.ended))
+		case <-s.files.Changed:
+			changed, echoed := s.echoes.Filter(s.files.Settle(ctx), time.Since(s.ended))
 			if len(echoed) > 0 {
 				foreign.Printf(s.cmd.OutOrStdout(), "%s after each of %s, which starts no further one; name the folders that you edit with --watch-path\n",
-					changedWords(echoed), plural.Count(echoRuns, "run"))
+					changedWords(echoed), plural.Count(watch.EchoRuns, "run"))
 			}
 			if len(changed) > 0 {
 				return changedWords(changed), nil
 			}
-		case key := <-keys.pressed:
+		case key := <-keys.Pressed:
 			switch key {
-			case 'q', 'Q', ctrlC, ctrlD:
+			case 'q', 'Q', watch.CtrlC, watch.CtrlD:
 				return "", errQuit
 			case '\r', '\n', ' ':
 				return "a key was pressed", nil
@@ -163,7 +164,7 @@ func (s *watchSession) wait(ctx context.Context, keys *keyboard) (string, error)
 func (s *watchSession) round(ctx context.Context, reason string) error {
 	out := s.cmd.OutOrStdout()
 	if s.child != nil {
-		if err := s.child.restart(ctx); err != nil {
+		if err := s.child.Restart(ctx); err != nil {
 			s.unjudged(ctx, reason, err)
 			return nil
 		}

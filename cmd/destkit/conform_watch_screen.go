@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -207,13 +208,13 @@ func (s *watchSession) height() int {
 }
 
 // waitingWords say what starts the next run.
-func (s *watchSession) waitingWords(keys *keyboard) string {
+func (s *watchSession) waitingWords(keys *watch.Keyboard) string {
 	words := "waiting for changes below " + shortList(s.watching.paths, 3)
-	if keys.file != nil {
+	if keys.Attached() {
 		words += "; Enter judges again, q ends"
 	}
 	if s.child != nil {
-		words += "; output of the endpoint: " + s.child.log.Name()
+		words += "; output of the endpoint: " + s.child.Output()
 	}
 	return words
 }

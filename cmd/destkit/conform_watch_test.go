@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
@@ -63,75 +61,6 @@ func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
 		late.Stop()
 	}
 	checkOffers(ts, seen.String(), false)
-}
-
-// TestWatchIgnores: what destkit and running programs write starts no run.
-func TestWatchIgnores(t *testing.T) {
-	own := filepath.Join(t.TempDir(), "r.json")
-	w := &fileWatch{own: []string{own}, names: map[string]bool{}, changed: make(chan struct{}, 1)}
-	for _, name := range []string{
-		own, filepath.Join(filepath.Dir(own), ".r.json.0f.tmp"), "destkit-journal-20260102-030405-1-2.ndjson", "app/.git", "node_modules",
-		"data.db-wal", "server.log", "a.js~", "__pycache__",
-	} {
-		require.True(t, w.ignored(name), name)
-	}
-	for _, name := range []string{"server.js", "server.json", "destkit.yaml", "app/model.py", "../r.json"} {
-		require.False(t, w.ignored(name), name)
-	}
-	w.note(fsnotify.Event{Name: "server.js", Op: fsnotify.Chmod})
-	require.Empty(t, w.names)
-	w.note(fsnotify.Event{Name: "./server.js", Op: fsnotify.Write})
-	require.Equal(t, []string{"server.js"}, w.settle(t.Context()))
-	require.Empty(t, w.settle(t.Context()), "a change is taken once")
-}
-
-// TestWatchedFolders: a folder that is made later is watched, one of dependencies is not.
-// A file that the endpoint writes after each run starts three runs and no more; one
-// that its owner saves later does.
-func TestWatchEchoesEnd(t *testing.T) {
-	var e echoes
-	soon, later := time.Second, time.Minute
-	for range echoRuns {
-		starting, found := e.filter([]string{"state.json"}, soon)
-		require.Equal(t, []string{"state.json"}, starting)
-		require.Empty(t, found)
-	}
-	starting, found := e.filter([]string{"a.js", "state.json"}, soon)
-	require.Equal(t, []string{"a.js"}, starting)
-	require.Equal(t, []string{"state.json"}, found)
-	starting, found = e.filter([]string{"state.json"}, soon)
-	require.Empty(t, starting)
-	require.Empty(t, found, "said once")
-	starting, _ = e.filter([]string{"state.json"}, later)
-	require.Equal(t, []string{"state.json"}, starting)
-}
-
-// A file that each run writes starts one more; what is saved during that one starts
-// another, and files with new names do not go on for ever.
-func TestWatchDuringRunsEnds(t *testing.T) {
-	var d duringRuns
-	require.Equal(t, []string{"state.json"}, d.fresh([]string{"state.json"}))
-	require.Equal(t, []string{"server.js"}, d.fresh([]string{"server.js", "state.json"}))
-	require.Empty(t, d.fresh([]string{"state.json"}))
-
-	d = duringRuns{}
-	for _, name := range []string{"1.json", "2.json", "3.json"} {
-		require.Equal(t, []string{name}, d.fresh([]string{name}))
-	}
-	require.Empty(t, d.fresh([]string{"4.json"}))
-}
-
-func TestWatchedFolders(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node_modules", "a"), 0o700))
-	w, err := watchFolders([]string{dir}, nil)
-	require.NoError(t, err)
-	defer w.close()
-	require.Equal(t, []string{dir}, w.watcher.WatchList())
-	made := filepath.Join(dir, "made")
-	require.NoError(t, os.Mkdir(made, 0o700))
-	<-w.changed
-	require.ElementsMatch(t, []string{dir, made}, w.watcher.WatchList())
 }
 
 // TestChangesOfARun: fixed and new checks by their ids.

@@ -63,7 +63,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer stopProfile()
-	w := &watch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
+	w := &syncWatch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
 	err = w.run(cmd.Context())
 	f.show.Moment(nil)
 	switch {
@@ -78,8 +78,8 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	return nil // as it was meant to end
 }
 
-// watch follows the runs of several syncs.
-type watch struct {
+// syncWatch follows the runs of several syncs.
+type syncWatch struct {
 	*follower
 	only   int64 // 0: every sync
 	once   bool
@@ -101,7 +101,7 @@ type watched struct {
 const looksAtOnce = 10
 
 // run looks around until the context ends, or everything has with once.
-func (w *watch) run(ctx context.Context) error {
+func (w *syncWatch) run(ctx context.Context) error {
 	if err := w.list(ctx, true); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // list finds the syncs; at first it takes note of the runs that they had.
-func (w *watch) list(ctx context.Context, first bool) error {
+func (w *syncWatch) list(ctx context.Context, first bool) error {
 	var all []syncview.Sync
 	err := w.ask(ctx, func() (err error) {
 		if w.only == 0 {
@@ -168,7 +168,7 @@ func (w *watch) list(ctx context.Context, first bool) error {
 }
 
 // past takes note of the runs of a sync before the watch.
-func (w *watch) past(ctx context.Context, one *watched) error {
+func (w *syncWatch) past(ctx context.Context, one *watched) error {
 	runs, err := w.runsOf(ctx, one)
 	if err != nil || len(runs) == 0 {
 		return err
@@ -192,7 +192,7 @@ func (w *watch) past(ctx context.Context, one *watched) error {
 }
 
 // runsOf are the latest runs of a sync; none when it is gone.
-func (w *watch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRun, err error) {
+func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRun, err error) {
 	err = w.ask(ctx, func() (err error) {
 		runs, err = w.client.lastRuns(ctx, one.sync.ID, 20)
 		return err
@@ -211,7 +211,7 @@ func missing(err error) bool {
 }
 
 // lookAround looks for new runs of the syncs whose turn it is.
-func (w *watch) lookAround(ctx context.Context) error {
+func (w *syncWatch) lookAround(ctx context.Context) error {
 	// A round is over: there may be new syncs, or new labels.
 	if len(w.turn) == 0 {
 		if err := w.list(ctx, false); err != nil {
@@ -249,7 +249,7 @@ func (w *watch) lookAround(ctx context.Context) error {
 }
 
 // activeRuns looks at each run that was not over.
-func (w *watch) activeRuns(ctx context.Context) (active []syncview.View, err error) {
+func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err error) {
 	for _, one := range w.syncs {
 		for id, p := range one.active {
 			var r api.SyncRun
@@ -275,7 +275,7 @@ func (w *watch) activeRuns(ctx context.Context) (active []syncview.View, err err
 }
 
 // end shows how a run has ended.
-func (w *watch) end(one *watched, r api.SyncRun, p *syncview.Pulse) {
+func (w *syncWatch) end(one *watched, r api.SyncRun, p *syncview.Pulse) {
 	if p == nil {
 		p = syncview.NewPulse(w.now(), nil)
 		p.Late = true

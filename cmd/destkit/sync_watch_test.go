@@ -79,7 +79,7 @@ func TestWatchIsPolite(t *testing.T) {
 	client := &restClient{root: url, token: "the-key-of-the-test", http: http.DefaultClient}
 	var counts []int
 	enough := errors.New("enough")
-	w := &watch{syncs: map[int64]*watched{}, follower: &follower{client: client, show: syncview.Quiet{}, now: time.Now,
+	w := &syncWatch{syncs: map[int64]*watched{}, follower: &follower{client: client, show: syncview.Quiet{}, now: time.Now,
 		wait: func(context.Context, time.Duration) error {
 			counts = append(counts, len(s.said()))
 			if len(counts) == 6 {

@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"io"
@@ -11,20 +11,20 @@ import (
 
 // Bytes that a terminal in raw mode sends for Ctrl-C and Ctrl-D.
 const (
-	ctrlC = 3
-	ctrlD = 4
+	CtrlC = 3
+	CtrlD = 4
 )
 
-// keyboard gives the keys that are pressed on a terminal.
-type keyboard struct {
+// Keyboard gives the keys that are pressed on a terminal.
+type Keyboard struct {
 	file    *os.File // nil without a terminal
-	pressed chan byte
+	Pressed chan byte // one byte for each key
 	done    chan struct{}
 }
 
-// newKeyboard reads keys where both input and output are a terminal.
-func newKeyboard(in *os.File, out io.Writer) *keyboard {
-	k := &keyboard{pressed: make(chan byte), done: make(chan struct{})}
+// NewKeyboard reads keys where both input and output are a terminal.
+func NewKeyboard(in *os.File, out io.Writer) *Keyboard {
+	k := &Keyboard{Pressed: make(chan byte), done: make(chan struct{})}
 	if !terminal.Is(out) || !term.IsTerminal(int(in.Fd())) {
 		return k
 	}
@@ -33,26 +33,30 @@ func newKeyboard(in *os.File, out io.Writer) *keyboard {
 	return k
 }
 
+// Attached reports whether keys can be pressed: there is a terminal.
+func (k *Keyboard) Attached() bool { return k.file != nil }
+
 // read ends with the input or the program: a read of a terminal cannot be cancelled.
-func (k *keyboard) read() {
+func (k *Keyboard) read() {
 	buffer := make([]byte, 1)
 	for {
 		if _, err := k.file.Read(buffer); err != nil {
 			return
 		}
 		select {
-		case k.pressed <- buffer[0]:
+		case k.Pressed <- buffer[0]:
 		case <-k.done:
 			return
 		}
 	}
 }
 
-func (k *keyboard) close() { close(k.done) }
+// Close takes no further key.
+func (k *Keyboard) Close() { close(k.done) }
 
-// raw makes keys arrive without Enter until the returned function is called. While a
+// Raw makes keys arrive without Enter until the returned function is called. While a
 // run is under way the terminal stays as it is, so that Ctrl-C is a signal.
-func (k *keyboard) raw() (restore func()) {
+func (k *Keyboard) Raw() (restore func()) {
 	if k.file == nil {
 		return func() {}
 	}

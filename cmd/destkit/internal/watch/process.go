@@ -1,4 +1,4 @@
-package main
+package watch
 
 import (
 	"context"
@@ -27,8 +27,8 @@ const (
 	logPrefix = "destkit-exec-*.log"  // of the file of its output
 )
 
-// childProcess is the command that runs the endpoint.
-type childProcess struct {
+// Process is the command that runs the endpoint.
+type Process struct {
 	words  []string
 	url    string
 	log    *os.File
@@ -37,8 +37,8 @@ type childProcess struct {
 	client *http.Client
 }
 
-// newChildProcess reads the command and opens the file of its output.
-func newChildProcess(line, url string) (*childProcess, error) {
+// NewProcess reads the command and opens the file of its output.
+func NewProcess(line, url string) (*Process, error) {
 	words, err := shell.Split(line)
 	if err != nil {
 		return nil, exit.Usagef("--exec: %w", err)
@@ -55,21 +55,24 @@ func newChildProcess(line, url string) (*childProcess, error) {
 	}
 	// Only whether something answers is asked; the judge looks at certificates.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	return &childProcess{words: words, url: url, log: file, client: &http.Client{
+	return &Process{words: words, url: url, log: file, client: &http.Client{
 		Transport: transport, Timeout: askTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// close ends the command and removes the file of its output.
-func (c *childProcess) close() {
+// Output is the name of the file that holds the output of the command.
+func (c *Process) Output() string { return c.log.Name() }
+
+// Close ends the command and removes the file of its output.
+func (c *Process) Close() {
 	c.stop()
 	_ = c.log.Close()
 	_ = os.Remove(c.log.Name())
 }
 
-// restart ends the command, starts it again and waits until the URL answers.
-func (c *childProcess) restart(ctx context.Context) error {
+// Restart ends the command, starts it again and waits until the URL answers.
+func (c *Process) Restart(ctx context.Context) error {
 	c.stop()
 	if c.answers(ctx) {
 		return errors.New("something answers at the URL already: end it, or leave --exec out")
@@ -95,7 +98,7 @@ func (c *childProcess) restart(ctx context.Context) error {
 }
 
 // ready waits until the URL answers.
-func (c *childProcess) ready(ctx context.Context) error {
+func (c *Process) ready(ctx context.Context) error {
 	limit := time.NewTimer(startTime)
 	defer limit.Stop()
 	poll := time.NewTicker(pollTime)
@@ -117,7 +120,7 @@ func (c *childProcess) ready(ctx context.Context) error {
 }
 
 // answers reports whether the URL answers with anything.
-func (c *childProcess) answers(ctx context.Context) bool {
+func (c *Process) answers(ctx context.Context) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 	if err != nil {
 		return false
@@ -131,7 +134,7 @@ func (c *childProcess) answers(ctx context.Context) bool {
 }
 
 // stop ends the command and what it has started.
-func (c *childProcess) stop() {
+func (c *Process) stop() {
 	if c.cmd == nil {
 		return
 	}
@@ -152,7 +155,7 @@ func (c *childProcess) stop() {
 }
 
 // tail is the end of what the command has printed, for a message.
-func (c *childProcess) tail() string {
+func (c *Process) tail() string {
 	info, err := c.log.Stat()
 	if err != nil || info.Size() == 0 {
 		return "; it printed nothing"

@@ -1,4 +1,7 @@
-package main
+// Package watch owns what destkit conform --watch waits for: files that change, keys
+// that are pressed, and the command that runs the endpoint, started again for each run.
+// It judges nothing.
+package watch
 
 import (
 	"context"
@@ -23,24 +26,24 @@ const (
 	longestBurst = 3 * time.Second
 )
 
-// fileWatch collects the names of files that change below some folders.
-type fileWatch struct {
+// Files collects the names of files that change below some folders.
+type Files struct {
 	watcher *fsnotify.Watcher
 	own     []string // absolute names of reports
-	changed chan struct{}
+	Changed chan struct{} // a name was added since the last Settle
 
 	mu    sync.Mutex
 	names map[string]bool
 	ended sync.WaitGroup
 }
 
-// watchFolders watches folders and all below them; own are files that destkit writes.
-func watchFolders(folders, own []string) (*fileWatch, error) {
+// Folders watches folders and all below them; own are files that destkit writes.
+func Folders(folders, own []string) (*Files, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	w := &fileWatch{watcher: watcher, changed: make(chan struct{}, 1), names: map[string]bool{}}
+	w := &Files{watcher: watcher, Changed: make(chan struct{}, 1), names: map[string]bool{}}
 	for _, name := range own {
 		if absolute, err := filepath.Abs(name); err == nil {
 			w.own = append(w.own, absolute)
@@ -56,13 +59,14 @@ func watchFolders(folders, own []string) (*fileWatch, error) {
 	return w, nil
 }
 
-func (w *fileWatch) close() {
+// Close ends the watch.
+func (w *Files) Close() {
 	_ = w.watcher.Close()
 	w.ended.Wait()
 }
 
 // add watches a folder and those below it; one that vanishes meanwhile is no error.
-func (w *fileWatch) add(root string) error {
+func (w *Files) add(root string) error {
 	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
@@ -79,7 +83,7 @@ func (w *fileWatch) add(root string) error {
 }
 
 // collect notes events until the watcher is closed.
-func (w *fileWatch) collect() {
+func (w *Files) collect() {
 	for {
 		select {
 		case event, open := <-w.watcher.Events:
@@ -99,7 +103,7 @@ func (w *fileWatch) collect() {
 	}
 }
 
-func (w *fileWatch) note(event fsnotify.Event) {
+func (w *Files) note(event fsnotify.Event) {
 	if event.Op == fsnotify.Chmod || w.ignored(event.Name) {
 		return
 	}
@@ -109,25 +113,25 @@ func (w *fileWatch) note(event fsnotify.Event) {
 	w.put(event.Name)
 }
 
-func (w *fileWatch) put(name string) {
+func (w *Files) put(name string) {
 	w.mu.Lock()
 	w.names[filepath.ToSlash(filepath.Clean(name))] = true
 	w.mu.Unlock()
 	select {
-	case w.changed <- struct{}{}:
+	case w.Changed <- struct{}{}:
 	default:
 	}
 }
 
-// settle waits until a burst has ended, and returns what has changed until then.
-func (w *fileWatch) settle(ctx context.Context) []string {
+// Settle waits until a burst has ended, and returns what has changed until then.
+func (w *Files) Settle(ctx context.Context) []string {
 	longest := time.NewTimer(longestBurst)
 	defer longest.Stop()
 	quiet := time.NewTimer(quietTime)
 	defer quiet.Stop()
 	for waiting := true; waiting; {
 		select {
-		case <-w.changed:
+		case <-w.Changed:
 			quiet.Reset(quietTime)
 		case <-quiet.C:
 			waiting = false
@@ -144,66 +148,6 @@ func (w *fileWatch) settle(ctx context.Context) []string {
 	return names
 }
 
-// An endpoint may write a file a moment after each call. Such a file would start runs
-// without end, so one that changed within echoWindow of the end of echoRuns runs in a
-// row, all with the same results, starts none; a later change of it counts as ever.
-const (
-	echoWindow = 3 * time.Second
-	echoRuns   = 3
-)
-
-// duringRuns holds the files that changed while runs went on that followed each other for that
-// reason. A change may be the work of the run itself: one more run takes it into
-// account, and the same file starts no other. What its owner saves meanwhile is another file.
-type duringRuns struct {
-	names map[string]bool
-	runs  int
-}
-
-// fresh returns the files whose change starts one more run; after echoRuns such runs none
-// does, for an endpoint that writes a new file each time.
-func (d *duringRuns) fresh(changed []string) (starting []string) {
-	if d.runs++; d.runs > echoRuns {
-		return nil
-	}
-	if d.names == nil {
-		d.names = map[string]bool{}
-	}
-	for _, name := range changed {
-		if !d.names[name] {
-			starting = append(starting, name)
-		}
-		d.names[name] = true
-	}
-	return starting
-}
-
-// echoes counts, by file, the runs in a row after which it changed at once.
-type echoes map[string]int
-
-// filter returns the files whose change starts a run, and those that have just been
-// found to be echoes. since is the time from the end of the last run.
-func (e *echoes) filter(changed []string, since time.Duration) (starting, found []string) {
-	if *e == nil {
-		*e = echoes{}
-	}
-	if since > echoWindow {
-		for _, name := range changed {
-			delete(*e, name)
-		}
-		return changed, nil
-	}
-	for _, name := range changed {
-		switch (*e)[name]++; {
-		case (*e)[name] <= echoRuns:
-			starting = append(starting, name)
-		case (*e)[name] == echoRuns+1:
-			found = append(found, name)
-		}
-	}
-	return starting, found
-}
-
 // unwatchedSuffixes are those of files that programs write while they run.
 var unwatchedSuffixes = []string{
 	"~", ".bak", ".db", ".db-journal", ".db-shm", ".db-wal", ".log", ".ndjson", ".pid", ".pyc", ".sqlite", ".sqlite3",
@@ -217,7 +161,7 @@ func unwatchedFolder(name string) bool {
 }
 
 // ignored reports whether a change of the file starts no run.
-func (w *fileWatch) ignored(name string) bool {
+func (w *Files) ignored(name string) bool {
 	base := filepath.Base(name)
 	if unwatchedFolder(base) || strings.HasPrefix(base, "destkit-journal-") {
 		return true
