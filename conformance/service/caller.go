@@ -40,7 +40,7 @@ type Caller struct {
 	speeds  []rpc.Speed // the latest two that were declared
 	asked   int         // answers to get_sync_speed that no run has used up
 	runs    map[string]bool
-	batches map[string]*ring                        // by sync
+	batches map[string]*ring                        // by sync, of its latest run
 	recent  *ring                                   // of all calls
 	rests   map[string]struct{ from, to time.Time } // by credentials
 }
@@ -57,7 +57,7 @@ type callerRule struct {
 const (
 	mostIDs     = 100_000
 	mostRuns    = 2000
-	mostBatches = 128 // of one sync
+	mostBatches = 128 // of one run
 	mostCalls   = 1024
 )
 
@@ -65,7 +65,8 @@ const (
 type ring struct {
 	calls []*endpoint.Call
 	most  int
-	fresh int // since they were judged
+	fresh int    // since they were judged
+	run   string // of batches
 }
 
 func (r *ring) add(c *endpoint.Call) {
@@ -206,23 +207,9 @@ func (j *Caller) prepare() error {
 	custom("PACE-006", j.paced(func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond), "") }))
 	custom("PACE-013", j.limited)
 	custom("THR-001", j.rested)
-	custom("CALL-026", func(r *callerRule, c *endpoint.Call) bool {
-		if c.HTTP.RemoteAddr == "" || len(j.recent.calls) < fewestConnections {
-			return false
-		}
-		latest := j.recent.calls[len(j.recent.calls)-fewestConnections:]
-		// Who is left without a connection has to open another.
-		if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return !c.Kept() }) {
-			return false
-		}
-		j.dest.Show(latest...)
-		return r.watched.JudgeBy(r.sc.connectionsAreKept)
-	})
+	custom("CALL-026", j.connected)
 	return err
 }
-
-// fewestConnections is of how many calls in a row one at least must share a connection.
-const fewestConnections = 20
 
 // Observe judges one call; status is that of its response, 0 without one. It gives the
 // ids of the checks that the caller breaks.
@@ -243,6 +230,10 @@ func (j *Caller) Observe(x *wire.Sight, status int) []string {
 			j.batches[sync] = &ring{most: mostBatches}
 		}
 		if ring := j.batches[sync]; ring != nil {
+			// A speed is asked for at the start of a run, and holds for that run.
+			if run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")); run != ring.run {
+				ring.calls, ring.fresh, ring.run = nil, 0, run
+			}
 			ring.add(c)
 		}
 	}

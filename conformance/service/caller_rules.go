@@ -56,17 +56,24 @@ func (j *Caller) anotherPlan(r *callerRule, c *endpoint.Call) bool {
 	})
 }
 
-// identified says which record of a batch has no identifier.
+// identified says which record of a batch has no identifier, or that of another one. That
+// a later batch brings a record again is no mistake: it may be a retry.
 func identified(c *endpoint.Call) (expected, actual string) {
 	active := activeIdentifiers(c)
 	if len(active) != 1 {
 		return "", "" // CALL-013 judges that
 	}
+	seen := map[string]bool{}
 	for _, r := range c.Records() {
 		id := r.Get(active[0])
 		if !id.Is(wire.String) && !id.Is(wire.Number) || id.Is(wire.String) && id.Text == "" {
 			return "a record with " + active[0], jsonvalue.Raw(r)
 		}
+		key := jsonvalue.Raw(id)
+		if seen[key] {
+			return fmt.Sprintf("each %s once in a batch", active[0]), "another record with " + active[0] + " " + key
+		}
+		seen[key] = true
 	}
 	return "", ""
 }
@@ -133,7 +140,7 @@ func (j *Caller) sized(limit func(rpc.Speed) int64) func(r *callerRule, c *endpo
 	}
 }
 
-// paced looks at the latest batches of a sync, now and then.
+// paced looks at the latest batches of a run, now and then.
 func (j *Caller) paced(judge func(sc *scenario, most rpc.Speed) error) func(r *callerRule, c *endpoint.Call) bool {
 	return func(r *callerRule, c *endpoint.Call) bool {
 		most, known := j.most()
@@ -192,4 +199,32 @@ func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
 		}
 		return r.sc.Held()
 	})
+}
+
+// fewestConnections is of how many calls in a row one at least must share a connection.
+const fewestConnections = 20
+
+// connected looks at the latest calls for one that has a connection of an earlier one.
+func (j *Caller) connected(r *callerRule, c *endpoint.Call) bool {
+	if c.HTTP.RemoteAddr == "" || len(j.recent.calls) < fewestConnections {
+		return false
+	}
+	before, latest := j.recent.calls[:len(j.recent.calls)-fewestConnections], j.recent.calls[len(j.recent.calls)-fewestConnections:]
+	// Who is left without a connection has to open another.
+	if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return !c.Kept() }) {
+		return false
+	}
+	// Calls that are under way at once need a connection each.
+	if most, _ := endpoint.MostAtOnce(latest); most == len(latest) {
+		return false
+	}
+	shown := latest
+	for _, o := range before { // one of many connections comes again after many calls
+		if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return c.HTTP.RemoteAddr == o.HTTP.RemoteAddr }) {
+			shown = append([]*endpoint.Call{o}, latest...)
+			break
+		}
+	}
+	j.dest.Show(shown...)
+	return r.watched.JudgeBy(r.sc.connectionsAreKept)
 }
