@@ -64,8 +64,8 @@ func (p *demoPort) roots() *x509.CertPool {
 	return roots
 }
 
-// newDemoDestination serves a simulator over https.
-func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, error) {
+// newDemoDestination serves a simulator over https. Tests put something in front of it.
+func newDemoDestination(ctx context.Context, config destsim.Config, front ...func(http.Handler) http.Handler) (*demoPort, error) {
 	config.Token = demoToken
 	sim, err := destsim.New(config)
 	if err != nil {
@@ -76,6 +76,9 @@ func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, 
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
 	port := &listener{addr: "127.0.0.1:0", handler: sim}
+	for _, f := range front {
+		port.handler = f(port.handler)
+	}
 	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
