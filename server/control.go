@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"errors"
 	"io"
@@ -24,7 +25,7 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 		[]call.ControlRoute{call.Route("GET", "", "lists these routes", s.controlIndex)},
 		s.controls.Organizations(),
 		[]call.ControlRoute{call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset)},
-		s.controls.People(), s.declared.Routes(), s.clockRoutes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
+		s.controls.People(), s.declared.Routes(), s.timing.Routes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
 		s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
@@ -171,4 +172,30 @@ func (s *Server) controlIndex(*call.Control) (any, error) {
 		routes = append(routes, call.ControlRoute{Method: "GET", Path: call.ControlPath + "/pprof/", Does: "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …"})
 	}
 	return map[string]any{"routes": routes}, nil
+}
+
+// controlReset goes back to the first organization, as after the first start.
+func (s *Server) controlReset(c *call.Control) (any, error) {
+	ctx := c.R.Context()
+	release, err := s.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	// Work that was begun must not write into what is emptied.
+	if err := s.timing.Lull(ctx); err != nil {
+		return nil, err
+	}
+	left, err := s.organizations.ResetAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// What they hold is about things that are gone. So it goes, whether the caller is
+	// still there or not.
+	ctx = context.WithoutCancel(ctx)
+	_, err = s.faults.Forget(ctx)
+	if err := errors.Join(err, s.journal.Forget(ctx), s.organizations.Drop(left)); err != nil {
+		return nil, err
+	}
+	return call.Done, nil
 }

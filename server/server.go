@@ -58,6 +58,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
+	"github.com/destkit/destkit/server/internal/timing"
 	"github.com/destkit/destkit/server/internal/violation"
 )
 
@@ -202,7 +203,7 @@ type Server struct {
 	shared        *call.Shared // by all calls
 	log           *slog.Logger
 	clock         *clock.Clock
-	clockChanges  clockChanges
+	timing        *timing.Control
 	store         *store.Store
 	gate          *destination.Gate
 	sources       *sources.Sources

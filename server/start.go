@@ -47,6 +47,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
+	"github.com/destkit/destkit/server/internal/timing"
 	"github.com/destkit/destkit/server/internal/withheld"
 )
 
@@ -249,13 +250,20 @@ func assemble(config Config) (*Server, error) {
 		bound = ""
 	}
 	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: bound, Ledger: func() *ledger.Ledger { return s.ledger }})
+	keepClock := func(ctx context.Context) error { return s.fleet.keepClock(ctx) } // it joins later
+	s.timing = timing.New(timing.Parts{
+		Clock: s.clock, Latch: s.latch, Schedule: s.schedule,
+		Service: timing.Service{
+			Alone: s.alone, Led: func(ctx context.Context) error { return s.fleet.led(ctx) }, KeepClock: keepClock, Settle: s.Settle,
+		},
+	})
 	s.snapshots = snapshot.New(snapshot.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
 		Service: snapshot.Service{
 			Alone: s.alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: s.replaceWorld, Forget: s.forgetCalls,
-			KeepClock: func(ctx context.Context) error { return s.fleet.keepClock(ctx) },
+			KeepClock: keepClock,
 		},
 	})
 	// Last, as it asks the other parts for what they serve.

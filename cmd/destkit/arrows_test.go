@@ -121,6 +121,10 @@ var arrows = map[string][]string{
 	},
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
 	"server/internal/maintenance": {"server/internal/store"},                                                        // of data whose service does not run
+	"server/internal/timing": { // the clock, as people move it
+		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
+		"server/internal/sync/clock",
+	},
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
 		"internal/console", "internal/foreign",

@@ -1,0 +1,171 @@
+// Package timing owns how people move the clock of a service: it advances, stands still or
+// is set, and answers when what fell due has run. It keeps the last of these changes. How a
+// clock counts and waits is left to sync/clock, what falls due to the schedule of runs.
+package timing
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+)
+
+// Parts are what the control of the clock needs of the service.
+type Parts struct {
+	Clock    *clock.Clock
+	Latch    *latch.Latch
+	Schedule *runs.Schedule
+	Service  Service
+}
+
+// Service is what the service does around a change.
+type Service struct {
+	// Alone makes sure that no other process works on the installation until release.
+	Alone func(ctx context.Context) (release func(), err error)
+	// Led waits until a process does what falls due.
+	Led func(ctx context.Context) error
+	// KeepClock stores where the clock is, for the processes to come.
+	KeepClock func(ctx context.Context) error
+	// Settle waits until nothing runs that could end by itself.
+	Settle func(ctx context.Context) error
+}
+
+// Control moves the clock of one service.
+type Control struct {
+	clock    *clock.Clock
+	latch    *latch.Latch
+	schedule *runs.Schedule
+	service  Service
+	changes  changes
+}
+
+// New assembles it.
+func New(p Parts) *Control {
+	return &Control{clock: p.Clock, latch: p.Latch, schedule: p.Schedule, service: p.Service}
+}
+
+// Routes are those of the clock.
+func (k *Control) Routes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/clock", "shows the service's clock", func(*call.Control) (any, error) { return k.show(nil), nil }),
+		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, k.post),
+		call.Route("GET", "/clock/journal", "lists the last changes of the clock in this process, newest first, with what each advance has run", func(c *call.Control) (any, error) {
+			_, err := c.Query()
+			return map[string]any{"changes": k.changes.all()}, err
+		}),
+		call.Route("POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *call.Control) (any, error) {
+			if err := k.through(c.R.Context(), k.service.Settle); err != nil {
+				return nil, err
+			}
+			return k.show(nil), nil
+		}),
+	}
+}
+
+// Lull waits until nothing runs at this moment, for a call that holds the state: it lets
+// go of it meanwhile. Runs that wait for another attempt are ended by who asks.
+func (k *Control) Lull(ctx context.Context) error { return k.through(ctx, k.clock.Lull) }
+
+// through waits beside the state that a call holds, until that is replaced.
+func (k *Control) through(ctx context.Context, wait func(context.Context) error) error {
+	return k.latch.Aside(ctx, func(ctx context.Context) error { return k.latch.Passages.Through(ctx, wait) })
+}
+
+// shown is the clock as the control API shows it.
+type shown struct {
+	Now    time.Time     `json:"now"`
+	Offset string        `json:"offset"` // to the system clock, such as 24h0m0s
+	Frozen bool          `json:"frozen"`
+	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
+}
+
+// show is read after the change, so that a reply shows what holds now.
+func (k *Control) show(ran *clock.Report) shown {
+	return shown{Now: k.clock.Now(), Offset: k.clock.Offset().Round(time.Millisecond).String(), Frozen: k.clock.State().Frozen, Ran: ran}
+}
+
+// post changes one thing at a time: the order of two changes would
+// matter and could not be told from a JSON object.
+func (k *Control) post(c *call.Control) (any, error) {
+	var body struct {
+		Advance *string   `json:"advance"`
+		Freeze  *bool     `json:"freeze"`
+		Set     *api.Time `json:"set"`
+	}
+	if err := c.Body(&body); err != nil {
+		return nil, err
+	}
+	given := 0
+	for _, is := range []bool{body.Advance != nil, body.Freeze != nil, body.Set != nil} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
+	}
+	release, err := k.service.Alone(c.R.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	from := k.clock.Now()
+	answer, err := k.move(c, body.Advance, body.Freeze, body.Set)
+	if err == nil {
+		k.changes.add(change{Real: time.Now().UTC(), Change: changeName(body.Freeze, body.Set), From: from, To: k.clock.Now(), Ran: ranBy(answer)})
+	}
+	return answer, errors.Join(err, k.service.KeepClock(c.R.Context()))
+}
+
+// move makes the one change that is given.
+func (k *Control) move(c *call.Control, advance *string, freeze *bool, set *api.Time) (any, error) {
+	switch {
+	case freeze != nil:
+		k.clock.Freeze(*freeze)
+	case set != nil:
+		if err := k.service.Led(c.R.Context()); err != nil {
+			return nil, err
+		}
+		if err := k.clock.Set(set.Time); err != nil {
+			return nil, refused("set", err)
+		}
+		// What was overdue runs; the rest falls due by the new time, also where that
+		// lies before the old one.
+		if err := k.schedule.Again(c.R.Context()); err != nil {
+			return nil, err
+		}
+	default:
+		d, err := time.ParseDuration(*advance)
+		if err != nil {
+			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
+		}
+		var report clock.Report
+		err = k.through(c.R.Context(), func(ctx context.Context) (err error) {
+			report, err = k.clock.Advance(ctx, d)
+			return err
+		})
+		if err != nil {
+			return nil, refused("advance", err)
+		}
+		return k.show(&report), nil
+	}
+	return k.show(nil), nil
+}
+
+// refused tells a change that cannot be met from a clock that is busy.
+func refused(field string, err error) error {
+	if errors.Is(err, clock.ErrAdvancing) || errors.Is(err, clock.ErrWithin) {
+		return problem.Refuse(http.StatusConflict, "%v", err)
+	}
+	if problem.Of(err).Code != http.StatusInternalServerError {
+		return err // the caller gave up, the service stops
+	}
+	return problem.InvalidField(field, "%v", err)
+}
