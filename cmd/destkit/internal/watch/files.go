@@ -29,7 +29,7 @@ const (
 // Files collects the names of files that change below some folders.
 type Files struct {
 	watcher *fsnotify.Watcher
-	own     []string // absolute names of reports
+	own     []string      // absolute names of reports
 	Changed chan struct{} // a name was added since the last Settle
 
 	mu    sync.Mutex

@@ -17,7 +17,7 @@ const (
 
 // Keyboard gives the keys that are pressed on a terminal.
 type Keyboard struct {
-	file    *os.File // nil without a terminal
+	file    *os.File  // nil without a terminal
 	Pressed chan byte // one byte for each key
 	done    chan struct{}
 }
