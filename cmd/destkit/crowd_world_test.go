@@ -270,7 +270,7 @@ func (w *crowded) stacks() string {
 	answer, err := w.api.http.Get(w.api.root + "/_control/pprof/goroutine?debug=1")
 	require.NoError(w.t, err)
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, 8000))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 20_000))
 	require.NoError(w.t, err)
 	return string(text)
 }
@@ -278,7 +278,9 @@ func (w *crowded) stacks() string {
 // control calls /_control as this test needs it to answer.
 func (w *crowded) control(method, path string, body, into any) {
 	w.t.Helper()
-	require.NoError(w.t, w.api.control(w.t.Context(), method, path, body, into), "%s %s", method, path)
+	if err := w.api.control(w.t.Context(), method, path, body, into); err != nil {
+		require.NoError(w.t, err, "%s %s\nat work:\n%s", method, path, w.stacks())
+	}
 }
 
 // quieten ends the faults and the forks.
