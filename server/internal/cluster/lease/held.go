@@ -45,8 +45,8 @@ func (l *Leases) Hold(ctx context.Context, name string, ttl time.Duration) (*Hel
 }
 
 // Unbroken asks for something that is held from then on. A question that is broken off
-// may have been answered all the same: nobody would know who holds it until it counts
-// as lost.
+// may have been answered all the same: then no process would know who holds it, until it
+// counts as lost.
 func Unbroken[A, B any](ctx context.Context, limit time.Duration, ask func(context.Context) (A, B, error)) (a A, b B, err error) {
 	if ctx.Err() != nil {
 		return a, b, context.Cause(ctx)
@@ -78,7 +78,7 @@ func (h *Held) IsLost() bool {
 	}
 }
 
-// Sure waits until nobody else can have the lease: while the database cannot be
+// Sure waits until no other process can have the lease: while the database cannot be
 // asked, that is not known. The context ends when the lease is lost.
 func (h *Held) Sure(ctx context.Context) error {
 	for {
