@@ -33,8 +33,8 @@ var proofsText []byte
 const (
 	Specified = "specified" // the specification says so
 	Published = "published" // it does not, published pages or clients do
-	Assumed   = "assumed"   // nobody does; our choice
-	Unknown   = "unknown"   // nobody does; do not rely on it
+	Assumed   = "assumed"   // no source does; our choice
+	Unknown   = "unknown"   // no source does; do not rely on it
 )
 
 // States are all of them, the best founded first.
