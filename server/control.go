@@ -24,7 +24,6 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 	return slices.Concat(
 		[]call.ControlRoute{call.Route("GET", "", "lists these routes", s.controlIndex)},
 		s.controls.Organizations(),
-		[]call.ControlRoute{call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset)},
 		s.controls.People(), s.declared.Routes(), s.timing.Routes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
 		s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 		[]call.ControlRoute{
@@ -39,7 +38,10 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 // hold it already.
 func (s *Server) worldRoutes() []call.ControlRoute {
 	return slices.Concat(
-		[]call.ControlRoute{call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post)},
+		[]call.ControlRoute{
+			call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset),
+			call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post),
+		},
 		s.snapshots.Routes(), s.forks.Routes(),
 	)
 }
@@ -174,18 +176,26 @@ func (s *Server) controlIndex(*call.Control) (any, error) {
 	return map[string]any{"routes": routes}, nil
 }
 
-// controlReset goes back to the first organization, as after the first start.
+// controlReset goes back to the first organization, as after the first start. It takes the
+// state for itself as a restore does: runs are stopped where they stand, those that wait
+// for each other or for a clock that stands still among them.
 func (s *Server) controlReset(c *call.Control) (any, error) {
 	ctx := c.R.Context()
-	release, err := s.alone(ctx)
+	together, err := s.alone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	// Work that was begun must not write into what is emptied.
-	if err := s.timing.Lull(ctx); err != nil {
+	defer together()
+	release, err := s.engine.Hold(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release() // nothing is left to go on, or all of it where this fails
+	unlock, err := s.latch.Stand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	left, err := s.organizations.ResetAll(ctx)
 	if err != nil {
 		return nil, err
@@ -193,8 +203,11 @@ func (s *Server) controlReset(c *call.Control) (any, error) {
 	// What they hold is about things that are gone. So it goes, whether the caller is
 	// still there or not.
 	ctx = context.WithoutCancel(ctx)
-	_, err = s.faults.Forget(ctx)
-	if err := errors.Join(err, s.journal.Forget(ctx), s.organizations.Drop(left)); err != nil {
+	s.latch.States.Add(1)
+	s.lifecycle.Forget()
+	s.mail.Forget()
+	s.syncs.ForgetReplies()
+	if err := errors.Join(s.forgetCalls(ctx), s.organizations.Drop(left)); err != nil {
 		return nil, err
 	}
 	return call.Done, nil

@@ -224,17 +224,22 @@ func TestAnotherURLIsAnotherDestination(t *testing.T) {
 	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
 }
 
-// TestResetEndsRuns: a reset does not wait for a destination that hangs.
+// TestResetEndsRuns: a reset waits neither for a destination that hangs, nor for time that
+// stands still, nor for what is at work elsewhere.
 func TestResetEndsRuns(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
 	reached, release := w.hold()
+	defer release()
 	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
 	<-reached
-	release()
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	done := w.s.clock.Busy("something that is at work")
 	w.control("POST", "/reset", nil).want(200)
+	done()
 	w.control("POST", "/settle", nil).want(200)
 	require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+	w.nothingHeld()
 }
 
 // TestEndIsRecordedOnce: the end of a run may be committed without an answer, and is

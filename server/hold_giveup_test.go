@@ -70,9 +70,7 @@ func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
 		r.RemoteAddr = "127.0.0.1:4711"
 		ended <- w.send(r).code
 	}()
-	w.eventually(func() bool {
-		return w.s.latch.Passages.Waiting() == 1
-	})
+	w.untilHeld()
 	giveUp()
 	require.GreaterOrEqual(t, <-ended, 400)
 	release()

@@ -69,10 +69,6 @@ func (k *Control) Routes() []call.ControlRoute {
 	}
 }
 
-// Lull waits until nothing runs at this moment, for a call that holds the state: it lets
-// go of it meanwhile. Runs that wait for another attempt are ended by who asks.
-func (k *Control) Lull(ctx context.Context) error { return k.through(ctx, k.clock.Lull) }
-
 // through waits beside the state that a call holds, until that is replaced.
 func (k *Control) through(ctx context.Context, wait func(context.Context) error) error {
 	return k.latch.Aside(ctx, func(ctx context.Context) error { return k.latch.Passages.Through(ctx, wait) })

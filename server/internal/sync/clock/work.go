@@ -157,18 +157,6 @@ func (c *Clock) Settle(ctx context.Context) error {
 // quiet: nothing runs at this moment; the lock is held.
 func (c *Clock) quiet() bool { return c.running == 0 && !c.stepped && !c.due() }
 
-// Lull waits until nothing runs at this moment, whatever dozes: for who stops what
-// would go on after that. Errors are those of Settle.
-func (c *Clock) Lull(ctx context.Context) error {
-	if workOf(ctx, c) != nil {
-		return fmt.Errorf("wait for a lull: %w", ErrWithin)
-	}
-	if err := c.wait(ctx, c.quiet); err != nil {
-		return fmt.Errorf("wait for a lull: %w", c.blame(err))
-	}
-	return nil
-}
-
 // blame adds to an error what still runs.
 func (c *Clock) blame(err error) error {
 	names := c.Running()

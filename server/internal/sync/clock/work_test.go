@@ -291,21 +291,3 @@ func TestAdvanceLeavesPauses(t *testing.T) {
 		require.Equal(t, 1, ended)
 	})
 }
-
-// TestLull waits for what runs, and not for what dozes.
-func TestLull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := New(nil)
-		defer c.Close()
-		begun := c.Now()
-		c.AfterFunc(0, "run", func(ctx context.Context) {
-			time.Sleep(time.Second) // at work
-			_ = c.Doze(ctx, time.Hour)
-		})
-		require.NoError(t, c.Lull(t.Context()))
-		require.Equal(t, time.Second, c.Now().Sub(begun))
-		ctx, done := c.Work(t.Context(), "own")
-		require.ErrorIs(t, c.Lull(ctx), ErrWithin)
-		done()
-	})
-}
