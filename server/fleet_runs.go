@@ -64,7 +64,7 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 	o := &occupied{f: f, t: t, stop: stop, books: f.s.ledger.Sync(job.SyncID)}
 	defer o.End()
 	o.books.Under(t.Fence)
-	again, err = f.s.engine.Carry(ctx, job.WorkspaceID, job.ID, o, func(lost func()) {
+	again, err = f.s.engine.Carry(ctx, job.WorkspaceID, job.SyncID, job.ID, o, func(lost func()) {
 		f.work.Go(func() { f.watch(keeping, job.ID) })
 		f.work.Go(func() {
 			t.Keep(keeping, f.pulse.runKeep, f.s.log)
@@ -76,7 +76,7 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 		})
 	})
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) {
-		return false, nil // the sync is gone, or the run goes on elsewhere
+		return false, nil // the run is gone with its sync or its state, or goes on elsewhere
 	}
 	if f.dead.Load() {
 		<-f.buried
@@ -129,7 +129,7 @@ func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) 
 		waits := false
 		err = f.s.store.View(ctx, func(tx *store.Tx) error {
 			run, err := tx.SyncRun(job.WorkspaceID, job.ID)
-			waits = err == nil && run.Run.Status == api.RunQueued
+			waits = err == nil && run.SyncID == job.SyncID && run.Run.Status == api.RunQueued
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) || err == nil && !waits {

@@ -16,8 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/cluster/jobs"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -189,6 +192,35 @@ func TestFrozenWorker(t *testing.T) {
 	w.clean(id)
 	before := w.shownRun(run).text
 	require.Equal(t, string(before), string(w.shownRun(run).text))
+}
+
+// TestAJobOfAStateThatWasReplaced: a job may name a run that has been replaced by one of
+// another sync, with the same number. It works on nothing, and keeps nothing waiting.
+func TestAJobOfAStateThatWasReplaced(t *testing.T) {
+	w, all := newFleet(t, RoleAPI)
+	id, f := w.newSync(), all[0].fleet
+	run := w.trigger(id)
+	var workspace int64
+	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
+		queued, err := tx.AnySyncRun(run)
+		if err == nil {
+			workspace = queued.WorkspaceID
+		}
+		return err
+	}))
+	carry := func(syncID int64) {
+		again, err := f.carry(t.Context(), jobs.Run{ID: run, WorkspaceID: workspace, SyncID: syncID, Turn: firstTurn})
+		require.NoError(t, err)
+		require.False(t, again)
+	}
+	carry(id + 1)
+	require.Equal(t, "queued", w.status(run))
+	_, err := f.leases.Hold(t.Context(), lease.OfSync(id+1), time.Minute)
+	require.NoError(t, err)
+	carry(id + 1) // it does not wait for a lease that gives no right
+	require.Equal(t, "queued", w.status(run))
+	carry(id)
+	require.Equal(t, "completed", w.status(run))
 }
 
 // TestCancelElsewhere ends a run of another process, which may be dead.

@@ -130,7 +130,7 @@ func (e *Engine) Start(workspaceID, runID int64) {
 		defer done()
 		defer cancel(nil)
 		defer close(working.done)
-		_, err := e.run(ctx, workspaceID, runID)
+		_, err := e.run(ctx, workspaceID, 0, runID)
 		log := e.logOf(runID)
 		e.leave(runID)
 		// Whoever held the runs may have given up while this one was on its way to its
@@ -217,8 +217,8 @@ func (e *Engine) calledOff(syncID int64) (ends []chan struct{}) {
 }
 
 // run is one run from its first row to its last; again says that it was stopped,
-// and goes on later.
-func (e *Engine) run(ctx context.Context, workspaceID, runID int64) (again bool, err error) {
+// and goes on later. syncID is whose run it must be; 0: of any sync.
+func (e *Engine) run(ctx context.Context, workspaceID, syncID, runID int64) (again bool, err error) {
 	progress := e.Progress(ctx, nil)
 	release, crowded := e.admit(ctx)
 	defer release()
@@ -226,7 +226,7 @@ func (e *Engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 		return true, nil // it is still queued
 	}
 	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
-		y, run, err := e.take(ctx, workspaceID, runID, progress)
+		y, run, err := e.take(ctx, workspaceID, syncID, runID, progress)
 		if err != nil || run == nil {
 			return false, err
 		}
@@ -264,11 +264,16 @@ func (e *Engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 	}
 }
 
-// take marks a queued run as working. A run that was cancelled meanwhile is nil.
-func (e *Engine) take(ctx context.Context, workspaceID, runID int64, progress *Progress) (y *store.Sync, run *store.SyncRun, err error) {
+// take marks a queued run as working. A run that was cancelled meanwhile is nil. The queue
+// may still know a run of a state that was replaced; what has its number now is the run of
+// another sync, over which the lease gives no right.
+func (e *Engine) take(ctx context.Context, workspaceID, syncID, runID int64, progress *Progress) (y *store.Sync, run *store.SyncRun, err error) {
 	err = e.record(ctx, runID, func(tx *store.Tx) error {
 		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
 			return err
+		}
+		if syncID != 0 && run.SyncID != syncID {
+			return store.ErrNotFound
 		}
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
 			run = nil

@@ -30,9 +30,10 @@ type Lease interface {
 // and nothing more of it is recorded here.
 var errTakenOver = fmt.Errorf("another process has taken over the run: %w", executor.ErrStop)
 
-// Carry works on a run under a lease, which keep begins to keep: it calls lost when
-// another process has it. again: the run was stopped here, and goes on elsewhere.
-func (e *Engine) Carry(ctx context.Context, workspaceID, runID int64, l Lease, keep func(lost func())) (again bool, err error) {
+// Carry works on a run of a sync under a lease, which keep begins to keep: it calls lost
+// when another process has it. again: the run was stopped here, and goes on elsewhere. It
+// fails with store.ErrNotFound where the sync has no such run.
+func (e *Engine) Carry(ctx context.Context, workspaceID, syncID, runID int64, l Lease, keep func(lost func())) (again bool, err error) {
 	own, cancel := context.WithCancelCause(e.Work.Ctx)
 	defer cancel(nil)
 	// First and last: whoever waits for the clock must not find it quiet while the run
@@ -48,7 +49,7 @@ func (e *Engine) Carry(ctx context.Context, workspaceID, runID int64, l Lease, k
 	defer e.Lifecycle.Unwatched(runID)
 	defer context.AfterFunc(ctx, func() { cancel(executor.ErrStop) })()
 	keep(func() { cancel(errTakenOver) })
-	again, err = e.run(own, workspaceID, runID)
+	again, err = e.run(own, workspaceID, syncID, runID)
 	switch {
 	case errors.Is(context.Cause(own), errTakenOver):
 		return false, nil
