@@ -170,6 +170,7 @@ func (c *Clock) set(from, t time.Time) error {
 		c.keepWaits(back)
 	}
 	c.look()
+	c.tell() // what was due may have to wait again
 	return nil
 }
 

@@ -157,15 +157,15 @@ func (c *Clock) sleep(ctx context.Context, d time.Duration, brief, long bool) er
 	return ctx.Err()
 }
 
-// awake counts a brief sleeper out; the lock is held.
+// awake counts a sleeper out, who may have been all that was due; the lock is held.
 func (c *Clock) awake(t *Timer) {
 	if t.long {
 		c.resting--
 	}
 	if t.brief {
 		c.dozing--
-		c.tell()
 	}
+	c.tell()
 }
 
 // wakeSleeper ends a Sleep. Its work runs again from here on, not from when

@@ -291,3 +291,35 @@ func TestAdvanceLeavesPauses(t *testing.T) {
 		require.Equal(t, 1, ended)
 	})
 }
+
+// TestSettleHearsOfSleepers: a sleeper without any work was all that was due. Who settles
+// learns when it wakes, is called off or has to wait again.
+func TestSettleHearsOfSleepers(t *testing.T) {
+	for name, end := range map[string]func(c *Clock, cancel func()){
+		"it wakes":         func(c *Clock, _ func()) { c.look() },
+		"it is called off": func(_ *Clock, cancel func()) { cancel() },
+		"time goes back":   func(c *Clock, _ func()) { _ = c.Set(c.Now().Add(-time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := New(nil)
+				defer c.Close()
+				c.Freeze(true)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go func() { _ = c.Sleep(ctx, time.Second) }()
+				synctest.Wait()
+				c.mu.Lock()
+				c.queue[0].at = c.at // due, and the loop has not looked yet
+				c.mu.Unlock()
+				settled := make(chan error, 1)
+				go func() { settled <- c.Settle(t.Context()) }()
+				synctest.Wait()
+				require.Empty(t, settled)
+				end(c, cancel)
+				synctest.Wait()
+				require.Len(t, settled, 1)
+			})
+		})
+	}
+}
