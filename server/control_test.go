@@ -251,7 +251,11 @@ func TestControlClock(t *testing.T) {
 	require.Equal(t, "2030-01-02T00:00:00Z", a.at("now"))
 	require.Equal(t, "2030-01-01T00:00:00Z", a.at("ran.from"))
 	require.EqualValues(t, 0, a.id("ran.count"))
-	require.Equal(t, "2030-01-02T00:00:00Z", w.control("GET", "/clock", nil).want(200).at("now"))
+	done := w.s.clock.Busy("something at work")
+	a = w.control("GET", "/clock", nil).want(200)
+	done()
+	require.Equal(t, "2030-01-02T00:00:00Z", a.at("now"))
+	require.Equal(t, []any{"something at work"}, a.at("running"))
 	// What is made now has this time.
 	made := w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Later"}).want(201)
 	require.Equal(t, "2030-01-02T00:00:00.000Z", made.at("data.created_at"))

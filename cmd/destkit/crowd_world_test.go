@@ -279,7 +279,11 @@ func (w *crowded) stacks() string {
 func (w *crowded) control(method, path string, body, into any) {
 	w.t.Helper()
 	if err := w.api.control(w.t.Context(), method, path, body, into); err != nil {
-		require.NoError(w.t, err, "%s %s\nat work:\n%s", method, path, w.stacks())
+		var clock json.RawMessage
+		if none := w.api.control(w.t.Context(), "GET", "/clock", nil, &clock); none != nil {
+			clock = fmt.Appendf(nil, "%q", none.Error())
+		}
+		require.NoError(w.t, err, "%s %s\nthe clock: %s\nat work:\n%s", method, path, clock, w.stacks())
 	}
 }
 

@@ -54,7 +54,7 @@ func New(p Parts) *Control {
 // Routes are those of the clock.
 func (k *Control) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/clock", "shows the service's clock", func(*call.Control) (any, error) { return k.show(nil), nil }),
+		call.Route("GET", "/clock", "shows the service's clock, and what settle and advance wait for at this moment", k.now),
 		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, k.post),
 		call.Route("GET", "/clock/journal", "lists the last changes of the clock in this process, newest first, with what each advance has run", func(c *call.Control) (any, error) {
 			_, err := c.Query()
@@ -80,6 +80,20 @@ type shown struct {
 	Offset string        `json:"offset"` // to the system clock, such as 24h0m0s
 	Frozen bool          `json:"frozen"`
 	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
+	// What settle and advance wait for, where the clock alone was asked for.
+	Running   []string `json:"running,omitempty"`
+	Advancing bool     `json:"advancing,omitempty"`
+}
+
+// mostRunning bounds the names that are shown.
+const mostRunning = 100
+
+// now is the clock with what keeps it from being quiet.
+func (k *Control) now(*call.Control) (any, error) {
+	c := k.show(nil)
+	running := k.clock.Running()
+	c.Running, c.Advancing = running[:min(len(running), mostRunning)], k.clock.Advancing()
+	return c, nil
 }
 
 // show is read after the change, so that a reply shows what holds now.
