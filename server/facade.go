@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/dialect"
+	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/inspect"
+	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/seed"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/audit"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+)
+
+// This file is what the package exports of its parts: how they work is told there.
+
+// Seeded is what a seed made, by the names in it. Tokens are shown once.
+type Seeded = seed.Seeded
+
+// The parts of Seeded.
+type (
+	// SeededOrganization is one organization of a seed.
+	SeededOrganization = seed.SeededOrganization
+	// SeededUser is a user by the e-mail address.
+	SeededUser = seed.SeededUser
+	// SeededWorkspace has the ids of everything in a workspace by name.
+	SeededWorkspace = seed.SeededWorkspace
+	// SeededWebhook is a webhook with the secret that is shown once.
+	SeededWebhook = seed.SeededWebhook
+)
+
+// CheckSeed reports whether a seed can be read at all, before there is a service to
+// put it into. What the API makes of its entries only Seed finds out.
+func CheckSeed(file string, src []byte) error { return seed.Check(file, src) }
+
+// Seed makes everything in a seed or, on an error, nothing, as who runs the service does
+// at a start: its organizations are none of others (see Config.AllowFiles). file is used in
+// messages only. An error names the place: file, line and column where the document cannot
+// be read, the entry where the API refuses it.
+func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	return s.seeds.Seed(ctx, file, src)
+}
+
+// SeedOnce is Seed for a store that had none by SeedOnce before; otherwise nothing
+// happens, and the result is nil. Of several processes one seeds, and a seed that
+// fails may be tried again.
+func (s *Server) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	return s.seeds.SeedOnce(ctx, file, src)
+}
+
+// Dialect says whom the service resembles where its two authorities differ.
+type Dialect string
+
+// DialectSpec follows the specification to the letter, DialectLive what real
+// clients were seen to depend on.
+const (
+	DialectSpec Dialect = "spec"
+	DialectLive Dialect = "live"
+)
+
+// Differences lists where the dialects differ, in the order of the OpenAPI
+// document.
+func Differences() []openapi.Difference { return openapi.Differences() }
+
+// switched returns the switches of a dialect.
+func (d Dialect) switched() (dialect.Switches, error) {
+	switch d {
+	case "", DialectSpec:
+		return dialect.Switches{}, nil
+	case DialectLive:
+		return dialect.Live(), nil
+	}
+	return dialect.Switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
+}
+
+// What keeps the records of emulated destination types (Config.Emulate): the
+// service describes the objects of a type and gets a store that answers the custom
+// destination protocol.
+type (
+	Emulator       = destination.Emulator
+	Emulated       = destination.Emulated
+	EmulatedObject = destination.EmulatedObject
+)
+
+// ErrUnavailable says that a database does not answer at this moment. An Emulator whose
+// store is away returns an error that wraps it, and the call is answered with 503.
+var ErrUnavailable = store.ErrUnavailable
+
+// SMTP names the mail server that gets a copy of every e-mail. The zero value
+// has none: e-mails are kept in the mailbox only.
+type SMTP = lifecycle.SMTP
+
+// The ways of SMTP.TLS to be encrypted, and the default of SMTP.Timeout.
+const (
+	SMTPStartTLS       = lifecycle.SMTPStartTLS // the default: STARTTLS or nothing is sent
+	SMTPImplicit       = lifecycle.SMTPImplicit // TLS from the first byte, as on port 465
+	SMTPPlain          = lifecycle.SMTPPlain    // for servers of tests; a password is then never sent in clear
+	DefaultSMTPTimeout = lifecycle.DefaultSMTPTimeout
+)
+
+// DryRunRequest says what to plan, and DryRun is what the next run of a sync would do.
+type (
+	DryRunRequest = inspect.DryRunRequest
+	DryRun        = inspect.DryRun
+	DryRunActions = inspect.DryRunActions
+	DryRunReason  = inspect.DryRunReason
+	DryRunRecord  = inspect.DryRunRecord
+	DryRunFailure = inspect.DryRunFailure
+)
+
+// Explained is the way of one record through a run.
+type (
+	Explained         = inspect.Explained
+	ExplainedPrints   = inspect.ExplainedPrints
+	ExplainedAttempt  = inspect.ExplainedAttempt
+	ExplainedExchange = inspect.ExplainedExchange
+	ExplainedRetry    = inspect.ExplainedRetry
+)
+
+// AuditRequest says what to audit and how the destination is read.
+type (
+	AuditRequest = inspect.AuditRequest
+	AuditHook    = inspect.AuditHook
+)
+
+// DryRun tells what the next run of a sync would do, by the code of a run. Nothing is
+// sent and nothing is written, but for the kept objects of the destination, which are
+// asked for again when they are old, as any reading of them does. A sync with an
+// active run is refused: what that sends is known only at its end.
+func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
+	return s.inspect.DryRun(ctx, id, q)
+}
+
+// Explain tells one record's way through a run; with runID 0 through the latest
+// run of the sync. identifier is JSON text or plain text.
+func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier string) (*Explained, error) {
+	return s.inspect.Explain(ctx, syncID, runID, identifier)
+}
+
+// Audit reads what the destination of a sync has stored and holds it against
+// the ledger and the source. Nothing is changed. A sync
+// that is not there, a request that is wrong, a source or a hook that cannot be
+// read are errors; what is wrong with records is in the report.
+func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {
+	return s.inspect.Audit(ctx, q)
+}
+
+// Fault is one thing that goes wrong on purpose in front of the API, Trigger says which
+// calls it strikes, and ArmedFault is one in force with what has become of it.
+type (
+	Fault      = faults.Fault
+	Trigger    = faults.Trigger
+	ArmedFault = faults.ArmedFault
+)
+
+// UnfiredFaults lists the faults that never struck and still stand: a test that
+// relies on one of them has tested nothing. Where other processes of the
+// installation are alive there is nothing to tell yet, and the list is empty.
+func (s *Server) UnfiredFaults() []ArmedFault {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.background.Ctx), leaveTimeout)
+	defer cancel()
+	return s.faults.UnfiredNow(ctx)
+}
+
+// Documents are the types of the YAML documents that a service reads, for schemas:
+// "seed", and "connector", a declared type of destinations or sources.
+func Documents() map[string]reflect.Type {
+	return map[string]reflect.Type{"seed": reflect.TypeFor[seed.Document](), "connector": reflect.TypeFor[connectors.Declaration]()}
+}
