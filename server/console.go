@@ -72,7 +72,7 @@ func (s *Server) performForConsole(ctx context.Context, workspaceID int64, opera
 	if err != nil {
 		return nil, shownProblem(err)
 	}
-	reply, err := s.performWith(ctx, who, operation, path, query, body)
+	reply, err := s.performer.Perform(ctx, who, operation, path, query, body)
 	return reply, shownProblem(err)
 }
 

@@ -28,8 +28,8 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 		s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
-			call.Route("POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust),
 		},
+		s.trust.Routes(),
 		fidelity.Routes(),
 	)
 }

@@ -11,13 +11,11 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/trust"
 )
 
 // leaveTimeout bounds what is said and asked when the process ends.
 const leaveTimeout = 2 * time.Second
-
-// settingTrust are the certificates that all processes trust.
-const settingTrust = "trust"
 
 // shareControl makes the control API that of the installation, before anything is
 // served, and begins to hear the other processes. In memory and on SQLite it does
@@ -33,11 +31,12 @@ func (s *Server) shareControl(ctx context.Context) error {
 	s.settings = settings.New(s.store, s.log, all, map[string]func(context.Context, []byte) error{
 		faults.Setting:     s.faults.Follow,
 		journal.Setting:    s.journal.Follow,
-		settingTrust:       s.followTrust,
+		trust.Setting:      s.trust.Follow,
 		connectors.Setting: s.declared.Follow,
 	})
 	s.faults.Share(s.settings)
 	s.rest.Share(s.settings)
+	s.trust.Share(s.settings)
 	s.declared.Share(s.settings)
 	if err := s.journal.Share(ctx, all, s.settings, s.config.Process); err != nil {
 		return err

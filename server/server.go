@@ -59,6 +59,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
 	"github.com/destkit/destkit/server/internal/timing"
+	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/violation"
 )
 
@@ -212,7 +213,8 @@ type Server struct {
 	journal       *journal.Journal
 	faults        *faults.Faults
 	settings      *settings.Settings
-	trusted       int // bytes of the setting that are trusted already
+	trust         *trust.Trust
+	performer     *call.Performer
 	metrics       *metrics.Metrics
 	destinations  *destinations.Destinations
 	states        *states.States

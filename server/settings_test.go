@@ -262,7 +262,7 @@ func TestTrustOfAllProcesses(t *testing.T) {
 	list[1].control("POST", "/trust", certificate).want(200)
 	list[1].control("POST", "/trust", "no certificate").want(400)
 	for _, w := range append(list, joining(t, list[0].s.config.Store, "later")) {
-		require.Equal(t, len(certificate), w.s.trusted, w.s.config.Process)
+		require.Equal(t, len(certificate), w.s.trust.Followed(), w.s.config.Process)
 		require.Equal(t, strings.TrimSpace(certificate), strings.TrimSpace(string(w.s.forks.Trusted())))
 		client, problem := w.s.gate.HookClient(server.URL)
 		require.Empty(t, problem)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,6 +49,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/syncs"
 	"github.com/destkit/destkit/server/internal/timing"
+	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/withheld"
 )
 
@@ -138,6 +140,7 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
 	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: s.refuseCall, Most: config.MaxForks, Room: config.room})
+	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s},
@@ -186,6 +189,7 @@ func assemble(config Config) (*Server, error) {
 		}),
 		TLS: s.broken.TLS(),
 	})
+	s.trust = trust.New(s.gate, s.forks)
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {
 			return nil, fmt.Errorf("trust certificates: %w", err)
@@ -215,7 +219,7 @@ func assemble(config Config) (*Server, error) {
 	s.declared = connectors.New(s.shared, s.gate, s.sources)
 	s.seeds = seed.New(seed.Parts{
 		Shared: s.shared, Clock: s.clock, Latch: s.latch, Sources: s.sources,
-		Organizations: s.organizations, Connectors: s.declared, Perform: s.performWith,
+		Organizations: s.organizations, Connectors: s.declared, Perform: s.performer.Perform,
 	})
 	s.controls = control.New(control.Parts{
 		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
@@ -243,7 +247,10 @@ func assemble(config Config) (*Server, error) {
 		Gate: s.gate, Schedule: s.schedule, Runs: s.engine, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
 	})
 	s.links = links.New(links.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch,
+		Perform: func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+			return s.performer.Perform(ctx, who, id, path, nil, body)
+		},
 	})
 	bound := config.Dir // that the ledger of a shared store is not in
 	if config.Store != "" {

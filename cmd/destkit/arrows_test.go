@@ -125,6 +125,7 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
 		"server/internal/sync/clock",
 	},
+	"server/internal/trust": {"server/internal/call", "server/internal/problem", "server/internal/settings"}, // authorities beside those of the system
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
 		"internal/console", "internal/foreign",

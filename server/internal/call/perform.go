@@ -1,4 +1,4 @@
-package server
+package call
 
 import (
 	"bytes"
@@ -8,22 +8,27 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
-	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// perform runs an operation of the API as somebody, past authentication, faults and
-// journal: those belong to clients. It gives the reply as JSON.
-func (s *Server) perform(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
-	return s.performWith(ctx, who, id, path, nil, body)
+// Performer runs operations of the API past authentication, faults and journal: those
+// belong to clients. Seeds, links and the console are made with it.
+type Performer struct {
+	Shared *Shared
+	Now    func() time.Time
+	// Operation finds one by its id in the document; nil: there is none.
+	Operation func(id string) *Operation
 }
 
-// performWith is perform with parameters of the query.
-func (s *Server) performWith(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
+// Perform runs an operation for a caller, with the parameters of its path and its query,
+// and gives the reply as JSON. Errors are those that a client would get.
+func (p *Performer) Perform(ctx context.Context, who Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
 	// By its id in the document, so that what comes is checked as a request would be.
-	op := s.ready[id]
+	op := p.Operation(id)
 	if op == nil {
 		return nil, fmt.Errorf("perform %s: there is no such operation", id)
 	}
@@ -34,7 +39,7 @@ func (s *Server) performWith(ctx context.Context, who call.Principal, id string,
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, op.Method, BasePath+op.Path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, op.Method, api.BasePath+op.Path, bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("perform %s: %w", id, err)
 	}
@@ -45,7 +50,7 @@ func (s *Server) performWith(ctx context.Context, who call.Principal, id string,
 	for name, value := range path {
 		r.SetPathValue(name, fmt.Sprint(value))
 	}
-	c := &call.Call{Shared: s.shared, Ctx: ctx, R: r, Op: op, Who: who, Began: s.clock.Now()}
+	c := &Call{Shared: p.Shared, Ctx: ctx, R: r, Op: op, Who: who, Began: p.Now()}
 	c.Body = text
 	if err := c.Read(); err != nil {
 		return nil, err
