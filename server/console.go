@@ -44,7 +44,7 @@ func (s *Server) CloseConsole() {
 // consoleStamp changes with all that pages show. Where others share the store it says
 // nothing, and pages are made anew every time.
 func (s *Server) consoleStamp() string {
-	if s.fleet != nil {
+	if s.member.Shares() {
 		return ""
 	}
 	return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())

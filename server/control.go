@@ -24,7 +24,7 @@ func (s *Server) controlRoutes() []call.ControlRoute {
 	return slices.Concat(
 		[]call.ControlRoute{call.Route("GET", "", "lists these routes", s.controlIndex)},
 		s.controls.Organizations(),
-		s.controls.People(), s.declared.Routes(), s.timing.Routes(), s.fleetRoutes(), s.journal.Routes(), s.faults.Routes(),
+		s.controls.People(), s.declared.Routes(), s.timing.Routes(), s.member.Routes(), s.journal.Routes(), s.faults.Routes(),
 		s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 		[]call.ControlRoute{
 			call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
@@ -191,7 +191,7 @@ func (s *Server) controlIndex(*call.Control) (any, error) {
 // for each other or for a clock that stands still among them.
 func (s *Server) controlReset(c *call.Control) (any, error) {
 	ctx := c.R.Context()
-	together, err := s.alone(ctx)
+	together, err := s.member.Alone(ctx)
 	if err != nil {
 		return nil, err
 	}

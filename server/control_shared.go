@@ -49,11 +49,11 @@ func (s *Server) shareControl(ctx context.Context) error {
 	}
 	s.background.Run(func() { s.settings.Run(s.background.Ctx) })
 	for _, name := range s.settings.Names() {
-		s.onNotice(name, func(string) { s.settings.Hear(name) })
+		s.member.OnNotice(name, func(string) { s.settings.Hear(name) })
 	}
-	s.onNotice(destinations.Topic, s.destinations.Hear)
+	s.member.OnNotice(destinations.Topic, s.destinations.Hear)
 	// What was changed since it was read above is read again when that begins.
-	s.fleet.work.Go(s.fleet.listen)
+	s.member.Listen()
 	return nil
 }
 

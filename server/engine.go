@@ -31,8 +31,8 @@ func (s *Server) run(ctx context.Context) error {
 		Payloads: true, Log: s.log, Deviations: s.broken.Deviations(),
 	}
 	s.executor = executor.New(options)
-	if s.fleet != nil {
-		return s.fleet.begin(ctx)
+	if s.member.Shares() {
+		return s.member.Begin(ctx)
 	}
 	if err := errors.Join(s.engine.Resume(ctx), s.schedule.All(ctx), s.retention.Look(ctx)); err != nil {
 		return err

@@ -18,8 +18,8 @@ func (k syncEnds) Halt(id int64) error {
 	s.schedule.Drop(id)
 	s.retries.Drop(id)
 	s.engine.Halt(id)
-	if s.fleet != nil {
-		return s.fleet.evict(s.background.Ctx, id)
+	if s.member.Shares() {
+		return s.member.Evict(s.background.Ctx, id)
 	}
 	return s.ledger.Sync(id).Forget()
 }

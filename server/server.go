@@ -29,6 +29,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
@@ -186,7 +187,7 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
-	pulse  *pulse              // tests: other times
+	pulse  *member.Pulse       // tests: other times
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
@@ -239,8 +240,7 @@ type Server struct {
 	engine        *runs.Engine
 	began         time.Time    // of this process, by the clock of the system
 	ahead         atomic.Int64 // how far the clock of a shared store is, in nanoseconds
-	fleet         *fleet       // nil where the store is not shared
-	notices       notices
+	member        *member.Member
 	schedule      *runs.Schedule
 	retention     *runs.Retention
 	live          *runs.Live
@@ -268,7 +268,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{s.join, s.begin, s.shareControl, s.run} {
+	join := func(ctx context.Context) error { return s.member.Join(ctx, s.config.Restore != nil) }
+	for _, step := range []func(context.Context) error{join, s.begin, s.shareControl, s.run} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.abandon())
 		}
@@ -281,22 +282,17 @@ func (s *Server) Close() error {
 	s.CloseConsole()
 	s.forks.Close()
 	s.background.Stop(executor.ErrStop)
-	var fleet error
-	if s.fleet != nil {
-		fleet = s.fleet.close()
-	}
+	left := s.member.Close()
 	s.background.Wait()
 	s.leaveControl()
 	s.clock.Close()
 	s.gate.Close()
-	if s.fleet != nil {
-		s.fleet.limits.Close()
-	}
+	s.member.CloseLimits()
 	var books error
 	if s.ledger != nil {
 		books = s.ledger.Close()
 	}
-	if err := errors.Join(fleet, books, s.store.Close()); err != nil {
+	if err := errors.Join(left, books, s.store.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
@@ -307,10 +303,7 @@ func (s *Server) Close() error {
 // or for a destination could; on a frozen clock only the last one could. Beside other processes it waits until no run is active in any of them, and
 // nothing that is due is left to be sent.
 func (s *Server) Settle(ctx context.Context) error {
-	if s.fleet != nil {
-		return s.fleet.settle(ctx)
-	}
-	return s.clock.Settle(ctx)
+	return s.member.Settle(ctx)
 }
 
 // FirstTokens are those of the first organization when this start made it;

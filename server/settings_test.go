@@ -109,9 +109,7 @@ func TestSettingsThatWereMissed(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		_, err := w.s.settings.All.Set(t.Context(), journal.Setting, func([]byte) ([]byte, error) { return json.Marshal(journal.KeptBodies{Bodies: kept}) })
 		require.NoError(t, err)
-		for _, hear := range w.s.notices.of("") {
-			hear("")
-		}
+		w.s.member.Missed()
 		require.Eventually(t, func() bool { return bodies() == kept }, time.Minute, time.Millisecond)
 	}
 }
@@ -287,7 +285,7 @@ func TestRefreshOfAnotherProcess(t *testing.T) {
 	joining(t, one.s.config.Store, "later")
 	require.Equal(t, "processing", status(other))
 	require.Equal(t, "processing", status(one))
-	require.NoError(t, one.s.fleet.leases.Leave(t.Context())) // as if it were gone
+	require.NoError(t, one.s.member.Leases().Leave(t.Context())) // as if it were gone
 	require.Equal(t, "failed", status(other))
 	release()
 	require.NoError(t, one.s.Settle(t.Context()))

@@ -22,6 +22,7 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
@@ -101,7 +102,7 @@ func (c *Config) complete() error {
 			return fmt.Errorf("make master key: %w", err)
 		}
 	}
-	if err := c.completeFleet(); err != nil {
+	if err := c.completeProcess(); err != nil {
 		return err
 	}
 	if c.Dir != "" {
@@ -119,7 +120,7 @@ func assemble(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{latch: new(latch.Latch), config: config, dialect: dialect, log: config.Log, ready: map[string]*call.Operation{}, began: time.Now().UTC()}
+	s := &Server{latch: new(latch.Latch), config: config, dialect: dialect, log: config.Log, ready: map[string]*call.Operation{}, member: new(member.Member), began: time.Now().UTC()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -134,7 +135,7 @@ func assemble(config Config) (*Server, error) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background = background.NewWork(s.clock)
-	s.metrics = metrics.New(metrics.Parts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{&processMetrics{s}}})
+	s.metrics = metrics.New(metrics.Parts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{s.member}})
 	s.journal = journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
@@ -143,7 +144,7 @@ func assemble(config Config) (*Server, error) {
 	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s},
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: s.member,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Position: position,
 	}
 	s.engine = runs.NewEngine(plans)
@@ -182,7 +183,7 @@ func assemble(config Config) (*Server, error) {
 		Emulate:   config.Emulate,
 		FilesRoot: s.below(withheld.FilesFolder),
 		NoFiles:   noFiles,
-		Limiter:   s.limiter,
+		Limiter:   s.member.Limiter,
 		Sending:   config.sent,
 		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.gate.DialContext(ctx, network, address)
@@ -225,13 +226,20 @@ func assemble(config Config) (*Server, error) {
 		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
 		Runs: s.engine, Position: position,
 	})
-	s.hearFleet()
-	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}
+	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: s.member}
 	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.broken.Mailed); err != nil {
 		s.clock.Close()
 		return nil, err
 	}
 	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
+	s.member.Assemble(member.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Engine: s.engine, Schedule: s.schedule, Live: s.live,
+		Retries: s.retries, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Ledger: func() *ledger.Ledger { return s.ledger },
+		About: member.About{
+			ID: config.Process, Role: config.Role, Version: config.Version, Address: config.Advertise, Workers: config.Workers, Began: s.began,
+		},
+		Pulse: config.pulse,
+	})
 	s.engine.Assemble(runs.EngineParts{
 		Plans: s.planning, Executor: func() *executor.Executor { return s.executor }, Lifecycle: s.lifecycle,
 		Schedule: s.schedule, Live: s.live, Retries: s.retries, Retention: s.retention,
@@ -257,11 +265,10 @@ func assemble(config Config) (*Server, error) {
 		bound = ""
 	}
 	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: bound, Ledger: func() *ledger.Ledger { return s.ledger }})
-	keepClock := func(ctx context.Context) error { return s.fleet.keepClock(ctx) } // it joins later
 	s.timing = timing.New(timing.Parts{
 		Clock: s.clock, Latch: s.latch, Schedule: s.schedule,
 		Service: timing.Service{
-			Alone: s.alone, Led: func(ctx context.Context) error { return s.fleet.led(ctx) }, KeepClock: keepClock, Settle: s.Settle,
+			Alone: s.member.Alone, Led: s.member.Led, KeepClock: s.member.KeepClock, Settle: s.Settle,
 		},
 	})
 	s.snapshots = snapshot.New(snapshot.Parts{
@@ -269,8 +276,8 @@ func assemble(config Config) (*Server, error) {
 		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
 		Service: snapshot.Service{
-			Alone: s.alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: s.replaceWorld, Forget: s.forgetCalls,
-			KeepClock: keepClock,
+			Alone: s.member.Alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: s.replaceWorld, Forget: s.forgetCalls,
+			KeepClock: s.member.KeepClock,
 		},
 	})
 	// Last, as it asks the other parts for what they serve.
@@ -364,7 +371,7 @@ func (s *Server) open(ctx context.Context) error {
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		// Those of other processes may well be under way.
-		if s.fleet == nil || s.fleet.company.Load() == 0 {
+		if s.member.Company() == 0 {
 			if err := abandonRefreshes(tx); err != nil {
 				return err
 			}

@@ -165,6 +165,11 @@ var arrows = map[string][]string{
 		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
 	},
 	"server/internal/cluster": {"server/internal/store"},
+	"server/internal/cluster/member": { // this process beside others: leases, the queue, who leads, what is told
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/cluster/jobs",
+		"server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/lifecycle", "server/internal/problem",
+		"server/internal/runs", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/ledger", "server/internal/sync/pace",
+	},
 	"server/internal/runs": { // from the queue to the end: made, planned, worked on, held, logged
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease",
 		"server/internal/columns", "server/internal/descriptors", "server/internal/latch", "server/internal/lifecycle",

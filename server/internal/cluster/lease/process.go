@@ -29,7 +29,7 @@ type entry struct {
 }
 
 // What has been dead for a day is forgotten, and what no process can have written:
-// it would live for ever. The table is as small as the fleet.
+// it would live for ever. The table is as short as the list of processes.
 const enter = `WITH forgotten AS (DELETE FROM processes WHERE id <> $1 AND (seen < clock_timestamp() - interval '1 day'
 		OR seen > clock_timestamp() + interval '1 minute' OR NOT isfinite(started)))
 	INSERT INTO processes (id, role, version, address, started, seen)

@@ -1,4 +1,4 @@
-package server
+package member
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // occupied is a sync on which this process works.
 type occupied struct {
-	f     *fleet
+	m     *Member
 	t     *lease.Held
 	stop  context.CancelFunc // of the keeping
 	books interface{ Under(fence int64) }
@@ -33,44 +33,44 @@ func (o *occupied) End() {
 	o.once.Do(func() {
 		o.stop()
 		o.books.Under(0)
-		o.f.give(o.t)
+		o.m.give(o.t)
 	})
 }
 
-// carry works on a run that was taken off the queue. What a job says is only a hint:
+// Carry works on a run that was taken off the queue. What a job says is only a hint:
 // the lease says who works on a run, and the store whether there is anything to do.
-func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error) {
-	if f.dead.Load() {
-		<-f.buried
+func (m *Member) Carry(ctx context.Context, job jobs.Run) (again bool, err error) {
+	if m.dead.Load() {
+		<-m.buried
 		return false, nil
 	}
 	// In this order: who holds the runs may want to drop the books of this sync.
-	if err := f.s.engine.Unheld(ctx); err != nil {
+	if err := m.Engine.Unheld(ctx); err != nil {
 		return true, nil // the queue stops
 	}
-	free, err := f.oneOfSync(ctx, job.SyncID)
+	free, err := m.oneOfSync(ctx, job.SyncID)
 	if err != nil {
 		return true, nil
 	}
 	defer free()
-	t, err := f.takeRun(ctx, job)
+	t, err := m.takeRun(ctx, job)
 	if err != nil && ctx.Err() != nil {
 		return true, nil
 	}
 	if err != nil || t == nil {
 		return false, err
 	}
-	keeping, stop := context.WithCancel(f.ctx)
-	o := &occupied{f: f, t: t, stop: stop, books: f.s.ledger.Sync(job.SyncID)}
+	keeping, stop := context.WithCancel(m.ctx)
+	o := &occupied{m: m, t: t, stop: stop, books: m.Ledger().Sync(job.SyncID)}
 	defer o.End()
 	o.books.Under(t.Fence)
-	again, err = f.s.engine.Carry(ctx, job.WorkspaceID, job.SyncID, job.ID, o, func(lost func()) {
-		f.work.Go(func() { f.watch(keeping, job.ID) })
-		f.work.Go(func() {
-			t.Keep(keeping, f.pulse.runKeep, f.s.log)
+	again, err = m.Engine.Carry(ctx, job.WorkspaceID, job.SyncID, job.ID, o, func(lost func()) {
+		m.work.Go(func() { m.watch(keeping, job.ID) })
+		m.work.Go(func() {
+			t.Keep(keeping, m.pulse.RunKeep, m.Log)
 			if t.IsLost() {
-				f.lost.Add(1)
-				f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)
+				m.lost.Add(1)
+				m.Log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)
 				lost()
 			}
 		})
@@ -78,34 +78,34 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) {
 		return false, nil // the run is gone with its sync or its state, or goes on elsewhere
 	}
-	if f.dead.Load() {
-		<-f.buried
+	if m.dead.Load() {
+		<-m.buried
 		return false, nil
 	}
 	if again {
-		f.handed.Add(1)
+		m.handed.Add(1)
 	}
 	return again, err
 }
 
 // oneOfSync waits until this process works on no other run of the sync: what a run
 // that has lost its lease still writes must not pass under the fence of the next.
-func (f *fleet) oneOfSync(ctx context.Context, syncID int64) (free func(), err error) {
+func (m *Member) oneOfSync(ctx context.Context, syncID int64) (free func(), err error) {
 	for {
-		f.mu.Lock()
-		before, busy := f.turns[syncID]
+		m.mu.Lock()
+		before, busy := m.turns[syncID]
 		if !busy {
 			own := make(chan struct{})
-			f.turns[syncID] = own
-			f.mu.Unlock()
+			m.turns[syncID] = own
+			m.mu.Unlock()
 			return func() {
-				f.mu.Lock()
-				delete(f.turns, syncID)
-				f.mu.Unlock()
+				m.mu.Lock()
+				delete(m.turns, syncID)
+				m.mu.Unlock()
 				close(own)
 			}, nil
 		}
-		f.mu.Unlock()
+		m.mu.Unlock()
 		select {
 		case <-before:
 		case <-ctx.Done():
@@ -117,9 +117,9 @@ func (f *fleet) oneOfSync(ctx context.Context, syncID int64) (free func(), err e
 // takeRun takes the lease of a run; nil when there is nothing to do. Who holds the
 // lease of a run that is still queued is at the end of the run before, which takes a
 // moment; who holds that of a working one works on it.
-func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) {
+func (m *Member) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) {
 	for {
-		t, err := f.leases.Hold(ctx, lease.OfSync(job.SyncID), f.pulse.run)
+		t, err := m.leases.Hold(ctx, lease.OfSync(job.SyncID), m.pulse.Run)
 		if err == nil {
 			return t, nil
 		}
@@ -127,7 +127,7 @@ func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) 
 			return nil, err
 		}
 		waits := false
-		err = f.s.store.View(ctx, func(tx *store.Tx) error {
+		err = m.Shared.Store.View(ctx, func(tx *store.Tx) error {
 			run, err := tx.SyncRun(job.WorkspaceID, job.ID)
 			waits = err == nil && run.SyncID == job.SyncID && run.Run.Status == api.RunQueued
 			return err
@@ -136,7 +136,7 @@ func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*lease.Held, error) 
 			return nil, nil
 		}
 		if err == nil {
-			err = pause(ctx, f.pulse.worldTry)
+			err = pause(ctx, m.pulse.WorldTry)
 		}
 		if err != nil {
 			return nil, err

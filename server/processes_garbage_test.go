@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/faults"
 )
 
@@ -29,12 +30,12 @@ func falseNotices(t *testing.T, w *world, worker *Server) {
 	run := w.trigger(id)
 	<-reached
 	heard := make(chan struct{})
-	worker.onNotice("end", func(text string) {
+	worker.member.OnNotice("end", func(text string) {
 		if text != "" {
 			close(heard)
 		}
 	})
-	for _, said := range [][2]string{{cluster.TopicCancel, fmt.Sprint(run)}, {topicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
+	for _, said := range [][2]string{{cluster.TopicCancel, fmt.Sprint(run)}, {member.TopicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
 		require.NoError(t, w.s.store.Tell(t.Context(), said[0], said[1]))
 	}
 	<-heard

@@ -1,4 +1,4 @@
-package server
+package member
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const vacancy = 2 * time.Minute
 // a leader without it still does is refused (outbox), or is done once whoever does
 // it (schedules, retries, alerts).
 type leadership struct {
-	f     *fleet
+	m     *Member
 	t     *lease.Held
 	begun atomic.Bool // all that falls due is known
 	since time.Time   // from when on schedules may not have been looked after, on the service's clock
@@ -42,136 +42,126 @@ type leadership struct {
 // notice is what was told and is still to be done.
 type notice struct{ topic, text string }
 
-// leader is how parts of the service ask for the leader.
-type leader struct{ s *Server }
-
-func (l leader) Leads() bool { return l.s.leads() }
-
-func (l leader) Tell(tx *store.Tx, topic, text string) error { return l.s.tellLeader(tx, topic, text) }
-
-func (l leader) Leading(ctx context.Context, tx *store.Tx) error { return l.s.fleet.leading(ctx, tx) }
-
-// leads reports whether this process does what falls due.
-func (s *Server) leads() bool {
-	f := s.fleet
-	if f == nil {
+// Leads reports whether this process does what falls due.
+func (m *Member) Leads() bool {
+	if !m.Shares() {
 		return true
 	}
-	r := f.leadership.Load()
+	r := m.leadership.Load()
 	return r != nil && r.t.Valid()
 }
 
-// led waits until this process leads and knows what falls due. A machine that stood still
+// Led waits until this process leads and knows what falls due. A machine that stood still
 // has lost its leader without an end of any process, and a clock that is advanced
 // meanwhile would pass by what has no timer. It waits for no longer than a new leader
 // may take.
-func (f *fleet) led(ctx context.Context) error {
-	if f == nil {
+func (m *Member) Led(ctx context.Context) error {
+	if !m.Shares() {
 		return nil
 	}
-	for began := time.Now(); time.Since(began) < 2*f.pulse.world && !f.dead.Load() && !f.drained.Load(); {
-		if r := f.leadership.Load(); r != nil && r.t.Valid() && r.begun.Load() {
+	for began := time.Now(); time.Since(began) < 2*m.pulse.World && !m.dead.Load() && !m.drained.Load(); {
+		if r := m.leadership.Load(); r != nil && r.t.Valid() && r.begun.Load() {
 			return nil
 		}
-		if err := pause(ctx, f.pulse.worldTry); err != nil {
+		if err := pause(ctx, m.pulse.WorldTry); err != nil {
 			return fmt.Errorf("wait for what falls due: %w", err)
 		}
 	}
 	return nil
 }
 
-// leading fails with lease.ErrLost when another process leads.
-func (f *fleet) leading(ctx context.Context, tx *store.Tx) error {
-	if f == nil {
+// Leading fails with lease.ErrLost when another process leads.
+func (m *Member) Leading(ctx context.Context, tx *store.Tx) error {
+	if !m.Shares() {
 		return nil
 	}
-	if r := f.leadership.Load(); r != nil {
+	if r := m.leadership.Load(); r != nil {
 		return lease.Holds(ctx, tx.PostgreSQL(), r.t.Lease)
 	}
 	return lease.ErrLost
 }
 
 // elect makes this process the leader if nobody is; nil when somebody is.
-func (f *fleet) elect(ctx context.Context) (*leadership, error) {
+func (m *Member) elect(ctx context.Context) (*leadership, error) {
 	// Before the lease is taken: its end is that of the leader before.
 	var seconds float64
-	err := f.s.store.Pool().QueryRow(ctx, `SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - until) FROM leases
+	err := m.Shared.Store.Pool().QueryRow(ctx, `SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - until) FROM leases
 		WHERE name = $1 AND isfinite(until)), 1e9)::float8`, leaderLease).Scan(&seconds)
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.leases.Hold(ctx, leaderLease, f.pulse.lead)
+	t, err := m.leases.Hold(ctx, leaderLease, m.pulse.Lead)
 	if errors.Is(err, lease.ErrHeld) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &leadership{f: f, t: t, told: map[notice]bool{}, signal: make(chan struct{}, 1), since: f.s.clock.Now()}
-	if gap := time.Duration(seconds*float64(time.Second)) + f.pulse.lead; gap < vacancy {
+	r := &leadership{m: m, t: t, told: map[notice]bool{}, signal: make(chan struct{}, 1), since: m.Clock.Now()}
+	if gap := time.Duration(seconds*float64(time.Second)) + m.pulse.Lead; gap < vacancy {
 		r.since = r.since.Add(-gap)
 	}
-	keeping, stop := context.WithCancel(f.ctx)
+	keeping, stop := context.WithCancel(m.ctx)
 	r.stop = stop
-	f.work.Go(func() { t.Keep(keeping, f.pulse.leadKeep, f.s.log) })
-	f.leadership.Store(r)
-	f.s.log.Info("this process leads", "fence", t.Fence)
-	if err := r.begin(f.ctx); err != nil && f.ctx.Err() == nil {
-		f.s.log.Error("not all that falls due is known yet", "error", err)
+	m.work.Go(func() { t.Keep(keeping, m.pulse.LeadKeep, m.Log) })
+	m.leadership.Store(r)
+	m.Log.Info("this process leads", "fence", t.Fence)
+	if err := r.begin(m.ctx); err != nil && m.ctx.Err() == nil {
+		m.Log.Error("not all that falls due is known yet", "error", err)
 	}
 	return r, nil
 }
 
 // campaign leads whenever nobody else does, until the end.
-func (f *fleet) campaign(r *leadership) {
+func (m *Member) campaign(r *leadership) {
 	for {
 		if r != nil {
-			r.hold(f.ctx)
+			r.hold(m.ctx)
 		}
-		if pause(f.ctx, f.pulse.leadKeep) != nil {
+		if pause(m.ctx, m.pulse.LeadKeep) != nil {
 			return
 		}
 		r = nil
-		if f.drained.Load() || f.dead.Load() {
+		if m.drained.Load() || m.dead.Load() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(f.ctx, f.pulse.run)
+		ctx, cancel := context.WithTimeout(m.ctx, m.pulse.Run)
 		var err error
-		r, err = f.elect(ctx)
+		r, err = m.elect(ctx)
 		cancel()
-		if f.ctx.Err() == nil {
-			f.warn(&f.leaderless, "it cannot be found out who leads", err)
+		if m.ctx.Err() == nil {
+			m.warn(&m.leaderless, "it cannot be found out who leads", err)
 		}
 	}
 }
 
 // begin takes up all that falls due, as a process does at its start.
 func (r *leadership) begin(ctx context.Context) error {
-	s := r.f.s
-	r.f.forgetTimers()
-	err := errors.Join(s.schedule.Since(ctx, r.since), s.retention.Look(ctx))
-	s.lifecycle.Resume(ctx)
-	s.mail.Resume(ctx)
+	m := r.m
+	r.m.forgetTimers()
+	err := errors.Join(m.Schedule.Since(ctx, r.since), m.Retention.Look(ctx))
+	m.Lifecycle.Resume(ctx)
+	m.Mail.Resume(ctx)
 	r.begun.Store(err == nil)
 	return err
 }
 
 // forgetTimers drops all that waits to fall due. Work that has begun goes on.
-func (f *fleet) forgetTimers() {
-	f.s.schedule.Forget()
-	f.s.retention.Forget()
-	f.s.lifecycle.ForgetOpen()
-	f.s.mail.Forget()
+func (m *Member) forgetTimers() {
+	m.Schedule.Forget()
+	m.Retention.Forget()
+	m.Lifecycle.ForgetOpen()
+	m.Mail.Forget()
 }
 
 // hold leads until the lease is over: lost, given back, or not kept in time.
 func (r *leadership) hold(ctx context.Context) {
-	f := r.f
+	m := r.m
 	defer r.stop()
-	look, read := time.NewTicker(f.pulse.look), time.NewTicker(f.pulse.read)
+	look, read := time.NewTicker(m.pulse.Look), time.NewTicker(m.pulse.Read)
 	defer look.Stop()
 	defer read.Stop()
-	for ctx.Err() == nil && r.t.Valid() && f.leadership.Load() == r && !f.dead.Load() {
+	for ctx.Err() == nil && r.t.Valid() && m.leadership.Load() == r && !m.dead.Load() {
 		var err error
 		select {
 		case <-ctx.Done():
@@ -187,25 +177,25 @@ func (r *leadership) hold(ctx context.Context) {
 			err = r.readAll(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			f.s.log.Warn("the leader cannot do its work at the moment", "error", err)
+			m.Log.Warn("the leader cannot do its work at the moment", "error", err)
 		}
 	}
-	if f.dead.Load() {
+	if m.dead.Load() {
 		return
 	}
-	mine := f.leadership.CompareAndSwap(r, nil)
-	f.forgetTimers() // given back in the middle of a look, that look may have set some
+	mine := m.leadership.CompareAndSwap(r, nil)
+	m.forgetTimers() // given back in the middle of a look, that look may have set some
 	if mine {
-		f.s.log.Info("this process leads no more", "fence", r.t.Fence)
-		f.give(r.t) // it may only have been late
+		m.Log.Info("this process leads no more", "fence", r.t.Fence)
+		m.give(r.t) // it may only have been late
 	}
 }
 
-// abdicate lets another process lead at once.
-func (f *fleet) abdicate() {
-	if r := f.leadership.Swap(nil); r != nil {
-		f.forgetTimers()
-		f.give(r.t)
+// Abdicate lets another process lead at once.
+func (m *Member) Abdicate() {
+	if r := m.leadership.Swap(nil); r != nil {
+		m.forgetTimers()
+		m.give(r.t)
 	}
 }
 
@@ -247,41 +237,41 @@ func (r *leadership) follow(ctx context.Context) error {
 
 // look makes an outbox look for what is new.
 func (r *leadership) look(ctx context.Context, name string) {
-	r.f.s.lifecycle.Look(ctx, name)
-	r.f.s.mail.Look(ctx, name)
+	r.m.Lifecycle.Look(ctx, name)
+	r.m.Mail.Look(ctx, name)
 }
 
 // followSync does what was told of one sync.
 func (r *leadership) followSync(ctx context.Context, topic string, id int64) error {
-	s := r.f.s
+	m := r.m
 	var y *store.Sync
-	err := s.store.View(ctx, func(tx *store.Tx) error {
+	err := m.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		some, err := tx.EverySync(id-1, 1)
 		if err != nil || len(some) == 0 || some[0].ID != id {
 			return err
 		}
 		y = some[0]
-		return s.retries.Resume(tx, y)
+		return m.Retries.Resume(tx, y)
 	})
 	switch {
 	case err != nil:
 		return err
 	case y == nil:
-		s.schedule.Drop(id)
-		s.retries.Drop(id)
+		m.Schedule.Drop(id)
+		m.Retries.Drop(id)
 	case topic == cluster.TopicLive:
-		s.live.Later(y)
+		m.Live.Later(y)
 	case topic == cluster.TopicSync:
-		s.schedule.Changed(y)
+		m.Schedule.Changed(y)
 	}
 	return nil
 }
 
 // readAll finds what nobody has told.
 func (r *leadership) readAll(ctx context.Context) error {
-	s := r.f.s
-	err := s.schedule.ChangedAll(ctx)
-	s.lifecycle.Resume(ctx)
-	s.mail.Resume(ctx)
+	m := r.m
+	err := m.Schedule.ChangedAll(ctx)
+	m.Lifecycle.Resume(ctx)
+	m.Mail.Resume(ctx)
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/cluster/jobs"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
@@ -26,10 +27,10 @@ import (
 
 // quickPulse makes what the leader does quick. What runs out does so when a test says
 // so (past), in the database.
-func quickPulse() *pulse {
-	p := usualPulse
-	p.lead, p.run = time.Minute, time.Minute
-	p.look, p.leadKeep, p.runKeep, p.worldTry = 10*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond, 5*time.Millisecond
+func quickPulse() *member.Pulse {
+	p := member.UsualPulse
+	p.Lead, p.Run = time.Minute, time.Minute
+	p.Look, p.LeadKeep, p.RunKeep, p.WorldTry = 10*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond, 5*time.Millisecond
 	return &p
 }
 
@@ -52,32 +53,27 @@ func newFleet(t *testing.T, roles ...string) (*world, []*Server) {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		s.fleet.beat(t.Context())
+		s.member.Beat(t.Context())
 	}
 	return w, all
 }
 
 // kill ends a process where it stands: it hands nothing back and says nothing.
-func (f *fleet) kill() {
-	f.dead.Store(true)
-	f.stop()
-	f.s.background.Stop(executor.ErrStop)
-	f.work.Wait()
-}
+func kill(s *Server) { s.member.Kill(func() { s.background.Stop(executor.ErrStop) }) }
 
 // past lets the time pass in which a process that is silent counts as dead and loses
 // its leases.
-func past(t *testing.T, f *fleet) {
+func past(t *testing.T, s *Server) {
 	t.Helper()
-	lapse(t, f)
-	_, err := f.s.store.Pool().Exec(t.Context(), "UPDATE processes SET seen = seen - interval '1 hour' WHERE id = $1", f.id)
+	lapse(t, s)
+	_, err := s.store.Pool().Exec(t.Context(), "UPDATE processes SET seen = seen - interval '1 hour' WHERE id = $1", s.config.Process)
 	require.NoError(t, err)
 }
 
 // lapse lets the leases of a process run out.
-func lapse(t *testing.T, f *fleet) {
+func lapse(t *testing.T, s *Server) {
 	t.Helper()
-	_, err := f.s.store.Pool().Exec(t.Context(), "UPDATE leases SET until = clock_timestamp() WHERE holder = $1", f.id)
+	_, err := s.store.Pool().Exec(t.Context(), "UPDATE leases SET until = clock_timestamp() WHERE holder = $1", s.config.Process)
 	require.NoError(t, err)
 }
 
@@ -112,7 +108,7 @@ func TestRunsElsewhere(t *testing.T) {
 	for i, role := range []string{RoleAPI, RoleWorker} {
 		at := func(name string) any { return listed.at(fmt.Sprintf("processes.%d.%s", i, name)) }
 		require.Equal(t, role, at("role"))
-		require.Equal(t, all[i].fleet.id, at("id"))
+		require.Equal(t, all[i].config.Process, at("id"))
 		require.Equal(t, true, at("alive"))
 		require.Equal(t, i == 0, at("leader"))
 		require.Equal(t, i == 0, at("self"))
@@ -125,11 +121,11 @@ func TestRunsElsewhere(t *testing.T) {
 		{"POST", "/clock", `{"advance":"1h"}`}, {"GET", "/snapshot", ""}, {"POST", "/fork", `{"name":"f"}`}, {"POST", "/reset", ""},
 	} {
 		refused := w.control(change.method, change.path, change.body).want(http.StatusConflict)
-		require.Contains(t, string(refused.text), all[1].fleet.id+" (worker)")
+		require.Contains(t, string(refused.text), all[1].config.Process+" (worker)")
 	}
-	require.NoError(t, all[1].fleet.leases.Leave(t.Context()))
+	require.NoError(t, all[1].member.Leases().Leave(t.Context()))
 	w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
-	require.NoError(t, all[1].fleet.adoptClock(t.Context()))
+	require.NoError(t, all[1].member.AdoptClock(t.Context()))
 	require.WithinDuration(t, w.s.Now(), all[1].Now(), time.Minute, "the clock is that of the installation")
 }
 
@@ -143,8 +139,8 @@ func TestTakeover(t *testing.T) {
 	// A turn that cannot be read keeps nobody from finding the run.
 	_, err := w.s.store.Pool().Exec(t.Context(), "INSERT INTO settings (key, value) VALUES ($1, 'x')", runs.TurnSetting(run))
 	require.NoError(t, err)
-	dead := all[1].fleet
-	dead.kill()
+	dead := all[1]
+	kill(dead)
 	other, err := New(t.Context(), all[1].config.again())
 	require.NoError(t, err)
 	defer other.Close()
@@ -155,7 +151,7 @@ func TestTakeover(t *testing.T) {
 	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, ended.counts())
 	w.clean(id)
-	require.Positive(t, w.s.fleet.takeovers.Load())
+	require.Positive(t, w.s.member.Takeovers())
 }
 
 // again is the configuration of another process.
@@ -172,8 +168,8 @@ func TestFrozenWorker(t *testing.T) {
 	reached, release := w.hold()
 	run := w.trigger(id)
 	<-reached
-	frozen := all[1].fleet
-	frozen.leases.Freeze(true)
+	frozen := all[1]
+	frozen.member.Leases().Freeze(true)
 	past(t, frozen)
 	other, err := New(t.Context(), all[1].config.again())
 	require.NoError(t, err)
@@ -187,7 +183,7 @@ func TestFrozenWorker(t *testing.T) {
 	w.control("POST", "/settle", nil).want(http.StatusOK)
 	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
-	frozen.leases.Freeze(false)
+	frozen.member.Leases().Freeze(false)
 	require.Eventually(t, func() bool { return all[1].engine.Load() == 0 }, time.Minute, time.Millisecond)
 	w.clean(id)
 	before := w.shownRun(run).text
@@ -198,7 +194,7 @@ func TestFrozenWorker(t *testing.T) {
 // another sync, with the same number. It works on nothing, and keeps nothing waiting.
 func TestAJobOfAStateThatWasReplaced(t *testing.T) {
 	w, all := newFleet(t, RoleAPI)
-	id, f := w.newSync(), all[0].fleet
+	id, m := w.newSync(), all[0].member
 	run := w.trigger(id)
 	var workspace int64
 	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
@@ -209,13 +205,13 @@ func TestAJobOfAStateThatWasReplaced(t *testing.T) {
 		return err
 	}))
 	carry := func(syncID int64) {
-		again, err := f.carry(t.Context(), jobs.Run{ID: run, WorkspaceID: workspace, SyncID: syncID, Turn: firstTurn})
+		again, err := m.Carry(t.Context(), jobs.Run{ID: run, WorkspaceID: workspace, SyncID: syncID, Turn: member.FirstTurn})
 		require.NoError(t, err)
 		require.False(t, again)
 	}
 	carry(id + 1)
 	require.Equal(t, "queued", w.status(run))
-	_, err := f.leases.Hold(t.Context(), lease.OfSync(id+1), time.Minute)
+	_, err := m.Leases().Hold(t.Context(), lease.OfSync(id+1), time.Minute)
 	require.NoError(t, err)
 	carry(id + 1) // it does not wait for a lease that gives no right
 	require.Equal(t, "queued", w.status(run))
@@ -233,14 +229,14 @@ func TestCancelElsewhere(t *testing.T) {
 			run := w.trigger(id)
 			<-reached
 			if dies {
-				all[1].fleet.kill()
+				kill(all[1])
 			}
 			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(http.StatusOK)
 			if dies {
 				other, err := New(t.Context(), all[1].config.again())
 				require.NoError(t, err)
 				defer other.Close()
-				past(t, all[1].fleet)
+				past(t, all[1])
 			}
 			release()
 			w.control("POST", "/settle", nil).want(http.StatusOK)
@@ -274,8 +270,8 @@ func TestDrain(t *testing.T) {
 	require.NoError(t, all[1].Settle(t.Context()))
 	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
-	require.False(t, all[0].leads())
-	require.Eventually(t, func() bool { return all[1].leads() || other.leads() }, time.Minute, time.Millisecond)
+	require.False(t, all[0].member.Leads())
+	require.Eventually(t, func() bool { return all[1].member.Leads() || other.member.Leads() }, time.Minute, time.Millisecond)
 	w.other(all[1]).clean(id)
 }
 
@@ -319,7 +315,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 	hourly := syncBody(w.newSource(), w.newDestination())
 	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
 	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
-	require.True(t, first.leads())
+	require.True(t, first.member.Leads())
 	// now lets the clocks see how late it is.
 	now := func(s *Server) {
 		s.clock.Freeze(true)
@@ -330,11 +326,11 @@ func TestScheduleFiresOnce(t *testing.T) {
 		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK).id("pagination.total_records")
 	}
 
-	first.fleet.leases.Freeze(true)
+	first.member.Leases().Freeze(true)
 	deposed := func(old, next *Server) func() bool {
 		return func() bool {
-			lapse(t, old.fleet) // once more: it may have been about to keep the lease
-			return next.leads()
+			lapse(t, old) // once more: it may have been about to keep the lease
+			return next.member.Leads()
 		}
 	}
 	require.Eventually(t, deposed(first, second), time.Minute, 10*time.Millisecond)
@@ -342,18 +338,18 @@ func TestScheduleFiresOnce(t *testing.T) {
 	moved.Store(int64(30 * time.Minute))
 	now(second)
 	require.EqualValues(t, 1, runs())
-	require.True(t, first.leads(), "it cannot know")
+	require.True(t, first.member.Leads(), "it cannot know")
 	now(first)
 	require.EqualValues(t, 1, runs(), "one moment, one run")
 	require.NoError(t, second.Settle(t.Context()))
 
-	second.fleet.leases.Freeze(true)
-	first.fleet.leases.Freeze(false)
-	require.Eventually(t, func() bool { return !first.leads() }, time.Minute, time.Millisecond)
+	second.member.Leases().Freeze(true)
+	first.member.Leases().Freeze(false)
+	require.Eventually(t, func() bool { return !first.member.Leads() }, time.Minute, time.Millisecond)
 	moved.Add(int64(time.Hour))
 	require.Eventually(t, deposed(second, first), time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return runs() == 2 }, time.Minute, time.Millisecond, "what fell due while nobody led is made up for")
-	second.fleet.leases.Freeze(false)
+	second.member.Leases().Freeze(false)
 	now(second)
 	require.EqualValues(t, 2, runs())
 	require.NoError(t, first.Settle(t.Context()))
@@ -367,16 +363,16 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	hourly := syncBody(w.newSource(), w.newDestination())
 	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
 	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
-	before := w.s.fleet.leadership.Load()
+	before := w.s.member.Fence()
 	w.table("ALTER TABLE syncs RENAME TO hidden")
-	w.s.fleet.abdicate()
+	w.s.member.Abdicate()
 	require.Eventually(t, func() bool {
-		r := w.s.fleet.leadership.Load()
-		return r != nil && r != before
+		fence := w.s.member.Fence()
+		return fence != 0 && fence != before
 	}, time.Minute, time.Millisecond)
 	require.False(t, w.s.schedule.Planned(id))
 	w.table("ALTER TABLE hidden RENAME TO syncs")
-	require.Eventually(t, func() bool { return w.s.schedule.Planned(id) }, usualPulse.read/2, time.Millisecond)
+	require.Eventually(t, func() bool { return w.s.schedule.Planned(id) }, member.UsualPulse.Read/2, time.Millisecond)
 }
 
 // TestAdvanceWaitsForTheLeader: a machine that stood still loses its leader, and a clock
@@ -388,14 +384,14 @@ func TestAdvanceWaitsForTheLeader(t *testing.T) {
 	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
 	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
 	for hours := 1; hours <= 4; hours++ {
-		before := w.s.fleet.leadership.Load()
-		w.s.fleet.abdicate()
+		before := w.s.member.Fence()
+		w.s.member.Abdicate()
 		w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
-		require.NotSame(t, before, w.s.fleet.leadership.Load())
+		require.NotEqual(t, before, w.s.member.Fence())
 		runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK)
 		require.Len(t, runs.at("data"), hours, string(runs.text))
 	}
-	w.s.fleet.abdicate()
+	w.s.member.Abdicate()
 	later := w.s.clock.Now().Add(3 * time.Hour).Format(time.RFC3339)
 	w.control("POST", "/clock", `{"set":"`+later+`"}`).want(http.StatusOK)
 	w.control("POST", "/settle", nil).want(http.StatusOK)
@@ -406,8 +402,8 @@ func TestAdvanceWaitsForTheLeader(t *testing.T) {
 // TestTheLeaderTells: what a worker has found out the leader sends and tries again.
 func TestTheLeaderTells(t *testing.T) {
 	w, all := newFleet(t, RoleAPI, RoleWorker)
-	require.True(t, w.s.leads())
-	require.False(t, all[1].leads())
+	require.True(t, w.s.member.Leads())
+	require.False(t, all[1].member.Leads())
 	var heard sync.Map
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var body struct{ Event string }

@@ -1,4 +1,4 @@
-package server
+package member
 
 import (
 	"context"
@@ -14,39 +14,41 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// firstTurn is that of a run that was just made.
-const firstTurn = 1
+// FirstTurn is that of a run that was just made.
+const FirstTurn = 1
 
 // Enqueue lets any process work on a run, with the change that makes it.
-func (f *fleet) Enqueue(tx *store.Tx, run *store.SyncRun) error { return f.enqueue(tx, run, firstTurn) }
+func (m *Member) Enqueue(tx *store.Tx, run *store.SyncRun) error {
+	return m.enqueue(tx, run, FirstTurn)
+}
 
 // enqueue puts a run into the queue.
-func (f *fleet) enqueue(tx *store.Tx, run *store.SyncRun, turn int64) error {
-	return f.queue.Add(f.ctx, tx.PostgreSQL(), jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
+func (m *Member) enqueue(tx *store.Tx, run *store.SyncRun, turn int64) error {
+	return m.queue.Add(m.ctx, tx.PostgreSQL(), jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
 }
 
 // Launched is told of a run that is in the queue. While this process is alone, it starts
 // here.
-func (f *fleet) Launched(ctx context.Context, run *store.SyncRun) {
-	if f.company.Load() == 0 && f.s.config.Workers > 0 && !f.drained.Load() {
-		f.s.engine.Expect(ctx, run)
+func (m *Member) Launched(ctx context.Context, run *store.SyncRun) {
+	if m.company.Load() == 0 && m.About.Workers > 0 && !m.drained.Load() {
+		m.Engine.Expect(ctx, run)
 	}
 }
 
 // turnIn is the turn that a setting holds. What is none is the first: whoever finds
 // the run left lets it go on, and only one may work on it.
 func turnIn(text string) int64 {
-	if turn, err := strconv.ParseInt(text, 10, 64); err == nil && turn >= firstTurn && turn < math.MaxInt64 {
+	if turn, err := strconv.ParseInt(text, 10, 64); err == nil && turn >= FirstTurn && turn < math.MaxInt64 {
 		return turn
 	}
-	return firstTurn
+	return FirstTurn
 }
 
 // turnOf reads the present turn of a run.
 func turnOf(tx *store.Tx, runID int64) (int64, error) {
 	text, err := tx.Setting(runs.TurnSetting(runID))
 	if errors.Is(err, store.ErrNotFound) {
-		return firstTurn, nil
+		return FirstTurn, nil
 	}
 	if err != nil {
 		return 0, err
@@ -57,7 +59,7 @@ func turnOf(tx *store.Tx, runID int64) (int64, error) {
 // rescue gives runs to others whose process is dead or frozen. What was seen twice
 // counts: between two steps of a run there are moments without job and lease.
 func (r *leadership) rescue(ctx context.Context) error {
-	left, err := r.f.left(ctx)
+	left, err := r.m.left(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,13 +72,13 @@ func (r *leadership) rescue(ctx context.Context) error {
 		}
 		r.lost[run.ID] = true
 	}
-	return r.f.nextTurn(ctx, again)
+	return r.m.nextTurn(ctx, again)
 }
 
 // left are the runs that nobody works on and nobody will.
-func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
+func (m *Member) left(ctx context.Context) (left []jobs.Run, err error) {
 	var open []jobs.Run
-	err = f.s.store.View(ctx, func(tx *store.Tx) error {
+	err = m.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		active, err := tx.EveryActiveRun()
 		if err != nil || len(active) == 0 {
 			return err
@@ -90,7 +92,7 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
-	lost, err := f.queue.Lost(ctx, open)
+	lost, err := m.queue.Lost(ctx, open)
 	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 	for i, run := range lost {
 		names[i] = lease.OfSync(run.SyncID)
 	}
-	held, err := f.leases.Held(ctx, names...)
+	held, err := m.leases.Held(ctx, names...)
 	for _, run := range lost {
 		if held[lease.OfSync(run.SyncID)] == "" {
 			left = append(left, run)
@@ -108,11 +110,11 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 }
 
 // nextTurn lets runs go on.
-func (f *fleet) nextTurn(ctx context.Context, lost []jobs.Run) error {
+func (m *Member) nextTurn(ctx context.Context, lost []jobs.Run) error {
 	var failures []error
 	for _, run := range lost {
 		taken := false
-		err := f.s.store.Update(ctx, func(tx *store.Tx) error {
+		err := m.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 			now, err := tx.SyncRun(run.WorkspaceID, run.ID)
 			if err != nil || now.Run.Status != api.RunQueued && now.Run.Status != api.RunWorking {
 				return err
@@ -126,25 +128,25 @@ func (f *fleet) nextTurn(ctx context.Context, lost []jobs.Run) error {
 				return err
 			}
 			taken = true
-			return f.enqueue(tx, now, turn+1)
+			return m.enqueue(tx, now, turn+1)
 		})
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
 			failures = append(failures, fmt.Errorf("let run %d go on: %w", run.ID, err))
 		case taken:
-			f.takeovers.Add(1)
-			f.s.log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID, "turn", run.Turn+1)
+			m.takeovers.Add(1)
+			m.Log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID, "turn", run.Turn+1)
 		}
 	}
 	return errors.Join(failures...)
 }
 
 // Resume lets everything go on that was held, or has come with another world.
-func (f *fleet) Resume(ctx context.Context) error {
-	left, err := f.left(ctx)
+func (m *Member) Resume(ctx context.Context) error {
+	left, err := m.left(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.nextTurn(ctx, left), f.s.engine.ExpectActive(ctx))
+	return errors.Join(m.nextTurn(ctx, left), m.Engine.ExpectActive(ctx))
 }

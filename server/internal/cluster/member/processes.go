@@ -1,4 +1,4 @@
-package server
+package member
 
 import (
 	"time"
@@ -9,10 +9,10 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 )
 
-// fleetRoutes show who works together.
-func (s *Server) fleetRoutes() []call.ControlRoute {
+// Routes show who works together.
+func (m *Member) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/processes", "lists the processes that share the store: id, role, version, address, started, seen, alive, leader", s.controlProcesses),
+		call.Route("GET", "/processes", "lists the processes that share the store: id, role, version, address, started, seen, alive, leader", m.list),
 	}
 }
 
@@ -29,28 +29,28 @@ type processShown struct {
 	Self    bool     `json:"self"`   // it has answered this call
 }
 
-// controlProcesses lists this process alone where the store is not shared.
-func (s *Server) controlProcesses(c *call.Control) (any, error) {
+// list gives this process alone where the store is not shared.
+func (m *Member) list(c *call.Control) (any, error) {
 	list := []processShown{}
-	if s.fleet == nil {
+	if !m.Shares() {
 		now := api.Time{Time: time.Now().UTC()}
 		list = append(list, processShown{
-			s.config.Process, s.config.Role, s.config.Version, s.config.Advertise, api.Time{Time: s.began}, now, true, true, true,
+			m.About.ID, m.About.Role, m.About.Version, m.About.Address, api.Time{Time: m.About.Began}, now, true, true, true,
 		})
 		return map[string]any{"processes": list}, nil
 	}
-	all, err := s.fleet.leases.Processes(c.R.Context())
+	all, err := m.leases.Processes(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.fleet.leases.Held(c.R.Context(), leaderLease)
+	held, err := m.leases.Held(c.R.Context(), leaderLease)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
 		list = append(list, processShown{
 			p.ID, p.Role, p.Version, p.Address, api.Time{Time: p.Started.UTC()}, api.Time{Time: p.Seen.UTC()},
-			p.Alive, held[leaderLease] == p.ID, p.ID == s.fleet.id,
+			p.Alive, held[leaderLease] == p.ID, p.ID == m.About.ID,
 		})
 	}
 	return map[string]any{"processes": list}, nil
@@ -67,35 +67,31 @@ var (
 	handedDesc   = prometheus.NewDesc("destkit_process_runs_handed_back_total", "Runs that this process has handed back unfinished.", nil, nil)
 )
 
-// processMetrics are those of this process; none where the store is not shared.
-type processMetrics struct{ s *Server }
-
 // Describe implements prometheus.Collector.
-func (c *processMetrics) Describe(ch chan<- *prometheus.Desc) {
+func (m *Member) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{processDesc, leaderDesc, aloneDesc, workingDesc, workersDesc, lostDesc, takeoverDesc, handedDesc} {
 		ch <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
-func (c *processMetrics) Collect(ch chan<- prometheus.Metric) {
-	f := c.s.fleet
-	if f == nil {
+// Collect implements prometheus.Collector. Where the store is not shared there is nothing.
+func (m *Member) Collect(ch chan<- prometheus.Metric) {
+	if !m.Shares() {
 		return
 	}
 	gauge := func(d *prometheus.Desc, n int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 	}
 	leads := int64(0)
-	if c.s.leads() {
+	if m.Leads() {
 		leads = 1
 	}
-	gauge(processDesc, 1, f.id, c.s.config.Role, c.s.config.Version)
+	gauge(processDesc, 1, m.About.ID, m.About.Role, m.About.Version)
 	gauge(leaderDesc, leads)
-	gauge(aloneDesc, f.company.Load()+1)
-	gauge(workingDesc, c.s.engine.Load())
-	gauge(workersDesc, int64(c.s.config.Workers))
-	for d, n := range map[*prometheus.Desc]int64{lostDesc: f.lost.Load(), takeoverDesc: f.takeovers.Load(), handedDesc: f.handed.Load()} {
+	gauge(aloneDesc, m.company.Load()+1)
+	gauge(workingDesc, m.Engine.Load())
+	gauge(workersDesc, int64(m.About.Workers))
+	for d, n := range map[*prometheus.Desc]int64{lostDesc: m.lost.Load(), takeoverDesc: m.takeovers.Load(), handedDesc: m.handed.Load()} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package member
 
 import (
 	"context"
@@ -25,30 +25,29 @@ type exclusive struct {
 	held int // by how many calls
 }
 
-// alone makes sure that no other process works on the installation until release.
+// Alone makes sure that no other process works on the installation until release.
 // With others it is refused: they would go on with another world, or another time.
-func (s *Server) alone(ctx context.Context) (release func(), err error) {
-	f := s.fleet
-	if f == nil {
+func (m *Member) Alone(ctx context.Context) (release func(), err error) {
+	if !m.Shares() {
 		return func() {}, nil
 	}
-	if err := f.claim(ctx); err != nil {
+	if err := m.claim(ctx); err != nil {
 		return nil, err
 	}
-	others, err := f.others(ctx)
+	others, err := m.others(ctx)
 	switch {
 	case err != nil:
 	case len(others) > 0:
 		err = problem.Refuse(http.StatusConflict, "this is possible while a single process works on the installation; there are also %s: stop them first", listed(others))
 	default:
-		f.company.Store(0)
-		err = s.engine.ExpectActive(ctx)
+		m.company.Store(0)
+		err = m.Engine.ExpectActive(ctx)
 	}
 	if err != nil {
-		f.unclaim()
+		m.unclaim()
 		return nil, err
 	}
-	return f.unclaim, nil
+	return m.unclaim, nil
 }
 
 // listed names processes for people.
@@ -65,60 +64,60 @@ func listed(processes []lease.Process) string {
 }
 
 // claim takes the right, or shares that of another call of this process.
-func (f *fleet) claim(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.exclusive != nil {
-		f.exclusive.held++
+func (m *Member) claim(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.exclusive != nil {
+		m.exclusive.held++
 		return nil
 	}
-	t, err := f.leases.Hold(ctx, worldLease, f.pulse.world)
+	t, err := m.leases.Hold(ctx, worldLease, m.pulse.World)
 	if errors.Is(err, lease.ErrHeld) {
 		return problem.Refuse(http.StatusConflict, "another process has the installation for itself at the moment")
 	}
 	if err != nil {
 		return err
 	}
-	keeping, stop := context.WithCancel(f.ctx)
-	f.exclusive = &exclusive{t: t, stop: stop, held: 1}
-	f.work.Go(func() { t.Keep(keeping, f.pulse.runKeep, f.s.log) })
+	keeping, stop := context.WithCancel(m.ctx)
+	m.exclusive = &exclusive{t: t, stop: stop, held: 1}
+	m.work.Go(func() { t.Keep(keeping, m.pulse.RunKeep, m.Log) })
 	return nil
 }
 
-func (f *fleet) unclaim() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.exclusive.held--; f.exclusive.held == 0 {
-		f.exclusive.stop()
-		f.give(f.exclusive.t)
-		f.exclusive = nil
+func (m *Member) unclaim() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.exclusive.held--; m.exclusive.held == 0 {
+		m.exclusive.stop()
+		m.give(m.exclusive.t)
+		m.exclusive = nil
 	}
 }
 
 // clockSetting holds how the clock of the installation stands to that of the system.
 const clockSetting = "clock"
 
-// keepClock stores a change of the clock for the processes to come.
-func (f *fleet) keepClock(ctx context.Context) error {
-	if f == nil {
+// KeepClock stores a change of the clock for the processes to come.
+func (m *Member) KeepClock(ctx context.Context) error {
+	if !m.Shares() {
 		return nil
 	}
-	state, err := json.Marshal(f.s.clock.State())
+	state, err := json.Marshal(m.Clock.State())
 	if err != nil {
 		return err
 	}
-	return f.s.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	return m.Shared.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := tx.SetSetting(clockSetting, string(state)); err != nil {
 			return err
 		}
-		return tx.Notify(topicClock, f.id)
+		return tx.Notify(TopicClock, m.About.ID)
 	})
 }
 
-// adoptClock puts the clock to where that of the installation stands.
-func (f *fleet) adoptClock(ctx context.Context) error {
+// AdoptClock puts the clock to where that of the installation stands.
+func (m *Member) AdoptClock(ctx context.Context) error {
 	var state clock.State
-	err := f.s.store.View(ctx, func(tx *store.Tx) error {
+	err := m.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		text, err := tx.Setting(clockSetting)
 		if err != nil {
 			return err
@@ -131,45 +130,49 @@ func (f *fleet) adoptClock(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the clock of the installation: %w", err)
 	}
-	if state == f.s.clock.State() {
+	if state == m.Clock.State() {
 		return nil
 	}
-	return f.s.clock.Restore(state)
+	return m.Clock.Restore(state)
 }
 
 // hearClock follows a change that another process has made.
-func (f *fleet) hearClock() {
-	f.mu.Lock()
-	own := f.exclusive != nil
-	f.mu.Unlock()
+func (m *Member) hearClock() {
+	m.mu.Lock()
+	own := m.exclusive != nil
+	m.mu.Unlock()
 	if own {
 		return // this one moves it
 	}
-	if err := f.adoptClock(f.ctx); err != nil && f.ctx.Err() == nil {
-		f.s.log.Warn("the clock of the installation cannot be followed", "error", err)
+	if err := m.AdoptClock(m.ctx); err != nil && m.ctx.Err() == nil {
+		m.Log.Warn("the clock of the installation cannot be followed", "error", err)
 	}
-	f.s.schedule.Look()
+	m.Schedule.Look()
 }
 
-// settle waits for the whole installation.
-func (f *fleet) settle(ctx context.Context) error {
+// Settle waits until nothing runs here that could end by itself, and beside other processes
+// until no run is active in any of them, and nothing that is due is left to be sent.
+func (m *Member) Settle(ctx context.Context) error {
+	if !m.Shares() {
+		return m.Clock.Settle(ctx)
+	}
 	for {
-		others, err := f.others(ctx)
+		others, err := m.others(ctx)
 		if err == nil && len(others) == 0 {
-			f.company.Store(0)
-			err = f.s.engine.ExpectActive(ctx)
+			m.company.Store(0)
+			err = m.Engine.ExpectActive(ctx)
 		}
 		if err == nil {
-			err = f.s.clock.Settle(ctx)
+			err = m.Clock.Settle(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		quiet, err := f.quiet(ctx, len(others) == 0)
+		quiet, err := m.quiet(ctx, len(others) == 0)
 		if err != nil || quiet {
 			return err
 		}
-		if err := pause(ctx, f.pulse.worldTry); err != nil {
+		if err := pause(ctx, m.pulse.WorldTry); err != nil {
 			return fmt.Errorf("settle: runs are active: %w", err)
 		}
 	}
@@ -177,11 +180,11 @@ func (f *fleet) settle(ctx context.Context) error {
 
 // quiet reports whether no run is active and nothing is left to be sent. Alone the
 // clock knows: a run that sleeps until later is quiet.
-func (f *fleet) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
-	if alone && f.s.config.Workers > 0 && f.s.leads() {
+func (m *Member) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
+	if alone && m.About.Workers > 0 && m.Leads() {
 		return true, nil
 	}
-	err = f.s.store.View(ctx, func(tx *store.Tx) error {
+	err = m.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		active, err := tx.EveryActiveRun()
 		if err != nil {
 			return err
@@ -191,7 +194,7 @@ func (f *fleet) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
 			return err
 		}
 		quiet = len(active)+len(untold) == 0
-		for _, part := range []func(*store.Tx) (bool, error){f.s.lifecycle.Quiet, f.s.mail.Quiet} {
+		for _, part := range []func(*store.Tx) (bool, error){m.Lifecycle.Quiet, m.Mail.Quiet} {
 			one, err := part(tx)
 			if err != nil {
 				return err
