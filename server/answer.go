@@ -27,7 +27,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *call.Operati
 	// A client may send and read as slowly as it likes. The world is held only in
 	// between: a snapshot that waits for it makes all other calls wait.
 	call.Patiently(w, r, c.Receive)
-	defer called(w, c)
+	defer journal.Called(w, c)
 	code, body, release := s.settle(w.Header(), c)
 	defer release()
 	w.WriteHeader(code)
@@ -151,7 +151,7 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *problem.F
 	code, body := s.fail(w.Header(), c, f)
 	recorder.Code, recorder.Body = code, body
 	s.recorded(c, recorder)
-	called(w, c)
+	journal.Called(w, c)
 	w.Header().Set("X-Request-Id", recorder.ID())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/front"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
@@ -38,8 +40,8 @@ func (s *Server) route() {
 		serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, op) }
 		if described.ID == "fetchRoot" {
 			serve = func(w http.ResponseWriter, r *http.Request) {
-				if wantsPage(r) { // a person in a browser
-					s.showFront(w, r)
+				if front.WantsPage(r) { // a person in a browser
+					s.front.Show(w, r)
 					return
 				}
 				s.answer(w, r, op)
@@ -57,32 +59,15 @@ func (s *Server) route() {
 			s.refuseCall(w, r, call.WrongMethod(r, allowed))
 			return
 		}
-		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "%s", nothingAt(r.URL.Path)))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "%s", front.NothingAt(r.URL.Path)))
 	})
-	s.routeOutside(mux)
 	s.routeControl(mux)
-	s.mux = mux
-}
-
-// routeOutside serves what stands beside the API.
-func (s *Server) routeOutside(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", s.showFront)
-	// It asks nothing of the store: whoever starts the service only wants to
-	// know that it listens.
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))
+	s.front = front.New(front.Parts{
+		Log: s.log, BaseURL: s.config.BaseURL, Version: s.config.Version, Dialect: string(cmp.Or(s.config.Dialect, DialectSpec)),
+		Ready: s.Ready, Console: s.console, Metrics: s.guard(s.metrics.Handler()),
 	})
-	mux.HandleFunc("GET /readyz", s.readyz)
-	document := func(kind string, text []byte) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			_, _ = w.Write(text)
-		}
-	}
-	mux.HandleFunc("GET /openapi.yaml", document("application/yaml", openapi.REST()))
-	mux.HandleFunc("GET /openapi.json", document("application/json", openapi.RESTJSON()))
-	mux.Handle("GET /metrics", s.guard(s.metrics.Handler()))
+	s.front.Route(mux)
+	s.mux = mux
 }
 
 // operations are the ids of the operations that are served, sorted.

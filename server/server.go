@@ -37,6 +37,7 @@ import (
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/forks"
+	"github.com/destkit/destkit/server/internal/front"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
@@ -241,6 +242,7 @@ type Server struct {
 	began         time.Time    // of this process, by the clock of the system
 	ahead         atomic.Int64 // how far the clock of a shared store is, in nanoseconds
 	member        *member.Member
+	front         *front.Front
 	schedule      *runs.Schedule
 	retention     *runs.Retention
 	live          *runs.Live
@@ -317,8 +319,8 @@ func (s *Server) Now() time.Time { return s.clock.Now() }
 // and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forks.Path) {
-		logged := &loggedRequest{ResponseWriter: w, s: s, r: r, began: time.Now()}
-		defer logged.end()
+		logged := journal.LogRequest(w, r, s.log)
+		defer logged.End()
 		w = logged
 	}
 	s.serve(w, r)

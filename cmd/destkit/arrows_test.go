@@ -126,6 +126,10 @@ var arrows = map[string][]string{
 		"server/internal/sync/clock",
 	},
 	"server/internal/trust": {"server/internal/call", "server/internal/problem", "server/internal/settings"}, // authorities beside those of the system
+	"server/internal/front": { // what stands beside the API: where things are, whether the process is ready
+		"openapi", "server/api", "server/internal/call", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
+		"internal/console", "internal/suggest",
+	},
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
 		"internal/console", "internal/foreign",

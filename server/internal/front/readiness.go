@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const readyPatience = 2 * time.Second
 // readyz tells balancers and supervisors whether this process should get calls.
 // Unlike /healthz it looks at what the process stands on: one that waits for its
 // database is alive, and starting it again would not help.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+func (f *Front) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
 	defer cancel()
 	answer := struct {
@@ -28,11 +28,11 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		Reason string `json:"reason,omitempty"`
 	}{Status: "ready"}
 	code := http.StatusOK
-	if err := s.Ready(ctx); err != nil {
+	if err := f.Ready(ctx); err != nil {
 		code, answer.Status, answer.Reason = http.StatusServiceUnavailable, "unready", err.Error()
 		if errors.Unwrap(err) != nil { // where the database is, is nothing for everybody
 			answer.Reason = problem.Of(err).Message
-			s.log.Debug("the process is not ready", "error", err)
+			f.Log.Debug("the process is not ready", "error", err)
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -46,12 +46,13 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 // database or of a ledger may need.
 const leastRoom = 64 << 10
 
-// writable tries the data directory with a file that is gone at once.
-func (s *Server) writable() error {
-	if s.config.Dir == "" {
+// Writable tries the data directory with a file that is gone at once; "" is in memory. The
+// error does not say where the directory is: that is nothing for everybody.
+func Writable(dir string) error {
+	if dir == "" {
 		return nil
 	}
-	f, err := os.CreateTemp(s.config.Dir, "ready-*.unfinished") // the next start removes what a kill leaves
+	f, err := os.CreateTemp(dir, "ready-*.unfinished") // the next start removes what a kill leaves
 	if err == nil {
 		_, err = f.Write(make([]byte, leastRoom))
 		if err == nil { // a disk that fails may say so only here
@@ -59,7 +60,6 @@ func (s *Server) writable() error {
 		}
 		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	// The path is nothing for everybody.
 	switch path, found := errors.AsType[*fs.PathError](err); {
 	case err == nil:
 		return nil

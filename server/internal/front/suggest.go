@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"fmt"
@@ -6,18 +6,19 @@ import (
 
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 )
 
-// nothingAt is the message for a path that the API does not have, with the path
+// NothingAt is the message for a path that the API does not have, with the path
 // that was probably meant.
-func nothingAt(path string) string {
-	inside, below := strings.CutPrefix(path, BasePath)
+func NothingAt(path string) string {
+	inside, below := strings.CutPrefix(path, api.BasePath)
 	meant := meantPath(inside)
 	switch {
 	case meant == "":
-		return "there is nothing at this path; the API is below " + BasePath
+		return "there is nothing at this path; the API is below " + api.BasePath
 	case !below:
-		return fmt.Sprintf("there is nothing at this path; the API is below %s, did you mean %s%s?", BasePath, BasePath, meant)
+		return fmt.Sprintf("there is nothing at this path; the API is below %s, did you mean %s%s?", api.BasePath, api.BasePath, meant)
 	}
 	return fmt.Sprintf("there is nothing at this path; did you mean %s?", meant)
 }

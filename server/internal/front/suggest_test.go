@@ -1,4 +1,4 @@
-package server
+package front
 
 import (
 	"testing"
@@ -17,6 +17,6 @@ func TestNothingAtSaysWhatWasMeant(t *testing.T) {
 		"/":                      "there is nothing at this path; the API is below /api/v1",
 		"/favicon.ico":           "there is nothing at this path; the API is below /api/v1",
 	} {
-		require.Equal(t, want, nothingAt(path), path)
+		require.Equal(t, want, NothingAt(path), path)
 	}
 }

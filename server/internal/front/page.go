@@ -1,25 +1,77 @@
-package server
+// Package front owns what stands beside the API at the service's address: where things are, for
+// people and for programs, whether the process lives and is ready, the OpenAPI document, the
+// figures, and what was meant by a path that is not there.
+package front
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// frontPage answers who opens the service's address with where things are: a person
+// Parts are what the front needs of its service.
+type Parts struct {
+	Log     *slog.Logger
+	BaseURL string // of the API, as clients have it; "": taken from each request
+	Version string
+	Dialect string
+	Ready   func(ctx context.Context) error
+	Console Console
+	Metrics http.Handler // guarded
+}
+
+// Console is the console's front page, for people it is open to.
+type Console interface {
+	Guarded() bool
+	Admitted(r *http.Request) bool
+	Front(w http.ResponseWriter, r *http.Request)
+}
+
+// Front serves what stands beside the API.
+type Front struct{ Parts }
+
+// New serves it.
+func New(p Parts) *Front { return &Front{p} }
+
+// Route puts it onto the mux.
+func (f *Front) Route(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", f.Show)
+	// It asks nothing of the store: whoever starts the service only wants to
+	// know that it listens.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))
+	})
+	mux.HandleFunc("GET /readyz", f.readyz)
+	document := func(kind string, text []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = w.Write(text)
+		}
+	}
+	mux.HandleFunc("GET /openapi.yaml", document("application/yaml", openapi.REST()))
+	mux.HandleFunc("GET /openapi.json", document("application/json", openapi.RESTJSON()))
+	mux.Handle("GET /metrics", f.Metrics)
+}
+
+// page answers who opens the service's address with where things are: a person
 // with the console, or with a page where that is not open to them, a program with JSON. It holds no token, and asks nothing of the store.
-type frontPage struct {
+type page struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 	Dialect string `json:"dialect"`
@@ -72,33 +124,29 @@ var frontHTML = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// showFront answers GET /, and GET of the base path where a browser asks.
-func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
-	root := s.rootURL(r)
-	dialect := s.config.Dialect
-	if dialect == "" {
-		dialect = DialectSpec
-	}
-	page := frontPage{
-		Name: "destkit", Version: s.config.Version, Dialect: string(dialect), API: root + BasePath, OpenAPI: root + "/openapi.yaml",
+// Show answers GET /, and GET of the base path where a browser asks.
+func (f *Front) Show(w http.ResponseWriter, r *http.Request) {
+	root := f.rootURL(r)
+	shown := page{
+		Name: "destkit", Version: f.Version, Dialect: f.Dialect, API: root + api.BasePath, OpenAPI: root + "/openapi.yaml",
 		Control: root + call.ControlPath, Console: root + console.Path + "/", Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
 	}
 	kind, body, err := "application/json; charset=utf-8", []byte(nil), error(nil)
-	if wantsPage(r) {
-		if r.URL.Path == "/" && (s.console.Guarded() || s.console.Admitted(r)) {
+	if WantsPage(r) {
+		if r.URL.Path == "/" && (f.Console.Guarded() || f.Console.Admitted(r)) {
 			w.Header().Set("Vary", "Accept")
 			w.Header().Set("Cache-Control", "no-store")
-			s.console.Front(w, r)
+			f.Console.Front(w, r)
 			return
 		}
 		var b bytes.Buffer
-		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, page)
+		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, shown)
 		body = b.Bytes()
 	} else {
-		body, err = strictjson.Encode(page)
+		body, err = strictjson.Encode(shown)
 	}
 	if err != nil {
-		s.log.Error("front page cannot be written", "error", err)
+		f.Log.Error("front page cannot be written", "error", err)
 		http.Error(w, "the page cannot be written", http.StatusInternalServerError)
 		return
 	}
@@ -122,9 +170,9 @@ func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
 }
 
 // rootURL is the address before the base path, as the caller knows it.
-func (s *Server) rootURL(r *http.Request) string {
-	if s.config.BaseURL != "" {
-		return strings.TrimSuffix(strings.TrimRight(s.config.BaseURL, "/"), BasePath)
+func (f *Front) rootURL(r *http.Request) string {
+	if f.BaseURL != "" {
+		return strings.TrimSuffix(strings.TrimRight(f.BaseURL, "/"), api.BasePath)
 	}
 	scheme := "http"
 	if r.TLS != nil {
@@ -133,10 +181,10 @@ func (s *Server) rootURL(r *http.Request) string {
 	return fmt.Sprintf("%s://%s", scheme, r.Host)
 }
 
-// wantsPage reports whether a caller names text/html, and does not like JSON better,
+// WantsPage reports whether a caller names text/html, and does not like JSON better,
 // as browsers do. A program that takes anything gets JSON.
-func wantsPage(r *http.Request) bool {
-	page, text := -1.0, -1.0
+func WantsPage(r *http.Request) bool {
+	html, text := -1.0, -1.0
 	for _, header := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(header, ",") {
 			kind, params, err := mime.ParseMediaType(part)
@@ -149,11 +197,11 @@ func wantsPage(r *http.Request) bool {
 			}
 			switch kind {
 			case "text/html":
-				page = quality
+				html = quality
 			case "application/json":
 				text = quality
 			}
 		}
 	}
-	return page > 0 && page >= text
+	return html > 0 && html >= text
 }
