@@ -28,6 +28,9 @@ var arrows = map[string][]string{
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
 	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
+		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
+	},
 	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
 		"internal/foreign", "internal/suggest", "internal/yamldoc",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
@@ -35,18 +36,18 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		}
 	}()
 	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
-	show := newLoadView(d.screen, d.quiet || !terminal.Is(d.screen))
+	show := loadview.NewDisplay(d.screen, d.quiet || !terminal.Is(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
-		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.moment,
+		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.Moment,
 		Work: loadgen.Work{Objects: []loadgen.Share{{Name: demoObject}}, BatchSize: 100},
 	})
-	show.done()
+	show.Done()
 	if err != nil {
 		return loadError(err)
 	}
 	d.load = result
-	writeLoadText(d.out, result)
+	loadview.WriteSummary(d.out, result)
 	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
 		d.wrong("the load: %s of %s were acknowledged", quantity.Grouped(result.Acknowledged), quantity.Counted(result.Records, "record"))
 	}

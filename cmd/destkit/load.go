@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -266,16 +267,16 @@ func (l *loading) send(cmd *cobra.Command) error {
 // watched runs a load with its live view, its metrics and its page.
 func (l *loading) watched(cmd *cobra.Command, o loadgen.Options, page *loadPage) (*loadgen.Result, error) {
 	screen := cmd.ErrOrStderr()
-	show := newLoadView(screen, l.quiet)
+	show := loadview.NewDisplay(screen, l.quiet)
 	meter, err := serveLoadMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
 	if err != nil {
 		return nil, err
 	}
 	defer meter.stop()
-	o.Progress = func(m loadgen.Moment) { show.moment(m); meter.take(m); page.moment(m) }
-	o.Note = func(text string) { show.note(text); page.note(text) }
+	o.Progress = func(m loadgen.Moment) { show.Moment(m); meter.take(m); page.moment(m) }
+	o.Note = func(text string) { show.Note(text); page.note(text) }
 	result, err := loadgen.Run(cmd.Context(), o)
-	show.done()
+	show.Done()
 	return result, err
 }
 
@@ -295,7 +296,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	if l.files.takesStdout() {
 		out = cmd.ErrOrStderr()
 	}
-	writeLoadText(out, result)
+	loadview.WriteSummary(out, result)
 	if why := result.Useless(); why != "" && result.Ended != "interrupted" {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+why)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
@@ -100,10 +101,10 @@ func (l *loading) calibrateOne(cmd *cobra.Command, c calibration, each time.Dura
 	if o.Connections == 0 {
 		o.Connections = 32
 	}
-	show := newLoadView(cmd.ErrOrStderr(), l.quiet || !terminal.Is(cmd.ErrOrStderr()))
-	o.Progress = show.moment
+	show := loadview.NewDisplay(cmd.ErrOrStderr(), l.quiet || !terminal.Is(cmd.ErrOrStderr()))
+	o.Progress = show.Moment
 	result, err := loadgen.Run(cmd.Context(), o)
-	show.done()
+	show.Done()
 	if stopErr := served.stop(); err == nil {
 		err = stopErr
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -156,7 +157,7 @@ stands for all.`,
 			if files.takesStdout() {
 				out = cmd.ErrOrStderr()
 			}
-			writeLoadText(out, merged)
+			loadview.WriteSummary(out, merged)
 			return nil
 		},
 	}

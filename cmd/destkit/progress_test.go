@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/loadgen"
 )
 
 func TestProgressIsALineEveryTenSecondsWithoutATerminal(t *testing.T) {
@@ -35,15 +34,6 @@ func TestProgressIsALineEveryTenSecondsWithoutATerminal(t *testing.T) {
 		require.Nil(t, step)
 		require.Empty(t, out.String())
 	})
-}
-
-func TestALongLoadHasALineEveryTenSeconds(t *testing.T) {
-	var out bytes.Buffer
-	v := newLoadView(&out, false)
-	for s := range 61 {
-		v.moment(loadgen.Moment{Phase: "measure", Elapsed: time.Duration(s) * time.Second, Of: time.Hour})
-	}
-	require.Equal(t, 7, bytes.Count(out.Bytes(), []byte("\n")))
 }
 
 func TestColoursAreDecidedInOnePlace(t *testing.T) {

@@ -1,4 +1,7 @@
-package main
+// Package loadview is a load on a terminal: its moments while it runs, and its
+// summary at the end. It reads what package loadgen hands it; which files a load
+// writes, and with which status it ends, the commands decide.
+package loadview
 
 import (
 	"fmt"
@@ -12,9 +15,9 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// loadView shows a load while it runs: a block that is drawn over on a terminal,
+// Display shows a load while it runs: a block that is drawn over on a terminal,
 // a line now and then elsewhere.
-type loadView struct {
+type Display struct {
 	screen io.Writer
 	quiet  bool
 	redraw bool
@@ -23,55 +26,58 @@ type loadView struct {
 	phase  string
 }
 
-func newLoadView(screen io.Writer, quiet bool) *loadView {
-	return &loadView{screen: screen, quiet: quiet, redraw: terminal.Is(screen)}
+// NewDisplay shows a load on screen; quiet shows nothing.
+func NewDisplay(screen io.Writer, quiet bool) *Display {
+	return &Display{screen: screen, quiet: quiet, redraw: terminal.Is(screen)}
 }
 
-// loadLineEvery is how often a line is written where none can be taken back: ten
+// lineEvery is how often a line is written where none can be taken back: ten
 // times in a short run, and every ten seconds in a long one.
-func loadLineEvery(of time.Duration) time.Duration {
+func lineEvery(of time.Duration) time.Duration {
 	return min(max(of/10, time.Second), terminal.Every)
 }
 
-func (v *loadView) moment(m loadgen.Moment) {
+// Moment shows how far the load is.
+func (v *Display) Moment(m loadgen.Moment) {
 	if v.quiet {
 		return
 	}
 	if v.redraw {
 		v.wipe()
-		text := loadBlock(m, max(terminal.Columns(v.screen), 40))
+		text := block(m, max(terminal.Columns(v.screen), 40))
 		v.drawn = strings.Count(text, "\n")
 		foreign.Print(v.screen, text)
 		return
 	}
 	// Each try of a search begins at nothing again.
-	if m.Phase == v.phase && m.Elapsed >= v.said && m.Elapsed-v.said < loadLineEvery(m.Of) {
+	if m.Phase == v.phase && m.Elapsed >= v.said && m.Elapsed-v.said < lineEvery(m.Of) {
 		return
 	}
 	v.phase, v.said = m.Phase, m.Elapsed
-	foreign.Println(v.screen, loadLine(m))
+	foreign.Println(v.screen, line(m))
 }
 
-// note writes a line that stays.
-func (v *loadView) note(text string) {
+// Note writes a line that stays.
+func (v *Display) Note(text string) {
 	v.wipe()
 	if !v.quiet {
 		foreign.Printf(v.screen, "note: %s\n", text)
 	}
 }
 
-func (v *loadView) done() { v.wipe() }
+// Done ends the display.
+func (v *Display) Done() { v.wipe() }
 
 // wipe takes the block away: up, and clear to the end of the screen.
-func (v *loadView) wipe() {
+func (v *Display) wipe() {
 	if v.drawn > 0 {
 		foreign.Printf(foreign.Raw(v.screen), "\x1b[%dA\x1b[J", v.drawn)
 		v.drawn = 0
 	}
 }
 
-// loadLine is a moment in one line.
-func loadLine(m loadgen.Moment) string {
+// line is a moment in one line.
+func line(m loadgen.Moment) string {
 	p := m.Latest
 	if m.Phase == "verify" {
 		return fmt.Sprintf("%s %s: %s read back, %s", m.Phase, elapsed(m), quantity.Counted(m.Records, "record"), quantity.Counted(m.Errors, "error"))
@@ -84,8 +90,8 @@ func loadLine(m loadgen.Moment) string {
 		m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
 }
 
-// loadBlock is a moment in a few lines no wider than columns.
-func loadBlock(m loadgen.Moment, columns int) string {
+// block is a moment in a few lines no wider than columns.
+func block(m loadgen.Moment, columns int) string {
 	p := m.Latest
 	head := fmt.Sprintf("%s %s", m.Phase, elapsed(m))
 	if m.Of > 0 {

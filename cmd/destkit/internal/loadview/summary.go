@@ -1,4 +1,4 @@
-package main
+package loadview
 
 import (
 	"fmt"
@@ -12,26 +12,26 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// writeLoadText is the summary of a load.
-func writeLoadText(w io.Writer, r *loadgen.Result) {
-	foreign.Printf(w, "%s\n", loadTitle(r))
+// WriteSummary writes the result of a load for people.
+func WriteSummary(w io.Writer, r *loadgen.Result) {
+	foreign.Printf(w, "%s\n", title(r))
 	foreign.Printf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 	foreign.Printf(w, "  requests         %s, %s per second\n", quantity.Grouped(r.Requests), quantity.Rate(r.RequestsPerSecond))
 	if r.Service == nil {
 		foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", quantity.Grouped(r.Records), quantity.Rate(r.RecordsPerSecond), quantity.Grouped(r.Acknowledged))
 	} else {
-		writeLoadService(w, r.Service)
+		writeService(w, r.Service)
 	}
 	foreign.Printf(w, "  errors           %s\n", quantity.Grouped(r.Errors))
 	if r.Requests > 0 {
-		writeLoadTimes(w, r)
+		writeTimes(w, r)
 	}
 	if r.Verification != nil {
-		writeLoadVerified(w, r.Verification)
+		writeVerified(w, r.Verification)
 	}
-	writeLoadErrors(w, r)
+	writeErrors(w, r)
 	if r.Search != nil {
-		writeLoadSearch(w, r.Search)
+		writeSearch(w, r.Search)
 	}
 	if d := r.Declared; d != nil && d.Kept != nil {
 		word := "kept"
@@ -41,7 +41,7 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 		foreign.Printf(w, "the declared speed was %s: %s records/s in %s of %s at once, %s requests/s\n", word,
 			quantity.Grouped(d.RecordsPerSecond), plural.Count(d.Parallel, "batch"), quantity.Grouped(d.BatchSize), quantity.Grouped(d.RateLimit))
 	}
-	writeLoadChanges(w, r)
+	writeChanges(w, r)
 	for _, f := range r.Replicas {
 		foreign.Printf(w, "  %s: %s, %s per second, on %s, %s failed; latency p50 %s p99 %s max %s ms\n", f.Address, quantity.Counted(f.Requests, "request"),
 			quantity.Rate(f.RequestsPerSecond), plural.Count(f.Connections, "connection"), quantity.Grouped(f.FailedRequests), quantity.Milliseconds(f.Latency.P50), quantity.Milliseconds(f.Latency.P99), quantity.Milliseconds(f.Latency.Max))
@@ -52,10 +52,10 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 	for _, t := range r.Thresholds {
 		foreign.Println(w, t)
 	}
-	writeLoadKeys(w, r)
+	writeKeys(w, r)
 }
 
-func loadTitle(r *loadgen.Result) string {
+func title(r *loadgen.Result) string {
 	how := map[string]string{"closed": "closed loop", "open": "open loop", "as-declared": "as declared", "search": "search"}[r.Load.Mode]
 	if r.Load.Scenario != "" {
 		how = "scenario " + r.Load.Scenario + ", " + how
@@ -74,8 +74,8 @@ func loadTitle(r *loadgen.Result) string {
 		r.Target.Address, strings.Join(objects, " and "), how, quantity.Grouped(int64(r.Load.BatchSize)), plural.Count(r.Load.Connections, "connection"), r.Load.Seed)
 }
 
-// writeLoadService says what the clients of a service have done.
-func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
+// writeService says what the clients of a service have done.
+func writeService(w io.Writer, s *loadgen.ServiceFigures) {
 	if s.Lists+s.Items > 0 {
 		foreign.Printf(w, "  lists            %s walked to the end, %s on all pages\n", quantity.Grouped(s.Lists), quantity.Counted(s.Items, "item"))
 	}
@@ -94,7 +94,7 @@ func writeLoadService(w io.Writer, s *loadgen.ServiceFigures) {
 	}
 }
 
-func writeLoadTimes(w io.Writer, r *loadgen.Result) {
+func writeTimes(w io.Writer, r *loadgen.Result) {
 	if r.Latency.Max == 0 {
 		foreign.Println(w, "  milliseconds     none: no request was answered with results")
 		return
@@ -115,16 +115,16 @@ func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 	}
 }
 
-// writeLoadVerified says what was read back, and what could not be.
-func writeLoadVerified(w io.Writer, v *loadgen.Verification) {
+// writeVerified says what was read back, and what could not be.
+func writeVerified(w io.Writer, v *loadgen.Verification) {
 	foreign.Printf(w, "  verified         %s\n", v.Text())
 	for _, u := range v.Unverified {
 		foreign.Printf(w, "  not verified     %s: %s\n", quantity.Grouped(u.Count), u.Reason)
 	}
 }
 
-// writeLoadChanges says which limits replies stated on the way.
-func writeLoadChanges(w io.Writer, r *loadgen.Result) {
+// writeChanges says which limits replies stated on the way.
+func writeChanges(w io.Writer, r *loadgen.Result) {
 	if r.Declared == nil {
 		return
 	}
@@ -158,12 +158,12 @@ func writeLoadChanges(w io.Writer, r *loadgen.Result) {
 		quantity.Grouped(r.Declared.RateLimit), strings.Join(list, ", "), more, quantity.Rate(r.Load.Rate))
 }
 
-// loadMessages bounds how many messages of errors are shown.
-const loadMessages = 10
+// messagesShown bounds how many messages of errors are shown.
+const messagesShown = 10
 
-func writeLoadErrors(w io.Writer, r *loadgen.Result) {
+func writeErrors(w io.Writer, r *loadgen.Result) {
 	for i, e := range r.ErrorMessages {
-		if i == loadMessages {
+		if i == messagesShown {
 			foreign.Printf(w, "  and %s, in the JSON\n", plural.Count(len(r.ErrorMessages)-i, "further message"))
 			return
 		}
@@ -181,7 +181,7 @@ func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 	}
 }
 
-func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
+func writeSearch(w io.Writer, s *loadgen.SearchResult) {
 	if s.Rate <= 0 {
 		foreign.Printf(w, "no rate holds the goal %s\n", s.Goal)
 		return
@@ -197,7 +197,7 @@ func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
 		s.Margin*100, s.Suggested.BatchSize, s.Suggested.Parallel, s.Suggested.RecordsPerSecond)
 }
 
-func writeLoadKeys(w io.Writer, r *loadgen.Result) {
+func writeKeys(w io.Writer, r *loadgen.Result) {
 	if c := r.Cleanup; c != nil {
 		foreign.Printf(w, "cleaned up: %s deleted, %s left\n", quantity.Counted(c.Deleted, "record"), quantity.Grouped(c.Left))
 		for _, reason := range c.Reasons {
