@@ -31,6 +31,7 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
 	},
+	"cmd/destkit/internal/profiling": {"cmd/destkit/internal/exit", "internal/loopback"}, // of every command that runs long
 	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
 		"internal/foreign", "internal/suggest", "internal/yamldoc",
@@ -298,7 +299,7 @@ var doors = map[string][]string{
 	"github.com/parquet-go/":      {"internal/source"},
 	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
-	"github.com/spf13/":           {"cmd/destkit"},
+	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/profiling"},
 	"github.com/wneessen/":        {"server/internal/lifecycle"},
 	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -32,7 +33,7 @@ type verdicts struct {
 	reports   []string
 	noColor   bool
 	quiet     bool
-	profiling profiling
+	profiling profiling.Flags
 
 	access, rerun string // of the commands that are shown, see hints.go
 }
@@ -44,7 +45,7 @@ func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left str
 	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 unless it was seen that no "+left+" are left behind")
 	f.BoolVarP(&v.quiet, "quiet", "q", false, "no progress while it runs")
 	f.BoolVar(&v.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	v.profiling.register(cmd)
+	v.profiling.Register(cmd)
 }
 
 func newConform() *cobra.Command { return conformCommand(&judgement{}) }
@@ -177,7 +178,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	// Everything that can be refused has been refused: from here on something is
 	// sent, and every end but a usage error leaves the reports that were asked for.
-	stopProfile, err := j.profiling.start()
+	stopProfile, err := j.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
-	stopProfile, err := j.profiling.start()
+	stopProfile, err := j.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -74,7 +75,7 @@ Nothing outside this machine is called.`,
 	f.StringVar(&d.data, "data", "", "keep the data of service and destination in `DIR`, which must be new or empty (default: gone at the end)")
 	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 1000000")
 	f.BoolVarP(&d.quiet, "quiet", "q", false, "no progress while it runs")
-	d.profiling.register(cmd)
+	d.profiling.Register(cmd)
 	return cmd
 }
 
@@ -83,7 +84,7 @@ type demo struct {
 	dir, data   string
 	rows        int64
 	quiet       bool
-	profiling   profiling
+	profiling   profiling.Flags
 	out, screen io.Writer
 
 	runs       []demoRun
@@ -105,7 +106,7 @@ func (d *demo) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return exit.Usagef("make folder for the report: %w", err)
 	}
-	stopProfile, err := d.profiling.start()
+	stopProfile, err := d.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -27,7 +28,7 @@ type simulator struct {
 	caOut, hooksOut string
 	list            bool
 	parent          parent
-	profiling       profiling
+	profiling       profiling.Flags
 }
 
 // newDestsim opens the one port of the simulator: endpoint, control and health
@@ -85,7 +86,7 @@ SIGTERM.
 	f.BoolVar(&s.config.KeepBodies, "keep-bodies", false, "keep the bodies of calls, without secrets, for the journal and the console")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
 	s.parent.register(f, "--list-violations")
-	s.profiling.register(cmd)
+	s.profiling.Register(cmd)
 	endHelp(cmd, serveExitTable)
 	return cmd
 }
@@ -115,7 +116,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.resolve(cmd); err != nil {
 		return err
 	}
-	s.config.Profile = http.HandlerFunc(serveProfile)
+	s.config.Profile = http.HandlerFunc(profiling.Serve)
 	sim, err := destsim.New(s.config)
 	if err != nil {
 		if errors.Is(err, destsim.ErrStoreAway) {
@@ -124,7 +125,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		return exit.Usage(withoutPassword(err, "none was given"))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
-	stopProfile, err := s.profiling.start()
+	stopProfile, err := s.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func TestEverythingIsPrintedByOneWriter(t *testing.T) {
 				what == "os.Stdout", what == "os.Stderr", what == "io.WriteString":
 				// A page of HTML is no screen, and escapes by itself; that of the protocol
 				// holds our own text alone.
-				if name != "profile_serve.go" && name != "internal/protocol/page.go" {
+				if name != "internal/profiling/serve.go" && name != "internal/protocol/page.go" {
 					t.Errorf("%s: %s prints past the one writer: use foreign.Printf", set.Position(s.Pos()), what)
 				}
 			case what == "foreign.Raw":

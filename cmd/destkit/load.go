@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -40,7 +41,7 @@ type loading struct {
 	prometheus, otlp                        string
 	dashboard                               dashboardFlags
 	quiet, noColor                          bool
-	profiling                               profiling
+	profiling                               profiling.Flags
 }
 
 // newLoad is the hammer's door.
@@ -193,7 +194,7 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 	l.dashboard.register(f)
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
 	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	l.profiling.register(cmd)
+	l.profiling.Register(cmd)
 }
 
 // run loads, writes the files and shows the result.
@@ -243,7 +244,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 	if err := l.dashboard.check(cmd); err != nil {
 		return err
 	}
-	stopProfile, err := l.profiling.start()
+	stopProfile, err := l.profiling.Start()
 	if err != nil {
 		return err
 	}

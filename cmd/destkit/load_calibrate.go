@@ -36,7 +36,7 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 		each = calibrateFor
 	}
 	w := cmd.OutOrStdout()
-	stopProfile, err := l.profiling.start()
+	stopProfile, err := l.profiling.Start()
 	if err != nil {
 		return err
 	}

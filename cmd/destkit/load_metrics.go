@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -59,7 +60,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	registry.MustRegister(m)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	profiles := forThisMachine(http.HandlerFunc(serveProfile))
+	profiles := profiling.ForThisMachine(http.HandlerFunc(profiling.Serve))
 	mux.Handle("GET /debug/pprof", profiles)
 	mux.Handle("GET /debug/pprof/", profiles)
 	port := &listener{addr: addr, flag: "--prometheus", handler: mux}

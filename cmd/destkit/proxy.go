@@ -113,7 +113,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	j.profiling.register(cmd)
+	j.profiling.Register(cmd)
 	return cmd
 }
 
@@ -147,7 +147,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err := j.secureWith(port); err != nil {
 		return err
 	}
-	stopProfile, err := j.profiling.start()
+	stopProfile, err := j.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -24,7 +25,7 @@ func newReplay() *cobra.Command {
 	var conn connection
 	var url string
 	var asJSON bool
-	var profiles profiling
+	var profiles profiling.Flags
 	var keys ownKeys
 	cmd := &cobra.Command{
 		Use:   "replay REPORT.json [URL] [ID...]",
@@ -91,7 +92,7 @@ or a request got no complete response, 0 when all are fixed.`,
 			if err != nil {
 				return err
 			}
-			stopProfile, err := profiles.start()
+			stopProfile, err := profiles.Start()
 			if err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ or a request got no complete response, 0 when all are fixed.`,
 	keys.register(cmd)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	conn.register(cmd, &options)
-	profiles.register(cmd)
+	profiles.Register(cmd)
 	return cmd
 }
 

@@ -438,3 +438,17 @@ func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", status, text)
 }
+
+// cmdProfiled is `profiled FILE`: go tool pprof must be able to read it.
+func cmdProfiled(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: profiled FILE")
+	}
+	cmd := exec.Command("go", "tool", "pprof", "-top", "-nodecount=3", "-symbolize=none", ts.MkAbs(args[0]))
+	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+ts.MkAbs("."))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		ts.Fatalf("%s: %v\n%s", args[0], err, out)
+	}
+	_, _ = ts.Stdout().Write(out)
+}

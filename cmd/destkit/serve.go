@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -46,7 +47,7 @@ type serving struct {
 	level, format                string // of the log
 	explainDialect, list         bool
 	parent                       parent
-	profiling                    profiling
+	profiling                    profiling.Flags
 }
 
 // newServe opens the one port of the service: API, control and health share it.
@@ -159,7 +160,7 @@ second signal ends at once.`,
 	f.DurationVar(&s.config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")
 	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`; on a terminal, and where this is given, info has a line for each request of the API and debug one for every other request")
 	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
-	s.profiling.register(cmd)
+	s.profiling.Register(cmd)
 	cmd.AddCommand(newServeReady(), newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())
 	return cmd
 }
@@ -197,7 +198,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	// Before the port is taken: a folder that cannot be written is a slip in a
 	// flag, too.
-	stopProfile, err := s.profiling.start()
+	stopProfile, err := s.profiling.Start()
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	if s.config.Store != "" && s.config.Advertise == "" {
 		s.config.Advertise = advertised(ln.Addr())
 	}
-	s.config.Profile = http.HandlerFunc(serveProfile)
+	s.config.Profile = http.HandlerFunc(profiling.Serve)
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
 		// A key that has sealed nothing must not lie about unannounced.

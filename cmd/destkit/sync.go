@@ -94,7 +94,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	stopProfile, err := r.profiling.start()
+	stopProfile, err := r.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
@@ -23,7 +24,7 @@ type following struct {
 	interval      time.Duration
 	patience      time.Duration
 	maxFailed     int64
-	profiling     profiling
+	profiling     profiling.Flags
 }
 
 func (o *following) register(cmd *cobra.Command) {
@@ -36,7 +37,7 @@ func (o *following) register(cmd *cobra.Command) {
 	f.DurationVar(&o.patience, "patience", 30*time.Second, "how long a service that gives no answer is waited for")
 	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
-	o.profiling.register(cmd)
+	o.profiling.Register(cmd)
 	endHelp(cmd, syncExitTable)
 }
 

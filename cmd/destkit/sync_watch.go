@@ -58,7 +58,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	stopProfile, err := l.profiling.start()
+	stopProfile, err := l.profiling.Start()
 	if err != nil {
 		return err
 	}

@@ -1,34 +1,17 @@
-package main
+package profiling
 
 import (
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 )
 
-// cmdProfiled is `profiled FILE`: go tool pprof must be able to read it.
-func cmdProfiled(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: profiled FILE")
-	}
-	cmd := exec.Command("go", "tool", "pprof", "-top", "-nodecount=3", "-symbolize=none", ts.MkAbs(args[0]))
-	cmd.Env = append(os.Environ(), "PPROF_TMPDIR="+ts.MkAbs("."))
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		ts.Fatalf("%s: %v\n%s", args[0], err, out)
-	}
-	_, _ = ts.Stdout().Write(out)
-}
-
-// TestProfilesOfALoad: whoever may read the figures of a load gets no profiles
+// TestForThisMachine: whoever may read the figures of a load gets no profiles
 // unless it is this machine.
-func TestProfilesOfALoad(t *testing.T) {
-	handler := forThisMachine(http.HandlerFunc(serveProfile))
+func TestForThisMachine(t *testing.T) {
+	handler := ForThisMachine(http.HandlerFunc(Serve))
 	for name, tc := range map[string]struct {
 		from, host, path, header string
 		status                   int

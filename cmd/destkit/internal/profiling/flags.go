@@ -1,4 +1,7 @@
-package main
+// Package profiling takes profiles of the program itself: into a folder, by the
+// flags of commands that run long, and over HTTP, for ports that show figures.
+// It has no port and no signals; those are the commands'.
+package profiling
 
 import (
 	"fmt"
@@ -10,14 +13,14 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
-// profiling holds the flags --profile-cpu DIR and so on. One profile can be
+// Flags holds the flags --profile-cpu DIR and so on. One profile can be
 // taken at a time.
-type profiling struct {
+type Flags struct {
 	dirs map[string]*string
 }
 
-// profileModes are the profiles on offer, by the last part of their flag.
-var profileModes = []struct {
+// modes are the profiles on offer, by the last part of their flag.
+var modes = []struct {
 	name, what string
 	mode       func(*profile.Profile)
 }{
@@ -29,12 +32,12 @@ var profileModes = []struct {
 	{"trace", "an execution trace", profile.TraceProfile},
 }
 
-// register adds the flags to a long-running command and keeps them apart from
+// Register adds the flags to a long-running command and keeps them apart from
 // each other.
-func (p *profiling) register(cmd *cobra.Command) {
+func (p *Flags) Register(cmd *cobra.Command) {
 	p.dirs = map[string]*string{}
 	var names []string
-	for _, m := range profileModes {
+	for _, m := range modes {
 		name := "profile-" + m.name
 		p.dirs[m.name] = cmd.Flags().String(name, "", "write a profile of "+m.what+" into `DIR` (for go tool pprof or trace)")
 		names = append(names, name)
@@ -42,10 +45,10 @@ func (p *profiling) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive(names...)
 }
 
-// start begins the profile that was asked for; the function that it returns
+// Start begins the profile that was asked for; the function that it returns
 // ends it and is never nil. Signals stay with the command.
-func (p *profiling) start() (stop func(), err error) {
-	for _, m := range profileModes {
+func (p *Flags) Start() (stop func(), err error) {
+	for _, m := range modes {
 		dir := *p.dirs[m.name]
 		if dir == "" {
 			continue

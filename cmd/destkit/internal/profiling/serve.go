@@ -1,4 +1,4 @@
-package main
+package profiling
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 	"github.com/destkit/destkit/internal/loopback"
 )
 
-// serveProfile answers what is below …/pprof/ with profiles of this process, as
+// Serve answers what is below …/pprof/ with profiles of this process, as
 // net/http/pprof does below /debug/pprof/. That package puts its handlers on
 // http.DefaultServeMux as well, which nothing here serves. Its cmdline and
 // symbol are left out: arguments may hold the secret part of a URL, and
 // profiles of Go carry their symbols.
-func serveProfile(w http.ResponseWriter, r *http.Request) {
+func Serve(w http.ResponseWriter, r *http.Request) {
 	_, name, below := strings.Cut(r.URL.Path, "/pprof/")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	switch {
@@ -26,7 +26,7 @@ func serveProfile(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "pprof/")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	case name == "":
-		listProfiles(w)
+		list(w)
 	case name == "profile":
 		pprof.Profile(w, r)
 	case name == "trace":
@@ -38,8 +38,8 @@ func serveProfile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listProfiles is the page of all profiles, for people.
-func listProfiles(w http.ResponseWriter) {
+// list is the page of all profiles, for people.
+func list(w http.ResponseWriter) {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html><html lang=\"en\"><title>destkit: profiles</title>\n<table>\n" +
 		"<tr><td><td><a href=\"profile?seconds=10\">profile</a><td>where the processor's time goes, for ?seconds=\n" +
@@ -47,24 +47,24 @@ func listProfiles(w http.ResponseWriter) {
 	profiles := runtime.Profiles()
 	slices.SortFunc(profiles, func(a, b *runtime.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
 	for _, p := range profiles {
-		fmt.Fprintf(&b, "<tr><td>%d<td><a href=\"%[2]s?debug=1\">%[2]s</a><td>%s\n", p.Count(), p.Name(), profileWords[p.Name()])
+		fmt.Fprintf(&b, "<tr><td>%d<td><a href=\"%[2]s?debug=1\">%[2]s</a><td>%s\n", p.Count(), p.Name(), meanings[p.Name()])
 	}
 	b.WriteString("</table>\n<p>Without debug=1 it is for go tool pprof, with ?seconds= the difference over that time.\n")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte(b.String()))
 }
 
-// profileWords say what the profiles of the runtime are; one that is not here
+// meanings say what the profiles of the runtime are; one that is not here
 // is shown without a word.
-var profileWords = map[string]string{
+var meanings = map[string]string{
 	"allocs": "all memory ever allocated", "block": "where goroutines waited, with --profile-block",
 	"goroutine": "the stacks of all goroutines; ?debug=2 in full", "heap": "the memory in use; ?gc=1 collects first",
 	"mutex": "contended locks, with --profile-mutex", "threadcreate": "what made threads of the system",
 }
 
-// forThisMachine keeps a port that is open for figures from showing more than
+// ForThisMachine keeps a port that is open for figures from showing more than
 // that to others: the peer must be on loopback, under a name of loopback.
-func forThisMachine(next http.Handler) http.Handler {
+func ForThisMachine(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if loopback.Admit(r) != nil {
 			http.Error(w, "profiles are for this machine alone, at 127.0.0.1 or localhost", http.StatusForbidden)
