@@ -27,7 +27,8 @@ var arrows = map[string][]string{
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
-	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
+	"cmd/destkit/internal/exit":      {"internal/foreign"},                               // every command and what it calls ends by it
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
 	},
@@ -257,6 +258,7 @@ var arrows = map[string][]string{
 // testArrows are what tests may import beyond that; all may import the helpers of
 // tests.
 var testArrows = map[string][]string{
+	"cmd/destkit/internal/emulation":    {"destsim/rpc"},
 	"conformance":                       {"destsim", "conformance/report"},
 	"conformance/internal/wire":         {"destsim"},
 	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "proxy", "server"}, // syncs are judged on their way

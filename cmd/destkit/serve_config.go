@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/emulation"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
@@ -105,7 +106,7 @@ func (s *serving) readAuthorities() error {
 // openWorld is a service with the simulators behind its emulated destinations.
 type openWorld struct {
 	*server.Server
-	simulators *simulatorPool
+	simulators *emulation.Pool
 }
 
 // Close ends the service first: it may still call the simulators.
@@ -125,12 +126,12 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 		s.config.Restore = from
 	}
 	s.config.Private = s.private(key) // who may make a source must not read them
-	shared, err := s.place.simulators()
+	shared, err := emulation.DatabaseOf(s.place.at())
 	if err != nil {
 		return nil, err
 	}
-	sims := newSimulatorPool(s.config.Dir, shared)
-	s.config.Emulate = sims.emulate
+	sims := emulation.NewPool(s.config.Dir, shared)
+	s.config.Emulate = sims.Emulate
 	world, err := server.New(ctx, s.config)
 	if err != nil {
 		// Another machine was faster: the key that was made here has sealed nothing.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +39,18 @@ func asked(t *testing.T, method, url, token string, body any) (int, string) {
 	text, err = io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, string(text)
+}
+
+var sharedPlaces atomic.Int64
+
+// sharedPlace is a new schema of the database of the tests, as --store names it.
+func sharedPlace(t *testing.T, schema string) *storePlace {
+	t.Helper()
+	db := postgrestest.Start(t)
+	return &storePlace{
+		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s_%d", postgrestest.User, db.Folder, db.Port, schema, sharedPlaces.Add(1)),
+		password: postgrestest.Password,
+	}
 }
 
 // TestServeAsSeveralProcesses: two processes of one machine are one service, without

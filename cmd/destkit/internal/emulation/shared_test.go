@@ -1,49 +1,27 @@
-package main
+package emulation
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server"
 )
-
-var sharedPlaces atomic.Int64
-
-// sharedPlace is a new schema of the database of the tests, as --store names it.
-func sharedPlace(t *testing.T, schema string) *storePlace {
-	t.Helper()
-	db := postgrestest.Start(t)
-	return &storePlace{
-		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s_%d", postgrestest.User, db.Folder, db.Port, schema, sharedPlaces.Add(1)),
-		password: postgrestest.Password,
-	}
-}
-
-func sharedStore(t *testing.T, schema string) *simulatorStore {
-	t.Helper()
-	s, err := sharedPlace(t, schema).simulators()
-	require.NoError(t, err)
-	return s
-}
 
 // TestEmulatedDestinationsOfSeveralProcesses: what one has stored the others have,
 // also after all of them have closed it, until it is removed.
 func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
-	shared := sharedStore(t, "several")
-	first, second := newSimulatorPool("", shared), newSimulatorPool(t.TempDir(), shared)
-	one, err := first.emulate("destination-1", objects)
+	shared := newDatabase(t, "several")
+	first, second := NewPool("", shared), NewPool(t.TempDir(), shared)
+	one, err := first.Emulate("destination-1", objects)
 	require.NoError(t, err)
-	two, err := second.emulate("destination-1", objects)
+	two, err := second.Emulate("destination-1", objects)
 	require.NoError(t, err)
 	require.Contains(t, put(one, "a", "Made"), `"success":true`)
 	require.Contains(t, put(two, "b", "Kept"), `"success":true`)
@@ -65,10 +43,10 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.Contains(t, saved.String(), `"Made"`)
 
 	// What is tried out is nobody else's.
-	tried, err := first.emulate("unsaved-1", objects)
+	tried, err := first.Emulate("unsaved-1", objects)
 	require.NoError(t, err)
 	require.Contains(t, put(tried, "c", "Kept"), `"success":true`)
-	other, err := second.emulate("unsaved-1", objects)
+	other, err := second.Emulate("unsaved-1", objects)
 	require.NoError(t, err)
 	require.Zero(t, total(other))
 
@@ -77,7 +55,7 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.NoError(t, one.Remove())
 	require.NotContains(t, put(two, "d", "Kept"), `"success":true`)
 	require.NoError(t, two.Close())
-	again, err := second.emulate("destination-1", objects)
+	again, err := second.Emulate("destination-1", objects)
 	require.NoError(t, err)
 	require.Zero(t, total(again))
 	require.NoError(t, again.Close())
@@ -116,8 +94,7 @@ func TestSharedSimulatorsRest(t *testing.T) {
 // PostgreSQL does not cut.
 func TestSharedSchemas(t *testing.T) {
 	of := func(schema, key string) string {
-		p := &storePlace{url: "postgres://u@h:1/d?sslmode=require&search_path=" + schema, password: "p&w"}
-		s, err := p.simulators()
+		s, err := DatabaseOf(server.Place{Store: "postgres://u@h:1/d?sslmode=require&search_path=" + schema, StorePassword: "p&w"})
 		require.NoError(t, err)
 		return s.of(key)
 	}
@@ -127,7 +104,7 @@ func TestSharedSchemas(t *testing.T) {
 		require.NotEqual(t, of(long+"a", key), of(long+"b", key))
 		require.NotEqual(t, of(long, key), of(long, key+"1"))
 	}
-	none, err := (&storePlace{}).simulators()
+	none, err := DatabaseOf(server.Place{})
 	require.NoError(t, err)
 	require.Nil(t, none)
 }

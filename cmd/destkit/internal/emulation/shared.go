@@ -1,4 +1,4 @@
-package main
+package emulation
 
 import (
 	"encoding/json"
@@ -22,43 +22,44 @@ import (
 // simulators that are one destination.
 
 // sharedIdle is how long a process keeps its connections to an emulated
-// destination that nobody calls: a database has few, and there may be many
+// destination that is not called: a database has few, and there may be many
 // destinations and processes.
 const sharedIdle = 30 * time.Second
 
 // sharedSettings bound the connections of one process to one destination.
 var sharedSettings = map[string]string{"pool_max_conns": "8", "pool_max_conn_idle_time": "10s"}
 
-// simulatorStore is the store of a simulator for each key.
-type simulatorStore struct {
+// Database is where the processes of one service have the records in common: a
+// schema for each destination.
+type Database struct {
 	at     url.URL // with the password
 	schema string  // of the service
 }
 
-// simulators gives the store for emulated destinations; nil without --store.
-func (p *storePlace) simulators() (*simulatorStore, error) {
-	if p.url == "" {
+// DatabaseOf is the database of a service at place; nil for one without --store.
+func DatabaseOf(place server.Place) (*Database, error) {
+	if place.Store == "" {
 		return nil, nil
 	}
-	schema, err := p.at().Schema()
+	schema, err := place.Schema()
 	if err != nil {
 		return nil, exit.Usagef("--store: %w", err)
 	}
-	u, err := url.Parse(p.url)
+	u, err := url.Parse(place.Store)
 	if err != nil { // it was read before
 		return nil, exit.Usagef("--store: the URL cannot be read")
 	}
-	if _, given := u.User.Password(); !given && p.password != "" {
-		u.User = url.UserPassword(u.User.Username(), p.password)
+	if _, given := u.User.Password(); !given && place.StorePassword != "" {
+		u.User = url.UserPassword(u.User.Username(), place.StorePassword)
 	}
-	return &simulatorStore{*u, schema}, nil
+	return &Database{*u, schema}, nil
 }
 
 // longestName is what PostgreSQL keeps of a name, in bytes.
 const longestName = 63
 
 // of is the store of a key, in the schema SERVICE_destination_7.
-func (s *simulatorStore) of(key string) string {
+func (s *Database) of(key string) string {
 	end := "_" + strings.ReplaceAll(key, "-", "_")
 	name := s.schema + end
 	if len(name) > longestName {
@@ -79,7 +80,7 @@ func (s *simulatorStore) of(key string) string {
 }
 
 // sharedSim is one emulated destination whose records other processes have, too.
-// It is opened when it is called, and closed when nobody calls it for a while.
+// It is opened when it is called, and closed when it is not called for a while.
 type sharedSim struct {
 	config destsim.Config
 	idle   time.Duration

@@ -1,4 +1,8 @@
-package main
+// Package emulation has the simulators behind the emulated destinations of a
+// service: one for each, called in this process, with its records in memory, in a
+// file or in a schema of the database. The service knows none of them: it gets an
+// endpoint with its records. Faults and limits belong to destkit destsim.
+package emulation
 
 import (
 	"errors"
@@ -14,17 +18,16 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// emulatedFolder is where a data directory keeps the records of emulated
+// folder is where a data directory keeps the records of emulated
 // destinations, one database each.
-const emulatedFolder = "emulated"
+const folder = "emulated"
 
-// simulatorPool holds the stores behind emulated destinations: one simulator each,
-// called in process. The service does not know what a simulator is.
-type simulatorPool struct {
-	dir   string          // "" keeps all in memory
-	store *simulatorStore // nil: no other process has the records
-	mu    sync.Mutex
-	open  map[string]simulated
+// Pool holds the simulators that were opened.
+type Pool struct {
+	dir      string    // "" keeps all in memory
+	database *Database // nil: no other process has the records
+	mu       sync.Mutex
+	open     map[string]simulated
 }
 
 // simulated is an open simulator.
@@ -33,12 +36,14 @@ type simulated interface {
 	io.Closer
 }
 
-func newSimulatorPool(dir string, store *simulatorStore) *simulatorPool {
-	return &simulatorPool{dir: dir, store: store, open: map[string]simulated{}}
+// NewPool keeps records in database where it is not nil, else below dir, else in
+// memory.
+func NewPool(dir string, database *Database) *Pool {
+	return &Pool{dir: dir, database: database, open: map[string]simulated{}}
 }
 
-// emulate is a server.Emulator. The same key opens the same records.
-func (s *simulatorPool) emulate(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
+// Emulate is a server.Emulator. The same key opens the same records.
+func (s *Pool) Emulate(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Without faults and limits: what is emulated obeys every rule.
@@ -57,7 +62,7 @@ func (s *simulatorPool) emulate(key string, objects []server.EmulatedObject) (*s
 }
 
 // embedded opens a simulator whose records this process alone has.
-func (s *simulatorPool) embedded(key string, config destsim.Config) (*server.Emulated, error) {
+func (s *Pool) embedded(key string, config destsim.Config) (*server.Emulated, error) {
 	sim, _ := s.open[key].(*destsim.Sim)
 	if sim == nil {
 		file := s.file(key)
@@ -78,10 +83,10 @@ func (s *simulatorPool) embedded(key string, config destsim.Config) (*server.Emu
 }
 
 // shared opens a simulator whose records are in the database.
-func (s *simulatorPool) shared(key string, config destsim.Config) (*server.Emulated, error) {
+func (s *Pool) shared(key string, config destsim.Config) (*server.Emulated, error) {
 	sim, _ := s.open[key].(*sharedSim)
 	if sim == nil {
-		config.Store = s.store.of(key)
+		config.Store = s.database.of(key)
 		sim = &sharedSim{config: config, idle: sharedIdle}
 		// At once, so that a database that refuses is told of at the creation.
 		if err := sim.with(func(*destsim.Sim) error { return nil }); err != nil {
@@ -106,17 +111,17 @@ func refusedSchema(err error) error {
 func outlives(key string) bool { return strings.HasPrefix(key, "destination-") }
 
 // shares reports whether other processes have the records, too.
-func (s *simulatorPool) shares(key string) bool { return s.store != nil && outlives(key) }
+func (s *Pool) shares(key string) bool { return s.database != nil && outlives(key) }
 
 // file is the database behind a key; "" is memory.
-func (s *simulatorPool) file(key string) string {
-	if s.dir == "" || s.store != nil || !outlives(key) {
+func (s *Pool) file(key string) string {
+	if s.dir == "" || s.database != nil || !outlives(key) {
 		return ""
 	}
-	return filepath.Join(s.dir, emulatedFolder, key+".db")
+	return filepath.Join(s.dir, folder, key+".db")
 }
 
-// prepareFile makes the file, so that nobody else can read it; SQLite gives its
+// prepareFile makes the file, so that others cannot read it; SQLite gives its
 // companions the same mode.
 func prepareFile(file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -131,7 +136,7 @@ func prepareFile(file string) error {
 
 // shut closes a simulator whose records lie elsewhere. Those in memory stay
 // until they are removed: the key must find them again.
-func (s *simulatorPool) shut(key string) error {
+func (s *Pool) shut(key string) error {
 	if s.file(key) == "" && !s.shares(key) {
 		return nil
 	}
@@ -139,7 +144,7 @@ func (s *simulatorPool) shut(key string) error {
 }
 
 // end closes a simulator and forgets it.
-func (s *simulatorPool) end(key string) error {
+func (s *Pool) end(key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sim := s.open[key]
@@ -151,10 +156,10 @@ func (s *simulatorPool) end(key string) error {
 }
 
 // remove deletes the records.
-func (s *simulatorPool) remove(key string) error {
+func (s *Pool) remove(key string) error {
 	err := s.end(key)
 	if s.shares(key) {
-		return errors.Join(err, destsim.RemoveStore(s.store.of(key)))
+		return errors.Join(err, destsim.RemoveStore(s.database.of(key)))
 	}
 	file := s.file(key)
 	if file == "" {
@@ -170,7 +175,7 @@ func (s *simulatorPool) remove(key string) error {
 }
 
 // Close closes all.
-func (s *simulatorPool) Close() error {
+func (s *Pool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
