@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
 	"cmd/destkit/internal/exit":      {"internal/foreign"},                               // every command and what it calls ends by it
+	"cmd/destkit/internal/listen":    {"cmd/destkit/internal/exit", "destsim"},           // simulators are served by their own front
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
 	},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -193,11 +194,11 @@ func (j *serviceJudging) resolveTokens() (err error) {
 
 // listen serves the judge's destinations on a port of this program.
 func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, func(), error) {
-	port := &listener{addr: j.simulatorAt, flag: "--simulator-listen", handler: h, tls: config}
+	port := &listen.Port{Addr: j.simulatorAt, Flag: "--simulator-listen", Handler: h, TLS: config}
 	if config != nil {
-		port.addr = "127.0.0.1:0" // one more port, beside the ordinary one
+		port.Addr = "127.0.0.1:0" // one more port, beside the ordinary one
 	}
-	ln, url, err := port.listen()
+	ln, url, err := port.Open()
 	if err != nil {
 		return "", nil, err
 	}
@@ -205,7 +206,7 @@ func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, fun
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = port.serve(ctx, ln)
+		_ = port.Serve(ctx, ln)
 	}()
 	if j.simulatorURL != "" && config == nil {
 		url = j.simulatorURL

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -32,8 +33,8 @@ type demoPort struct {
 }
 
 // serveDemo opens a port.
-func serveDemo(ctx context.Context, port *listener, closing func() error) (*demoPort, error) {
-	ln, url, err := port.listen()
+func serveDemo(ctx context.Context, port *listen.Port, closing func() error) (*demoPort, error) {
+	ln, url, err := port.Open()
 	if err != nil {
 		return nil, errors.Join(err, closing())
 	}
@@ -41,10 +42,10 @@ func serveDemo(ctx context.Context, port *listener, closing func() error) (*demo
 }
 
 // serveDemoOn serves a port that is open.
-func serveDemoOn(ctx context.Context, port *listener, ln net.Listener, url string, closing func() error) *demoPort {
+func serveDemoOn(ctx context.Context, port *listen.Port, ln net.Listener, url string, closing func() error) *demoPort {
 	ctx, end := context.WithCancel(ctx)
 	p := &demoPort{url: url, end: end, done: make(chan error, 1), close: closing}
-	go func() { p.done <- port.serve(ctx, ln) }()
+	go func() { p.done <- port.Serve(ctx, ln) }()
 	return p
 }
 
@@ -75,11 +76,11 @@ func newDemoDestination(ctx context.Context, config destsim.Config, front ...fun
 	if err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
-	port := &listener{addr: "127.0.0.1:0", handler: sim}
+	port := &listen.Port{Addr: "127.0.0.1:0", Handler: sim}
 	for _, f := range front {
-		port.handler = f(port.handler)
+		port.Handler = f(port.Handler)
 	}
-	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
+	if port.TLS, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
 	p, err := serveDemo(ctx, port, sim.Close)
@@ -107,8 +108,8 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, chang
 	for _, f := range change {
 		f(&s.config)
 	}
-	listening := &listener{addr: "127.0.0.1:0"}
-	ln, url, err := listening.listen() // first: the service never calls itself there
+	listening := &listen.Port{Addr: "127.0.0.1:0"}
+	ln, url, err := listening.Open() // first: the service never calls itself there
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +120,7 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, chang
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
 	}
-	listening.handler = world
+	listening.Handler = world
 	port := serveDemoOn(ctx, listening, ln, url, world.Close)
 	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: demoPatience}}
 	return port, client, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -205,7 +206,7 @@ func TestDeployedCommands(t *testing.T) {
 			if command.Name() == "serve" {
 				drain, err := flags.GetDuration("drain-timeout")
 				require.NoError(t, err)
-				require.Greater(t, c.grace, drain+stopGrace, "the process is killed before it has ended")
+				require.Greater(t, c.grace, drain+listen.Grace, "the process is killed before it has ended")
 			}
 			args := append([]string{}, c.args...)
 			for i, arg := range args {

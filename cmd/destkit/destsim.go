@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -130,13 +131,13 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &listener{addr: s.addr, handler: sim}
+	port := &listen.Port{Addr: s.addr, Handler: sim}
 	if err := s.secureWith(port, sim.TLSViolation()); err != nil {
 		return err
 	}
 	// The port comes first and the line about it last: who reads the line finds
 	// the certificate and the hooks file there.
-	ln, url, err := port.listen()
+	ln, url, err := port.Open()
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 			}
 		}
 	}
-	err = port.serve(cmd.Context(), ln)
+	err = port.Serve(cmd.Context(), ln)
 	// A fault that nobody met says that a test did not test what it meant to.
 	for _, f := range sim.UnfiredFaults() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
@@ -215,7 +216,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 
 // secureWith chooses the certificate: a good one, or the bad one that a broken
 // TLS rule asks for.
-func (s *simulator) secureWith(port *listener, violation string) error {
+func (s *simulator) secureWith(port *listen.Port, violation string) error {
 	switch {
 	case violation == "TLS-001":
 		// Its whole breach is that the endpoint is not https, whatever --tls says.
@@ -236,12 +237,12 @@ func (s *simulator) secureWith(port *listener, violation string) error {
 	if err != nil {
 		return exit.Untested(err)
 	}
-	port.alsoPlain = violation == "TLS-007"
-	if port.tls, err = certificates.TLSConfig(violation); err != nil {
+	port.AlsoPlain = violation == "TLS-007"
+	if port.TLS, err = certificates.TLSConfig(violation); err != nil {
 		return exit.Untested(err)
 	}
 	if violation == "TLS-001" {
-		port.tls = nil
+		port.TLS = nil
 	}
 	if s.caOut == "" {
 		return nil

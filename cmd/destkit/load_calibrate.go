@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
@@ -78,14 +79,14 @@ func (l *loading) calibrateOne(cmd *cobra.Command, c calibration, each time.Dura
 	if err != nil {
 		return nil, err
 	}
-	port := &listener{addr: "127.0.0.1:0", handler: sim}
+	port := &listen.Port{Addr: "127.0.0.1:0", Handler: sim}
 	var roots *x509.CertPool
 	if c.secure {
 		certificates, err := destsim.NewCertificates(nil, "127.0.0.1")
 		if err != nil {
 			return nil, err
 		}
-		if port.tls, err = certificates.TLSConfig(""); err != nil {
+		if port.TLS, err = certificates.TLSConfig(""); err != nil {
 			return nil, err
 		}
 		roots = x509.NewCertPool()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
@@ -83,8 +84,8 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 	o.Control, o.Limits = &loadgen.Control{}, limits
 	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd), ended: make(chan struct{})}
 	p.Load = pages.NewLoad(pages.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
-	port := &listener{addr: d.addr, flag: "--dashboard-addr", handler: p.Load}
-	ln, url, err := port.listen()
+	port := &listen.Port{Addr: d.addr, Flag: "--dashboard-addr", Handler: p.Load}
+	ln, url, err := port.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 	p.end = end
 	go func() {
 		defer close(p.ended)
-		_ = port.serve(ctx, ln) // the load is what counts; those who look come and go
+		_ = port.Serve(ctx, ln) // the load is what counts; those who look come and go
 	}()
 	foreign.Printf(p.screen, "dashboard %s\n", p.url)
 	return p, nil

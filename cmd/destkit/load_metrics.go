@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -63,8 +64,8 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	profiles := profiling.ForThisMachine(http.HandlerFunc(profiling.Serve))
 	mux.Handle("GET /debug/pprof", profiles)
 	mux.Handle("GET /debug/pprof/", profiles)
-	port := &listener{addr: addr, flag: "--prometheus", handler: mux}
-	ln, url, err := port.listen()
+	port := &listen.Port{Addr: addr, Flag: "--prometheus", Handler: mux}
+	ln, url, err := port.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	m.done = make(chan struct{})
 	go func() {
 		defer close(m.done)
-		_ = port.serve(ctx, ln) // what it says of its end helps nobody
+		_ = port.Serve(ctx, ln) // what it says of its end helps nobody
 	}()
 	foreign.Printf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
 	return m, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -143,7 +144,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	port := &listener{addr: j.addr}
+	port := &listen.Port{Addr: j.addr}
 	if err := j.secureWith(port); err != nil {
 		return err
 	}
@@ -183,13 +184,13 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err != nil {
 		return exit.Usage(err)
 	}
-	ln, url, err := port.listen()
+	ln, url, err := port.Open()
 	if err != nil {
 		p.Close()
 		return err
 	}
-	if port.tls != nil {
-		ln = tls.NewListener(ln, port.tls)
+	if port.TLS != nil {
+		ln = tls.NewListener(ln, port.TLS)
 	}
 	ctx, cancel := cmd.Context(), context.CancelFunc(func() {})
 	if j.limit > 0 {
@@ -244,7 +245,7 @@ func noteCounts(r *conformance.Report, counts proxy.Counts) {
 }
 
 // secureWith chooses the certificate of the proxy's own side.
-func (j *proxying) secureWith(port *listener) error {
+func (j *proxying) secureWith(port *listen.Port) error {
 	switch {
 	case (j.cert == "") != (j.key == ""):
 		return exit.Usagef("--tls-cert and --tls-key go together")
@@ -257,7 +258,7 @@ func (j *proxying) secureWith(port *listener) error {
 		if err != nil {
 			return exit.Usagef("read --tls-cert and --tls-key: %w", err)
 		}
-		port.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+		port.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 		return nil
 	case !j.secure:
 		return nil
@@ -270,10 +271,10 @@ func (j *proxying) secureWith(port *listener) error {
 	if err != nil {
 		return exit.Untested(err)
 	}
-	if port.tls, err = certificates.TLSConfig(""); err != nil {
+	if port.TLS, err = certificates.TLSConfig(""); err != nil {
 		return exit.Untested(err)
 	}
-	port.tls.NextProtos = []string{"http/1.1"}
+	port.TLS.NextProtos = []string{"http/1.1"}
 	if j.caOut == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/proxy"
 )
@@ -66,8 +67,8 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 		control: &proxy.Control{Recorder: traffic.recorder, Counts: traffic.counts, Token: token, Done: ctx.Done()},
 		end:     end, ended: make(chan struct{}),
 	}
-	port := &listener{addr: j.control, flag: "--control-addr", handler: c}
-	ln, url, err := port.listen()
+	port := &listen.Port{Addr: j.control, Flag: "--control-addr", Handler: c}
+	ln, url, err := port.Open()
 	if err != nil {
 		end()
 		return nil, err
@@ -75,7 +76,7 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 	c.url = url
 	go func() {
 		defer close(c.ended)
-		_ = port.serve(ctx, ln) // the calls are what counts; those who look come and go
+		_ = port.Serve(ctx, ln) // the calls are what counts; those who look come and go
 	}()
 	return c, nil
 }

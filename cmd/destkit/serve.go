@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -203,9 +204,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &listener{addr: s.addr}
+	port := &listen.Port{Addr: s.addr}
 	// Before the directory is opened, so that its owner is known by an address.
-	ln, url, err := port.listen()
+	ln, url, err := port.Open()
 	if err != nil {
 		return err
 	}
@@ -238,7 +239,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	port.handler = world
+	port.Handler = world
 	// First of all, by which whoever started it finds the port.
 	first := world.FirstTokens()
 	err = s.parent.listening(cmd.OutOrStdout(), url, firstLine{API: url + "/api/v1", Organization: s.notGiven(first)})

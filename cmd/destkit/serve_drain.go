@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/server"
 )
 
@@ -46,11 +47,11 @@ func (s *serving) ending() *ending {
 }
 
 // until serves until ctx ends.
-func (s *serving) until(ctx context.Context, port *listener, ln net.Listener, world drainer) error {
+func (s *serving) until(ctx context.Context, port *listen.Port, ln net.Listener, world drainer) error {
 	if e := s.ending(); e != nil {
 		return e.serve(ctx, port, ln, world)
 	}
-	return port.serve(ctx, ln) // Close waits for the runs
+	return port.Serve(ctx, ln) // Close waits for the runs
 }
 
 // close lets go of everything.
@@ -63,11 +64,11 @@ func (s *serving) close(world drainer) error {
 
 // serve answers on ln until ctx ends. Then the process says at once that it is not
 // ready, hands its runs back, and answers on until balancers have noticed.
-func (e *ending) serve(ctx context.Context, port *listener, ln net.Listener, world drainer) error {
+func (e *ending) serve(ctx context.Context, port *listen.Port, ln net.Listener, world drainer) error {
 	open, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	over := make(chan error, 1)
-	go func() { over <- port.serve(open, ln) }()
+	go func() { over <- port.Serve(open, ln) }()
 	select {
 	case err := <-over:
 		return err

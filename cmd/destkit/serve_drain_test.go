@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 )
 
 // draining is a world that drains when the test lets it.
@@ -51,13 +53,25 @@ func (d *draining) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func ended(t *testing.T, e *ending, world *draining) (url string, end context.CancelCauseFunc, over chan error) {
 	t.Helper()
 	world.began, world.let = make(chan struct{}), make(chan struct{})
-	port := &listener{addr: "127.0.0.1:0", handler: world}
-	ln, url, err := port.listen()
+	port := &listen.Port{Addr: "127.0.0.1:0", Handler: world}
+	ln, url, err := port.Open()
 	require.NoError(t, err)
 	ctx, end := context.WithCancelCause(t.Context())
 	over = make(chan error, 1)
 	go func() { over <- e.serve(ctx, port, ln, world) }()
 	return url, end, over
+}
+
+// called makes one call, on a connection that is closed afterwards.
+func called(t *testing.T, url string) (int, string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(body)
 }
 
 // TestEndOfAProcess: unready at once, answering while runs are handed back, and
@@ -81,13 +95,13 @@ func TestEndOfAProcess(t *testing.T) {
 			}
 			world := &draining{}
 			url, end, over := ended(t, e, world)
-			status, body := get(t, url)
+			status, body := called(t, url)
 			require.Equal(t, http.StatusOK, status)
 			require.Equal(t, "served", body)
 			began := time.Now()
 			end(c.cause)
 			<-world.began
-			status, body = get(t, url)
+			status, body = called(t, url)
 			require.Equal(t, http.StatusServiceUnavailable, status)
 			require.Equal(t, "served", body)
 			close(world.let)

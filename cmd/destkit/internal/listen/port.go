@@ -1,4 +1,7 @@
-package main
+// Package listen opens the ports of commands and serves them until a context ends:
+// errors name the flag to change, and calls in flight get time to finish. Signals
+// and what is served belong to the commands.
+package listen
 
 import (
 	"cmp"
@@ -19,37 +22,36 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
-// stopGrace is how long calls in flight may take after SIGINT or SIGTERM.
-const stopGrace = 5 * time.Second
+// Grace is how long calls in flight may take after SIGINT or SIGTERM.
+const Grace = 5 * time.Second
 
-// listener is one port that a command serves.
-type listener struct {
-	addr    string // HOST:PORT; port 0 lets the system choose
-	flag    string // that gave the address, "" for --addr
-	handler http.Handler
-	tls     *tls.Config // nil: plain http
-	// alsoPlain answers plain http on the TLS port with the same handler.
+// Port is one port that a command serves.
+type Port struct {
+	Addr    string // HOST:PORT; port 0 lets the system choose
+	Flag    string // that gave the address, "" for --addr
+	Handler http.Handler
+	TLS     *tls.Config // nil: plain http
+	// AlsoPlain answers plain http on the TLS port with the same handler.
 	// Without it net/http answers 400 there.
-	alsoPlain bool
-	log       io.Writer // complaints of net/http; nil drops them
+	AlsoPlain bool
 }
 
-// listen opens the port. The URL has the address that was really taken.
-func (s *listener) listen() (net.Listener, string, error) {
-	ln, err := net.Listen("tcp", s.addr)
+// Open opens the port. The URL has the address that was really taken.
+func (s *Port) Open() (net.Listener, string, error) {
+	ln, err := net.Listen("tcp", s.Addr)
 	if err != nil {
 		var op *net.OpError // it repeats the address
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		if _, port, _ := net.SplitHostPort(s.addr); inUse(err) {
-			flag := cmp.Or(s.flag, "--addr")
-			return nil, "", exit.Untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.addr, port, flag))
+		if _, port, _ := net.SplitHostPort(s.Addr); inUse(err) {
+			flag := cmp.Or(s.Flag, "--addr")
+			return nil, "", exit.Untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.Addr, port, flag))
 		}
-		if bare := strings.Trim(s.addr, "0123456789") == ""; bare && s.addr != "" {
-			return nil, "", exit.Usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.flag, "--addr"), s.addr, s.addr)
+		if bare := strings.Trim(s.Addr, "0123456789") == ""; bare && s.Addr != "" {
+			return nil, "", exit.Usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.Flag, "--addr"), s.Addr, s.Addr)
 		}
-		err = fmt.Errorf("listen on %s: %w", s.addr, err)
+		err = fmt.Errorf("listen on %s: %w", s.Addr, err)
 		var refused *os.SyscallError
 		if errors.As(err, &refused) {
 			return nil, "", exit.Untested(err) // the address is well formed, and taken, or not ours
@@ -57,7 +59,7 @@ func (s *listener) listen() (net.Listener, string, error) {
 		return nil, "", exit.Usage(err)
 	}
 	scheme := "http"
-	if s.tls != nil {
+	if s.TLS != nil {
 		scheme = "https"
 	}
 	return ln, scheme + "://" + reachable(ln.Addr()), nil
@@ -86,8 +88,10 @@ type frontEnd interface {
 	Close() error
 }
 
-// newFrontEnd puts a simulator on its fast path; everything else is net/http's.
-func newFrontEnd(handler http.Handler, logger *log.Logger) frontEnd {
+// newFrontEnd puts a simulator on its fast path; everything else is net/http's. The
+// complaints of both about their clients are dropped.
+func newFrontEnd(handler http.Handler) frontEnd {
+	logger := log.New(io.Discard, "", 0)
 	const head, idle = 30 * time.Second, 2 * time.Minute
 	if sim, ok := handler.(*destsim.Sim); ok {
 		return &destsim.Server{Sim: sim, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
@@ -95,15 +99,11 @@ func newFrontEnd(handler http.Handler, logger *log.Logger) frontEnd {
 	return &http.Server{Handler: handler, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
 }
 
-// serve answers on ln until ctx ends, then lets calls in flight finish.
-func (s *listener) serve(ctx context.Context, ln net.Listener) error {
-	logger := log.New(io.Discard, "", 0)
-	if s.log != nil {
-		logger = log.New(s.log, "", 0)
-	}
-	server := newFrontEnd(s.handler, logger)
-	if s.tls != nil {
-		ln = destsim.TLSListener(ln, s.tls, s.alsoPlain)
+// Serve answers on ln until ctx ends, then lets calls in flight finish.
+func (s *Port) Serve(ctx context.Context, ln net.Listener) error {
+	server := newFrontEnd(s.Handler)
+	if s.TLS != nil {
+		ln = destsim.TLSListener(ln, s.TLS, s.AlsoPlain)
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()
@@ -113,10 +113,10 @@ func (s *listener) serve(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	// Open pages of a console would hold the end up: their updates never end.
-	if pages, ok := s.handler.(interface{ CloseConsole() }); ok {
+	if pages, ok := s.Handler.(interface{ CloseConsole() }); ok {
 		pages.CloseConsole()
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), Grace)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
 		server.Close() // a client that never ends its call does not hold us

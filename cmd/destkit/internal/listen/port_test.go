@@ -1,9 +1,8 @@
-package main
+package listen
 
 import (
 	"context"
 	"crypto/tls"
-	"github.com/spf13/cobra"
 	"io"
 	"net/http"
 	"strings"
@@ -23,13 +22,13 @@ func start(t *testing.T, alsoPlain bool) string {
 	require.NoError(t, err)
 	config, err := certificates.TLSConfig("")
 	require.NoError(t, err)
-	s := &listener{addr: "127.0.0.1:0", tls: config, alsoPlain: alsoPlain, handler: http.HandlerFunc(
+	s := &Port{Addr: "127.0.0.1:0", TLS: config, AlsoPlain: alsoPlain, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Method) })}
-	ln, url, err := s.listen()
+	ln, url, err := s.Open()
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.serve(ctx, ln) }()
+	go func() { done <- s.Serve(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
@@ -70,34 +69,12 @@ func TestTLSPortMayAlsoAnswerPlainHTTP(t *testing.T) {
 }
 
 func TestListenSaysWhichAddressIsTaken(t *testing.T) {
-	first := &listener{addr: "127.0.0.1:0"}
-	ln, url, err := first.listen()
+	first := &Port{Addr: "127.0.0.1:0"}
+	ln, url, err := first.Open()
 	require.NoError(t, err)
 	defer ln.Close()
-	second := &listener{addr: strings.TrimPrefix(url, "http://")}
-	_, _, err = second.listen()
-	require.EqualError(t, err, "listen on "+second.addr+": port "+second.addr[strings.LastIndexByte(second.addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
+	second := &Port{Addr: strings.TrimPrefix(url, "http://")}
+	_, _, err = second.Open()
+	require.EqualError(t, err, "listen on "+second.Addr+": port "+second.Addr[strings.LastIndexByte(second.Addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
 	require.Equal(t, exit.NotTested, err.(*exit.Error).Status)
-}
-
-// TestDefaultAddresses: the service and the simulated destination run together
-// without a flag.
-func TestDefaultAddresses(t *testing.T) {
-	service, destination := newServe().Flags().Lookup("addr"), newDestsim().Flags().Lookup("addr")
-	require.Equal(t, "127.0.0.1:8080", service.DefValue)
-	require.Equal(t, "127.0.0.1:8090", destination.DefValue)
-	require.Equal(t, service.Shorthand, destination.Shorthand)
-}
-
-// TestListsTakeCommas: a list of names can be one value.
-func TestListsTakeCommas(t *testing.T) {
-	var j judgement
-	cmd := conformCommand(&j)
-	require.NoError(t, cmd.ParseFlags([]string{"--select", "RES-*,OBJ-001", "-s", "SEM-005", "--skip=A,B", "-o", "contact,order"}))
-	require.Equal(t, []string{"RES-*", "OBJ-001", "SEM-005"}, j.options.Select)
-	require.Equal(t, []string{"A", "B"}, j.options.Skip)
-	require.Equal(t, []string{"contact", "order"}, j.options.Objects)
-	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": newServe(), "fail-if": newLoad()} {
-		require.Equal(t, "stringSlice", cmd.Flags().Lookup(name).Value.Type(), name)
-	}
 }
