@@ -117,10 +117,15 @@ func TestFilesOfAResult(t *testing.T) {
 	require.GreaterOrEqual(t, strings.Count(html, "<svg"), 4)
 	require.NotContains(t, html, "NaN")
 
-	for content, words := range map[string]string{"": "unexpected end", "{}": "no JSON result", `{"schema_version":99,"load":{"mode":"x"}}`: "newer"} {
+	for content, words := range map[string]string{
+		"": "unexpected end", "{}": "no JSON result", `{"schema_version":99,"load":{"mode":"x"}}`: "newer",
+		`{"schema_version":"1","suite":"destination"}`: "it is no JSON result of a load: schema_version is a JSON string",
+		`[1]`: "it is no JSON result of a load: the whole is a JSON array",
+	} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := ReadResult(path)
 		require.ErrorContains(t, err, words)
+		require.NotContains(t, err.Error(), "Go ")
 	}
 }
 

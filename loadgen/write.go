@@ -1,8 +1,10 @@
 package loadgen
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +32,10 @@ func ReadResult(path string) (*Result, error) {
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
+		var other *json.UnmarshalTypeError // JSON of something else; the error names types of Go
+		if errors.As(err, &other) {
+			err = fmt.Errorf("%s is a JSON %s", cmp.Or(other.Field, "the whole"), other.Value)
+		}
 		return nil, fmt.Errorf("read result %s: it is no JSON result of a load: %w", filepath.Base(path), err)
 	}
 	switch {
