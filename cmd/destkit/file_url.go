@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -32,6 +33,9 @@ func replayedURL(cmd *cobra.Command, flag string, args []string, old *conformanc
 func cleanedURL(cmd *cobra.Command, flag string, args []string, journal string) (string, error) {
 	if flag == "" && len(args) > 0 {
 		flag = args[0]
+		if info, err := os.Stat(flag); err == nil && info.Mode().IsRegular() {
+			return "", exit.Usagef("%s is a file, and the URL of the endpoint goes here: did you mean --journal %s?", flag, shell.Quote(flag))
+		}
 	}
 	named := ""
 	if journal != "" {

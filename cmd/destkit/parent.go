@@ -20,9 +20,13 @@ type parent struct {
 	withStdin bool
 }
 
-// register adds the flags; lists are the others that --json goes with.
+// register adds the flags; lists are the others that --json goes with, "" for none.
 func (p *parent) register(f *pflag.FlagSet, lists string) {
-	f.BoolVar(&p.asJSON, "json", false, "print the first line as one JSON object (url, control_url, version, pid and more), and everything else to standard error; with "+lists+", print that as JSON")
+	usage := "print the first line as one JSON object (url, control_url, version, pid and more), and everything else to standard error"
+	if lists != "" {
+		usage += "; with " + lists + ", print that as JSON"
+	}
+	f.BoolVar(&p.asJSON, "json", false, usage)
 	f.BoolVar(&p.withStdin, "exit-with-stdin", false, "stop when standard input ends, so that no server outlives the program that started it with a pipe")
 }
 
@@ -51,8 +55,8 @@ func (p *parent) notices(cmd *cobra.Command) io.Writer {
 // firstLine is what --json prints: all that a program needs to use the server.
 type firstLine struct {
 	URL     string `json:"url"`
-	API     string `json:"api_url,omitempty"` // of a service
-	Control string `json:"control_url"`
+	API     string `json:"api_url,omitempty"`     // of a service
+	Control string `json:"control_url,omitempty"` // "" for a proxy without one
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 	// Organization is the first one, where this start has made it. A token that came
@@ -60,13 +64,19 @@ type firstLine struct {
 	Organization *server.Tokens `json:"organization,omitempty"`
 }
 
-// listening prints the first line: the only one on standard output with --json.
+// listening prints the first line of a server whose control API is below its URL.
 func (p *parent) listening(w io.Writer, url string, more firstLine) error {
+	more.Control = url + "/_control"
+	return p.listeningAt(w, url, more)
+}
+
+// listeningAt prints the first line: the only one on standard output with --json.
+func (p *parent) listeningAt(w io.Writer, url string, more firstLine) error {
 	if !p.asJSON {
 		foreign.Printf(w, "listening %s\n", url)
 		return nil
 	}
-	more.URL, more.Control, more.Version, more.PID = url, url+"/_control", readBuild().Version, os.Getpid()
+	more.URL, more.Version, more.PID = url, readBuild().Version, os.Getpid()
 	if err := foreign.EncodeJSON(w, more, ""); err != nil {
 		return exit.Untested(fmt.Errorf("print json: %w", err))
 	}

@@ -10,12 +10,23 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
-// asChild starts a server whose first line is JSON, closes its standard input once
-// that line is there, and returns all that it has printed. It must end by itself,
-// with status 0.
+// asChild is startedAndEnded for a server with a control API below its URL, which must
+// end with status 0.
 func asChild(t *testing.T, args ...string) (first firstLine, line, stderr string) {
+	t.Helper()
+	first, line, stderr = startedAndEnded(t, 0, args...)
+	require.Equal(t, first.URL+"/_control", first.Control)
+	return first, line, stderr
+}
+
+// startedAndEnded starts a server whose first line is JSON, closes its standard input
+// once that line is there, and returns all that it has printed. It must end by itself,
+// with that status.
+func startedAndEnded(t *testing.T, status int, args ...string) (first firstLine, line, stderr string) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd := exec.Command("destkit", append(args, "--addr", "127.0.0.1:0", "--json", "--exit-with-stdin")...)
@@ -31,11 +42,11 @@ func asChild(t *testing.T, args ...string) (first firstLine, line, stderr string
 	rest, err := io.ReadAll(io.MultiReader(decoder.Buffered(), stdout))
 	require.NoError(t, err)
 	require.Equal(t, "\n", string(rest), "standard output is one line")
-	require.NoError(t, cmd.Wait(), said.String())
+	_ = cmd.Wait() // the status says it
+	require.Equal(t, status, cmd.ProcessState.ExitCode(), said.String())
 	require.Equal(t, cmd.Process.Pid, first.PID)
 	require.Equal(t, readBuild().Version, first.Version)
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+$`, first.URL)
-	require.Equal(t, first.URL+"/_control", first.Control)
 	encoded, err := json.Marshal(first)
 	require.NoError(t, err)
 	return first, string(encoded), said.String()
@@ -81,6 +92,16 @@ func TestServersOfAnotherProgram(t *testing.T) {
 		require.Empty(t, first.API)
 		require.Nil(t, first.Organization)
 		require.Regexp(t, `(?m)^breaking RES-002: `, stderr)
+	})
+
+	t.Run("a proxy", func(t *testing.T) {
+		_, line, said := startedAndEnded(t, exit.NotTested, "proxy", "--to", "http://127.0.0.1:1/")
+		require.NotContains(t, line, "control_url", "there is no second port")
+		require.Contains(t, said, "unknown: ", "the verdict goes to standard error")
+		first, _, stderr := startedAndEnded(t, exit.NotTested, "proxy", "--to", "http://127.0.0.1:1/", "--control-addr", "127.0.0.1:0")
+		require.Regexp(t, `^http://127\.0\.0\.1:\d+$`, first.Control)
+		require.NotEqual(t, first.URL, first.Control)
+		require.Contains(t, stderr, "control "+first.Control)
 	})
 
 	t.Run("standard input that has ended already", func(t *testing.T) {

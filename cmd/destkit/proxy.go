@@ -28,6 +28,7 @@ import (
 type proxying struct {
 	passiveJudging
 	verdicts
+	parent
 
 	to, addr         string
 	secure           bool
@@ -51,7 +52,8 @@ func newProxy() *cobra.Command {
 		Short: "Pass calls on to an endpoint, record them and judge both sides",
 		Long: `Stand between a caller, such as the service, and the endpoint at URL: every
 call is passed on, and what goes by is recorded and judged. Give the caller
-the address of the proxy as the URL of the endpoint; the first line names it.
+the address of the proxy as the URL of the endpoint; the first line names it
+(--json: as JSON).
 
 Everything is passed on as it comes: headers in their order and case, bodies
 byte by byte, chunks, trailers, a wrong length, a connection that is cut. Only
@@ -114,6 +116,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	j.parent.register(f, "")
 	j.profiling.Register(cmd)
 	return cmd
 }
@@ -158,10 +161,17 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer files.close()
-	screen := cmd.OutOrStdout()
-	if outputs.takesStdout() || side.callerOutputs.takesStdout() {
-		screen = cmd.ErrOrStderr()
+	first, screen := cmd.OutOrStdout(), cmd.OutOrStdout()
+	switch taken := outputs.takesStdout() || side.callerOutputs.takesStdout(); {
+	case taken && j.asJSON:
+		return exit.Usagef("--json and a report to \"-\" both go to standard output: write the report into a file")
+	case j.asJSON:
+		cmd.SetOut(cmd.ErrOrStderr()) // the verdict, too
+		screen = cmd.OutOrStdout()
+	case taken:
+		first, screen = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	}
+	j.parent.watch(cmd)
 	view := newTrafficView(screen, j.quiet, j.verbose, terminal.Colourful(screen, j.noColor))
 	keep := 0
 	if j.control != "" {
@@ -204,7 +214,15 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer control.close()
-	foreign.Printf(screen, "listening %s\n", url)
+	line := firstLine{}
+	if control != nil {
+		line.Control = control.url
+	}
+	if err := j.listeningAt(first, url, line); err != nil {
+		ln.Close()
+		p.Close()
+		return err
+	}
 	if path := p.CallerPath(); path != "/" {
 		foreign.Printf(screen, "a call of %s/ goes to the URL of the endpoint, any other path as it is\n", url)
 	}
