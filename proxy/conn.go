@@ -36,6 +36,7 @@ type pair struct {
 	p      *Proxy
 	client net.Conn
 	peer   string
+	opened time.Time
 
 	endpoint net.Conn
 	pending  chan *exchange
@@ -62,7 +63,7 @@ type exchange struct {
 
 // serve carries a connection until one side ends it.
 func (p *Proxy) serve(client net.Conn) {
-	c := &pair{p: p, client: client, peer: client.RemoteAddr().String(), pending: make(chan *exchange, mostPipelined), answered: make(chan struct{}), ended: new(atomic.Bool)}
+	c := &pair{p: p, client: client, peer: client.RemoteAddr().String(), opened: time.Now(), pending: make(chan *exchange, mostPipelined), answered: make(chan struct{}), ended: new(atomic.Bool)}
 	c.up = newFlow(client)
 	defer client.Close()
 	if secure, ok := client.(*tls.Conn); ok {
@@ -178,7 +179,7 @@ func (c *pair) newExchange(h *requestHead) *exchange {
 	x := &exchange{method: h.method}
 	x.parts.Store(2)
 	x.sight = conformance.Sight{
-		Number: int(c.p.numbers.Add(1)), Started: time.Now(), Reused: c.calls > 0, Peer: c.peer, Ended: c.ended,
+		Number: int(c.p.numbers.Add(1)), Started: time.Now(), Reused: c.calls > 0, Peer: c.peer, Opened: c.opened, Ended: c.ended,
 		Method: h.method, Target: h.target, URL: c.p.shownURL(h.target), RequestHeader: h.header,
 	}
 	return x

@@ -201,30 +201,49 @@ func (j *Caller) rested(r *callerRule, c *endpoint.Call) bool {
 	})
 }
 
-// fewestConnections is of how many calls in a row one at least must share a connection.
-const fewestConnections = 20
+// Bounds of CALL-026.
+const (
+	// fewestConnections is of how many calls one at least must share a connection.
+	fewestConnections = 20
+	// mostOpened is of how many connections in a row it is counted what was needed.
+	mostOpened = 256
+	// opening is how long a caller may take to open a connection, while another may
+	// come free.
+	opening = 50 * time.Millisecond
+)
 
-// connected looks at the latest calls for one that has a connection of an earlier one.
+// connected looks at the latest calls for one that has a connection of an earlier one, or
+// for many that could have had one. Calls that are under way at once need a connection
+// each, and who is left without one has to open another.
 func (j *Caller) connected(r *callerRule, c *endpoint.Call) bool {
-	if c.HTTP.RemoteAddr == "" || len(j.recent.calls) < fewestConnections {
+	calls := j.recent.calls
+	if c.HTTP.RemoteAddr == "" || len(calls) < fewestConnections {
 		return false
 	}
-	before, latest := j.recent.calls[:len(j.recent.calls)-fewestConnections], j.recent.calls[len(j.recent.calls)-fewestConnections:]
-	// Who is left without a connection has to open another.
-	if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return !c.Kept() }) {
-		return false
+	first := len(calls) // of those that opened a connection each
+	for first > 0 && len(calls)-first < mostOpened && calls[first-1].Kept() && !calls[first-1].Reused {
+		first--
 	}
-	// Calls that are under way at once need a connection each.
-	if most, _ := endpoint.MostAtOnce(latest); most == len(latest) {
-		return false
-	}
-	shown := latest
-	for _, o := range before { // one of many connections comes again after many calls
-		if slices.ContainsFunc(latest, func(c *endpoint.Call) bool { return c.HTTP.RemoteAddr == o.HTTP.RemoteAddr }) {
-			shown = append([]*endpoint.Call{o}, latest...)
-			break
+	opened := calls[first:]
+	switch {
+	case len(opened) >= fewestConnections:
+		if len(opened)-endpoint.Connections(opened, opening) < fewestConnections-1 {
+			return false
 		}
+		j.dest.Show(opened...)
+	case calls[first-1].Kept():
+		peer := calls[first-1].HTTP.RemoteAddr
+		before := slices.IndexFunc(calls[:first-1], func(o *endpoint.Call) bool { return o.HTTP.RemoteAddr == peer })
+		if before < 0 { // too long ago
+			return false
+		}
+		shown := calls[len(calls)-fewestConnections:]
+		if before < len(calls)-fewestConnections {
+			shown = append([]*endpoint.Call{calls[before]}, shown...)
+		}
+		j.dest.Show(shown...)
+	default:
+		return false
 	}
-	j.dest.Show(shown...)
 	return r.watched.JudgeBy(r.sc.connectionsAreKept)
 }

@@ -29,6 +29,8 @@ type Sight struct {
 	Reused bool
 	// Peer tells connections of the caller apart; "" where it is not known.
 	Peer string
+	// Opened is when the caller had its connection; zero where it is not known.
+	Opened time.Time
 	// Ended is set once the endpoint has ended the connection, or made it useless, while
 	// the caller still had it; nil where that is not known.
 	Ended *atomic.Bool

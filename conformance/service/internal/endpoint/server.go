@@ -61,7 +61,9 @@ type Call struct {
 	beside   int // calls under way at its arrival, itself included
 	records  int // of a lean call
 	endpoint *Endpoint
+	opened   time.Time    // of a recorded one: when its connection was there
 	ended    *atomic.Bool // of a recorded one: wire.Sight.Ended
+	Reused   bool         // of a recorded one: its connection had carried another
 	closing  bool         // its response said so
 	given    bool         // its request said so
 
@@ -78,11 +80,14 @@ type Call struct {
 func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
 	c := &Call{
 		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
-		Done: true, Aborted: status == 0, endpoint: p, ended: x.Ended, closing: closes(x, answer),
+		Done: true, Aborted: status == 0, endpoint: p, opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused,
 		HTTP: &http.Request{Method: x.Method, RequestURI: x.Target, URL: &url.URL{Path: x.Target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
 	}
 	if path, query, found := strings.Cut(x.Target, "?"); found {
 		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
+	}
+	if c.opened.IsZero() || c.Reused {
+		c.opened = c.Came
 	}
 	for _, h := range x.RequestHeader {
 		c.HTTP.Header.Add(h.Name, h.Value)

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,26 @@ func MostAtOnce(calls []*Call) (most int, which []*Call) {
 		}
 	}
 	return most, which
+}
+
+// Connections is how many connections the recorded calls need, where each is taken from
+// when it was opened until so long after its call.
+func Connections(calls []*Call, after time.Duration) int {
+	type change struct {
+		at time.Time
+		by int
+	}
+	var changes []change
+	for _, c := range calls {
+		changes = append(changes, change{c.opened, 1}, change{c.Ended.Add(after), -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), a.by-b.by) })
+	now, most := 0, 0
+	for _, c := range changes {
+		now += c.by
+		most = max(most, now)
+	}
+	return most
 }
 
 // announcedIn is what an answer says about the limit of its connection.

@@ -1,0 +1,142 @@
+package service_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+)
+
+// seen is a call as a proxy has seen it, in milliseconds of one clock.
+type seen struct {
+	peer   string // its connection
+	opened int    // when that was there
+	came   int
+	lasts  int
+	reused bool // the connection had carried a call before
+	ended  bool // the endpoint has ended the connection
+	run    int  // of a batch
+	bring  int  // records; 0: get_sync_speed
+}
+
+// speed is what the endpoint declares.
+const speed = `{"maximum_batch_size":20,"maximum_parallel_batches":50,"maximum_records_per_second":40}`
+
+// blamed are the checks that a caller breaks by these calls.
+func blamed(t *testing.T, calls []seen) map[string]bool {
+	t.Helper()
+	passive, err := conformance.NewPassive(conformance.Target{URL: "https://endpoint.example/"}, conformance.Options{})
+	require.NoError(t, err)
+	caller, err := service.NewCaller("https://endpoint.example/", passive.Secrets(), conformance.Options{})
+	require.NoError(t, err)
+	began := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	broken := map[string]bool{}
+	for i, c := range calls {
+		method, params, result := "get_sync_speed", "{}", speed
+		if c.bring > 0 {
+			records := make([]string, c.bring)
+			for n := range records {
+				records[n] = fmt.Sprintf(`{"email":"%d-%d@example.com"}`, i, n)
+			}
+			method, result = "sync_batch", `{"record_results":[]}`
+			params = fmt.Sprintf(`{"sync_plan":{"sync_id":7,"sync_run_id":%d},"records":[%s]}`, c.run, strings.Join(records, ","))
+		}
+		x := &conformance.Sight{
+			Number: i + 1, Started: at(c.came), Total: time.Duration(c.lasts) * time.Millisecond,
+			Peer: c.peer, Opened: at(c.opened), Reused: c.reused, Ended: new(atomic.Bool),
+			Method: http.MethodPost, Target: "/", URL: "https://endpoint.example/",
+			RequestBody: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","method":%q,"params":%s}`, i, method, params),
+			Status:      http.StatusOK, Proto: "HTTP/1.1", Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","result":%s}`, i, result),
+		}
+		x.Ended.Store(c.ended)
+		for _, id := range caller.Observe(x, http.StatusOK) {
+			broken[id] = true
+		}
+	}
+	return broken
+}
+
+// TestCallerIsBlamedForTheSpeedOfOneRun: 40 records a second are allowed. A speed is asked
+// for at the start of a run, so that runs which follow each other are not added up.
+func TestCallerIsBlamedForTheSpeedOfOneRun(t *testing.T) {
+	batches := func(runs ...int) []seen {
+		calls := []seen{{peer: "a", lasts: 1}}
+		for i, run := range runs {
+			calls = append(calls, seen{peer: "a", reused: true, came: 10 + 10*i, lasts: 5, run: run, bring: 20})
+		}
+		return calls
+	}
+	for name, c := range map[string]struct {
+		runs   []int
+		broken bool
+	}{
+		"one run within the speed":  {[]int{1, 1}, false},
+		"two runs within the speed": {[]int{1, 1, 2, 2}, false},
+		"one run above the speed":   {[]int{1, 1, 1}, true},
+		"the second run above it":   {[]int{1, 1, 2, 2, 2}, true},
+	} {
+		require.Equal(t, c.broken, blamed(t, batches(c.runs...))["PACE-006"], name)
+	}
+}
+
+// TestCallerIsBlamedForConnectionsThatItDidNotNeed: calls under way at once need a
+// connection each, and who is left without one has to open another.
+func TestCallerIsBlamedForConnectionsThatItDidNotNeed(t *testing.T) {
+	// Of n calls, each on its own connection, another comes after so many milliseconds.
+	opening := func(n, after, lasts int) []seen {
+		var calls []seen
+		for i := range n {
+			calls = append(calls, seen{peer: fmt.Sprint("c", i), opened: after * i, came: after * i, lasts: lasts})
+		}
+		return calls
+	}
+	edit := func(calls []seen, edit func(i int, c *seen)) []seen {
+		for i := range calls {
+			edit(i, &calls[i])
+		}
+		return calls
+	}
+	for name, c := range map[string]struct {
+		calls  []seen
+		broken bool
+	}{
+		"one after the other":         {opening(20, 200, 10), true},
+		"fewer than are judged":       {opening(19, 200, 10), false},
+		"two at once, always":         {opening(40, 200, 300), true},
+		"fast, one after the other":   {opening(120, 2, 1), true},
+		"all at once":                 {opening(60, 0, 500), false},
+		"more and more at once":       {opening(60, 10, 900), false},
+		"the endpoint ends them":      {edit(opening(60, 200, 10), func(_ int, c *seen) { c.ended = true }), false},
+		"the endpoint ends some":      {edit(opening(60, 200, 10), func(i int, c *seen) { c.ended = i%15 == 0 }), false},
+		"every tenth is used again":   {edit(opening(60, 200, 10), func(i int, c *seen) { reuse(c, i%10 == 9, "c0") }), false},
+		"one used again, then none":   {edit(opening(60, 200, 10), func(i int, c *seen) { reuse(c, i == 9, "c0") }), true},
+		"some idle before many come":  {append(opening(5, 200, 10), edit(opening(50, 0, 500), func(i int, c *seen) { later(c, i, 5000) })...), false},
+		"many at once that came late": {edit(opening(50, 0, 1), func(i int, c *seen) { c.came = 3 * i }), false},
+		"opened as others come free":  {opening(40, 1, 1), false},
+		"many at once, and then each on one more": {
+			append(opening(30, 0, 500), edit(opening(30, 200, 10), func(i int, c *seen) { later(c, i, 5000) })...), true,
+		},
+	} {
+		require.Equal(t, c.broken, blamed(t, c.calls)["CALL-026"], name)
+	}
+}
+
+// reuse puts a call on a connection that has carried another.
+func reuse(c *seen, really bool, peer string) {
+	if really {
+		c.peer, c.reused = peer, true
+	}
+}
+
+// later puts a call of another group behind the first.
+func later(c *seen, i, by int) {
+	c.peer, c.opened, c.came = fmt.Sprint("later", i), c.opened+by, c.came+by
+}
