@@ -71,14 +71,19 @@ func (p *Passive) Report() *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", plural.Count(p.unread, "response")))
 	}
 	if p.calls == 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no call went by",
-			Fix: "send the calls of the service to the address of the proxy"})
+		r.Problems = append(r.Problems, noTraffic)
 	}
 	p.s.opts.decide(r, p.s.cat)
 	r.DurationMS = float64(p.spent.Microseconds()) / 1000
 	r.Summary = summary(r)
 	hide(p.s.redactor, r)
 	return r
+}
+
+// noTraffic is the problem of who judges what goes by, and has seen nothing.
+var noTraffic = Problem{
+	Kind: "undecided", ExitStatus: 3, Message: "no call went by",
+	Fix: "send the calls of the service to the address of the proxy",
 }
 
 // ordered are the checks with those that others build on first.

@@ -111,6 +111,9 @@ func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Tim
 	}
 	sched.collect(r)
 	r.Calls, r.Records = calls, records
+	if calls == 0 {
+		r.Problems = append(r.Problems, noTraffic)
+	}
 	opts.decide(r, s.Catalogue)
 	r.DurationMS = float64(spent.Microseconds()) / 1000
 	r.Summary = summary(r)

@@ -184,13 +184,26 @@ func cmdDestsim(ts *testscript.TestScript, neg bool, args []string) {
 	launch(ts, args[0], append([]string{"destsim", "--addr", "127.0.0.1:0"}, args[1:]...)...)
 }
 
-// cmdBetween is `between NAME ARG...`: a proxy that runs until the script ends; $NAME is
-// its URL. `stops` prints what it has said; its exit status is that of its verdict.
+// cmdBetween is `between [-control] NAME ARG...`: a proxy that runs until the script ends;
+// $NAME is its URL and, with -control, $NAME_CONTROL that of its --control-addr. `stops`
+// prints what it has said; its exit status is that of its verdict.
 func cmdBetween(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 {
-		ts.Fatalf("usage: between NAME ARG...")
+	control := len(args) > 0 && args[0] == "-control"
+	if control {
+		args = args[1:]
 	}
-	launch(ts, args[0], append([]string{"proxy", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: between [-control] NAME ARG...")
+	}
+	r := launch(ts, args[0], append([]string{"proxy", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+	for control {
+		line, err := r.out.ReadString('\n')
+		ts.Check(err)
+		if url, ok := strings.CutPrefix(strings.TrimSpace(line), "control "); ok {
+			ts.Setenv(args[0]+"_CONTROL", url)
+			control = false
+		}
+	}
 }
 
 // cmdLoads is `loads NAME ARG...`: a load with a page that runs until the script ends;
@@ -288,15 +301,20 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdStops is `stops NAME [INT|TERM|KILL]`: the program must end with status 0,
-// or by the signal KILL.
+// cmdStops is `stops NAME [INT|TERM|KILL [STATUS]]`: the program must end with status 0 or
+// the one given, or by the signal KILL.
 func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
-		ts.Fatalf("usage: stops NAME [INT|TERM|KILL]")
+		ts.Fatalf("usage: stops NAME [INT|TERM|KILL [STATUS]]")
 	}
-	signal := os.Interrupt
+	signal, want := os.Interrupt, 0
 	if len(args) > 1 {
 		signal = map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[1]]
+	}
+	if len(args) > 2 {
+		var err error
+		want, err = strconv.Atoi(args[2])
+		ts.Check(err)
 	}
 	r, ok := simulators.Load(ts.Getenv(args[0]))
 	if !ok {
@@ -310,7 +328,7 @@ func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 	if signal == os.Kill {
 		return // in the middle of a line
 	}
-	ts.Check(err)
+	checkStatus(ts, err, want)
 	r.(*running).checkHints(ts, string(rest))
 }
 
