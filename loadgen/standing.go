@@ -77,6 +77,11 @@ func LiveCharts(load LoadInfo, series []Point) []Chart {
 		r.Latency.Max, r.ServiceTime.P50 = max(r.Latency.Max, p.Max), max(r.ServiceTime.P50, p.ServiceP50)
 	}
 	latency := Chart{Title: "Latency", Why: "None so far: no request was answered with results."}
+	noErrors, someErrors := "None so far: every record that was answered has one result, with success.", whyErrors
+	if load.Scenario != "" {
+		latency.Why = "None so far: no request was answered as it must be."
+		noErrors, someErrors = "None so far: every response has passed its checks.", "Failed requests, and responses that did not pass their checks."
+	}
 	if r.timed() {
 		latency = charted("Of the requests that ended in each interval, from the moment at which they were to be sent.", still(timesOver(silences(r), "Latency",
 			curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
@@ -84,9 +89,9 @@ func LiveCharts(load LoadInfo, series []Point) []Chart {
 			curveOf(r, "p90", "c2", false, timeOf(func(p Point) float64 { return p.P90 })),
 			curveOf(r, "p50", "c1", false, timeOf(func(p Point) float64 { return p.P50 })))))
 	}
-	errors := Chart{Title: "Errors", Why: "None so far: every record that was answered has one result, with success."}
+	errors := Chart{Title: "Errors", Why: noErrors}
 	if r.Errors > 0 {
-		errors = charted(whyErrors, still(errorsPlot(r)))
+		errors = charted(someErrors, still(errorsPlot(r)))
 	}
 	return []Chart{charted(whyThroughput, still(throughputPlot(r))), latency, errors, charted(whyFlight, still(flightPlot(r)))}
 }

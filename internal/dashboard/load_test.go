@@ -116,6 +116,28 @@ func TestThePageOfALoad(t *testing.T) {
 	require.NotContains(t, text, "<contact>")
 }
 
+// TestThePageOfALoadOfAService has no records: each request counts as one.
+func TestThePageOfALoadOfAService(t *testing.T) {
+	l, server := served(t, LoadConfig{})
+	m := moment(2 * time.Second)
+	m.Service, m.Load.Scenario, m.Load.BatchSize, m.Target.Objects = true, loadgen.ScenarioList, 1, nil
+	m.Errors, m.Latest.Errors, m.ErrorsByKind = 0, 0, nil
+	l.Moment(m)
+	got, text := ask(t, "GET", server.URL+console.Path+"/", nil)
+	require.Equal(t, 200, got.StatusCode)
+	for _, words := range []string{"64 clients of the REST API", "requests in flight", "<b>1,500</b><span>requests so far</span>", "every response has passed its checks"} {
+		require.Contains(t, text, words)
+	}
+	for _, words := range []string{"record", "batch"} {
+		require.NotContains(t, text, words)
+	}
+	m.Elapsed, m.Latest.At, m.Latest.Errors = 3*time.Second, 3, 2
+	l.Moment(m)
+	_, text = ask(t, "GET", server.URL+console.Path+"/", nil)
+	require.Contains(t, text, "responses that did not pass their checks")
+	require.NotContains(t, text, "record")
+}
+
 // TestASeriesIsOfOnePhase: what was warmed up does not stand in the charts of the load,
 // and no step of a search in those of the next.
 func TestASeriesIsOfOnePhase(t *testing.T) {
