@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -171,6 +172,20 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Open("/requests")
 	b.Sees("sync_batch")
 	b.Look("sim-requests")
+	b.Click(browsertest.Button("/bodies"))
+	b.Sees("Stop keeping bodies")
+	call, err := http.NewRequest(http.MethodPost, w.destination(), strings.NewReader(`{"jsonrpc":"2.0","method":"list_objects","params":{},"id":"1"}`))
+	require.NoError(t, err)
+	call.Header.Set("Authorization", "Bearer destination-token")
+	call.Header.Set("Content-Type", "application/json")
+	called, err := http.DefaultClient.Do(call)
+	require.NoError(t, err)
+	require.NoError(t, called.Body.Close())
+	b.Open("/requests")
+	b.Click(`main a[href*="/requests/"]`)
+	b.Sees("Nothing in this breaks")
+	b.Sees("Use it again")
+	b.Look("sim-request")
 	b.Open("/violations?text=RES-002")
 	b.Click(`button[value="RES-002"]`)
 	b.Sees("breaks RES-002 from now on")
