@@ -43,13 +43,35 @@ func padLeft(s string, n int) string {
 	return s
 }
 
+// units are the parts of s between which a line may end. Several spaces, and one at
+// the inside of a quotation mark, are what a value is about: no line ends there, which
+// would hide them.
+func units(s string) []string {
+	var list []string
+	before, open := "", false // the word before, and whether a quotation goes on behind it
+	for i, word := range strings.Split(s, " ") {
+		opens, closes := before == `"` && open, word == `"` && open
+		switch {
+		case i == 0:
+			list = append(list, word)
+		case before == "", word == "", opens, closes:
+			list[len(list)-1] += " " + word
+		default:
+			list = append(list, word)
+		}
+		marks := strings.Count(word, `"`) - strings.Count(word, `\"`)
+		before, open = word, open != (marks%2 != 0)
+	}
+	return list
+}
+
 // wrap breaks s at spaces into lines of at most n columns; spaces inside a line
 // stay, since they may be what a value is about. A word that is longer stands
 // whole on its own line, since it may be a key to be copied.
 func wrap(s string, n int) []string {
 	var lines []string
 	cur, used, empty := "", 0, true
-	for word := range strings.SplitSeq(s, " ") {
+	for _, word := range units(s) {
 		c := columns(word)
 		if !empty && used > 0 && used+1+c > n {
 			lines = append(lines, cur)
