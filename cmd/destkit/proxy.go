@@ -171,7 +171,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	case taken:
 		first, screen = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	}
-	j.parent.watch(cmd)
+	j.watch(cmd)
 	view := newTrafficView(screen, j.quiet, j.verbose, terminal.Colourful(screen, j.noColor))
 	keep := 0
 	if j.control != "" {
