@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -274,7 +275,7 @@ func protocolMethods(*cobra.Command) candidates {
 func variables(*cobra.Command) candidates {
 	var all candidates
 	for _, line := range os.Environ() {
-		if name, _, _ := strings.Cut(line, "="); variableName.MatchString(name) {
+		if name, _, _ := strings.Cut(line, "="); secret.VariableName.MatchString(name) {
 			all = append(all, name)
 		}
 	}
@@ -350,7 +351,7 @@ func askObjects(cmd *cobra.Command) ([]rpc.Object, error) {
 	if e.url == "" {
 		return nil, errors.New("no endpoint is named")
 	}
-	for name, value := range map[string]*string{"token-env": &e.token.variable, "tls-roots": &e.roots} {
+	for name, value := range map[string]*string{"token-env": &e.token.Variable, "tls-roots": &e.roots} {
 		if f := cmd.Flags().Lookup(name); f != nil {
 			*value = f.Value.String()
 		}
@@ -358,7 +359,7 @@ func askObjects(cmd *cobra.Command) ([]rpc.Object, error) {
 	if f := cmd.Flags().Lookup("header"); f != nil {
 		e.headers = f.Value.(pflag.SliceValue).GetSlice()
 	}
-	e.token.fallBack()
+	e.token.FallBack()
 	client, err := e.client()
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -28,7 +29,7 @@ type serviceJudging struct {
 	choosing
 	target       service.Target
 	roots        string
-	control      tokenFlag
+	control      secret.Flag
 	simulatorURL string
 	simulatorAt  string
 	dialect      string
@@ -87,11 +88,11 @@ Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
 
 // register adds the flags that decide what is judged, and how.
 func (j *serviceJudging) register(cmd *cobra.Command) {
-	j.control.flag = "control-token-env"
+	j.control.Name = "control-token-env"
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&j.target.ControlURL, "control-url", "", "`URL` of the control API of a stand-in, which ends in /_control")
-	f.StringVar(&j.control.variable, "control-token-env", "", "environment variable `NAME` that holds the token of the control API")
+	f.StringVar(&j.control.Variable, "control-token-env", "", "environment variable `NAME` that holds the token of the control API")
 	f.StringVar(&j.simulatorURL, "simulator-url", "", "`URL` by which the service reaches the simulators (default: the address that they listen on)")
 	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
@@ -188,7 +189,7 @@ func (j *serviceJudging) resolveTarget() (err error) {
 
 func (j *serviceJudging) resolveTokens() (err error) {
 	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(envAccessToken), os.Getenv(envWorkspaceKey)
-	j.target.ControlToken, err = j.control.read()
+	j.target.ControlToken, err = j.control.Read()
 	return err
 }
 

@@ -8,13 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 )
 
 // connection holds what every command needs that calls an endpoint: how to
 // get in, which certificates to trust, how long to wait.
 type connection struct {
-	token       tokenFlag
+	token       secret.Flag
 	headers     []string
 	roots       string
 	development string
@@ -23,7 +24,7 @@ type connection struct {
 // register adds the flags; the deadlines bind onto options.
 func (c *connection) register(cmd *cobra.Command, options *conformance.Options) {
 	f := cmd.Flags()
-	c.token.register(f)
+	c.token.Register(f)
 	f.StringArrayVar(&c.headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
 	f.StringVar(&options.URLSecret, "url-secret", "", "the part of the URL that the endpoint must verify: `query:NAME|path:INDEX` (from 0)")
 	f.StringVar(&c.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
@@ -36,8 +37,8 @@ func (c *connection) register(cmd *cobra.Command, options *conformance.Options) 
 func (c *connection) resolve(url string, options *conformance.Options) (conformance.Target, error) {
 	target := conformance.Target{URL: url}
 	var err error
-	c.token.fallBack()
-	if target.Token, err = c.token.read(); err != nil {
+	c.token.FallBack()
+	if target.Token, err = c.token.Read(); err != nil {
 		return target, err
 	}
 	if target.Headers, err = parseHeaders(c.headers); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -21,7 +22,7 @@ import (
 // simulator holds the flags of `destkit destsim`.
 type simulator struct {
 	config  destsim.Config
-	token   tokenFlag
+	token   secret.Flag
 	control string
 
 	addr, file      string
@@ -80,7 +81,7 @@ SIGTERM.
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable, or with commas)")
-	s.token.register(f)
+	s.token.Register(f)
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.StringVar(&s.hooksOut, "hooks-out", "", "write a hooks `FILE` for 'destkit conform --hooks'")
 	f.BoolVar(&s.config.EnforceLimits, "enforce-limits", false, "refuse what exceeds the declared speed and rate limit")
@@ -194,18 +195,18 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	if changed("keep-bodies") {
 		s.config.KeepBodies = given.KeepBodies
 	}
-	if s.token.variable == "" {
-		s.token.variable = s.config.TokenEnv
+	if s.token.Variable == "" {
+		s.token.Variable = s.config.TokenEnv
 	}
-	if s.token.variable != "" {
-		token, err := s.token.read()
+	if s.token.Variable != "" {
+		token, err := s.token.Read()
 		if err != nil {
 			return err
 		}
 		s.config.Token = token
 	}
 	if s.control != "" {
-		token, err := (&tokenFlag{flag: "control-token-env", variable: s.control}).read()
+		token, err := (&secret.Flag{Name: "control-token-env", Variable: s.control}).Read()
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -81,7 +82,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
 	// The key of the workspace is none of the control API's business.
-	e.rest.token = tokenFlag{flag: "control-token-env", variable: e.control}
+	e.rest.token = secret.Flag{Name: "control-token-env", Variable: e.control}
 	client, err := e.rest.open()
 	if err != nil {
 		return err

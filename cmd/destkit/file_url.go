@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
@@ -53,9 +54,9 @@ func urlOrOf(cmd *cobra.Command, given, file, named string) (string, error) {
 	if shownURL(named) == "" {
 		return "", exit.Usagef("the URL of the endpoint is missing: give it, or set $%s; a URL that holds a secret is in no file", urlVariable)
 	}
-	if !cmd.Flags().Changed("token-env") && os.Getenv(tokenVariable) != "" && !onThisSide(named) {
+	if !cmd.Flags().Changed("token-env") && os.Getenv(secret.TokenVariable) != "" && !onThisSide(named) {
 		return "", exit.Usagef("%s names the endpoint %s, and $%s would go there: give --url, or --token-env %s if that is right",
-			file, named, tokenVariable, tokenVariable)
+			file, named, secret.TokenVariable, secret.TokenVariable)
 	}
 	return named, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // inFile is a command in a report: of a page, in JSON and SARIF, or a line of Markdown.
@@ -87,7 +89,7 @@ func TestRerunWordsHoldNoSecret(t *testing.T) {
 // A report and a journal may have been changed by those who want the token.
 func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
 	t.Setenv(urlVariable, "")
-	t.Setenv(tokenVariable, "s3cr3t")
+	t.Setenv(secret.TokenVariable, "s3cr3t")
 	from := func(named string, flags ...string) (string, error) {
 		cmd := newClean()
 		require.NoError(t, cmd.ParseFlags(flags))

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -25,7 +26,7 @@ import (
 // existing is an endpoint that is there already, and how to get in.
 type existing struct {
 	url     string
-	token   tokenFlag
+	token   secret.Flag
 	headers []string
 	roots   string
 	timeout time.Duration
@@ -33,7 +34,7 @@ type existing struct {
 
 func (e *existing) register(f *pflag.FlagSet) {
 	f.StringVar(&e.url, "existing", "", "`URL` of an endpoint that exists: ask it, and write what judging it needs")
-	e.token.register(f)
+	e.token.Register(f)
 	f.StringArrayVar(&e.headers, "header", nil, "with --existing: send a further header, `'Name: value'`, with every call (repeatable)")
 	f.StringVar(&e.roots, "tls-roots", "", "with --existing: PEM `FILE` of root certificates that replace the public ones")
 	f.DurationVar(&e.timeout, "planning-timeout", 10*time.Second, "with --existing: deadline of a planning call")
@@ -54,7 +55,7 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return exit.Untested(fmt.Errorf("ask the endpoint: %w", err))
 	}
-	endpoint.TokenEnv = i.existing.token.variable
+	endpoint.TokenEnv = i.existing.token.Variable
 	files, err := existingFiles(endpoint, i.choice.Pipeline)
 	if err != nil {
 		return exit.Untested(err)
@@ -75,7 +76,7 @@ func (e *existing) client() (*rpc.Client, error) {
 	if e.timeout <= 0 {
 		return nil, exit.Usagef("--planning-timeout must be longer than nothing, not %s", e.timeout)
 	}
-	token, err := e.token.read()
+	token, err := e.token.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +104,8 @@ func (e *existing) client() (*rpc.Client, error) {
 // secret goes into the environment.
 func (e *existing) judgeCommands() []string {
 	var all []string
-	if e.token.variable != "" {
-		all = append(all, "export "+e.token.variable+"=…")
+	if e.token.Variable != "" {
+		all = append(all, "export "+e.token.Variable+"=…")
 	}
 	target := shell.Quote(e.url)
 	if withoutSecrets(e.url) != e.url {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
@@ -22,20 +23,20 @@ import (
 type dashboardFlags struct {
 	on, keep bool
 	addr     string
-	token    tokenFlag
+	token    secret.Flag
 }
 
 func (d *dashboardFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&d.on, "dashboard", false, "show the load while it runs, and its report afterwards, on a page for a browser")
 	f.StringVar(&d.addr, "dashboard-addr", "127.0.0.1:0", "`HOST:PORT` of the page; port 0 lets the system choose")
 	f.BoolVar(&d.keep, "dashboard-keep", false, "keep the report on the page after the load, until Ctrl-C (default: at a terminal, but not where $CI is set)")
-	d.token.flag = "control-token-env"
-	f.StringVar(&d.token.variable, d.token.flag, "", "environment variable `NAME` that holds the token of the page; without one only this machine may look")
+	d.token.Name = "control-token-env"
+	f.StringVar(&d.token.Variable, d.token.Name, "", "environment variable `NAME` that holds the token of the page; without one only this machine may look")
 }
 
 // check refuses flags of a page that is not asked for.
 func (d *dashboardFlags) check(cmd *cobra.Command) error {
-	for _, name := range []string{"dashboard-addr", "dashboard-keep", d.token.flag} {
+	for _, name := range []string{"dashboard-addr", "dashboard-keep", d.token.Name} {
 		if cmd.Flags().Changed(name) && !d.on {
 			return exit.Usagef("--%s is about the page of --dashboard: add that", name)
 		}
@@ -45,9 +46,9 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 
 // openToOthers refuses an address for pages that others reach and may not use: without
 // a token they answer this machine alone.
-func openToOthers(flag, addr string, token tokenFlag) error {
+func openToOthers(flag, addr string, token secret.Flag) error {
 	host, _, err := net.SplitHostPort(addr)
-	if err == nil && token.variable == "" && !loopback.Name(host) {
+	if err == nil && token.Variable == "" && !loopback.Name(host) {
 		return exit.Usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
 	}
 	return nil
@@ -77,7 +78,7 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 	if !d.on {
 		return nil, nil
 	}
-	token, err := d.token.read()
+	token, err := d.token.Read()
 	if err != nil {
 		return nil, err
 	}

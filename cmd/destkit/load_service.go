@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -13,7 +14,7 @@ import (
 type serviceLoading struct {
 	loading
 	service loadgen.Service
-	token   tokenFlag
+	token   secret.Flag
 }
 
 func newLoadService() *cobra.Command {
@@ -71,7 +72,7 @@ func (l *serviceLoading) register(cmd *cobra.Command) {
 	f.DurationVar(&l.service.RunTimeout, "run-timeout", 10*time.Minute, "how long a run may take to its end")
 	f.DurationVar(&o.Transport.Timeout, "request-timeout", 30*time.Second, "deadline of a request")
 
-	f.StringVar(&l.token.variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
+	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
 	f.StringArrayVar(&l.headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
 	f.StringVar(&l.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&l.development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
@@ -122,10 +123,10 @@ func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 // resolveTarget reads the key, the headers and the roots.
 func (l *serviceLoading) resolveTarget(url string) error {
 	o := &l.options
-	if l.token.variable == "" {
-		l.token = tokenFlag{flag: envWorkspaceKey, variable: envWorkspaceKey}
+	if l.token.Variable == "" {
+		l.token = secret.Flag{Name: envWorkspaceKey, Variable: envWorkspaceKey}
 	}
-	token, err := l.token.read()
+	token, err := l.token.Read()
 	if err != nil {
 		return err
 	}

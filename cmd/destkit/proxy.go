@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -36,7 +37,7 @@ type proxying struct {
 	journal, har     string
 	limit            time.Duration
 	control          string
-	controlToken     tokenFlag
+	controlToken     secret.Flag
 	controlKeep      bool
 	maxBody          int
 	quiet            bool
@@ -108,8 +109,8 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.DurationVar(&j.limit, "for", 0, "stop after this time, for example 10m (0: on Ctrl-C)")
 	f.IntVar(&j.maxBody, "max-body", proxy.DefaultMaxBody, "judge and record bodies of up to `N` bytes; longer ones are only passed on")
 	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT` of a second port that shows calls and findings: pages for a browser, JSON for programs (default: none)")
-	j.controlToken.flag = "control-token-env"
-	f.StringVar(&j.controlToken.variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
+	j.controlToken.Name = "control-token-env"
+	f.StringVar(&j.controlToken.Variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
 	f.BoolVar(&j.controlKeep, "control-keep", false, "keep the pages of --control-addr after --for, with the result, until Ctrl-C")
 	f.BoolVarP(&j.quiet, "quiet", "q", false, "no lines about calls, and none about progress")
 	j.passiveJudging.register(cmd, "URL")

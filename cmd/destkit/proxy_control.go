@@ -41,7 +41,7 @@ func (c *controlPort) CloseConsole() { c.page.CloseConsole() }
 // checkControl refuses flags of a second port that is not asked for.
 func (j *proxying) checkControl() error {
 	switch {
-	case j.control == "" && j.controlToken.variable != "":
+	case j.control == "" && j.controlToken.Variable != "":
 		return exit.Usagef("--control-token-env needs --control-addr")
 	case j.control == "" && j.controlKeep:
 		return exit.Usagef("--control-keep needs --control-addr: it keeps the pages of that port")
@@ -57,7 +57,7 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 	if j.control == "" {
 		return nil, nil
 	}
-	token, err := j.controlToken.read()
+	token, err := j.controlToken.Read()
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/conformance/service"
@@ -83,7 +84,7 @@ func watchProxy(t *testing.T, violation, controlToken string) *watchedProxy {
 		})
 	}
 	j := &proxying{control: "127.0.0.1:0"}
-	j.controlToken = tokenFlag{flag: "control-token-env", variable: controlToken}
+	j.controlToken = secret.Flag{Name: "control-token-env", Variable: controlToken}
 	w.port, err = j.serveControl(t.Context(), &proxyTraffic{w.recorder, p.Counts, report.Options{}}, w.url+"/", w.passive.Secrets().String(to))
 	require.NoError(t, err)
 	t.Cleanup(w.port.close)

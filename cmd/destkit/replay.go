@@ -14,10 +14,6 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// tokenVariable is the environment variable that stands in a report for the
-// token of its endpoint.
-const tokenVariable = "DESTKIT_TOKEN"
-
 // newReplay sends a finding again after a repair. The secrets that a report
 // leaves out come from the environment, never from the command line.
 func newReplay() *cobra.Command {

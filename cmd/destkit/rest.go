@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/server"
@@ -30,7 +31,7 @@ const restAnswer = 64 << 20
 // restFlags say which service a command talks to, and how it gets in.
 type restFlags struct {
 	url, roots string
-	token      tokenFlag
+	token      secret.Flag
 	timeout    time.Duration
 }
 
@@ -44,7 +45,7 @@ func (r *restFlags) register(cmd *cobra.Command) {
 
 // registerToken adds the token of the API; the control API has another one.
 func (r *restFlags) registerToken(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.token.variable, "token-env", "",
+	cmd.Flags().StringVar(&r.token.Variable, "token-env", "",
 		"environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
 }
 
@@ -57,7 +58,7 @@ func (r *restFlags) open() (*restClient, error) {
 	if r.timeout <= 0 {
 		return nil, exit.Usagef("--request-timeout must be longer than nothing, not %s", r.timeout)
 	}
-	token, err := r.token.read()
+	token, err := r.token.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (r *restFlags) open() (*restClient, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	hidden := redact.New()
-	hidden.Add(token, "$"+cmp.Or(r.token.variable, "DESTKIT_TOKEN"))
+	hidden.Add(token, "$"+cmp.Or(r.token.Variable, "DESTKIT_TOKEN"))
 	return &restClient{root: root, token: token, hidden: hidden, http: &http.Client{Transport: transport, Timeout: r.timeout,
 		// A redirect would carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -77,8 +78,8 @@ func (r *restFlags) open() (*restClient, error) {
 
 // openAPI is open for commands that call the API: they need a key.
 func (r *restFlags) openAPI() (*restClient, error) {
-	if r.token.variable == "" {
-		r.token = tokenFlag{flag: envWorkspaceKey, variable: envWorkspaceKey}
+	if r.token.Variable == "" {
+		r.token = secret.Flag{Name: envWorkspaceKey, Variable: envWorkspaceKey}
 	}
 	return r.open()
 }

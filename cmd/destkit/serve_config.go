@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/emulation"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -65,25 +66,16 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 	if s.config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
 		return err
 	}
-	if s.config.PersonalAccessToken, err = secretVariable(envAccessToken); err != nil {
+	if s.config.PersonalAccessToken, err = secret.Optional(envAccessToken); err != nil {
 		return err
 	}
-	if s.config.WorkspaceAPIKey, err = secretVariable(envWorkspaceKey); err != nil {
+	if s.config.WorkspaceAPIKey, err = secret.Optional(envWorkspaceKey); err != nil {
 		return err
 	}
-	if s.config.ControlToken, err = (&tokenFlag{flag: "control-token-env", variable: s.control}).read(); err != nil {
+	if s.config.ControlToken, err = (&secret.Flag{Name: "control-token-env", Variable: s.control}).Read(); err != nil {
 		return err
 	}
 	return s.readAuthorities()
-}
-
-// secretVariable reads a variable that may be absent; set to nothing it is
-// taken for absent, too, as deployments do.
-func secretVariable(name string) (string, error) {
-	if os.Getenv(name) == "" {
-		return "", nil
-	}
-	return (&tokenFlag{flag: name, variable: name}).read()
 }
 
 // readAuthorities reads --destination-ca.

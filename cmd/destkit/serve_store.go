@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/server"
 )
 
@@ -33,7 +34,7 @@ func (p *storePlace) resolve() (err error) {
 	if p.url == "" {
 		return nil
 	}
-	if p.password, err = secretVariable(envStorePassword); err != nil {
+	if p.password, err = secret.Optional(envStorePassword); err != nil {
 		return err
 	}
 	if _, err := p.at().Schema(); err != nil {
@@ -104,7 +105,7 @@ func withPassword(store string) (string, error) {
 	if _, given := u.User.Password(); given {
 		return store, nil
 	}
-	password, err := secretVariable(envStorePassword)
+	password, err := secret.Optional(envStorePassword)
 	if err != nil || password == "" {
 		return store, err
 	}

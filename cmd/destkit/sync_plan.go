@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -86,7 +87,7 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		return exit.Usagef("--limit must be 0 to 100, not %d", d.limit)
 	}
 	// The key of the workspace is none of the control API's business.
-	d.rest.token = tokenFlag{flag: "control-token-env", variable: d.control}
+	d.rest.token = secret.Flag{Name: "control-token-env", Variable: d.control}
 	client, err := d.rest.open()
 	if err != nil {
 		return err
