@@ -28,8 +28,11 @@ var arrows = map[string][]string{
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
 	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
-	"cmd/destkit/internal/exit":      {"internal/foreign"},                               // every command and what it calls ends by it
-	"cmd/destkit/internal/listen":    {"cmd/destkit/internal/exit", "destsim"},           // simulators are served by their own front
+	"cmd/destkit/internal/endpoint": { // how it is reached: for all commands that call one
+		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "conformance", "internal/suggest",
+	},
+	"cmd/destkit/internal/exit":   {"internal/foreign"},                     // every command and what it calls ends by it
+	"cmd/destkit/internal/listen": {"cmd/destkit/internal/exit", "destsim"}, // simulators are served by their own front
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
 	},
@@ -303,7 +306,7 @@ var doors = map[string][]string{
 	"github.com/parquet-go/":      {"internal/source"},
 	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
-	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret"},
+	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret"},
 	"github.com/wneessen/":        {"server/internal/lifecycle"},
 	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
 }

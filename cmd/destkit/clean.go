@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -13,7 +14,7 @@ import (
 // It never looks for records by itself: only the journal says what is ours.
 func newClean() *cobra.Command {
 	var options conformance.Options
-	var conn connection
+	var conn endpoint.Connection
 	var hooks string
 	var read reading
 	var keys ownKeys
@@ -50,7 +51,8 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			if err != nil {
 				return err
 			}
-			target, err := conn.resolve(url, &options)
+			options.Version = readBuild().Version
+			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
 			}
@@ -80,7 +82,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
 	keys.register(cmd)
 	read.register(cmd, &options)
-	conn.register(cmd, &options)
+	conn.Register(cmd, &options)
 	return cmd
 }
 

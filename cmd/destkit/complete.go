@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
@@ -341,12 +342,12 @@ func objectNames(cmd *cobra.Command) candidates {
 func askObjects(cmd *cobra.Command) ([]rpc.Object, error) {
 	e := &existing{timeout: objectsWithin}
 	for _, word := range cmd.Flags().Args() {
-		if likelyURL("endpoint", word) == nil {
+		if endpoint.CheckScheme("endpoint", word) == nil {
 			e.url = word
 		}
 	}
 	if e.url == "" {
-		e.url = os.Getenv(urlVariable)
+		e.url = os.Getenv(endpoint.URLVariable)
 	}
 	if e.url == "" {
 		return nil, errors.New("no endpoint is named")

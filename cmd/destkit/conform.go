@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
@@ -143,7 +144,7 @@ that name them:
 			if len(j.recorded.callerReports) > 0 {
 				return exit.Usagef("--caller-report needs --from: only a recording shows the calls of others")
 			}
-			url, err := endpointURL(cmd, args)
+			url, err := endpoint.URL(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
@@ -125,7 +126,7 @@ func recordedURL(name string) (string, error) {
 		return "", exit.Usagef("%s: %w", name, err)
 	case url == "":
 		return "", exit.Usagef("%s has no call of JSON-RPC", name)
-	case checkURL("recording", url) != nil:
+	case endpoint.CheckURL("recording", url) != nil:
 		return "https://recorded.localhost/", nil
 	}
 	return url, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -144,7 +145,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 // resolve reads the configuration file, the tokens and the files that flags name.
 func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Options, error) {
 	var o service.Options
-	if err := likelyURL("service", url); err != nil {
+	if err := endpoint.CheckScheme("service", url); err != nil {
 		return o, err
 	}
 	j.target.BaseURL = url
@@ -169,7 +170,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 		return o, err
 	}
 	if j.simulatorURL != "" {
-		if err := checkURL("--simulator-url", j.simulatorURL); err != nil {
+		if err := endpoint.CheckURL("--simulator-url", j.simulatorURL); err != nil {
 			return o, err
 		}
 	}
@@ -181,7 +182,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 }
 
 func (j *serviceJudging) resolveTarget() (err error) {
-	if j.target.Roots, err = readRoots(j.roots); err != nil {
+	if j.target.Roots, err = endpoint.Roots(j.roots); err != nil {
 		return err
 	}
 	return j.resolveTokens()

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
@@ -119,7 +120,7 @@ func decodeHooks(file string, src []byte) (conformance.Hooks, error) {
 		if h.spec.URL == "" {
 			continue
 		}
-		if err := checkURL("hook "+h.name, h.spec.URL); err != nil {
+		if err := endpoint.CheckURL("hook "+h.name, h.spec.URL); err != nil {
 			return hooks, exit.Usagef("%s: %w", file, err)
 		}
 	}

@@ -1,23 +1,22 @@
 package main
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/suggest"
 )
 
 // judging holds what `conform` and `plan` have in common: the target and the
 // options of a run. Most flags bind onto conformance.Options; resolve turns the
 // rest into it.
 type judging struct {
-	connection
+	endpoint.Connection
 	choosing
 
 	reading
@@ -31,7 +30,7 @@ type judging struct {
 func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
-	j.connection.register(cmd, o)
+	j.Connection.Register(cmd, o)
 	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
 
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
@@ -54,18 +53,18 @@ func (j *judging) register(cmd *cobra.Command) {
 // resolve reads the configuration file and all files that flags name, and
 // returns what the judge needs. Every error of it is exit 2. What the library
 // checks about its options is not checked here again.
-func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Target, conformance.Options, error) {
+func (j *judging) resolve(cmd *cobra.Command, url string) (conformance.Target, conformance.Options, error) {
 	var err error
 	if j.config != "" {
 		if j.options.Fixtures, err = applyConfig(cmd, j.config); err != nil {
 			return conformance.Target{}, j.options, err
 		}
 	}
-	target, err := j.connection.resolve(endpoint, &j.options)
-	target.Replicas = replicaURLs(j.replicas)
+	target, err := j.Connection.Resolve(url, &j.options)
+	target.Replicas = endpoint.Replicas(j.replicas)
 	for _, replica := range target.Replicas {
 		if err == nil {
-			err = likelyURL("replica", replica)
+			err = endpoint.CheckScheme("replica", replica)
 		}
 	}
 	j.options.RefuseLeftovers = !j.leftovers
@@ -129,41 +128,4 @@ func (j *judging) resolveHooks() error {
 		j.options.Hooks, err = readHooks(j.hooks)
 	}
 	return err
-}
-
-// checkURL demands an absolute http or https URL with a host. The URL may carry
-// a secret, so no message repeats it.
-func checkURL(what, raw string) error {
-	if meant := suggest.URL(raw); meant != "" && !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
-		return exit.Usagef("%s: the URL must begin with http:// or https://: did you mean %s?", what, meant)
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return exit.Usagef("%s: the URL does not parse; check its escapes, port and brackets", what)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return exit.Usagef("%s: the URL must begin with http:// or https://", what)
-	case u.Hostname() == "":
-		return exit.Usagef("%s: the URL has no host", what)
-	}
-	return nil
-}
-
-// parseHeaders reads `Name: value` lines. A name given twice is refused: the
-// connection of the service holds one value per header. The value may be
-// secret, so no message repeats it.
-func parseHeaders(lines []string) (map[string]string, error) {
-	headers := map[string]string{}
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		name = strings.TrimSpace(name)
-		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
-			return nil, exit.Usagef("--header wants 'Name: value'")
-		}
-		if _, twice := headers[name]; twice {
-			return nil, exit.Usagef("--header %s is given twice", name)
-		}
-		headers[name] = strings.TrimSpace(value)
-	}
-	return headers, nil
 }

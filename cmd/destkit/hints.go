@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
@@ -37,7 +38,7 @@ func accessWords(cmd *cobra.Command) string {
 // and so comes from the environment.
 func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
-	if shown := shownURL(url); shown != "" {
+	if shown := endpoint.Shown(url); shown != "" {
 		words += " " + shell.Quote(shown)
 	}
 	return words + flagWords(cmd, func(f *pflag.Flag) bool { return !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd)
@@ -59,7 +60,7 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 			switch {
 			case f.Value.Type() == "bool" && value == "true":
 				words.WriteString(" --" + f.Name)
-			case strings.Contains(value, "://") && shownURL(value) == "":
+			case strings.Contains(value, "://") && endpoint.Shown(value) == "":
 			default:
 				words.WriteString(" --" + f.Name + " " + shell.Quote(value))
 			}
@@ -86,15 +87,6 @@ func headerWords(cmd *cobra.Command) string {
 		words += fmt.Sprintf(` --header "%s: $DESTKIT_HEADER_%s"`, strings.TrimSpace(name), variable)
 	}
 	return words
-}
-
-// shownURL is a URL that can be shown, "" when it holds a user, a query or a
-// placeholder.
-func shownURL(raw string) string {
-	if !strings.Contains(raw, "://") || strings.ContainsAny(raw, "@?$") {
-		return ""
-	}
-	return raw
 }
 
 // writeBodies writes the files that the commands of findings name into the folder of

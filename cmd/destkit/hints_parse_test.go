@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 )
@@ -159,7 +160,7 @@ func hintedURL(cmd *cobra.Command, args []string, placeholders bool) error {
 		if placeholder.MatchString(args[0]) || strings.HasPrefix(args[0], "$") {
 			return nil
 		}
-		return likelyURL("endpoint", args[0])
+		return endpoint.CheckScheme("endpoint", args[0])
 	}
 	for _, name := range []string{"url", "config", "journal", "from", "calibrate"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
@@ -191,7 +192,7 @@ func hintedValues(cmd *cobra.Command) error {
 			case f.Name == "report" && strings.HasPrefix(cmd.CommandPath(), "destkit conform"):
 				_, _, err = judgeFormats().parse(value)
 			case f.Name == "url":
-				err = likelyURL("endpoint", value)
+				err = endpoint.CheckScheme("endpoint", value)
 			case f.Name == "token-env" && strings.ContainsAny(value, "$. "):
 				err = fmt.Errorf("--token-env %q is no name of a variable", value)
 			}

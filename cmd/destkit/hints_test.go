@@ -13,8 +13,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // inFile is a command in a report: of a page, in JSON and SARIF, or a line of Markdown.
@@ -84,28 +82,4 @@ func TestRerunWordsHoldNoSecret(t *testing.T) {
 	require.NoError(t, cmd.Execute())
 	require.Equal(t, ` --token-env TOK --header "X-Key: $DESTKIT_HEADER_X_KEY"`, access)
 	require.Equal(t, `conform --write --object 'a b' --object c --token-env TOK --batch-timeout 5s --header "X-Key: $DESTKIT_HEADER_X_KEY"`, words)
-}
-
-// A report and a journal may have been changed by those who want the token.
-func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
-	t.Setenv(urlVariable, "")
-	t.Setenv(secret.TokenVariable, "s3cr3t")
-	from := func(named string, flags ...string) (string, error) {
-		cmd := newClean()
-		require.NoError(t, cmd.ParseFlags(flags))
-		return urlOrOf(cmd, "", "r.json", named)
-	}
-	_, err := from("https://example.com/d")
-	require.ErrorContains(t, err, "r.json names the endpoint https://example.com/d, and $DESTKIT_TOKEN would go there")
-	require.NotContains(t, err.Error(), "s3cr3t")
-	for _, c := range []struct {
-		named string
-		flags []string
-	}{{"https://example.com/d", []string{"--token-env", "DESTKIT_TOKEN"}}, {"http://127.0.0.1:8080/", nil}, {"http://localhost:8080/", nil}} {
-		got, err := from(c.named, c.flags...)
-		require.NoError(t, err)
-		require.Equal(t, c.named, got)
-	}
-	_, err = from("$DESTKIT_URL")
-	require.ErrorContains(t, err, "the URL of the endpoint is missing")
 }

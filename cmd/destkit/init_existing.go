@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
@@ -70,7 +71,7 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 
 // client calls the endpoint, following no redirects.
 func (e *existing) client() (*rpc.Client, error) {
-	if err := checkURL("--existing", e.url); err != nil {
+	if err := endpoint.CheckURL("--existing", e.url); err != nil {
 		return nil, exit.Usage(err)
 	}
 	if e.timeout <= 0 {
@@ -80,7 +81,7 @@ func (e *existing) client() (*rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := parseHeaders(e.headers)
+	named, err := endpoint.Headers(e.headers)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (e *existing) client() (*rpc.Client, error) {
 	for name, value := range named {
 		header.Set(name, value)
 	}
-	roots, err := readRoots(e.roots)
+	roots, err := endpoint.Roots(e.roots)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (e *existing) judgeCommands() []string {
 	}
 	target := shell.Quote(e.url)
 	if withoutSecrets(e.url) != e.url {
-		all, target = append(all, "export "+urlVariable+"=… # the URL, with its secrets"), ""
+		all, target = append(all, "export "+endpoint.URLVariable+"=… # the URL, with its secrets"), ""
 	}
 	return append(all, strings.Join(strings.Fields("destkit conform "+target+" --config destkit.yaml"), " "))
 }

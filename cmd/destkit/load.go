@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
@@ -20,7 +21,7 @@ import (
 // loading holds the flags of `destkit load`. Most bind onto loadgen.Options;
 // resolve turns the rest into it.
 type loading struct {
-	connection
+	endpoint.Connection
 	dials   conformance.Options // where the flags of a connection put their values
 	options loadgen.Options
 
@@ -149,7 +150,7 @@ func (l *loading) register(cmd *cobra.Command) {
 
 	l.registerClient(f)
 	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
-	l.connection.register(cmd, &l.dials)
+	l.Connection.Register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
 	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
@@ -208,7 +209,7 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 		}
 		return l.runCalibrate(cmd)
 	}
-	address, err := endpointURL(cmd, args)
+	address, err := endpoint.URL(cmd, args)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/redact"
@@ -23,8 +24,8 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	words := []string{"destkit load clean"}
 	if address := l.options.Target.URL; plainURL(address) {
 		words = append(words, shell.Quote(address))
-	} else if os.Getenv(urlVariable) != address {
-		words = append(words, `"$`+urlVariable+`"`) // the caller has to set it: no line shows a secret
+	} else if os.Getenv(endpoint.URLVariable) != address {
+		words = append(words, `"$`+endpoint.URLVariable+`"`) // the caller has to set it: no line shows a secret
 	}
 	objects := 0
 	words = append(words, "--run", r.Load.Run)
@@ -42,7 +43,7 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 			words = append(words, "--"+name, shell.Quote(f.Value.String()))
 		}
 	}
-	for _, header := range l.headers {
+	for _, header := range l.Headers {
 		name, _, _ := strings.Cut(header, ":")
 		words = append(words, "--header", shell.Quote(name+": …"))
 	}

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
 
 // resolve turns the flags that are words into options.
 func (l *loading) resolve(url string) error {
-	target, err := l.connection.resolve(url, &l.dials)
+	target, err := l.Connection.Resolve(url, &l.dials)
 	if err != nil {
 		return err
 	}
@@ -22,10 +23,10 @@ func (l *loading) resolve(url string) error {
 	}
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
-		Replicas: replicaURLs(l.replicas),
+		Replicas: endpoint.Replicas(l.replicas),
 	}
 	for _, replica := range o.Target.Replicas {
-		if err := likelyURL("replica", replica); err != nil {
+		if err := endpoint.CheckScheme("replica", replica); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
@@ -45,7 +46,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	}
 	m := &loadMeter{}
 	if otlp != "" {
-		if err := checkURL("--otlp", otlp); err != nil {
+		if err := endpoint.CheckURL("--otlp", otlp); err != nil {
 			return nil, err
 		}
 		to, err := url.Parse(otlp)

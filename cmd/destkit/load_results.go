@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
@@ -168,7 +169,7 @@ stands for all.`,
 // newLoadClean deletes what a load has left.
 func newLoadClean() *cobra.Command {
 	var dials conformance.Options
-	var conn connection
+	var conn endpoint.Connection
 	var journal, url, run, identifier string
 	var objects []string
 	var own ownKeys
@@ -209,7 +210,7 @@ goes to a public address that it names only with --token-env.`,
 				given = args[0]
 			}
 			if run != "" && given == "" {
-				if given, err = endpointURL(cmd, nil); err != nil {
+				if given, err = endpoint.URL(cmd, nil); err != nil {
 					return err
 				}
 			}
@@ -219,11 +220,11 @@ goes to a public address that it names only with --token-env.`,
 					return exit.Usage(err)
 				}
 			}
-			address, err := urlOrOf(cmd, given, journal, named)
+			address, err := endpoint.URLOr(cmd, given, journal, named)
 			if err != nil {
 				return err
 			}
-			target, err := conn.resolve(address, &dials)
+			target, err := conn.Resolve(address, &dials)
 			if err != nil {
 				return err
 			}
@@ -249,7 +250,7 @@ goes to a public address that it names only with --token-env.`,
 	cmd.Flags().StringSliceVarP(&objects, "object", "o", nil, "with --run: object `NAME=COUNT` and how many keys the run has used in it (repeatable, or with commas)")
 	cmd.Flags().StringVar(&identifier, "identifier", "", "with --run: the field `NAME` that the load matched records by, if it named one")
 	own.register(cmd)
-	conn.register(cmd, &dials)
+	conn.Register(cmd, &dials)
 	_ = cmd.Flags().MarkHidden("url-secret")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/loadgen"
@@ -73,9 +74,9 @@ func (l *serviceLoading) register(cmd *cobra.Command) {
 	f.DurationVar(&o.Transport.Timeout, "request-timeout", 30*time.Second, "deadline of a request")
 
 	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
-	f.StringArrayVar(&l.headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
-	f.StringVar(&l.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.StringVar(&l.development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
+	f.StringArrayVar(&l.Headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
+	f.StringVar(&l.Roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
+	f.StringVar(&l.Development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
 	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process of the same service: connections are spread over all of them (repeatable)")
 	l.registerClient(f)
 	l.registerOutput(cmd)
@@ -92,7 +93,7 @@ func (l *serviceLoading) run(cmd *cobra.Command, url string) error {
 // resolve turns the flags into options.
 func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 	for _, u := range append([]string{url}, l.replicas...) {
-		if err := likelyURL("service", u); err != nil {
+		if err := endpoint.CheckScheme("service", u); err != nil {
 			return err
 		}
 	}
@@ -130,15 +131,15 @@ func (l *serviceLoading) resolveTarget(url string) error {
 	if err != nil {
 		return err
 	}
-	headers, err := parseHeaders(l.headers)
+	headers, err := endpoint.Headers(l.Headers)
 	if err != nil {
 		return err
 	}
-	roots, err := readRoots(l.roots)
+	roots, err := endpoint.Roots(l.Roots)
 	if err != nil {
 		return err
 	}
-	o.Target = loadgen.Target{URL: url, Replicas: l.replicas, Token: token, Headers: headers, Roots: roots, Development: l.development}
+	o.Target = loadgen.Target{URL: url, Replicas: l.replicas, Token: token, Headers: headers, Roots: roots, Development: l.Development}
 	o.Service, o.Version = &l.service, readBuild().Version
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim"
@@ -261,7 +262,7 @@ func TestMistakesPage(t *testing.T) {
 	names, shown := mistakeWorld(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	for _, name := range []string{urlVariable, secret.TokenVariable, envAccessToken, envWorkspaceKey, "GITHUB_ACTIONS", "FORCE_COLOR"} {
+	for _, name := range []string{endpoint.URLVariable, secret.TokenVariable, envAccessToken, envWorkspaceKey, "GITHUB_ACTIONS", "FORCE_COLOR"} {
 		t.Setenv(name, "")
 		require.NoError(t, os.Unsetenv(name)) // back again after the test
 	}

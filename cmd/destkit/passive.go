@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -69,7 +70,7 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 	}
 	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), readBuild().Version
 	var err error
-	if o.Roots, err = readRoots(j.roots); err != nil {
+	if o.Roots, err = endpoint.Roots(j.roots); err != nil {
 		return nil, err
 	}
 	if j.waivers != "" {

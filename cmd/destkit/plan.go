@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -32,7 +33,7 @@ $DESTKIT_URL instead.`,
   destkit plan https://example.com/destination --write --object contact --json`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := endpointURL(cmd, args)
+			url, err := endpoint.URL(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -98,7 +99,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+urlVariable+")")
+	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+endpoint.URLVariable+")")
 	f.StringVarP(&j.addr, "addr", "a", "127.0.0.1:8070", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.BoolVar(&j.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&j.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
@@ -125,13 +126,13 @@ The exit status is the worse one of the two reports; --judge endpoint or
 // run carries calls until a signal comes or the time is up, and delivers the verdict.
 func (j *proxying) run(cmd *cobra.Command) error {
 	if j.to == "" {
-		url, err := endpointURL(cmd, nil)
+		url, err := endpoint.URL(cmd, nil)
 		if err != nil {
-			return exit.Usagef("missing --to URL of the endpoint; give it, or set $%s", urlVariable)
+			return exit.Usagef("missing --to URL of the endpoint; give it, or set $%s", endpoint.URLVariable)
 		}
 		j.to = url
 	}
-	if err := likelyURL("endpoint", j.to); err != nil {
+	if err := endpoint.CheckScheme("endpoint", j.to); err != nil {
 		return err
 	}
 	if j.limit < 0 || j.maxBody < 1 {

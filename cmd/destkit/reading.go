@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
@@ -24,7 +25,7 @@ func (h *reading) resolve(o *conformance.Options) error {
 		return exit.Usagef("--readback-url and --readback-command exclude each other")
 	}
 	if h.readbackURL != "" {
-		if err := checkURL("--readback-url", h.readbackURL); err != nil {
+		if err := endpoint.CheckURL("--readback-url", h.readbackURL); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
@@ -18,7 +19,7 @@ import (
 // leaves out come from the environment, never from the command line.
 func newReplay() *cobra.Command {
 	var options conformance.Options
-	var conn connection
+	var conn endpoint.Connection
 	var url string
 	var asJSON bool
 	var profiles profiling.Flags
@@ -84,7 +85,8 @@ or a request got no complete response, 0 when all are fixed.`,
 			if err != nil {
 				return err
 			}
-			target, err := conn.resolve(url, &options)
+			options.Version = readBuild().Version
+			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
 			}
@@ -113,13 +115,13 @@ or a request got no complete response, 0 when all are fixed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+", else that of the report)")
+	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+endpoint.URLVariable+", else that of the report)")
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
 	f.StringSliceVarP(&options.Objects, "object", "o", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
 	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")
 	keys.register(cmd)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	conn.register(cmd, &options)
+	conn.Register(cmd, &options)
 	profiles.Register(cmd)
 	return cmd
 }

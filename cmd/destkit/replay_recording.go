@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -31,19 +32,19 @@ func isRecording(name string) bool {
 }
 
 // replayRecording sends a recording to another version of the endpoint.
-func replayRecording(cmd *cobra.Command, name, url string, conn *connection, options *conformance.Options, asJSON bool) error {
+func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connection, options *conformance.Options, asJSON bool) error {
 	if url == "" {
-		if url = os.Getenv(urlVariable); url == "" {
+		if url = os.Getenv(endpoint.URLVariable); url == "" {
 			return exit.Usagef("%s is a recording: say where its calls are to go with --url URL", name)
 		}
 	}
-	if err := checkURL("--url", url); err != nil {
+	if err := endpoint.CheckURL("--url", url); err != nil {
 		return err
 	}
 	if options.Write && len(options.Objects) == 0 {
 		return exit.Usagef("writing the records of a recording needs the name of an object: add --object NAME")
 	}
-	target, err := conn.resolve(url, options)
+	target, err := conn.Resolve(url, options)
 	if err != nil {
 		return err
 	}

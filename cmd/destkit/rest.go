@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/redact"
@@ -62,7 +63,7 @@ func (r *restFlags) open() (*restClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := readRoots(r.roots)
+	pool, err := endpoint.Roots(r.roots)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (r *restFlags) openAPI() (*restClient, error) {
 
 // serviceRoot is the URL before /api/v1 and /_control.
 func serviceRoot(raw string) (string, error) {
-	if err := checkURL("--url", raw); err != nil {
+	if err := endpoint.CheckURL("--url", raw); err != nil {
 		return "", err
 	}
 	u, err := url.Parse(raw)

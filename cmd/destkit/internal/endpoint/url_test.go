@@ -1,0 +1,36 @@
+package endpoint
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/conformance"
+)
+
+// A report and a journal may have been changed by those who want the token.
+func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
+	t.Setenv(URLVariable, "")
+	t.Setenv(secret.TokenVariable, "s3cr3t")
+	from := func(named string, flags ...string) (string, error) {
+		cmd, connection := &cobra.Command{}, Connection{}
+		connection.Register(cmd, &conformance.Options{})
+		require.NoError(t, cmd.ParseFlags(flags))
+		return URLOr(cmd, "", "r.json", named)
+	}
+	_, err := from("https://example.com/d")
+	require.ErrorContains(t, err, "r.json names the endpoint https://example.com/d, and $DESTKIT_TOKEN would go there")
+	require.NotContains(t, err.Error(), "s3cr3t")
+	for _, c := range []struct {
+		named string
+		flags []string
+	}{{"https://example.com/d", []string{"--token-env", "DESTKIT_TOKEN"}}, {"http://127.0.0.1:8080/", nil}, {"http://localhost:8080/", nil}} {
+		got, err := from(c.named, c.flags...)
+		require.NoError(t, err)
+		require.Equal(t, c.named, got)
+	}
+	_, err = from("$DESTKIT_URL")
+	require.ErrorContains(t, err, "the URL of the endpoint is missing")
+}
