@@ -41,9 +41,13 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
 		"internal/foreign", "internal/suggest", "internal/yamldoc",
 	},
-	"cmd/destkit/internal/quantity": {"internal/plural"},           // numbers of syncs, loads and the demo read the same
-	"cmd/destkit/internal/secret":   {"cmd/destkit/internal/exit"}, // how each command gets its tokens
-	"cmd/destkit/internal/shell":    {},                            // words of command lines: those that people give, and those that messages show
+	"cmd/destkit/internal/quantity": {"internal/plural"}, // numbers of syncs, loads and the demo read the same
+	"cmd/destkit/internal/rest": { // commands call a service as any client does
+		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/syncview",
+		"server", "server/api", "internal/redact", "internal/unreached",
+	},
+	"cmd/destkit/internal/secret": {"cmd/destkit/internal/exit"}, // how each command gets its tokens
+	"cmd/destkit/internal/shell":  {},                            // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
 	},
@@ -306,7 +310,7 @@ var doors = map[string][]string{
 	"github.com/parquet-go/":      {"internal/source"},
 	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
-	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret"},
+	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/profiling", "cmd/destkit/internal/rest", "cmd/destkit/internal/secret"},
 	"github.com/wneessen/":        {"server/internal/lifecycle"},
 	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/internal/crowd"
 )
 
@@ -49,7 +50,7 @@ func TestMatrixCrowd(t *testing.T) {
 func (w *crowded) survive(size crowdSize) {
 	w.endpoints((size.syncs + objectsEach - 1) / objectsEach)
 	config := crowd.Config{
-		Root: w.api.root, Key: w.api.token, Clients: size.clients, Calls: size.calls, Seed: 1,
+		Root: w.api.Root, Key: w.api.Token, Clients: size.clients, Calls: size.calls, Seed: 1,
 		Destinations: append(slices.Repeat(w.others[:1], 2*len(w.others)), w.others...), Source: w.source,
 	}
 	c := crowd.New(config)
@@ -132,8 +133,8 @@ func (w *crowded) judge(c *crowd.Crowd, when string) {
 func (w *crowded) audits(want int) (unclean []string) {
 	audited := 0
 	for id := range w.syncs {
-		var run *restError
-		_, err := w.api.trigger(w.t.Context(), id, false)
+		var run *rest.Error
+		_, err := w.api.Trigger(w.t.Context(), id, false)
 		if errors.As(err, &run) {
 			unclean = append(unclean, fmt.Sprintf("sync %d: %v", id, err))
 			continue
@@ -159,7 +160,7 @@ func (w *crowded) audits(want int) (unclean []string) {
 func (w *crowded) reset() {
 	w.control("POST", "/reset", nil, nil)
 	w.control("POST", "/settle", nil, nil)
-	w.api.http.CloseIdleConnections()
+	w.api.HTTP.CloseIdleConnections()
 }
 
 // idle waits for the connections to end that nobody uses: those to destinations are kept

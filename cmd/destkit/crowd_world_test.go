@@ -27,6 +27,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/crowd"
 	"github.com/destkit/destkit/internal/postgrestest"
@@ -37,7 +38,7 @@ import (
 type crowded struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	api    *restClient
+	api    *rest.Client
 	data   string // the data directory
 	source string // a SQLite file
 	said   *saying
@@ -83,7 +84,7 @@ func newCrowded(t *testing.T, store string) *crowded {
 	require.NoError(t, err, "%s", w.said)
 	url, listening := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	require.True(t, listening, "%s", line)
-	w.api = &restClient{root: url, token: token, http: &http.Client{Timeout: 10 * time.Minute}}
+	w.api = &rest.Client{Root: url, Token: token, HTTP: &http.Client{Timeout: 10 * time.Minute}}
 	w.rows()
 	return w
 }
@@ -156,7 +157,7 @@ func (w *crowded) keep(c *crowd.Crowd, many int) {
 			ID   int64 `json:"id"`
 			Sync int64 `json:"sync_id"`
 		}
-		require.NoError(w.t, w.api.post(w.t.Context(), path, body, &made))
+		require.NoError(w.t, w.api.Post(w.t.Context(), path, body, &made))
 		return max(made.ID, made.Sync)
 	}
 	from := id("/sources", map[string]any{"connection": map[string]any{"name": "Shop", "type": "sqlite", "credentials": map[string]any{"path": w.source}}})
@@ -197,7 +198,7 @@ func (w *crowded) measure() (s stand) {
 
 // metric is a number of the service, the sum of those whose labels have part.
 func (w *crowded) metric(name, part string) (sum int64, err error) {
-	answer, err := w.api.http.Get(w.api.root + "/metrics")
+	answer, err := w.api.HTTP.Get(w.api.Root + "/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -267,7 +268,7 @@ func (w *crowded) rest() stand {
 
 // stacks are where the goroutines of the process are, the most frequent places first.
 func (w *crowded) stacks() string {
-	answer, err := w.api.http.Get(w.api.root + "/_control/pprof/goroutine?debug=1")
+	answer, err := w.api.HTTP.Get(w.api.Root + "/_control/pprof/goroutine?debug=1")
 	require.NoError(w.t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 20_000))
@@ -278,9 +279,9 @@ func (w *crowded) stacks() string {
 // control calls /_control as this test needs it to answer.
 func (w *crowded) control(method, path string, body, into any) {
 	w.t.Helper()
-	if err := w.api.control(w.t.Context(), method, path, body, into); err != nil {
+	if err := w.api.Control(w.t.Context(), method, path, body, into); err != nil {
 		var clock json.RawMessage
-		if none := w.api.control(w.t.Context(), "GET", "/clock", nil, &clock); none != nil {
+		if none := w.api.Control(w.t.Context(), "GET", "/clock", nil, &clock); none != nil {
 			clock = fmt.Appendf(nil, "%q", none.Error())
 		}
 		require.NoError(w.t, err, "%s %s\nthe clock: %s\nat work:\n%s", method, path, clock, w.stacks())

@@ -94,15 +94,15 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	_, err = w.runOnce(ctx, &demo{screen: io.Discard, out: io.Discard}, 20)
 	require.NoError(t, err)
 	// A fault of each.
-	require.NoError(t, client.control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"status","operation":"listSyncs"}`), nil))
-	require.Error(t, client.get(ctx, "/syncs", nil))
-	require.NoError(t, w.destination.control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"http_status","status":503,"when":{"method":"get_sync_speed"}}`), nil))
+	require.NoError(t, client.Control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"status","operation":"listSyncs"}`), nil))
+	require.Error(t, client.Get(ctx, "/syncs", nil))
+	require.NoError(t, w.destination.Control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"http_status","status":503,"when":{"method":"get_sync_speed"}}`), nil))
 	endpoint := *w.destination
-	endpoint.token = demoToken
-	require.Error(t, endpoint.call(ctx, http.MethodPost, "/", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"get_sync_speed","params":{}}`), nil))
+	endpoint.Token = demoToken
+	require.Error(t, endpoint.Call(ctx, http.MethodPost, "/", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"get_sync_speed","params":{}}`), nil))
 
 	var simulator strings.Builder
-	answer, err := w.destination.http.Get(target.url + "/_control/metrics")
+	answer, err := w.destination.HTTP.Get(target.url + "/_control/metrics")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	require.Equal(t, http.StatusOK, answer.StatusCode)

@@ -50,9 +50,9 @@ func (a demoAudit) String() string {
 func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 	foreign.Print(d.out, "\naudit ") // it takes a moment
 	began := time.Now()
-	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.root + "/_control/readback"}}
+	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.Root + "/_control/readback"}}
 	done := terminal.GoesOn(d.screen, d.quiet, "auditing")
-	err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit)
+	err := w.api.Control(ctx, http.MethodPost, "/audit", body, &d.audit)
 	done()
 	if err != nil {
 		return err

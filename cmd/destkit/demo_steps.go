@@ -96,12 +96,12 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 // runOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
 func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v syncview.View, err error) {
-	f := &follower{client: w.api, show: syncview.Quiet{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
+	f := &follower{client: w.api, show: syncview.Quiet{}, every: 200 * time.Millisecond, now: time.Now, wait: elapse}
 	if terminal.Is(d.screen) && !d.quiet {
 		f.show = syncview.NewBar(d.screen, d.screen)
 	}
 	p := syncview.NewPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
-	run, err := w.api.trigger(ctx, w.sync, false)
+	run, err := w.api.Trigger(ctx, w.sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
 	}

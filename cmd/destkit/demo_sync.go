@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -19,8 +20,8 @@ const demoObject = "contact"
 
 // demoWorld is the service, the destination and the ids of what was made.
 type demoWorld struct {
-	api         *restClient // of the service
-	destination *restClient // of the simulator's control API
+	api         *rest.Client // of the service
+	destination *rest.Client // of the simulator's control API
 	source      int64
 	target      int64
 	sync        int64
@@ -59,27 +60,27 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 	err = w.make(ctx, target.url, d.rows)
 	done()
 	if err != nil {
-		return restFailure("prepare the demo", err)
+		return rest.Failure("prepare the demo", err)
 	}
 	foreign.Printf(d.out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", quantity.Counted(d.rows, "row"), quantity.Roughly(time.Since(began)))
 	foreign.Println(d.out, demoHeader)
 	steps := demoSteps(d.rows)
 	for _, step := range steps {
 		if err := d.step(ctx, w, step); err != nil {
-			return restFailure(step.title, err)
+			return rest.Failure(step.title, err)
 		}
 	}
 	if err := d.prove(ctx, w, steps[len(steps)-1]); err != nil {
-		return restFailure("audit", err)
+		return rest.Failure("audit", err)
 	}
 	return nil
 }
 
 // controlOf is a client of a simulator.
-func controlOf(p *demoPort) *restClient {
+func controlOf(p *demoPort) *rest.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig.RootCAs = p.roots()
-	return &restClient{root: p.url, http: &http.Client{Timeout: time.Minute, Transport: transport}}
+	return &rest.Client{Root: p.url, HTTP: &http.Client{Timeout: time.Minute, Transport: transport}}
 }
 
 // make creates the table, the source, the destination and the sync.
@@ -88,7 +89,7 @@ func (w *demoWorld) make(ctx context.Context, endpoint string, rows int64) error
 		ID   int64 `json:"id"`
 		Sync int64 `json:"sync_id"`
 	}
-	err := w.api.post(ctx, "/sources", map[string]any{"connection": map[string]any{
+	err := w.api.Post(ctx, "/sources", map[string]any{"connection": map[string]any{
 		"name": "Warehouse", "type": "snowflake", "credentials": map[string]string{
 			"account": "demo", "warehouse": "LOADING", "database": demoCatalog, "user": "demo", "password": "demo",
 		}}}, &made)
@@ -101,7 +102,7 @@ func (w *demoWorld) make(ctx context.Context, endpoint string, rows int64) error
 			return fmt.Errorf("fill the table: %w", err)
 		}
 	}
-	err = w.api.post(ctx, "/destinations", map[string]any{"service_connection": map[string]any{
+	err = w.api.Post(ctx, "/destinations", map[string]any{"service_connection": map[string]any{
 		"name": "Simulated destination", "type": "custom_api", "credentials": map[string]any{
 			"api_version": 1, "webhook_url": endpoint + "/", "auth_token": demoToken,
 		}}}, &made)
@@ -110,7 +111,7 @@ func (w *demoWorld) make(ctx context.Context, endpoint string, rows int64) error
 	}
 	w.target = made.ID
 	// spec 2.6: no mode, so it runs when it is triggered.
-	if err := w.api.post(ctx, "/syncs", w.config(api.OperationUpsert), &made); err != nil {
+	if err := w.api.Post(ctx, "/syncs", w.config(api.OperationUpsert), &made); err != nil {
 		return fmt.Errorf("create the sync: %w", err)
 	}
 	w.sync = made.Sync
@@ -136,13 +137,13 @@ func (w *demoWorld) config(operation string) map[string]any {
 
 // change runs statements in the warehouse, as its owner would.
 func (w *demoWorld) change(ctx context.Context, sql string) error {
-	return w.api.control(ctx, http.MethodPost, fmt.Sprintf("/sources/%d/execute", w.source), map[string]string{"sql": sql}, nil)
+	return w.api.Control(ctx, http.MethodPost, fmt.Sprintf("/sources/%d/execute", w.source), map[string]string{"sql": sql}, nil)
 }
 
 // mirror makes the sync a mirror.
 func (w *demoWorld) mirror(ctx context.Context) error {
 	// spec 4.1.1: an update carries operation, mappings and both attributes.
-	return w.api.call(ctx, http.MethodPatch, fmt.Sprintf("%s/syncs/%d", server.BasePath, w.sync), w.config(api.OperationMirror), nil)
+	return w.api.Call(ctx, http.MethodPatch, fmt.Sprintf("%s/syncs/%d", server.BasePath, w.sync), w.config(api.OperationMirror), nil)
 }
 
 // held is what the destination counts: its records, and the batches that it got.
@@ -155,6 +156,6 @@ func (w *demoWorld) held(ctx context.Context) (held, error) {
 			ByMethod map[string]int64 `json:"by_method"`
 		} `json:"calls"`
 	}
-	err := w.destination.control(ctx, http.MethodGet, "/counts", nil, &counts)
+	err := w.destination.Control(ctx, http.MethodGet, "/counts", nil, &counts)
 	return held{counts.Records[demoObject], counts.Calls.ByMethod["sync_batch"]}, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -65,8 +66,8 @@ func TestDemoAudit(t *testing.T) {
 			s, url := answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
 			var out bytes.Buffer
 			d := demo{out: &out, runs: make([]demoRun, 1)}
-			w := &demoWorld{sync: 1, api: &restClient{root: url, token: "the-key-of-the-test", http: http.DefaultClient},
-				destination: &restClient{root: "https://127.0.0.1:1"}}
+			w := &demoWorld{sync: 1, api: &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
+				destination: &rest.Client{Root: "https://127.0.0.1:1"}}
 			require.NoError(t, d.prove(t.Context(), w, last))
 			require.Equal(t, tc.want, d.problems)
 			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.said())

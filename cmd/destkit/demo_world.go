@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -96,7 +97,7 @@ const demoPatience = 15 * time.Minute
 // newDemoService serves the service on a data directory, as 'destkit serve'
 // does, and returns a client of it with the key of its workspace. Tests change its
 // configuration.
-func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, change ...func(*server.Config)) (*demoPort, *restClient, error) {
+func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, change ...func(*server.Config)) (*demoPort, *rest.Client, error) {
 	key, err := makeKeyFile(files.key)
 	if err != nil {
 		return nil, nil, err
@@ -122,6 +123,6 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, chang
 	}
 	listening.Handler = world
 	port := serveDemoOn(ctx, listening, ln, url, world.Close)
-	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: demoPatience}}
+	client := &rest.Client{Root: port.url, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: demoPatience}}
 	return port, client, nil
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
 // recordExplainer holds the flags of `destkit explain-record`.
 type recordExplainer struct {
-	rest            restFlags
+	rest            rest.Flags
 	run, sync       int64
 	control         string
 	asJSON, verbose bool
@@ -54,7 +55,7 @@ IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
 	f.SortFlags = false
 	f.Int64Var(&e.run, "sync-run", 0, "the run `N`")
 	f.Int64Var(&e.sync, "sync", 0, "the latest run of the sync `N`")
-	e.rest.register(cmd)
+	e.rest.Register(cmd)
 	f.StringVar(&e.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.BoolVar(&e.asJSON, "json", false, "print the service's answer as it is")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "show requests and responses whole")
@@ -82,13 +83,13 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
 	// The key of the workspace is none of the control API's business.
-	e.rest.token = secret.Flag{Name: "control-token-env", Variable: e.control}
-	client, err := e.rest.open()
+	e.rest.Token = secret.Flag{Name: "control-token-env", Variable: e.control}
+	client, err := e.rest.Open()
 	if err != nil {
 		return err
 	}
 	var answer json.RawMessage
-	if err := client.control(cmd.Context(), http.MethodGet, "/explain?"+query.Encode(), nil, &answer); err != nil {
+	if err := client.Control(cmd.Context(), http.MethodGet, "/explain?"+query.Encode(), nil, &answer); err != nil {
 		return controlFailure("explain "+foreign.Clip(foreign.Line(identifier), 100), err)
 	}
 	if e.asJSON {
@@ -105,9 +106,9 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 
 // controlFailure is restFailure for calls of the control API.
 func controlFailure(what string, err error) error {
-	var refused *restError
-	if errors.As(err, &refused) && (refused.code == http.StatusUnauthorized || refused.code == http.StatusForbidden) {
+	var refused *rest.Error
+	if errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden) {
 		return exit.Untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
 	}
-	return restFailure(what, err)
+	return rest.Failure(what, err)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -103,8 +104,8 @@ func simulatorOfThings(b *testing.B, many, parallel int, takes float64) (url str
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	require.True(b, ok, "%s", line)
 	if takes > 0 {
-		control := &restClient{root: url, http: http.DefaultClient}
-		require.NoError(b, control.control(b.Context(), http.MethodPost, "/faults", destsim.Fault{
+		control := &rest.Client{Root: url, HTTP: http.DefaultClient}
+		require.NoError(b, control.Control(b.Context(), http.MethodPost, "/faults", destsim.Fault{
 			Kind: "delay", Delay: &destsim.Delay{MS: takes}, When: destsim.Trigger{Method: rpc.MethodSyncBatch},
 		}, nil))
 	}

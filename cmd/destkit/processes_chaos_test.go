@@ -144,7 +144,7 @@ func (in *installation) change(ctx context.Context, many, rows int, seed uint64)
 func (in *installation) runAgain(ctx context.Context, syncs []int64) (runs []int64) {
 	for ctx.Err() == nil {
 		for _, id := range syncs {
-			if run, err := in.api.trigger(ctx, id, false); err == nil {
+			if run, err := in.api.Trigger(ctx, id, false); err == nil {
 				runs = append(runs, run)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -37,7 +38,7 @@ type installation struct {
 	admin    *pgx.Conn
 	schema   string
 	env      []string
-	api      *restClient // of the process that serves the API
+	api      *rest.Client // of the process that serves the API
 }
 
 // process is one of them.
@@ -79,7 +80,7 @@ func newInstallation(t testing.TB) *installation {
 	const key = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7"
 	const token = "secret-token:processes"
 	in.env = append(os.Environ(), envMasterKey+"="+key, envWorkspaceKey+"="+token, envStorePassword+"="+postgrestest.Password, "HOME="+t.TempDir())
-	in.api = &restClient{token: token, http: &http.Client{Timeout: 5 * time.Minute}}
+	in.api = &rest.Client{Token: token, HTTP: &http.Client{Timeout: 5 * time.Minute}}
 	return in
 }
 
@@ -110,8 +111,8 @@ func (in *installation) start(role string, more ...string) *process {
 		_, _ = io.Copy(io.Discard, lines)
 		_ = p.cmd.Wait()
 	}()
-	if in.api.root == "" {
-		in.api.root = p.url
+	if in.api.Root == "" {
+		in.api.Root = p.url
 	}
 	return p
 }
@@ -132,9 +133,9 @@ func (in *installation) insist(call func(context.Context) error) {
 	in.t.Helper()
 	for {
 		err := call(in.t.Context())
-		var refused *restError
-		var lost *unreachable
-		if err == nil || !errors.As(err, &lost) && (!errors.As(err, &refused) || refused.code < http.StatusInternalServerError) {
+		var refused *rest.Error
+		var lost *rest.Unreachable
+		if err == nil || !errors.As(err, &lost) && (!errors.As(err, &refused) || refused.Code < http.StatusInternalServerError) {
 			require.NoError(in.t, err)
 			return
 		}
@@ -150,7 +151,7 @@ func (in *installation) make(path string, body any) int64 {
 		ID   int64 `json:"id"`
 		Sync int64 `json:"sync_id"`
 	}
-	in.insist(func(ctx context.Context) error { return in.api.post(ctx, path, body, &made) })
+	in.insist(func(ctx context.Context) error { return in.api.Post(ctx, path, body, &made) })
 	return max(made.ID, made.Sync)
 }
 
@@ -194,7 +195,7 @@ func (in *installation) sync(from, to int64, object, operation string, source ma
 // run triggers a sync and gives the id of its run.
 func (in *installation) run(sync int64) (id int64) {
 	in.insist(func(ctx context.Context) (err error) {
-		id, err = in.api.trigger(ctx, sync, false)
+		id, err = in.api.Trigger(ctx, sync, false)
 		return err
 	})
 	return id
@@ -205,7 +206,7 @@ func (in *installation) wait(id int64) (r api.SyncRun) {
 	in.t.Helper()
 	for {
 		in.insist(func(ctx context.Context) (err error) {
-			r, err = in.api.run(ctx, id)
+			r, err = in.api.Run(ctx, id)
 			return err
 		})
 		if syncview.Over(r) {
@@ -218,7 +219,7 @@ func (in *installation) wait(id int64) (r api.SyncRun) {
 // audit holds source, ledger and destination of a sync against one another.
 func (in *installation) audit(sync int64, readback string) (a demoAudit) {
 	in.insist(func(ctx context.Context) error {
-		return in.api.control(ctx, http.MethodPost, "/audit", map[string]any{"sync_id": sync, "readback": map[string]string{"url": readback + "/_control/readback"}}, &a)
+		return in.api.Control(ctx, http.MethodPost, "/audit", map[string]any{"sync_id": sync, "readback": map[string]string{"url": readback + "/_control/readback"}}, &a)
 	})
 	return a
 }

@@ -117,7 +117,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	target, err := newDemoDestination(ctx, config, front...)
 	require.NoError(t, err)
 	if s.rest > 0 {
-		require.NoError(t, controlOf(target).control(ctx, http.MethodPost, "/faults", destsim.Fault{
+		require.NoError(t, controlOf(target).Control(ctx, http.MethodPost, "/faults", destsim.Fault{
 			Kind: "throttle", RetryAfter: "seconds", Seconds: s.rest, When: destsim.Trigger{Method: rpc.MethodSyncBatch, First: 1},
 		}, nil))
 	}
@@ -133,17 +133,17 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	w := &demoWorld{api: client}
 	advance := func() { // retries and backoffs, until nothing is left to run
 		if s.speed != (rpc.Speed{}) {
-			require.NoError(t, client.control(ctx, http.MethodPost, "/settle", nil, nil))
+			require.NoError(t, client.Control(ctx, http.MethodPost, "/settle", nil, nil))
 			return
 		}
-		require.NoError(t, client.control(ctx, http.MethodPost, "/clock", map[string]string{"advance": "2h"}, nil))
+		require.NoError(t, client.Control(ctx, http.MethodPost, "/clock", map[string]string{"advance": "2h"}, nil))
 	}
 	if err := w.make(ctx, b.url, 120); err == nil {
 		for _, change := range []string{"", "UPDATE CONTACTS SET LAST_NAME = 'Other' WHERE ID <= 20", "INSERT INTO CONTACTS (ID, EMAIL, LAST_NAME) VALUES (900, 'Late@Example.com', NULL)"} {
 			if change != "" {
 				require.NoError(t, w.change(ctx, change))
 			}
-			_, _ = client.trigger(ctx, w.sync, false) // a broken endpoint may keep it from starting
+			_, _ = client.Trigger(ctx, w.sync, false) // a broken endpoint may keep it from starting
 			advance()
 		}
 	} else {
@@ -151,8 +151,8 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	}
 	// What the buttons of the interface call.
 	for range 2 {
-		_ = client.get(ctx, "/destinations", nil)
-		_ = client.post(ctx, "/destinations/"+itoa(w.target)+"/test", nil, nil)
+		_ = client.Get(ctx, "/destinations", nil)
+		_ = client.Post(ctx, "/destinations/"+itoa(w.target)+"/test", nil, nil)
 	}
 	require.NoError(t, port.stop())
 	b.stop()

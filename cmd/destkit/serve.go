@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
@@ -25,7 +26,7 @@ import (
 // ever printed.
 const (
 	envAccessToken  = "DESTKIT_PERSONAL_ACCESS_TOKEN"
-	envWorkspaceKey = "DESTKIT_WORKSPACE_API_KEY"
+	envWorkspaceKey = rest.KeyVariable
 	envMasterKey    = "DESTKIT_MASTER_KEY"
 )
 

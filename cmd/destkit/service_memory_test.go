@@ -34,7 +34,7 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 			ID   int64 `json:"id"`
 			Sync int64 `json:"sync_id"`
 		}
-		require.NoError(t, w.api.post(t.Context(), path, body, &made))
+		require.NoError(t, w.api.Post(t.Context(), path, body, &made))
 		return max(made.ID, made.Sync)
 	}
 	from := id("/sources", map[string]any{"connection": map[string]any{"name": "Shop", "type": "sqlite", "credentials": map[string]any{"path": w.source}}})
@@ -67,11 +67,11 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 	}
 	var calls sync.WaitGroup
 	for _, one := range syncs {
-		calls.Go(func() { _, _ = w.api.trigger(t.Context(), one, false) })
+		calls.Go(func() { _, _ = w.api.Trigger(t.Context(), one, false) })
 	}
 	for range each {
 		calls.Go(func() {
-			_ = w.api.post(t.Context(), "/syncs", map[string]any{"label": strings.Repeat("x", 3<<20)}, nil)
+			_ = w.api.Post(t.Context(), "/syncs", map[string]any{"label": strings.Repeat("x", 3<<20)}, nil)
 		})
 	}
 	calls.Wait()
@@ -86,7 +86,7 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 	}
 	completed := 0
 	for _, one := range wide {
-		runs, err := w.api.lastRuns(t.Context(), one, 1)
+		runs, err := w.api.LastRuns(t.Context(), one, 1)
 		require.NoError(t, err)
 		require.NotEmpty(t, runs)
 		if runs[0].Status == api.RunCompleted {
@@ -102,7 +102,7 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 	require.Less(t, peak, int64(mostServiceMemory))
 	require.Zero(t, active, "runs that do not end")
 	require.Positive(t, completed, "no long row was sent")
-	answer, err := http.Get(w.api.root + "/healthz")
+	answer, err := http.Get(w.api.Root + "/healthz")
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -99,19 +100,19 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	defer stopProfile()
-	s, err := f.client.sync(ctx, id)
+	s, err := f.client.Sync(ctx, id)
 	if err != nil {
-		return restFailure(fmt.Sprintf("read sync %d", id), err)
+		return rest.Failure(fmt.Sprintf("read sync %d", id), err)
 	}
 	// Before the trigger, or the new run would be among them.
-	earlier, err := f.client.lastRuns(ctx, id, 20)
+	earlier, err := f.client.LastRuns(ctx, id, 20)
 	if err != nil {
-		return restFailure(fmt.Sprintf("read runs of sync %d", id), err)
+		return rest.Failure(fmt.Sprintf("read runs of sync %d", id), err)
 	}
 	p := syncview.NewPulse(f.now(), lastCompleted(earlier))
-	run, err := f.client.trigger(ctx, id, r.full)
+	run, err := f.client.Trigger(ctx, id, r.full)
 	if err != nil {
-		return restFailure(fmt.Sprintf("trigger sync %d", id), err)
+		return rest.Failure(fmt.Sprintf("trigger sync %d", id), err)
 	}
 	if r.detach {
 		foreign.Println(cmd.OutOrStdout(), run)
@@ -124,7 +125,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	if err != nil {
-		return restFailure(fmt.Sprintf("follow run %d", run), err)
+		return rest.Failure(fmt.Sprintf("follow run %d", run), err)
 	}
 	f.show.Ended(v)
 	return exit.With(f.verdict(v.Run))
@@ -142,13 +143,13 @@ func (r *runner) interrupted(ctx context.Context, f *follower, s syncview.Sync, 
 	f.show.Note(fmt.Sprintf("interrupted; cancelling run %d", run))
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
-	var refused *restError
+	var refused *rest.Error
 	// A run that is over by now has an end to show.
-	if err := f.client.cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.code != http.StatusConflict) {
-		return v, restFailure(fmt.Sprintf("cancel run %d", run), err)
+	if err := f.client.Cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.Code != http.StatusConflict) {
+		return v, rest.Failure(fmt.Sprintf("cancel run %d", run), err)
 	}
 	if v, err = f.follow(ctx, s, run, p); err != nil {
-		return v, restFailure(fmt.Sprintf("follow run %d", run), err)
+		return v, rest.Failure(fmt.Sprintf("follow run %d", run), err)
 	}
 	return v, nil
 }
@@ -156,7 +157,7 @@ func (r *runner) interrupted(ctx context.Context, f *follower, s syncview.Sync, 
 // newSyncCancel is what an interrupted `sync run` points at: a cancelled run ends
 // as failed with canceled true.
 func newSyncCancel() *cobra.Command {
-	var flags restFlags
+	var flags rest.Flags
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run",
@@ -169,19 +170,19 @@ acknowledged stays.`,
 			if err != nil {
 				return err
 			}
-			client, err := flags.openAPI()
+			client, err := flags.OpenAPI()
 			if err != nil {
 				return err
 			}
-			if err := client.cancel(cmd.Context(), run); err != nil {
-				return restFailure(fmt.Sprintf("cancel run %d", run), err)
+			if err := client.Cancel(cmd.Context(), run); err != nil {
+				return rest.Failure(fmt.Sprintf("cancel run %d", run), err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "run %d: cancelled\n", run)
 			return nil
 		},
 	}
-	flags.register(cmd)
-	flags.registerToken(cmd)
+	flags.Register(cmd)
+	flags.RegisterToken(cmd)
 	endHelp(cmd, syncExitTable)
 	return cmd
 }

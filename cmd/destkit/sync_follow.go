@@ -13,13 +13,14 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
 
 // following holds the flags of what shows runs as they go.
 type following struct {
-	rest          restFlags
+	rest          rest.Flags
 	asJSON, quiet bool
 	interval      time.Duration
 	patience      time.Duration
@@ -28,8 +29,8 @@ type following struct {
 }
 
 func (o *following) register(cmd *cobra.Command) {
-	o.rest.register(cmd)
-	o.rest.registerToken(cmd)
+	o.rest.Register(cmd)
+	o.rest.RegisterToken(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.asJSON, "json", false, "one JSON object on a line whenever a run has changed")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show nothing; the exit status tells")
@@ -51,13 +52,13 @@ func (o *following) open(out, screen io.Writer) (*follower, error) {
 	case o.maxFailed < -1:
 		return nil, exit.Usagef("--max-failed cannot be negative")
 	}
-	client, err := o.rest.openAPI()
+	client, err := o.rest.OpenAPI()
 	if err != nil {
 		return nil, err
 	}
 	return &follower{
 		client: client, show: syncview.NewDisplay(out, screen, o.asJSON, o.quiet, time.Now), every: o.interval,
-		patience: o.patience, maxFailed: o.maxFailed, now: time.Now, wait: rest,
+		patience: o.patience, maxFailed: o.maxFailed, now: time.Now, wait: elapse,
 	}, nil
 }
 
@@ -72,7 +73,7 @@ const syncExitTable = `Exit status:
 
 // follower looks at runs through the API, again and again, politely.
 type follower struct {
-	client          *restClient
+	client          *rest.Client
 	show            syncview.Display
 	every, patience time.Duration
 	maxFailed       int64 // negative: any number
@@ -80,8 +81,8 @@ type follower struct {
 	wait            func(context.Context, time.Duration) error
 }
 
-// rest waits for real time to pass.
-func rest(ctx context.Context, d time.Duration) error {
+// elapse waits for real time to pass.
+func elapse(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -121,14 +122,14 @@ func (f *follower) ask(ctx context.Context, call func() error) error {
 // passes reports whether an error may go away by itself, and what Retry-After asks
 // for.
 func passes(err error) (hint time.Duration, passing bool) {
-	var gone *unreachable
-	var refused *restError
+	var gone *rest.Unreachable
+	var refused *rest.Error
 	switch {
 	case errors.As(err, &gone):
-		return 0, !gone.plain() // a URL does not mend itself
+		return 0, !gone.Plain() // a URL does not mend itself
 	case errors.As(err, &refused):
-		if refused.code == http.StatusTooManyRequests || refused.code >= 500 {
-			seconds, _ := strconv.Atoi(refused.retryAfter) // a date counts as none
+		if refused.Code == http.StatusTooManyRequests || refused.Code >= 500 {
+			seconds, _ := strconv.Atoi(refused.RetryAfter) // a date counts as none
 			return time.Duration(max(seconds, 0)) * time.Second, true
 		}
 	}
@@ -144,7 +145,7 @@ func (f *follower) follow(ctx context.Context, s syncview.Sync, id int64, p *syn
 	for pause := min(firstLook, f.every); ; pause = min(2*pause, f.every) {
 		var r api.SyncRun
 		err := f.ask(ctx, func() (err error) {
-			r, err = f.client.run(ctx, id)
+			r, err = f.client.Run(ctx, id)
 			return err
 		})
 		if err != nil {

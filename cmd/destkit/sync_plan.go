@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
@@ -20,7 +21,7 @@ import (
 
 // dryRunner holds the flags of `destkit sync plan`.
 type dryRunner struct {
-	rest         restFlags
+	rest         rest.Flags
 	control      string
 	full, asJSON bool
 	limit        int64
@@ -64,11 +65,11 @@ control token. What else a destination refuses, only a run can tell.`,
 		Args: arguments(1, 1, "the ID of the sync"),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.plan(cmd, args[0]) },
 	}
-	d.rest.register(cmd)
+	d.rest.Register(cmd)
 	f := cmd.Flags()
 	// A large source is read whole.
-	d.rest.timeout = 30 * time.Minute
-	f.Lookup("request-timeout").DefValue = d.rest.timeout.String()
+	d.rest.Timeout = 30 * time.Minute
+	f.Lookup("request-timeout").DefValue = d.rest.Timeout.String()
 	f.StringVar(&d.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.BoolVar(&d.full, "full", false, "plan a full sync: every row, not only what has changed")
 	f.Int64Var(&d.limit, "limit", 10, "show at most `N` records of each kind, 0 to 100")
@@ -87,13 +88,13 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		return exit.Usagef("--limit must be 0 to 100, not %d", d.limit)
 	}
 	// The key of the workspace is none of the control API's business.
-	d.rest.token = secret.Flag{Name: "control-token-env", Variable: d.control}
-	client, err := d.rest.open()
+	d.rest.Token = secret.Flag{Name: "control-token-env", Variable: d.control}
+	client, err := d.rest.Open()
 	if err != nil {
 		return err
 	}
 	var answer json.RawMessage
-	err = client.control(cmd.Context(), http.MethodPost, fmt.Sprintf("/syncs/%d/plan", id), server.DryRunRequest{Full: d.full, Limit: &d.limit}, &answer)
+	err = client.Control(cmd.Context(), http.MethodPost, fmt.Sprintf("/syncs/%d/plan", id), server.DryRunRequest{Full: d.full, Limit: &d.limit}, &answer)
 	if err != nil {
 		return controlFailure(fmt.Sprintf("plan sync %d", id), err)
 	}

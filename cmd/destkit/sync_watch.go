@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
@@ -69,7 +70,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case cmd.Context().Err() == nil:
 		if err != nil {
-			return restFailure("watch", err)
+			return rest.Failure("watch", err)
 		}
 		return exit.With(w.status)
 	case l.once:
@@ -131,10 +132,10 @@ func (w *syncWatch) list(ctx context.Context, first bool) error {
 	var all []syncview.Sync
 	err := w.ask(ctx, func() (err error) {
 		if w.only == 0 {
-			all, err = allOf[syncview.Sync](ctx, w.client, "/syncs")
+			all, err = rest.AllOf[syncview.Sync](ctx, w.client, "/syncs")
 			return err
 		}
-		s, err := w.client.sync(ctx, w.only)
+		s, err := w.client.Sync(ctx, w.only)
 		all = []syncview.Sync{s}
 		return err
 	})
@@ -194,7 +195,7 @@ func (w *syncWatch) past(ctx context.Context, one *watched) error {
 // runsOf are the latest runs of a sync; none when it is gone.
 func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRun, err error) {
 	err = w.ask(ctx, func() (err error) {
-		runs, err = w.client.lastRuns(ctx, one.sync.ID, 20)
+		runs, err = w.client.LastRuns(ctx, one.sync.ID, 20)
 		return err
 	})
 	if missing(err) {
@@ -206,8 +207,8 @@ func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRu
 
 // missing tells that a thing has been deleted.
 func missing(err error) bool {
-	var refused *restError
-	return errors.As(err, &refused) && refused.code == http.StatusNotFound
+	var refused *rest.Error
+	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
 }
 
 // lookAround looks for new runs of the syncs whose turn it is.
@@ -254,7 +255,7 @@ func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err
 		for id, p := range one.active {
 			var r api.SyncRun
 			err := w.ask(ctx, func() (err error) {
-				r, err = w.client.run(ctx, id)
+				r, err = w.client.Run(ctx, id)
 				return err
 			})
 			switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
@@ -76,7 +77,7 @@ func TestWatchIsPolite(t *testing.T) {
 	}
 	answers["GET /api/v1/syncs"] = []string{`200 {"pagination":{"page":1},"data":[` + strings.Join(data, ",") + `]}`}
 	s, url := answering(t, answers)
-	client := &restClient{root: url, token: "the-key-of-the-test", http: http.DefaultClient}
+	client := &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient}
 	var counts []int
 	enough := errors.New("enough")
 	w := &syncWatch{syncs: map[int64]*watched{}, follower: &follower{client: client, show: syncview.Quiet{}, now: time.Now,

@@ -1,4 +1,4 @@
-package main
+package rest
 
 import (
 	"encoding/pem"
@@ -48,7 +48,7 @@ func TestEveryPage(t *testing.T) {
 				fmt.Fprintf(w, `{"status":"success","pagination":{"page":%s,"next_page":%s},"data":[{"id":%s}]}`, page, tc.next[page], page)
 			}))
 			defer served.Close()
-			all, err := allOf[syncview.Sync](t.Context(), &restClient{root: served.URL, http: http.DefaultClient}, "/syncs")
+			all, err := AllOf[syncview.Sync](t.Context(), &Client{Root: served.URL, HTTP: http.DefaultClient}, "/syncs")
 			require.NoError(t, err)
 			require.Len(t, all, tc.pages)
 			require.Equal(t, tc.pages, calls)
@@ -57,10 +57,10 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// TestRestTLS: certificates are checked, against own roots where they are named,
+// TestTLS: certificates are checked, against own roots where they are named,
 // and a token is not carried to another place.
-func TestRestTLS(t *testing.T) {
-	t.Setenv(envWorkspaceKey, "the-key-of-the-test")
+func TestTLS(t *testing.T) {
+	t.Setenv(KeyVariable, "the-key-of-the-test")
 	elsewhere := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
 	defer other.Close()
@@ -74,21 +74,21 @@ func TestRestTLS(t *testing.T) {
 	defer served.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: served.Certificate().Raw}), 0o600))
-	open := func(roots string) *restClient {
-		client, err := (&restFlags{url: served.URL, roots: roots, timeout: time.Minute}).openAPI()
+	open := func(roots string) *Client {
+		client, err := (&Flags{url: served.URL, roots: roots, Timeout: time.Minute}).OpenAPI()
 		require.NoError(t, err)
 		return client
 	}
-	_, err := open("").sync(t.Context(), 1)
+	_, err := open("").Sync(t.Context(), 1)
 	require.ErrorContains(t, err, "certificate")
 	client := open(file)
-	_, err = client.sync(t.Context(), 1)
+	_, err = client.Sync(t.Context(), 1)
 	require.NoError(t, err)
-	_, err = client.sync(t.Context(), 2)
+	_, err = client.Sync(t.Context(), 2)
 	require.ErrorContains(t, err, "the service answered 302")
 	require.Zero(t, elsewhere)
-	_, err = (&restFlags{url: served.URL, roots: "no such file", timeout: time.Minute}).openAPI()
+	_, err = (&Flags{url: served.URL, roots: "no such file", Timeout: time.Minute}).OpenAPI()
 	require.ErrorContains(t, err, "read --tls-roots")
-	_, err = (&restFlags{url: served.URL}).openAPI()
+	_, err = (&Flags{url: served.URL}).OpenAPI()
 	require.ErrorContains(t, err, "--request-timeout must be longer than nothing")
 }

@@ -1,4 +1,7 @@
-package main
+// Package rest is the client of a service's REST and control APIs that commands
+// use: which service, with which key, and what its refusals mean for the exit
+// status. It repeats no call by itself, and follows no redirect with a token.
+package rest
 
 import (
 	"bytes"
@@ -26,40 +29,45 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// restAnswer bounds the answer to one call.
-const restAnswer = 64 << 20
+// KeyVariable is the environment variable that holds the API key of the workspace
+// where no flag names another.
+const KeyVariable = "DESTKIT_WORKSPACE_API_KEY"
 
-// restFlags say which service a command talks to, and how it gets in.
-type restFlags struct {
+// largestAnswer bounds the answer to one call.
+const largestAnswer = 64 << 20
+
+// Flags say which service a command talks to, and how it gets in.
+type Flags struct {
 	url, roots string
-	token      secret.Flag
-	timeout    time.Duration
+	Token      secret.Flag
+	Timeout    time.Duration
 }
 
-func (r *restFlags) register(cmd *cobra.Command) {
+// Register adds the flags but for the token.
+func (r *Flags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&r.url, "url", "http://127.0.0.1:8080", "the service's `URL`, with or without "+server.BasePath)
 	f.StringVar(&r.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.DurationVar(&r.timeout, "request-timeout", 30*time.Second, "deadline of one call to the service")
+	f.DurationVar(&r.Timeout, "request-timeout", 30*time.Second, "deadline of one call to the service")
 }
 
-// registerToken adds the token of the API; the control API has another one.
-func (r *restFlags) registerToken(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.token.Variable, "token-env", "",
-		"environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
+// RegisterToken adds the token of the API; the control API has another one.
+func (r *Flags) RegisterToken(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.Token.Variable, "token-env", "",
+		"environment variable `NAME` that holds the API key of the workspace (default "+KeyVariable+")")
 }
 
-// open prepares the client; nothing is sent yet.
-func (r *restFlags) open() (*restClient, error) {
+// Open prepares the client; nothing is sent yet.
+func (r *Flags) Open() (*Client, error) {
 	root, err := serviceRoot(r.url)
 	if err != nil {
 		return nil, err
 	}
-	if r.timeout <= 0 {
-		return nil, exit.Usagef("--request-timeout must be longer than nothing, not %s", r.timeout)
+	if r.Timeout <= 0 {
+		return nil, exit.Usagef("--request-timeout must be longer than nothing, not %s", r.Timeout)
 	}
-	token, err := r.token.Read()
+	token, err := r.Token.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -70,19 +78,19 @@ func (r *restFlags) open() (*restClient, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	hidden := redact.New()
-	hidden.Add(token, "$"+cmp.Or(r.token.Variable, "DESTKIT_TOKEN"))
-	return &restClient{root: root, token: token, hidden: hidden, http: &http.Client{Transport: transport, Timeout: r.timeout,
+	hidden.Add(token, "$"+cmp.Or(r.Token.Variable, "DESTKIT_TOKEN"))
+	return &Client{Root: root, Token: token, hidden: hidden, HTTP: &http.Client{Transport: transport, Timeout: r.Timeout,
 		// A redirect would carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// openAPI is open for commands that call the API: they need a key.
-func (r *restFlags) openAPI() (*restClient, error) {
-	if r.token.Variable == "" {
-		r.token = secret.Flag{Name: envWorkspaceKey, Variable: envWorkspaceKey}
+// OpenAPI is open for commands that call the API: they need a key.
+func (r *Flags) OpenAPI() (*Client, error) {
+	if r.Token.Variable == "" {
+		r.Token = secret.Flag{Name: KeyVariable, Variable: KeyVariable}
 	}
-	return r.open()
+	return r.Open()
 }
 
 // serviceRoot is the URL before /api/v1 and /_control.
@@ -102,31 +110,31 @@ func serviceRoot(raw string) (string, error) {
 	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), server.BasePath), nil
 }
 
-// restClient calls a service as any client of its API would.
-type restClient struct {
-	root, token string
+// Client calls a service as any client of its API would.
+type Client struct {
+	Root, Token string
 	hidden      *redact.Redactor // of the token, in all that the service says
-	http        *http.Client
+	HTTP        *http.Client
 }
 
-// restError is an answer that is no success.
-type restError struct {
-	code       int
+// Error is an answer that is no success.
+type Error struct {
+	Code       int
 	message    string
-	retryAfter string
+	RetryAfter string
 }
 
-func (e *restError) Error() string {
+func (e *Error) Error() string {
 	if e.message == "" {
-		return fmt.Sprintf("the service answered %d %s", e.code, http.StatusText(e.code))
+		return fmt.Sprintf("the service answered %d %s", e.Code, http.StatusText(e.Code))
 	}
-	return fmt.Sprintf("the service answered %d: %s", e.code, e.message)
+	return fmt.Sprintf("the service answered %d: %s", e.Code, e.message)
 }
 
-// unreachable is a call that got no answer.
-type unreachable struct{ cause error }
+// Unreachable is a call that got no answer.
+type Unreachable struct{ cause error }
 
-func (e *unreachable) Error() string {
+func (e *Unreachable) Error() string {
 	cause := unreached.Of(e.cause, "service", "its address")
 	switch {
 	case errors.Is(e.cause, syscall.ECONNREFUSED):
@@ -136,17 +144,17 @@ func (e *unreachable) Error() string {
 	}
 	return "reach the service: " + cause.What + ": " + cause.Fix
 }
-func (e *unreachable) Unwrap() error { return e.cause }
+func (e *Unreachable) Unwrap() error { return e.cause }
 
-// plain reports whether the URL begins with https:// and the port speaks http.
-func (e *unreachable) plain() bool {
+// Plain reports whether the URL begins with https:// and the port speaks http.
+func (e *Unreachable) Plain() bool {
 	var record tls.RecordHeaderError
 	return errors.As(e.cause, &record) || strings.Contains(e.cause.Error(), "server gave HTTP response to HTTPS client")
 }
 
-// call sends body as JSON, nil for none, and decodes the whole answer into into,
+// Call sends body as JSON, nil for none, and decodes the whole answer into into,
 // nil for nothing. The path begins after the root.
-func (c *restClient) call(ctx context.Context, method, path string, body, into any) error {
+func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -155,24 +163,24 @@ func (c *restClient) call(ctx context.Context, method, path string, body, into a
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.root+path, content)
+	request, err := http.NewRequestWithContext(ctx, method, c.Root+path, content)
 	if err != nil {
 		return fmt.Errorf("call %s %s: %w", method, path, err)
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	answer, err := c.http.Do(request)
+	answer, err := c.HTTP.Do(request)
 	if err != nil {
-		return &unreachable{err}
+		return &Unreachable{err}
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, restAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, largestAnswer))
 	if err != nil {
-		return &unreachable{err}
+		return &Unreachable{err}
 	}
 	text = c.hidden.Bytes(text)
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
@@ -182,7 +190,7 @@ func (c *restClient) call(ctx context.Context, method, path string, body, into a
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return &restError{code: answer.StatusCode, message: "its body is not what the API promises; does --url name the service?"}
+		return &Error{Code: answer.StatusCode, message: "its body is not what the API promises; does --url name the service?"}
 	}
 	return nil
 }
@@ -197,36 +205,36 @@ func refusal(answer *http.Response, text []byte) error {
 	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
 		body.Message = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
 	}
-	return &restError{answer.StatusCode, body.Message, answer.Header.Get("Retry-After")}
+	return &Error{answer.StatusCode, body.Message, answer.Header.Get("Retry-After")}
 }
 
-// get reads the data of one resource.
-func (c *restClient) get(ctx context.Context, path string, data any) error {
-	return c.call(ctx, http.MethodGet, server.BasePath+path, nil, &struct {
+// Get reads the data of one resource.
+func (c *Client) Get(ctx context.Context, path string, data any) error {
+	return c.Call(ctx, http.MethodGet, server.BasePath+path, nil, &struct {
 		Data any `json:"data"`
 	}{data})
 }
 
-// post sends a body and reads the data of the answer.
-func (c *restClient) post(ctx context.Context, path string, body, data any) error {
-	return c.call(ctx, http.MethodPost, server.BasePath+path, body, &struct {
+// Post sends a body and reads the data of the answer.
+func (c *Client) Post(ctx context.Context, path string, body, data any) error {
+	return c.Call(ctx, http.MethodPost, server.BasePath+path, body, &struct {
 		Data any `json:"data"`
 	}{data})
 }
 
-// control calls what belongs to the stand-in; its answers have no envelope.
-func (c *restClient) control(ctx context.Context, method, path string, body, into any) error {
-	return c.call(ctx, method, "/_control"+path, body, into)
+// Control calls what belongs to the stand-in; its answers have no envelope.
+func (c *Client) Control(ctx context.Context, method, path string, body, into any) error {
+	return c.Call(ctx, method, "/_control"+path, body, into)
 }
 
-// allOf reads every page of a list (spec 2.1).
-func allOf[T any](ctx context.Context, c *restClient, path string) (all []T, err error) {
+// AllOf reads every page of a list (spec 2.1).
+func AllOf[T any](ctx context.Context, c *Client, path string) (all []T, err error) {
 	for page := int64(1); ; {
 		var list struct {
 			Pagination api.Pagination `json:"pagination"`
 			Data       []T            `json:"data"`
 		}
-		err := c.call(ctx, http.MethodGet, fmt.Sprintf("%s%s?per_page=100&order=asc&page=%d", server.BasePath, path, page), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s%s?per_page=100&order=asc&page=%d", server.BasePath, path, page), nil, &list)
 		if err != nil {
 			return nil, err
 		}
@@ -238,17 +246,17 @@ func allOf[T any](ctx context.Context, c *restClient, path string) (all []T, err
 	}
 }
 
-// restFailure gives an error of a call its exit status. what was done to which
+// Failure gives an error of a call its exit status. what was done to which
 // thing comes first, as in "read sync 7".
-func restFailure(what string, err error) error {
-	var refused *restError
+func Failure(what string, err error) error {
+	var refused *Error
 	if !errors.As(err, &refused) {
 		return exit.Untested(fmt.Errorf("%s: %w", what, err))
 	}
 	err = fmt.Errorf("%s: %w", what, err)
-	switch refused.code {
+	switch refused.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, envWorkspaceKey))
+		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, KeyVariable))
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
 		return exit.Usage(err)
 	}
