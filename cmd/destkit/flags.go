@@ -30,7 +30,7 @@ type judging struct {
 func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
-	j.Connection.Register(cmd, o)
+	j.Register(cmd, o)
 	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
 
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
@@ -60,7 +60,7 @@ func (j *judging) resolve(cmd *cobra.Command, url string) (conformance.Target, c
 			return conformance.Target{}, j.options, err
 		}
 	}
-	target, err := j.Connection.Resolve(url, &j.options)
+	target, err := j.Resolve(url, &j.options)
 	target.Replicas = endpoint.Replicas(j.replicas)
 	for _, replica := range target.Replicas {
 		if err == nil {

@@ -150,7 +150,7 @@ func (l *loading) register(cmd *cobra.Command) {
 
 	l.registerClient(f)
 	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
-	l.Connection.Register(cmd, &l.dials)
+	l.Register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
 	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")

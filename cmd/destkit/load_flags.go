@@ -13,7 +13,7 @@ import (
 
 // resolve turns the flags that are words into options.
 func (l *loading) resolve(url string) error {
-	target, err := l.Connection.Resolve(url, &l.dials)
+	target, err := l.Resolve(url, &l.dials)
 	if err != nil {
 		return err
 	}
