@@ -57,9 +57,9 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// TestTLS: certificates are checked, against own roots where they are named,
+// TestServiceTLS: certificates are checked, against own roots where they are named,
 // and a token is not carried to another place.
-func TestTLS(t *testing.T) {
+func TestServiceTLS(t *testing.T) {
 	t.Setenv(KeyVariable, "the-key-of-the-test")
 	elsewhere := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
