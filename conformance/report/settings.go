@@ -17,15 +17,7 @@ func settings(r *c.Report) []setting {
 	s := r.Settings
 	list := destinationSettings(r)
 	if r.Suite == c.SuiteService {
-		list = []setting{
-			{"profile", line(string(r.Profile))},
-			{"dialect", line(s.Dialect)},
-			{"clock", line(s.Clock)},
-			{"simulators", line(s.Simulators)},
-			{"source", line(s.Source)},
-			{"deadline", "run " + duration(s.TimeoutMS)},
-			{"waivers", fmt.Sprint(s.WaiverCount)},
-		}
+		list = serviceSettings(r)
 	}
 	if len(s.Selected) > 0 {
 		list = append(list, setting{"selected", orNone(s.Selected)})
@@ -34,6 +26,23 @@ func settings(r *c.Report) []setting {
 		list = append(list, setting{"skipped", orNone(s.Skipped)})
 	}
 	return append(list, setting{"seed", fmt.Sprint(r.Seed)}, setting{"run", line(r.RunID)})
+}
+
+// serviceSettings are those of a judged service. A caller is judged by what it sends, and
+// nothing is asked of it or set.
+func serviceSettings(r *c.Report) []setting {
+	s := r.Settings
+	list := []setting{{"profile", line(string(r.Profile))}}
+	if !s.Passive {
+		list = append(list,
+			setting{"dialect", line(s.Dialect)},
+			setting{"clock", line(s.Clock)},
+			setting{"simulators", line(s.Simulators)},
+			setting{"source", line(s.Source)},
+			setting{"deadline", "run " + duration(s.TimeoutMS)},
+		)
+	}
+	return append(list, setting{"waivers", fmt.Sprint(s.WaiverCount)})
 }
 
 // destinationSettings are those of a judged destination.
