@@ -1,12 +1,16 @@
 package server
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // journalCells harm the journal of a file that rows are appended to: two slots beside
@@ -35,6 +39,21 @@ func journalCells() (cells []diskCellOfService) {
 	return cells
 }
 
+// oneRunAhead is oneRun for a run that waits between its attempts: time is advanced until
+// it has ended.
+func (w *world) oneRunAhead(id int64) (ended *answer) {
+	w.t.Helper()
+	run := w.trigger(id)
+	for range 100 {
+		w.control("POST", "/clock", `{"advance":"1m"}`).want(http.StatusOK)
+		ended = w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+		if status := ended.at("data.status"); status != api.RunQueued && status != api.RunWorking {
+			break
+		}
+	}
+	return ended
+}
+
 // appendsBeside has a sync append to a file in two runs, harms a slot of its journal, and
 // has it append again.
 func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refused bool) {
@@ -47,8 +66,9 @@ func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refu
 		"destination_attributes": map[string]any{"connection_id": made.id("data.id"), "object": "records"}, "operation": "append",
 		"mappings": []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}},
 	}).id("data.id")
+	add := func(name string) { w.changeSource("INSERT INTO customers (name) VALUES ('" + name + "')") }
 	appends := func(name string) *answer {
-		w.changeSource("INSERT INTO customers (name) VALUES ('" + name + "')")
+		add(name)
 		return w.oneRun(id)
 	}
 	require.Equal(t, "completed", w.oneRun(id).at("data.status"))
@@ -80,7 +100,8 @@ func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refu
 	file := filepath.Join(dir, "records."+format)
 	before, err := os.ReadFile(file)
 	require.NoError(t, err)
-	ended := appends("Fifth")
+	add("Fifth")
+	ended := w.oneRunAhead(id)
 	if refused {
 		require.NotEqual(t, "completed", ended.at("data.status"), string(ended.text))
 		require.Contains(t, string(ended.text), "the journal "+filepath.Base(slots[slot])+" of records."+format+" is damaged")
