@@ -74,7 +74,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	m.done = make(chan struct{})
 	go func() {
 		defer close(m.done)
-		_ = port.Serve(ctx, ln) // what it says of its end helps nobody
+		_ = port.Serve(ctx, ln) // its end is no news: the load goes on
 	}()
 	foreign.Printf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
 	return m, nil

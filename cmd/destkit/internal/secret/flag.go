@@ -56,7 +56,7 @@ func (t *Flag) Read() (string, error) {
 		return "", err
 	}
 	named, way := "--"+cmp.Or(t.Name, "token-env")+" "+t.Variable, ", or leave the flag out"
-	if t.Name == t.Variable { // nobody has given a flag
+	if t.Name == t.Variable { // no flag was given
 		named, way = t.Variable, ""
 	}
 	value, set := os.LookupEnv(t.Variable)

@@ -10,7 +10,7 @@ import (
 )
 
 // What processes tell each other. A notice may be lost, so each one only hastens
-// what somebody finds out anyway.
+// what is found out anyway.
 const (
 	TopicHalt  = "halt"  // all that is done for a sync is to end: its id
 	TopicClock = "clock" // the clock was set

@@ -35,7 +35,7 @@ type leadership struct {
 	mu     sync.Mutex
 	told   map[notice]bool
 	signal chan struct{}
-	lost   map[int64]bool // runs that nobody worked on at the last look
+	lost   map[int64]bool // runs that no process worked on at the last look
 	stop   context.CancelFunc
 }
 
@@ -81,7 +81,7 @@ func (m *Member) Leading(ctx context.Context, tx *store.Tx) error {
 	return lease.ErrLost
 }
 
-// elect makes this process the leader if nobody is; nil when somebody is.
+// elect makes this process the leader if there is none; nil when there is one.
 func (m *Member) elect(ctx context.Context) (*leadership, error) {
 	// Before the lease is taken: its end is that of the leader before.
 	var seconds float64
@@ -112,7 +112,7 @@ func (m *Member) elect(ctx context.Context) (*leadership, error) {
 	return r, nil
 }
 
-// campaign leads whenever nobody else does, until the end.
+// campaign leads whenever no other process does, until the end.
 func (m *Member) campaign(r *leadership) {
 	for {
 		if r != nil {
@@ -267,7 +267,7 @@ func (r *leadership) followSync(ctx context.Context, topic string, id int64) err
 	return nil
 }
 
-// readAll finds what nobody has told.
+// readAll finds what was not told.
 func (r *leadership) readAll(ctx context.Context) error {
 	m := r.m
 	err := m.Schedule.ChangedAll(ctx)

@@ -34,7 +34,7 @@ type Pulse struct {
 	Beat            time.Duration // the list of processes
 	Lead, LeadKeep  time.Duration // the leader's lease
 	Run, RunKeep    time.Duration // the lease of a run
-	Look            time.Duration // for runs that nobody works on
+	Look            time.Duration // for runs that no process works on
 	Read            time.Duration // everything once more, as notices may be lost
 	World, WorldTry time.Duration // the right to be alone
 }
@@ -149,7 +149,7 @@ func (m *Member) Limiter(connection int64) *pace.Limiter {
 	return pace.NewSharedLimiter(pace.ShareOptions{Source: m.limits.Connection(connection), Now: m.Clock.Now, Runs: m.Clock.Runs})
 }
 
-// enter puts the process on the list, and waits until nobody is alone: who then
+// enter puts the process on the list, and waits until no process is alone: who then
 // looks at the list sees it.
 func (m *Member) enter(ctx context.Context) error {
 	if err := m.leases.Enter(ctx, lease.Process{Role: m.About.Role, Version: m.About.Version, Address: m.About.Address}); err != nil {
@@ -290,7 +290,7 @@ func (m *Member) Close() error {
 		close(m.buried)
 		return m.queue.Stop(context.Background())
 	}
-	// A database that is gone keeps nobody from stopping.
+	// A process stops without its database, too.
 	ctx, cancel := context.WithTimeout(context.Background(), m.pulse.Lead)
 	defer cancel()
 	if err := m.leases.Leave(ctx); err != nil {

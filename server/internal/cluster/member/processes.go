@@ -63,7 +63,7 @@ var (
 	workingDesc  = prometheus.NewDesc("destkit_process_runs_working", "Sync runs that this process works on.", nil, nil)
 	workersDesc  = prometheus.NewDesc("destkit_process_workers", "Sync runs that this process works on at most.", nil, nil)
 	lostDesc     = prometheus.NewDesc("destkit_process_leases_lost_total", "Runs of this process that another one has taken over.", nil, nil)
-	takeoverDesc = prometheus.NewDesc("destkit_process_takeovers_total", "Runs that nobody worked on and that this process, as the leader, let go on.", nil, nil)
+	takeoverDesc = prometheus.NewDesc("destkit_process_takeovers_total", "Runs that no process worked on and that this process, as the leader, let go on.", nil, nil)
 	handedDesc   = prometheus.NewDesc("destkit_process_runs_handed_back_total", "Runs that this process has handed back unfinished.", nil, nil)
 )
 

@@ -75,7 +75,7 @@ func (r *leadership) rescue(ctx context.Context) error {
 	return r.m.nextTurn(ctx, again)
 }
 
-// left are the runs that nobody works on and nobody will.
+// left are the runs that no process works on or will.
 func (m *Member) left(ctx context.Context) (left []jobs.Run, err error) {
 	var open []jobs.Run
 	err = m.Shared.Store.View(ctx, func(tx *store.Tx) error {
@@ -136,7 +136,7 @@ func (m *Member) nextTurn(ctx context.Context, lost []jobs.Run) error {
 			failures = append(failures, fmt.Errorf("let run %d go on: %w", run.ID, err))
 		case taken:
 			m.takeovers.Add(1)
-			m.Log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID, "turn", run.Turn+1)
+			m.Log.Warn("a run that no process worked on goes on", "run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID, "turn", run.Turn+1)
 		}
 	}
 	return errors.Join(failures...)
