@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 )
 
 // repository is the root, where action.yml stands.
@@ -56,7 +58,7 @@ type actionStep struct {
 func readAction(t *testing.T) action {
 	t.Helper()
 	var a action
-	require.NoError(t, readYAML(filepath.Join(repository, "action.yml"), &a))
+	require.NoError(t, configfile.Read(filepath.Join(repository, "action.yml"), &a))
 	return a
 }
 

@@ -27,14 +27,27 @@ var arrows = map[string][]string{
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
 		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
+	"cmd/destkit/internal/build": {}, // what the linker and Go have written into the program
+	"cmd/destkit/internal/command": { // arguments, help, suggestions, the end: the same for all commands
+		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "internal/foreign", "internal/suggest",
+	},
+	"cmd/destkit/internal/configfile": { // files whose keys are flags, waivers and hooks
+		"cmd/destkit/internal/command", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "conformance", "internal/yamldoc",
+	},
 	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
 	"cmd/destkit/internal/endpoint": { // how it is reached: for all commands that call one
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "conformance", "internal/suggest",
+		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell", "conformance", "internal/suggest",
 	},
-	"cmd/destkit/internal/exit":   {"internal/foreign"},                     // every command and what it calls ends by it
-	"cmd/destkit/internal/listen": {"cmd/destkit/internal/exit", "destsim"}, // simulators are served by their own front
+	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
+	"cmd/destkit/internal/listen": { // ports and first lines; simulators are served by their own front
+		"cmd/destkit/internal/build", "cmd/destkit/internal/exit", "destsim", "server", "internal/foreign",
+	},
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
+	},
+	"cmd/destkit/internal/outputs": { // reports and progress of a judgement
+		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "conformance/report",
+		"internal/foreign", "internal/plural", "internal/suggest",
 	},
 	"cmd/destkit/internal/profiling": {"cmd/destkit/internal/exit", "internal/loopback"}, // of every command that runs long
 	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
@@ -47,9 +60,17 @@ var arrows = map[string][]string{
 		"server", "server/api", "internal/redact", "internal/unreached",
 	},
 	"cmd/destkit/internal/secret": {"cmd/destkit/internal/exit"}, // how each command gets its tokens
-	"cmd/destkit/internal/shell":  {},                            // words of command lines: those that people give, and those that messages show
+	"cmd/destkit/internal/serve": { // the service as a program
+		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/emulation", "cmd/destkit/internal/exit",
+		"cmd/destkit/internal/listen", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/terminal",
+		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural",
+	},
+	"cmd/destkit/internal/shell": {}, // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
 		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
+	},
+	"cmd/destkit/internal/violations": { // of simulator and service, in one shape
+		"cmd/destkit/internal/command", "destsim", "server", "internal/foreign", "internal/plural",
 	},
 	"cmd/destkit/internal/watch":    {"cmd/destkit/internal/exit", "cmd/destkit/internal/shell", "cmd/destkit/internal/terminal", "internal/foreign"}, // files, keys and processes, apart from the judge
 	"cmd/destkit/internal/terminal": {"internal/foreign"},                                                                                             // every display asks it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -57,7 +58,7 @@ The list is read from the feature files that the judge runs; there is no other.`
 			}
 			switch {
 			case asJSON:
-				return printJSON(cmd.OutOrStdout(), checks)
+				return command.PrintJSON(cmd.OutOrStdout(), checks)
 			case asMarkdown:
 				printChecksMarkdown(cmd.OutOrStdout(), checks)
 			default:

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
@@ -40,7 +42,7 @@ func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob stri
 // resolve reads what the flags name.
 func (c *choosing) resolve() error {
 	c.options.Profile = conformance.Profile(c.profile)
-	c.options.Version = readBuild().Version
+	c.options.Version = build.Read().Version
 	if c.options.Timeout <= 0 {
 		return exit.Usagef("--timeout must be longer than nothing, not %s", c.options.Timeout)
 	}
@@ -50,7 +52,7 @@ func (c *choosing) resolve() error {
 // resolveFiles reads the waivers and opens the folder of features.
 func (c *choosing) resolveFiles() error {
 	if c.waivers != "" {
-		waivers, err := readWaivers(c.waivers)
+		waivers, err := configfile.ReadWaivers(c.waivers)
 		if err != nil {
 			return err
 		}

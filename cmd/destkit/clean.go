@@ -3,6 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
@@ -16,7 +19,7 @@ func newClean() *cobra.Command {
 	var options conformance.Options
 	var conn endpoint.Connection
 	var hooks string
-	var read reading
+	var read endpoint.Reading
 	var keys ownKeys
 	var url string
 	cmd := &cobra.Command{
@@ -45,13 +48,13 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
   destkit clean --journal run.ndjson \
       --readback-url https://example.com/readback \
       https://example.com/destination`,
-		Args: arguments(0, 1, "the URL of the endpoint"),
+		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := cleanedURL(cmd, url, args, options.Journal)
 			if err != nil {
 				return err
 			}
-			options.Version = readBuild().Version
+			options.Version = build.Read().Version
 			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
@@ -63,11 +66,11 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 				return err
 			}
 			if hooks != "" {
-				if options.Hooks, err = readHooks(hooks); err != nil {
+				if options.Hooks, err = configfile.ReadHooks(hooks); err != nil {
 					return err
 				}
 			}
-			if err := read.resolve(&options); err != nil {
+			if err := read.Resolve(&options); err != nil {
 				return err
 			}
 			residue, err := conformance.Clean(cmd.Context(), target, options)
@@ -81,7 +84,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the endpoint (default: that of the journal, unless it holds a secret)")
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
 	keys.register(cmd)
-	read.register(cmd, &options)
+	read.Register(cmd, &options)
 	conn.Register(cmd, &options)
 	return cmd
 }

@@ -12,9 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -46,8 +49,8 @@ func completeWords(root *cobra.Command) {
 func foldLong(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		if len(line) > helpColumns && !strings.HasPrefix(line, "\t") {
-			lines = append(lines, foldLines(line, helpColumns)...)
+		if len(line) > command.HelpColumns && !strings.HasPrefix(line, "\t") {
+			lines = append(lines, command.FoldLines(line, command.HelpColumns)...)
 			continue
 		}
 		lines = append(lines, line)
@@ -110,7 +113,7 @@ func completeFlags(root *cobra.Command) {
 			case f.Name == "violate" && cmd.Name() == "serve":
 				complete = listed(serverViolations)
 			case f.Name == "violate":
-				complete = listed(violations)
+				complete = listed(simulatorViolations)
 			case f.Name == "seed" && f.Value.Type() != "string":
 				complete = cobra.NoFileCompletions
 			case complete != nil:
@@ -229,12 +232,12 @@ func selectors(cmd *cobra.Command) candidates {
 	return all
 }
 
-func violations(*cobra.Command) candidates { return violationWords(destsim.Violations()) }
+func simulatorViolations(*cobra.Command) candidates { return violationWords(destsim.Violations()) }
 
 func serverViolations(*cobra.Command) candidates {
 	var all []destsim.Violation
 	for _, v := range server.Violations() {
-		all = append(all, shownViolation(v))
+		all = append(all, violations.OfService(v))
 	}
 	return violationWords(all)
 }
@@ -289,13 +292,13 @@ func reportWords(cmd *cobra.Command, _ []string, begun string) (candidates, cobr
 	if strings.ContainsAny(begun, "=./") {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	formats := judgeFormats()
+	formats := outputs.JudgeFormats()
 	if cmd.Name() == "load" || cmd.HasParent() && cmd.Parent().Name() == "load" {
 		formats = loadFormats()
 	}
 	var all candidates
 	for _, f := range formats {
-		all = append(all, cobra.CompletionWithDesc(f.name+"=", strings.Join(f.extensions, ", ")))
+		all = append(all, cobra.CompletionWithDesc(f.Name+"=", strings.Join(f.Extensions, ", ")))
 	}
 	return without(all, begun, nil), cobra.ShellCompDirectiveNoSpace
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -112,6 +113,6 @@ func FuzzApplyConfig(f *testing.F) {
 	file := filepath.Join(f.TempDir(), "c.yaml")
 	f.Fuzz(func(t *testing.T, src []byte) {
 		require.NoError(t, os.WriteFile(file, src, 0o600))
-		_, _ = applyConfig(conformCommand(&judgement{}), file)
+		_, _ = configfile.Apply(conformCommand(&judgement{}), file)
 	})
 }

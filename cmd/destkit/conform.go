@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
@@ -124,7 +126,7 @@ line, those of replicas in $DESTKIT_REPLICAS with spaces between.
 A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
 FILE "-" is standard output, and needs a format. Formats, with the extensions
 that name them:
-` + strings.Join(foldLines(judgeFormats().words()+".", helpColumns), "\n"),
+` + strings.Join(command.FoldLines(outputs.JudgeFormats().Words()+".", command.HelpColumns), "\n"),
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \
       --readback-url https://example.com/readback --report report.html
@@ -136,7 +138,7 @@ that name them:
       --report junit=junit.xml
   destkit conform http://127.0.0.1:8080/ --watch --exec 'node server.js' \
       --write --object contact`,
-		Args: arguments(0, 1, "the URL of the endpoint"),
+		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if j.recorded.file != "" {
 				return j.conformFrom(cmd, args)
@@ -166,15 +168,15 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	j.access, j.rerun = accessWords(cmd), rerunWords(cmd, url)
-	outputs, err := parseOutputs(j.reports)
+	files, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
 	}
-	failed, err := selectFailed(&options, outputs, j.watching.on)
+	failed, err := selectFailed(&options, files, j.watching.on)
 	if err != nil {
 		return err
 	}
-	if err := j.watching.check(outputs, options); err != nil {
+	if err := j.watching.check(files, options); err != nil {
 		return err
 	}
 	// Everything that can be refused has been refused: from here on something is
@@ -185,7 +187,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	defer stopProfile()
 	if j.watching.on {
-		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: outputs, failed: failed, quiet: j.quiet, noColor: j.noColor}
+		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: files, failed: failed, quiet: j.quiet, noColor: j.noColor}
 		return s.run(cmd.Context())
 	}
 	if err := checkJournal(options.Journal); err != nil {
@@ -195,7 +197,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		options.Journal = journalName(time.Now())
 	}
-	step, done := progress(cmd.ErrOrStderr(), j.quiet)
+	step, done := outputs.Progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
 	result, err := conformance.Run(cmd.Context(), target, options)
 	done()
@@ -209,7 +211,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		dropJournal(options.Journal, result)
 	}
-	return j.deliver(cmd, result, outputs, j.verbose)
+	return j.deliver(cmd, result, files, j.verbose)
 }
 
 // checkJournal refuses what would not survive the end of the program.
@@ -221,21 +223,21 @@ func checkJournal(name string) error {
 }
 
 // deliver writes the reports, shows the result and decides the exit status.
-func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outputs outputs, verbose bool) error {
+func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files outputs.List, verbose bool) error {
 	status := result.ExitStatus
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
-	if err := outputs.write(cmd.OutOrStdout(), result, report.Options{Access: v.access, Rerun: v.rerun}); err != nil {
+	if err := files.Write(cmd.OutOrStdout(), result, report.Options{Access: v.access, Rerun: v.rerun}); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = exit.Worst(status, exit.NotTested)
 	}
 	screen := cmd.OutOrStdout()
-	if outputs.takesStdout() {
+	if files.TakesStdout() {
 		screen = cmd.ErrOrStderr()
 	}
 	options := report.Options{
-		Color: terminal.Colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: outputs.file(report.JSON),
-		Access: v.access, Rerun: v.rerun, Group: groups(screen),
+		Color: terminal.Colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
+		Access: v.access, Rerun: v.rerun, Group: outputs.Groups(screen),
 	}
 	if err := writeBodies(result); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 )
@@ -21,13 +22,13 @@ type failedChecks struct {
 
 // selectFailed takes "failed" out of the selection and puts the checks in its place
 // that failed in the JSON report of this command, which a run replaces only later.
-func selectFailed(o *conformance.Options, out outputs, watch bool) (failedChecks, error) {
+func selectFailed(o *conformance.Options, out outputs.List, watch bool) (failedChecks, error) {
 	if !slices.Contains(o.Select, lastFailed) {
 		return failedChecks{}, nil
 	}
 	chosen := failedChecks{asked: true}
 	rest := slices.DeleteFunc(slices.Clone(o.Select), func(glob string) bool { return glob == lastFailed })
-	file := out.file(report.JSON)
+	file := out.File(report.JSON)
 	if file == "" && !watch {
 		return chosen, exit.Usagef("--select failed needs the last report: give its file with --report json=FILE, or --watch")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -52,12 +53,12 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	outputs, err := parseOutputs(j.reports)
+	files, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
 	}
 	side := &bothSides{side: judgeEndpoint}
-	if side.callerOutputs, err = parseOutputs(j.recorded.callerReports); err != nil {
+	if side.callerOutputs, err = outputs.Parse(j.recorded.callerReports); err != nil {
 		return err
 	}
 	if side.passive, err = conformance.NewPassive(conformance.Target{URL: url}, options); err != nil {
@@ -90,7 +91,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", plural.Count(skipped.Other, "exchange")))
 	}
 	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
-	return exit.With(side.deliver(cmd, &j.verdicts, result, outputs, j.verbose))
+	return exit.With(side.deliver(cmd, &j.verdicts, result, files, j.verbose))
 }
 
 // judgeRecording is the command that judges a recording, "" without one.

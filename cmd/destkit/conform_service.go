@@ -10,9 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -55,8 +58,8 @@ touched. The destinations lead to simulators that this program starts, so the
 service must reach it: on the same machine it does, elsewhere --simulator-url
 names the address that leads to --simulator-listen.
 
-Tokens come from the environment: ` + envWorkspaceKey + ` (the
-workspace that is worked in) and ` + envAccessToken + `
+Tokens come from the environment: ` + secret.WorkspaceKeyVariable + ` (the
+workspace that is worked in) and ` + secret.AccessTokenVariable + `
 (organization, invitations, users; without a key a workspace is made with it).
 Rows are read from queries: of an emulated warehouse that is made for the run,
 or of the SQL source named by --source.
@@ -79,7 +82,7 @@ Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
       --simulator-url https://tunnel.example.com
   destkit conform service http://127.0.0.1:8080/api/v1 --select 'CALL-*' \
       --report junit=junit.xml`,
-		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
+		Args: command.Arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
 		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
 	}
 	j.serviceJudging.register(cmd)
@@ -112,7 +115,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	j.rerun = rerunWords(cmd, url)
-	outputs, err := parseOutputs(j.reports)
+	files, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
 	}
@@ -125,7 +128,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		options.Journal = journalName(time.Now())
 	}
-	step, done := progress(cmd.ErrOrStderr(), j.quiet)
+	step, done := outputs.Progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
 	result, err := service.Run(cmd.Context(), j.target, options)
 	done()
@@ -139,7 +142,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		dropJournal(options.Journal, result)
 	}
-	return j.deliver(cmd, result, outputs, j.verbose)
+	return j.deliver(cmd, result, files, j.verbose)
 }
 
 // resolve reads the configuration file, the tokens and the files that flags name.
@@ -150,7 +153,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 	}
 	j.target.BaseURL = url
 	if j.config != "" {
-		if _, err := applyConfig(cmd, j.config); err != nil {
+		if _, err := configfile.Apply(cmd, j.config); err != nil {
 			return o, err
 		}
 	}
@@ -189,7 +192,7 @@ func (j *serviceJudging) resolveTarget() (err error) {
 }
 
 func (j *serviceJudging) resolveTokens() (err error) {
-	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(envAccessToken), os.Getenv(envWorkspaceKey)
+	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(secret.AccessTokenVariable), os.Getenv(secret.WorkspaceKeyVariable)
 	j.target.ControlToken, err = j.control.Read()
 	return err
 }

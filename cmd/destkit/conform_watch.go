@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -33,11 +34,11 @@ func (w *watching) register(cmd *cobra.Command) {
 }
 
 // check refuses what does not go together.
-func (w *watching) check(out outputs, o conformance.Options) error {
+func (w *watching) check(out outputs.List, o conformance.Options) error {
 	switch {
 	case !w.on && (w.exec != "" || len(w.paths) > 0):
 		return exit.Usagef("--exec and --watch-path need --watch")
-	case w.on && out.takesStdout():
+	case w.on && out.TakesStdout():
 		return exit.Usagef("--watch shows its runs on standard output: give each --report a file")
 	case w.on && o.Journal != "":
 		return exit.Usagef("--journal is the file of one run: leave it out with --watch, each run has a journal")
@@ -56,7 +57,7 @@ type watchSession struct {
 	watching watching
 	target   conformance.Target
 	options  conformance.Options
-	outputs  outputs
+	outputs  outputs.List
 	failed   failedChecks
 	quiet    bool
 	noColor  bool
@@ -126,7 +127,7 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 func (s *watchSession) own() []string {
 	var files []string
 	for _, out := range s.outputs {
-		files = append(files, out.file)
+		files = append(files, out.File)
 	}
 	return files
 }
@@ -215,7 +216,7 @@ func (s *watchSession) judge(ctx context.Context, selected []string) (*conforman
 		s.judged++
 		o.Journal = strings.TrimSuffix(journalName(time.Now()), ".ndjson") + fmt.Sprintf("-%d.ndjson", s.judged)
 	}
-	step, done := progress(s.cmd.ErrOrStderr(), s.quiet)
+	step, done := outputs.Progress(s.cmd.ErrOrStderr(), s.quiet)
 	o.Progress = step
 	result, err := conformance.Run(ctx, s.target, o)
 	done()

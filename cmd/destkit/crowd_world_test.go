@@ -28,6 +28,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/crowd"
 	"github.com/destkit/destkit/internal/postgrestest"
@@ -56,11 +57,11 @@ func newCrowded(t *testing.T, store string) *crowded {
 	w := &crowded{t: t, data: t.TempDir(), source: filepath.Join(t.TempDir(), "shop.db"), said: &saying{}, ended: make(chan struct{}), syncs: map[int64]string{}}
 	const key, token = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7", "secret-token:crowd"
 	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", w.data, "--allow-files", filepath.Dir(w.source), "--log-level", "error", "--batch-timeout", "2s", "--request-timeout", "2s", "--connect-timeout", "2s"}
-	env := append(usersEnvironment(), envMasterKey+"="+key, envWorkspaceKey+"="+token, "HOME="+t.TempDir())
+	env := append(usersEnvironment(), secret.MasterKeyVariable+"="+key, secret.WorkspaceKeyVariable+"="+token, "HOME="+t.TempDir())
 	if store == "postgres" {
 		database := postgrestest.Start(t)
 		args = append(args, "--store", fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres?search_path=crowd_%d", postgrestest.User, database.Port, time.Now().UnixNano()))
-		env = append(env, envStorePassword+"="+postgrestest.Password)
+		env = append(env, secret.StorePasswordVariable+"="+postgrestest.Password)
 	}
 	w.cmd = exec.Command("destkit", args...)
 	w.cmd.Env, w.cmd.Stderr = env, w.said

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
@@ -58,7 +59,7 @@ loaded for two seconds. All of it is on one page, ` + demoReport + `, which link
 to the reports of the two judgements and of the load.
 Nothing outside this machine is called.`,
 		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
-		Args:    arguments(0, 0, "no argument"),
+		Args:    command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.out, d.screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			err := d.run(cmd.Context())
@@ -68,7 +69,7 @@ Nothing outside this machine is called.`,
 			return err
 		},
 	}
-	endHelp(cmd, demoExitTable)
+	command.EndHelp(cmd, demoExitTable)
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")

@@ -4,7 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -59,14 +62,14 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 			err = failed
 		}
 	}()
-	hooks, err := decodeHooks("hooks", destsim.HooksFile(port.url, ""))
+	hooks, err := configfile.DecodeHooks("hooks", destsim.HooksFile(port.url, ""))
 	if err != nil {
 		return nil, err
 	}
-	step, done := progress(d.screen, d.quiet)
+	step, done := outputs.Progress(d.screen, d.quiet)
 	result, err := conformance.Run(ctx, conformance.Target{URL: port.url + "/", Token: demoToken}, conformance.Options{
 		Write: true, Objects: []string{demoObject}, Roots: port.roots(), Hooks: hooks, Progress: step,
-		Readback: conformance.HookSpec{URL: port.url + "/_control/readback"}, Version: readBuild().Version,
+		Readback: conformance.HookSpec{URL: port.url + "/_control/readback"}, Version: build.Read().Version,
 	})
 	done()
 	if err != nil {
@@ -80,12 +83,12 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 func (d *demo) deliver(name string, one *judged) error {
 	data := filepath.Join(d.dir, name+".json")
 	one.Page = name + ".html"
-	written := outputs{{report.JSON, data}, {report.HTML, filepath.Join(d.dir, one.Page)}}
-	if err := written.write(d.out, one.Report, report.Options{}); err != nil {
+	written := outputs.List{{Format: report.JSON, File: data}, {Format: report.HTML, File: filepath.Join(d.dir, one.Page)}}
+	if err := written.Write(d.out, one.Report, report.Options{}); err != nil {
 		return exit.Untested(err)
 	}
 	err := report.WriteText(d.out, one.Report, report.Options{
-		Color: terminal.Colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: groups(d.out),
+		Color: terminal.Colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: outputs.Groups(d.out),
 	})
 	if err != nil {
 		return exit.Untested(err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
@@ -39,7 +40,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 	show := loadview.NewDisplay(d.screen, d.quiet || !terminal.Is(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
-		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.Moment,
+		Write:  true, Closed: true, Duration: demoLoadFor, Version: build.Read().Version, Progress: show.Moment,
 		Work: loadgen.Work{Objects: []loadgen.Share{{Name: demoObject}}, BatchSize: 100},
 	})
 	show.Done()

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/serve"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -98,26 +100,26 @@ const demoPatience = 15 * time.Minute
 // does, and returns a client of it with the key of its workspace. Tests change its
 // configuration.
 func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, change ...func(*server.Config)) (*demoPort, *rest.Client, error) {
-	key, err := makeKeyFile(files.key)
+	key, err := serve.MakeKeyFile(files.key)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := serving{}
-	s.config.Dir, s.config.MasterKey, s.config.Trusted = files.service, key.bytes, trusted
-	s.config.Version, s.config.Owner = readBuild().Version, "destkit demo"
-	s.config.CallTimeout = 30 * time.Second
+	s := serve.Flags{}
+	s.Config.Dir, s.Config.MasterKey, s.Config.Trusted = files.service, key.Bytes, trusted
+	s.Config.Version, s.Config.Owner = build.Read().Version, "destkit demo"
+	s.Config.CallTimeout = 30 * time.Second
 	for _, f := range change {
-		f(&s.config)
+		f(&s.Config)
 	}
 	listening := &listen.Port{Addr: "127.0.0.1:0"}
 	ln, url, err := listening.Open() // first: the service never calls itself there
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.reach.listensAt(&s.config, ln.Addr()); err != nil {
+	if err := s.Reach.ListensAt(&s.Config, ln.Addr()); err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
 	}
-	world, err := s.open(ctx, key)
+	world, err := s.Open(ctx, key)
 	if err != nil {
 		return nil, nil, errors.Join(err, ln.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -180,7 +181,7 @@ func jsonOf(t *testing.T, v any) string {
 // TestDeployedCommands starts what the files start, on a database that refuses
 // everybody: flags that are unknown or do not go together end otherwise.
 func TestDeployedCommands(t *testing.T) {
-	t.Setenv(envMasterKey, strings.Repeat("0f", keySize))
+	t.Setenv(secret.MasterKeyVariable, strings.Repeat("0f", 32))
 	all := composed(t)
 	require.Len(t, all, 3)
 	for name, c := range orchestrated(t) {
@@ -190,7 +191,7 @@ func TestDeployedCommands(t *testing.T) {
 	for name, c := range all {
 		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
 			for variable, value := range c.environment {
-				if variable != envMasterKey && variable != "GOMEMLIMIT" {
+				if variable != secret.MasterKeyVariable && variable != "GOMEMLIMIT" {
 					t.Setenv(variable, value)
 				}
 			}
@@ -213,7 +214,7 @@ func TestDeployedCommands(t *testing.T) {
 				args[i] = regexp.MustCompile(`@[a-z]+:5432/`).ReplaceAllString(arg, "@127.0.0.1:1/")
 				args[i] = strings.Replace(args[i], "--addr=:"+c.port, "--addr=127.0.0.1:0", 1)
 			}
-			status, out := ran(t, args...)
+			status, out := ranWith(t, args...)
 			require.Contains(t, out, "connection refused")
 			if command.Name() == "serve" { // destsim has one status for both
 				require.Equal(t, 3, status, out)

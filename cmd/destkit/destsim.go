@@ -10,13 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 )
 
 // simulator holds the flags of `destkit destsim`.
@@ -29,7 +31,7 @@ type simulator struct {
 	secure          bool
 	caOut, hooksOut string
 	list            bool
-	parent          parent
+	parent          listen.Parent
 	profiling       profiling.Flags
 }
 
@@ -55,7 +57,7 @@ those of the process that is asked. All need the same objects, speed and limit.
 The first line says where it listens (--json: as JSON). It stops on SIGINT and
 SIGTERM.
 
-` + strings.Join(foldLines("Presets: "+strings.Join(destsim.Presets(), ", ")+".", helpColumns), "\n"),
+` + strings.Join(command.FoldLines("Presets: "+strings.Join(destsim.Presets(), ", ")+".", command.HelpColumns), "\n"),
 		Example: `  destkit destsim
   destkit destsim --addr 127.0.0.1:0 --preset crm --store sqlite:crm.db
   destkit destsim --addr 127.0.0.1:0 \
@@ -63,12 +65,12 @@ SIGTERM.
   destkit destsim --violate RES-002 --violate TIM-001
   destkit destsim --tls --ca-out ca.pem --hooks-out hooks.yaml
   destkit destsim --list-violations`,
-		Args: arguments(0, 0, "no argument"),
+		Args: command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.list {
 				return s.listViolations(cmd.OutOrStdout())
 			}
-			s.parent.watch(cmd)
+			s.parent.Watch(cmd)
 			return s.run(cmd)
 		},
 	}
@@ -77,7 +79,7 @@ SIGTERM.
 	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8090", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
 	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
-	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+envStorePassword+")")
+	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+secret.StorePasswordVariable+")")
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable, or with commas)")
@@ -87,30 +89,15 @@ SIGTERM.
 	f.BoolVar(&s.config.EnforceLimits, "enforce-limits", false, "refuse what exceeds the declared speed and rate limit")
 	f.BoolVar(&s.config.KeepBodies, "keep-bodies", false, "keep the bodies of calls, without secrets, for the journal and the console")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
-	s.parent.register(f, "--list-violations")
+	s.parent.Register(f, "--list-violations")
 	s.profiling.Register(cmd)
-	endHelp(cmd, serveExitTable)
+	command.EndHelp(cmd, command.ServeExitTable)
 	return cmd
 }
 
 // listViolations prints one line, or one JSON object, for each violation.
 func (s *simulator) listViolations(w io.Writer) error {
-	return printViolations(w, destsim.Violations(), s.parent.asJSON)
-}
-
-// printViolations lists what can be broken on purpose.
-func printViolations(w io.Writer, all []destsim.Violation, asJSON bool) error {
-	if asJSON {
-		return printJSON(w, all)
-	}
-	for _, v := range all {
-		foreign.Printf(w, "%-11s %s\n", v.ID, v.Changes)
-		for _, also := range v.Also {
-			foreign.Printf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
-		}
-	}
-	foreign.Printf(w, "%s\n", plural.Count(len(all), "violation"))
-	return nil
+	return violations.Print(w, destsim.Violations(), s.parent.AsJSON)
 }
 
 // run serves until a signal comes.
@@ -124,7 +111,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		if errors.Is(err, destsim.ErrStoreAway) {
 			return exit.Untested(err)
 		}
-		return exit.Usage(withoutPassword(err, "none was given"))
+		return exit.Usage(secret.WithoutStorePassword(err, "none was given"))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.Start()
@@ -146,10 +133,10 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.writeHooks(url); err != nil {
 		return err
 	}
-	if err := s.parent.listening(cmd.OutOrStdout(), url, firstLine{}); err != nil {
+	if err := s.parent.Listening(cmd.OutOrStdout(), url, listen.FirstLine{}); err != nil {
 		return err
 	}
-	out := s.parent.notices(cmd)
+	out := s.parent.Notices(cmd)
 	for _, id := range s.config.Violate {
 		for _, v := range destsim.Violations() {
 			if v.ID == id {
@@ -171,7 +158,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	given := s.config // what the flags have bound, and their defaults
 	if s.file != "" {
 		s.config = destsim.Config{}
-		if err := readYAML(s.file, &s.config); err != nil {
+		if err := configfile.Read(s.file, &s.config); err != nil {
 			return err
 		}
 	}
@@ -183,7 +170,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 		s.config.Store = given.Store
 	}
 	var err error
-	if s.config.Store, err = withPassword(s.config.Store); err != nil {
+	if s.config.Store, err = secret.WithStorePassword(s.config.Store); err != nil {
 		return err
 	}
 	if changed("violate") {

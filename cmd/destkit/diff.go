@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -30,7 +31,7 @@ rest folded away, never more than 65,536 characters. Its first line is a hidden
 marker, by which a program finds the comment of the last run to update it;
 --marker gives it another name where several comparisons stand side by side.`,
 		Example: "  destkit diff yesterday.json today.json\n  destkit diff main.json branch.json --markdown >> \"$GITHUB_STEP_SUMMARY\"",
-		Args:    arguments(2, 2, "the JSON reports of two runs"),
+		Args:    command.Arguments(2, 2, "the JSON reports of two runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if marker != "" && !asMarkdown {
 				return exit.Usagef("--marker needs --markdown")
@@ -49,7 +50,7 @@ marker, by which a program finds the comment of the last run to update it;
 			}
 			switch {
 			case asJSON:
-				err = printJSON(cmd.OutOrStdout(), newComparisonJSON(comparison))
+				err = command.PrintJSON(cmd.OutOrStdout(), newComparisonJSON(comparison))
 			case asMarkdown:
 				err = report.WriteComparison(report.Markdown, cmd.OutOrStdout(), comparison)
 			default:

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -26,7 +28,7 @@ func newExplain() *cobra.Command {
 why it matters to a sync, a good and a bad exchange, the usual cause and the
 fix, and the ways in which the simulated destination can break it.`,
 		Example: "  destkit explain RES-002\n  destkit explain 'SEM-*'",
-		Args:    arguments(1, -1, "an ID such as RES-002"),
+		Args:    command.Arguments(1, -1, "an ID such as RES-002"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			globs := make([]string, len(ids))
 			for i, id := range ids {
@@ -41,7 +43,7 @@ fix, and the ways in which the simulated destination can break it.`,
 				explained[i] = explanation{check, violationsOf(check.ID)}
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), explained)
+				return command.PrintJSON(cmd.OutOrStdout(), explained)
 			}
 			for i, e := range explained {
 				if i > 0 {
@@ -80,20 +82,10 @@ func violationsOf(id string) []violation {
 	}
 	for _, v := range server.Violations() {
 		if named(v.ID) {
-			found = append(found, violation{shownViolation(v), "destkit serve --violate "})
+			found = append(found, violation{violations.OfService(v), "destkit serve --violate "})
 		}
 	}
 	return found
-}
-
-// shownViolation is a violation of the service in the shape of those of the
-// simulator; neither of the two knows the other.
-func shownViolation(v server.Violation) destsim.Violation {
-	out := destsim.Violation{ID: v.ID, Changes: v.Changes, Also: []destsim.Also{}}
-	for _, a := range v.Also {
-		out.Also = append(out.Also, destsim.Also(a))
-	}
-	return out
 }
 
 func (e explanation) print(w io.Writer) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -48,7 +49,7 @@ IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
 		Example: `  destkit explain-record --sync-run 12 ada@example.com
   destkit explain-record --sync 7 42 --verbose
   destkit explain-record --sync 7 42 --json | jq .attempts`,
-		Args: arguments(1, 1, "the IDENTIFIER of the record"),
+		Args: command.Arguments(1, 1, "the IDENTIFIER of the record"),
 		RunE: func(cmd *cobra.Command, args []string) error { return e.explain(cmd, args[0]) },
 	}
 	f := cmd.Flags()
@@ -60,7 +61,7 @@ IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
 	f.BoolVar(&e.asJSON, "json", false, "print the service's answer as it is")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "show requests and responses whole")
 	cmd.MarkFlagsMutuallyExclusive("sync-run", "sync")
-	endHelp(cmd, explainExitTable)
+	command.EndHelp(cmd, explainExitTable)
 	return cmd
 }
 

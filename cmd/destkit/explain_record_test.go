@@ -86,7 +86,7 @@ func TestExplainRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked = ""
-			status, out, screen := command(t.Context(), append([]string{"explain-record", "--url", served.URL}, tc.args...)...)
+			status, out, screen := runHere(t.Context(), append([]string{"explain-record", "--url", served.URL}, tc.args...)...)
 			require.Equal(t, tc.status, status, screen)
 			require.Equal(t, tc.asked, asked)
 			if status == exit.OK {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
@@ -19,7 +20,7 @@ type judging struct {
 	endpoint.Connection
 	choosing
 
-	reading
+	endpoint.Reading
 	replicas        []string
 	leftovers       bool
 	hooks, keyRange string
@@ -30,7 +31,7 @@ type judging struct {
 func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
-	j.Register(cmd, o)
+	j.Connection.Register(cmd, o)
 	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
 
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
@@ -42,7 +43,7 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.StringVar(&o.SkipConvention, "skip-convention", "", "the `CONVENTION` by which your endpoint reports a record that does not qualify: failure, success or success-with-message")
 	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept when records are or may be left behind)")
 
-	j.reading.register(cmd, o)
+	j.Reading.Register(cmd, o)
 	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
 	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
 
@@ -56,11 +57,11 @@ func (j *judging) register(cmd *cobra.Command) {
 func (j *judging) resolve(cmd *cobra.Command, url string) (conformance.Target, conformance.Options, error) {
 	var err error
 	if j.config != "" {
-		if j.options.Fixtures, err = applyConfig(cmd, j.config); err != nil {
+		if j.options.Fixtures, err = configfile.Apply(cmd, j.config); err != nil {
 			return conformance.Target{}, j.options, err
 		}
 	}
-	target, err := j.Resolve(url, &j.options)
+	target, err := j.Connection.Resolve(url, &j.options)
 	target.Replicas = endpoint.Replicas(j.replicas)
 	for _, replica := range target.Replicas {
 		if err == nil {
@@ -120,12 +121,12 @@ func (k *ownKeys) resolve(o *conformance.Options) error {
 
 // resolveHooks builds the read-back hook and reads the file of the others.
 func (j *judging) resolveHooks() error {
-	err := j.reading.resolve(&j.options)
+	err := j.Reading.Resolve(&j.options)
 	if err != nil {
 		return err
 	}
 	if j.hooks != "" {
-		j.options.Hooks, err = readHooks(j.hooks)
+		j.options.Hooks, err = configfile.ReadHooks(j.hooks)
 	}
 	return err
 }

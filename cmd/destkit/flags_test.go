@@ -5,12 +5,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/serve"
 )
 
 // TestDefaultAddresses: the service and the simulated destination run together
 // without a flag.
 func TestDefaultAddresses(t *testing.T) {
-	service, destination := newServe().Flags().Lookup("addr"), newDestsim().Flags().Lookup("addr")
+	service, destination := serve.New().Flags().Lookup("addr"), newDestsim().Flags().Lookup("addr")
 	require.Equal(t, "127.0.0.1:8080", service.DefValue)
 	require.Equal(t, "127.0.0.1:8090", destination.DefValue)
 	require.Equal(t, service.Shorthand, destination.Shorthand)
@@ -24,7 +26,7 @@ func TestListsTakeCommas(t *testing.T) {
 	require.Equal(t, []string{"RES-*", "OBJ-001", "SEM-005"}, j.options.Select)
 	require.Equal(t, []string{"A", "B"}, j.options.Skip)
 	require.Equal(t, []string{"contact", "order"}, j.options.Objects)
-	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": newServe(), "fail-if": newLoad()} {
+	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": serve.New(), "fail-if": newLoad()} {
 		require.Equal(t, "stringSlice", cmd.Flags().Lookup(name).Value.Type(), name)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 )
 
 // everyCommand calls do with each command that a user can see.
@@ -44,12 +46,12 @@ func TestHelpTextsFitIntoATerminal(t *testing.T) {
 			for word := range strings.FieldsSeq(line) {
 				longest = max(longest, utf8.RuneCountInString(word))
 			}
-			if utf8.RuneCountInString(line) > helpColumns && longest < 60 {
+			if utf8.RuneCountInString(line) > command.HelpColumns && longest < 60 {
 				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), utf8.RuneCountInString(line), line)
 			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) {
+			if !f.Hidden && !strings.HasPrefix(f.Name, command.ProfilingPrefix) {
 				require.Regexp(t, `(?m)^ +(-., )?--`+f.Name+`( |$)`, text, "%s", cmd.CommandPath())
 			}
 		})
@@ -65,25 +67,25 @@ func TestManyFlagsAreInGroups(t *testing.T) {
 		shown := 0
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			used[f.Name], used[path+" "+f.Name] = true, true
-			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) {
+			if !f.Hidden && !strings.HasPrefix(f.Name, command.ProfilingPrefix) {
 				shown++
 			}
 		})
 		text := helpOf(t, cmd.CommandPath())
-		require.Equal(t, shown >= manyFlags, strings.Contains(text, "\nOutput flags:\n"), "%s has %d flags", cmd.CommandPath(), shown)
-		if shown < manyFlags {
+		require.Equal(t, shown >= command.ManyFlags, strings.Contains(text, "\nOutput flags:\n"), "%s has %d flags", cmd.CommandPath(), shown)
+		if shown < command.ManyFlags {
 			return
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) && groupOf(cmd, f.Name) == "" {
+			if !f.Hidden && !strings.HasPrefix(f.Name, command.ProfilingPrefix) && command.GroupOf(cmd, f.Name) == "" {
 				t.Errorf("%s --%s is in no group", cmd.CommandPath(), f.Name)
 			}
 		})
 	})
-	for _, group := range flagGroups {
-		for _, name := range group.flags {
+	for _, group := range command.FlagGroups {
+		for _, name := range group.Flags {
 			if !used[name] {
-				t.Errorf("group %s: no command has the flag %q", group.title, name)
+				t.Errorf("group %s: no command has the flag %q", group.Title, name)
 			}
 		}
 	}

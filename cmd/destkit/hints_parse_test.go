@@ -22,6 +22,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 )
 
@@ -190,7 +191,7 @@ func hintedValues(cmd *cobra.Command) error {
 			case (f.Name == "select" || f.Name == "skip") && value != lastFailed:
 				_, err = selectChecks([]string{value}, "")
 			case f.Name == "report" && strings.HasPrefix(cmd.CommandPath(), "destkit conform"):
-				_, _, err = judgeFormats().parse(value)
+				_, _, err = outputs.JudgeFormats().Parse(value)
 			case f.Name == "url":
 				err = endpoint.CheckScheme("endpoint", value)
 			case f.Name == "token-env" && strings.ContainsAny(value, "$. "):

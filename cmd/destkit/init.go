@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/foreign"
@@ -51,7 +52,7 @@ are printed that start the endpoint and judge it.`,
   destkit init my-destination --lang go --store postgres --ci none
   destkit init judge --existing https://example.com/destination \
       --token-env TOKEN`,
-		Args: arguments(0, 1, "the folder"),
+		Args: command.Arguments(0, 1, "the folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "."
 			if len(args) > 0 {

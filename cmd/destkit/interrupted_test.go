@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
@@ -29,7 +30,7 @@ func TestStoppedWhileStarting(t *testing.T) {
 		root := newRoot()
 		root.SetOut(&text)
 		root.SetErr(&text)
-		require.Equal(t, c.status, execute(ctx, root, c.args), "%s: %s", name, &text)
+		require.Equal(t, c.status, command.Execute(ctx, root, c.args), "%s: %s", name, &text)
 		require.Contains(t, text.String(), c.says, name)
 		require.NotContains(t, text.String(), "context canceled", name)
 	}

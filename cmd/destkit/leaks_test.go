@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/redact/redacttest"
@@ -166,7 +168,7 @@ func inProcess(t *testing.T, args ...string) written {
 	root := newRoot()
 	root.SetOut(&out)
 	root.SetErr(&errs)
-	execute(t.Context(), root, args)
+	command.Execute(t.Context(), root, args)
 	return written{out.String(), errs.String()}
 }
 
@@ -302,13 +304,13 @@ func TestNoServiceActsOnTheScreen(t *testing.T) {
 			"sync run, json":      {map[string][]string{"GET /api/v1/syncs/1": {sync}, "GET /api/v1/sync_runs/4": {run, end}}, []string{"sync", "run", "1", "--interval", "1ms", "--json"}},
 			"sync run, refused":   {map[string][]string{"POST /api/v1/syncs/1/trigger": {strings.Replace(refused, "500", "422", 1)}}, []string{"sync", "run", "1"}},
 			"sync cancel":         {map[string][]string{"POST /api/v1/sync_runs/4/cancel": {strings.Replace(refused, "500", "409", 1)}}, []string{"sync", "cancel", "4"}},
-			"sync plan":           {map[string][]string{"POST /_control/syncs/1/plan": {`200 {"sync_id":1,"label":"` + said + `","refused":[{"rows":1,"reason":"` + said + `"}],"failure":{"code":"x","message":"` + said + `","detail":"` + said + `"},"sample":[{"action":"` + said + `","identifier":"` + said + `"}]}`}}, []string{"sync", "plan", "1", "--control-token-env", envWorkspaceKey}},
-			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", envWorkspaceKey}},
-			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", envWorkspaceKey}},
+			"sync plan":           {map[string][]string{"POST /_control/syncs/1/plan": {`200 {"sync_id":1,"label":"` + said + `","refused":[{"rows":1,"reason":"` + said + `"}],"failure":{"code":"x","message":"` + said + `","detail":"` + said + `"},"sample":[{"action":"` + said + `","identifier":"` + said + `"}]}`}}, []string{"sync", "plan", "1", "--control-token-env", secret.WorkspaceKeyVariable}},
+			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", secret.WorkspaceKeyVariable}},
+			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", secret.WorkspaceKeyVariable}},
 		} {
 			s, url := answering(t, tc.answers)
 			s.key = leakToken
-			t.Setenv(envWorkspaceKey, leakToken)
+			t.Setenv(secret.WorkspaceKeyVariable, leakToken)
 			got := inProcess(t, append(tc.args, "--url", url)...)
 			require.Contains(t, got.out+got.err, "owned", "%s: the service is heard", name)
 			for screen, text := range map[string]string{" stdout": got.out, " stderr": got.err} {

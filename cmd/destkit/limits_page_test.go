@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/serve"
 )
 
 // TestLimitsPage holds each row of the page against the code: the default is the
@@ -38,7 +40,7 @@ func TestLimitsPage(t *testing.T) {
 		require.Equal(t, limitValue(t, cells[2]), constantOf(t, filepath.Join(root, file), name), line)
 		if flag := strings.Trim(cells[3], "`"); flag != "" {
 			name := strings.TrimPrefix(flag, "--")
-			require.True(t, newServe().Flags().Lookup(name) != nil || newProxy().Flags().Lookup(name) != nil, line)
+			require.True(t, serve.New().Flags().Lookup(name) != nil || newProxy().Flags().Lookup(name) != nil, line)
 		}
 		if message := cells[4]; message != "" && message != "waits" {
 			require.True(t, occurs(t, filepath.Join(root, filepath.Dir(file)), message) || occurs(t, filepath.Join(root, "internal/source"), message), line)

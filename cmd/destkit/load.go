@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
@@ -34,7 +35,7 @@ type loading struct {
 	data                                    loadgen.Data
 	dataKeys, template, keyRange            string
 	failIf                                  []string
-	reading                                 reading
+	reading                                 endpoint.Reading
 	replicas                                []string
 	verify                                  string
 	calibrate                               bool
@@ -100,11 +101,11 @@ $DESTKIT_URL instead of on the command line.`,
   destkit load http://127.0.0.1:8080/ --write --object contact \
       --rate 200 --duration 10m --dashboard
   destkit load --calibrate`,
-		Args: arguments(0, 1, "the URL of the endpoint"),
+		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	l.register(cmd)
-	endHelp(cmd, loadExitTable)
+	command.EndHelp(cmd, command.LoadExitTable)
 	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean(), newLoadService())
 	return cmd
 }
@@ -145,7 +146,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and choices (0: chosen, and reported)")
 
 	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process of the same destination: connections are spread over the endpoint and its replicas, with the same token and headers (repeatable)")
-	l.reading.register(cmd, &l.dials)
+	l.reading.Register(cmd, &l.dials)
 	f.StringVar(&l.verify, "verify", "", "read back this `SHARE|all` of what was acknowledged (default, with a read-back hook: 1%, at least 1,000 and at most 100,000 keys)")
 
 	l.registerClient(f)

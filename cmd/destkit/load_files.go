@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -21,8 +22,11 @@ type loadFiles struct {
 }
 
 // loadFormats are those of a --report, which has a flag for each, too.
-func loadFormats() reportFormats {
-	return reportFormats{{"json", []string{".json"}}, {"html", []string{".html", ".htm"}}, {"csv", []string{".csv"}}, {"hdr", []string{".hlog"}}}
+func loadFormats() outputs.Formats {
+	return outputs.Formats{
+		{Name: "json", Extensions: []string{".json"}}, {Name: "html", Extensions: []string{".html", ".htm"}},
+		{Name: "csv", Extensions: []string{".csv"}}, {Name: "hdr", Extensions: []string{".hlog"}},
+	}
 }
 
 func (l *loadFiles) register(f *pflag.FlagSet) {
@@ -50,7 +54,7 @@ func (l *loadFiles) all() []loadWriter {
 func (l *loadFiles) resolve() error {
 	files := map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr}
 	for _, flag := range l.reports {
-		format, file, err := loadFormats().parse(flag)
+		format, file, err := loadFormats().Parse(flag)
 		if err != nil {
 			return err
 		}

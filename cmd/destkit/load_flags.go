@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
@@ -30,7 +31,7 @@ func (l *loading) resolve(url string) error {
 			return err
 		}
 	}
-	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, readBuild().Version
+	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, build.Read().Version
 	o.Work.Fields = l.fields
 	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveClient, l.resolveWork, l.resolveVerify} {
 		if err := step(); err != nil {
@@ -240,7 +241,7 @@ func (l *loading) resolveShares() error {
 
 // resolveVerify reads the read-back hook and what is read back.
 func (l *loading) resolveVerify() error {
-	if err := l.reading.resolve(&l.dials); err != nil {
+	if err := l.reading.Resolve(&l.dials); err != nil {
 		return err
 	}
 	if !l.dials.Readback.Set() {

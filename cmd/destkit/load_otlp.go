@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -132,7 +133,7 @@ func otlpMetrics(m loadgen.Moment, begin, now time.Time) object {
 		gauge("destkit.load.service_time", "s", at("0.5", l.ServiceP50), at("0.99", l.ServiceP99)),
 	}
 	return object{"resourceMetrics": []object{{
-		"resource":     object{"attributes": []object{text("service.name", "destkit-load"), text("service.version", readBuild().Version)}},
+		"resource":     object{"attributes": []object{text("service.name", "destkit-load"), text("service.version", build.Read().Version)}},
 		"scopeMetrics": []object{{"scope": object{"name": "destkit/loadgen"}, "metrics": metrics}},
 	}}}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
@@ -34,7 +35,7 @@ tolerance is called better or worse; what the two runs did not have in common
 is said first. --html writes one page besides: throughput, latency over time
 and by percentile of both runs in the same plots, and every figure.`,
 		Example: "  destkit load compare monday.json friday.json --html compared.html\n  destkit load compare a.json b.json --fail --tolerance 0.1",
-		Args:    arguments(2, 2, "the two JSON results"),
+		Args:    command.Arguments(2, 2, "the two JSON results"),
 		RunE:    l.compare,
 	}
 	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by")
@@ -65,7 +66,7 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case l.asJSON:
-		err = printJSON(cmd.OutOrStdout(), c)
+		err = command.PrintJSON(cmd.OutOrStdout(), c)
 	case l.html == "-":
 		writeComparison(cmd.ErrOrStderr(), c)
 	default:
@@ -138,7 +139,7 @@ func newLoadMerge() *cobra.Command {
 those of all requests. In the series, the worst percentile of an interval
 stands for all.`,
 		Example: "  destkit load merge a.json b.json c.json --json all.json --html all.html",
-		Args:    arguments(2, -1, "two JSON results or more"),
+		Args:    command.Arguments(2, -1, "two JSON results or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := files.check(); err != nil {
 				return err
@@ -187,7 +188,7 @@ The URL is that of --url, of the argument, of $DESTKIT_URL or of the file, the
 first that is there. A file may have been changed: the token of $DESTKIT_TOKEN
 goes to a public address that it names only with --token-env.`,
 		Example: "  destkit load clean --journal load.json\n  destkit load clean --journal load.json --url https://example.com/destination",
-		Args:    arguments(0, 1, "the URL of the endpoint"),
+		Args:    command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (journal == "") == (run == "") {
 				return exit.Usagef("name the journal or the JSON result with --journal FILE, or the run with --run RUN --object NAME=COUNT")

@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -48,7 +50,7 @@ deleted, missing items are not looked for.`,
       --scenario poll --rate 200 --fail-if 'p99>300ms' --report r.json
   destkit load service http://127.0.0.1:8080 --scenario trigger --sync 7 \
       --write --connections 1 --fail-if 'runs-failed>0'`,
-		Args: arguments(1, 1, "the URL of the service"),
+		Args: command.Arguments(1, 1, "the URL of the service"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args[0]) },
 	}
 	l.register(cmd)
@@ -73,7 +75,7 @@ func (l *serviceLoading) register(cmd *cobra.Command) {
 	f.DurationVar(&l.service.RunTimeout, "run-timeout", 10*time.Minute, "how long a run may take to its end")
 	f.DurationVar(&o.Transport.Timeout, "request-timeout", 30*time.Second, "deadline of a request")
 
-	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+envWorkspaceKey+")")
+	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+secret.WorkspaceKeyVariable+")")
 	f.StringArrayVar(&l.Headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
 	f.StringVar(&l.Roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&l.Development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
@@ -125,7 +127,7 @@ func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 func (l *serviceLoading) resolveTarget(url string) error {
 	o := &l.options
 	if l.token.Variable == "" {
-		l.token = secret.Flag{Name: envWorkspaceKey, Variable: envWorkspaceKey}
+		l.token = secret.Flag{Name: secret.WorkspaceKeyVariable, Variable: secret.WorkspaceKeyVariable}
 	}
 	token, err := l.token.Read()
 	if err != nil {
@@ -140,6 +142,6 @@ func (l *serviceLoading) resolveTarget(url string) error {
 		return err
 	}
 	o.Target = loadgen.Target{URL: url, Replicas: l.replicas, Token: token, Headers: headers, Roots: roots, Development: l.Development}
-	o.Service, o.Version = &l.service, readBuild().Version
+	o.Service, o.Version = &l.service, build.Read().Version
 	return nil
 }

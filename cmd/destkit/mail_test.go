@@ -8,12 +8,10 @@ import (
 	"net"
 	"os"
 	"sync"
-	"testing"
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 	"github.com/rogpeppe/go-internal/testscript"
-	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
 )
@@ -106,28 +104,4 @@ func cmdMail(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no mail server is called %s", args[0])
 	}
 	fmt.Fprintln(ts.Stdout(), <-letters.(chan string))
-}
-
-func TestReadPassword(t *testing.T) {
-	file := t.TempDir() + "/password"
-	for name, tc := range map[string]struct{ text, want, said string }{
-		"as it is":         {" with spaces ", " with spaces ", ""},
-		"with a line end":  {"secret-word\r\n", "secret-word", ""},
-		"empty":            {"\n", "", "is empty"},
-		"two lines":        {"secret-word\nmore", "", "holds more than one line"},
-		"another file":     {string(make([]byte, maxPassword+1)), "", "is larger than 4096 bytes"},
-		"a NUL at the end": {"secret-word\x00", "", "holds more than one line"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, os.WriteFile(file, []byte(tc.text), 0o600))
-			got, err := readPassword(file)
-			if tc.said == "" {
-				require.NoError(t, err)
-				require.Equal(t, tc.want, got)
-				return
-			}
-			require.ErrorContains(t, err, tc.said)
-			require.NotContains(t, err.Error(), "secret-word")
-		})
-	}
 }

@@ -7,17 +7,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
-)
 
-// errTerminated is the cause of the end when a supervisor has asked for it: there
-// may be a balancer that must notice first. At a terminal, where SIGINT comes
-// from, nobody wants to wait.
-var errTerminated = errors.New("told to end by SIGTERM")
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+)
 
 // sameWish is how long further signals are taken for the first.
 const sameWish = 500 * time.Millisecond
@@ -29,7 +26,7 @@ func main() {
 	go func() {
 		why := context.Canceled
 		if <-signals == syscall.SIGTERM {
-			why = errTerminated
+			why = exit.ErrTerminated
 		}
 		cancel(why)
 		// A second signal ends the process at once. One that comes with the first is the
@@ -38,5 +35,5 @@ func main() {
 		time.Sleep(sameWish)
 		signal.Stop(signals)
 	}()
-	os.Exit(execute(ctx, newRoot(), os.Args[1:]))
+	os.Exit(command.Execute(ctx, newRoot(), os.Args[1:]))
 }

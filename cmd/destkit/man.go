@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
@@ -22,12 +24,12 @@ func newMan() *cobra.Command {
 		Long:    "Write one manual page for each command into DIR, which is made when it is missing.",
 		Example: "  destkit man ./man",
 		Hidden:  true,
-		Args:    arguments(1, 1, "the folder DIR"),
+		Args:    command.Arguments(1, 1, "the folder DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return exit.Untested(fmt.Errorf("make folder of manual pages: %w", err))
 			}
-			info := readBuild()
+			info := build.Read()
 			// A page has the day of the commit, not that on which it is written.
 			when, err := time.Parse(time.RFC3339, info.Time)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 // and its exit statuses.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
-	status, out := ran(t, "man", dir)
+	status, out := ranWith(t, "man", dir)
 	require.Equal(t, 0, status, out)
 	pages := 0
 	var visit func(*cobra.Command)
@@ -47,7 +47,7 @@ func TestManualPages(t *testing.T) {
 	require.Contains(t, string(conform), "Formats, with the extensions")
 	require.NoFileExists(t, filepath.Join(dir, "destkit-man.1"), "it is hidden")
 
-	status, out = ran(t, "man", filepath.Join(dir, "destkit-conform.1"))
+	status, out = ranWith(t, "man", filepath.Join(dir, "destkit-conform.1"))
 	require.Equal(t, 3, status)
 	require.Contains(t, out, "make folder of manual pages")
 }

@@ -11,12 +11,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // asChild is startedAndEnded for a server with a control API below its URL, which must
 // end with status 0.
-func asChild(t *testing.T, args ...string) (first firstLine, line, stderr string) {
+func asChild(t *testing.T, args ...string) (first listen.FirstLine, line, stderr string) {
 	t.Helper()
 	first, line, stderr = startedAndEnded(t, 0, args...)
 	require.Equal(t, first.URL+"/_control", first.Control)
@@ -26,7 +29,7 @@ func asChild(t *testing.T, args ...string) (first firstLine, line, stderr string
 // startedAndEnded starts a server whose first line is JSON, closes its standard input
 // once that line is there, and returns all that it has printed. It must end by itself,
 // with that status.
-func startedAndEnded(t *testing.T, status int, args ...string) (first firstLine, line, stderr string) {
+func startedAndEnded(t *testing.T, status int, args ...string) (first listen.FirstLine, line, stderr string) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd := exec.Command("destkit", append(args, "--addr", "127.0.0.1:0", "--json", "--exit-with-stdin")...)
@@ -45,7 +48,7 @@ func startedAndEnded(t *testing.T, status int, args ...string) (first firstLine,
 	_ = cmd.Wait() // the status says it
 	require.Equal(t, status, cmd.ProcessState.ExitCode(), said.String())
 	require.Equal(t, cmd.Process.Pid, first.PID)
-	require.Equal(t, readBuild().Version, first.Version)
+	require.Equal(t, build.Read().Version, first.Version)
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+$`, first.URL)
 	encoded, err := json.Marshal(first)
 	require.NoError(t, err)
@@ -69,7 +72,7 @@ func TestServersOfAnotherProgram(t *testing.T) {
 	})
 
 	t.Run("the second start of a data directory makes no organization", func(t *testing.T) {
-		t.Setenv(envMasterKey, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+		t.Setenv(secret.MasterKeyVariable, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 		data := filepath.Join(t.TempDir(), "data")
 		first, _, _ := asChild(t, "serve", "--data", data)
 		require.NotNil(t, first.Organization)
@@ -79,8 +82,8 @@ func TestServersOfAnotherProgram(t *testing.T) {
 	})
 
 	t.Run("tokens of the environment are not shown", func(t *testing.T) {
-		t.Setenv(envAccessToken, "given-access-token-1234567890")
-		t.Setenv(envWorkspaceKey, "given-workspace-key-1234567890")
+		t.Setenv(secret.AccessTokenVariable, "given-access-token-1234567890")
+		t.Setenv(secret.WorkspaceKeyVariable, "given-workspace-key-1234567890")
 		first, line, stderr := asChild(t, "serve")
 		require.Empty(t, first.Organization.PersonalAccessToken)
 		require.Empty(t, first.Organization.WorkspaceAPIKey)

@@ -7,8 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -53,7 +56,7 @@ type bothSides struct {
 	side          string
 	passive       *conformance.Passive
 	caller        *service.Caller
-	callerOutputs outputs
+	callerOutputs outputs.List
 }
 
 // prepare makes the judges. Every error of it is exit 2.
@@ -68,17 +71,17 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 			return nil, exit.Usagef("--%s must be longer than nothing, not %s", flag, value)
 		}
 	}
-	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), readBuild().Version
+	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), build.Read().Version
 	var err error
 	if o.Roots, err = endpoint.Roots(j.roots); err != nil {
 		return nil, err
 	}
 	if j.waivers != "" {
-		if o.Waivers, err = readWaivers(j.waivers); err != nil {
+		if o.Waivers, err = configfile.ReadWaivers(j.waivers); err != nil {
 			return nil, err
 		}
 	}
-	if b.callerOutputs, err = parseOutputs(j.callerReports); err != nil {
+	if b.callerOutputs, err = outputs.Parse(j.callerReports); err != nil {
 		return nil, err
 	}
 	if b.passive, err = conformance.NewPassive(conformance.Target{URL: url}, o); err != nil {
@@ -103,7 +106,7 @@ func (b *bothSides) callerJudge() proxy.CallerJudge {
 }
 
 // deliver writes and shows both reports and gives the exit status.
-func (b *bothSides) deliver(cmd *cobra.Command, v *verdicts, endpoint *conformance.Report, out outputs, verbose bool) int {
+func (b *bothSides) deliver(cmd *cobra.Command, v *verdicts, endpoint *conformance.Report, out outputs.List, verbose bool) int {
 	status := exit.OK
 	if b.caller != nil {
 		caller := b.caller.Report()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
@@ -122,9 +123,9 @@ func TestPipelinesRun(t *testing.T) {
 	}
 	g := newGitHub(t)
 	var gitlab gitlabPipeline
-	require.NoError(t, readYAML(pipeline("gitlab-ci.yml"), &gitlab))
+	require.NoError(t, configfile.Read(pipeline("gitlab-ci.yml"), &gitlab))
 	var azure azurePipeline
-	require.NoError(t, readYAML(pipeline("azure-pipelines.yml"), &azure))
+	require.NoError(t, configfile.Read(pipeline("azure-pipelines.yml"), &azure))
 	clean, broken := startSimulator(t), startSimulator(t, "RPC-002")
 
 	run := map[string]func(*testing.T, string, []string) (int, string){
@@ -175,12 +176,12 @@ func TestPipelinesRun(t *testing.T) {
 // TestPipelinesPublish holds that what a pipeline publishes is what it wrote.
 func TestPipelinesPublish(t *testing.T) {
 	var gitlab gitlabPipeline
-	require.NoError(t, readYAML(pipeline("gitlab-ci.yml"), &gitlab))
+	require.NoError(t, configfile.Read(pipeline("gitlab-ci.yml"), &gitlab))
 	require.Contains(t, strings.Join(gitlab.Conformance.Script, "\n"), "junit="+gitlab.Conformance.Artifacts.Reports["junit"])
 	require.Equal(t, []int{exit.StaleWaiver}, gitlab.Conformance.AllowFailure.ExitCodes)
 	require.Equal(t, "always", gitlab.Conformance.Artifacts.When)
 	var azure azurePipeline
-	require.NoError(t, readYAML(pipeline("azure-pipelines.yml"), &azure))
+	require.NoError(t, configfile.Read(pipeline("azure-pipelines.yml"), &azure))
 	var scripts string
 	for _, step := range azure.Steps {
 		scripts += step.Bash
@@ -195,7 +196,7 @@ func TestPipelinesPublish(t *testing.T) {
 // TestWorkflowUsesTheAction holds the example against action.yml.
 func TestWorkflowUsesTheAction(t *testing.T) {
 	var workflow githubWorkflow
-	require.NoError(t, readYAML(pipeline("github-workflow.yml"), &workflow))
+	require.NoError(t, configfile.Read(pipeline("github-workflow.yml"), &workflow))
 	a := readAction(t)
 	uses := 0
 	for _, step := range workflow.Jobs["destination"].Steps {
@@ -239,7 +240,7 @@ func TestGuidesUseTheAction(t *testing.T) {
 				With map[string]any    `yaml:"with"`
 				Env  map[string]string `yaml:"env"`
 			}
-			require.NoError(t, decodeYAML(file, []byte(strings.TrimPrefix(block, "yaml")), &steps))
+			require.NoError(t, configfile.Decode(file, []byte(strings.TrimPrefix(block, "yaml")), &steps))
 			for name := range steps[0].With {
 				require.Contains(t, a.Inputs, name)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
@@ -31,7 +32,7 @@ checks would not run, and which MUSTs would stay undecided. The URL can stand in
 $DESTKIT_URL instead.`,
 		Example: `  destkit plan https://example.com/destination --token-env TOKEN
   destkit plan https://example.com/destination --write --object contact --json`,
-		Args: arguments(0, 1, "the URL of the endpoint"),
+		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := endpoint.URL(cmd, args)
 			if err != nil {
@@ -46,7 +47,7 @@ $DESTKIT_URL instead.`,
 				return judgeError(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), plan)
+				return command.PrintJSON(cmd.OutOrStdout(), plan)
 			}
 			printPlan(cmd.OutOrStdout(), plan, j.verbose)
 			return nil
@@ -71,7 +72,7 @@ Nothing is sent.`,
 		Example: `  destkit plan service https://api.example.com/api/v1
   destkit plan service http://127.0.0.1:8080/api/v1 --json \
       --control-url http://127.0.0.1:8080/_control`,
-		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
+		Args: command.Arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := j.resolve(cmd, args[0])
 			if err != nil {
@@ -82,7 +83,7 @@ Nothing is sent.`,
 				return judgeError(err)
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), plan)
+				return command.PrintJSON(cmd.OutOrStdout(), plan)
 			}
 			printServicePlan(cmd.OutOrStdout(), plan, j.verbose)
 			return nil

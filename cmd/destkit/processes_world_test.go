@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -79,7 +80,7 @@ func newInstallation(t testing.TB) *installation {
 	t.Cleanup(func() { require.NoError(t, in.admin.Close(context.Background())) })
 	const key = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7"
 	const token = "secret-token:processes"
-	in.env = append(os.Environ(), envMasterKey+"="+key, envWorkspaceKey+"="+token, envStorePassword+"="+postgrestest.Password, "HOME="+t.TempDir())
+	in.env = append(os.Environ(), secret.MasterKeyVariable+"="+key, secret.WorkspaceKeyVariable+"="+token, secret.StorePasswordVariable+"="+postgrestest.Password, "HOME="+t.TempDir())
 	in.api = &rest.Client{Token: token, HTTP: &http.Client{Timeout: 5 * time.Minute}}
 	return in
 }

@@ -13,9 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
@@ -30,7 +33,7 @@ import (
 type proxying struct {
 	passiveJudging
 	verdicts
-	parent
+	listen.Parent
 
 	to, addr         string
 	secure           bool
@@ -94,7 +97,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
   destkit proxy --to http://127.0.0.1:8090/ --for 10m --report report.html
   destkit proxy --to http://127.0.0.1:8090/ --journal calls.ndjson
   destkit proxy --to http://127.0.0.1:8090/ --control-addr 127.0.0.1:8071`,
-		Args: arguments(0, 0, "no argument"),
+		Args: command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return j.run(cmd) },
 	}
 	f := cmd.Flags()
@@ -118,7 +121,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	j.parent.register(f, "")
+	j.Parent.Register(f, "")
 	j.profiling.Register(cmd)
 	return cmd
 }
@@ -145,7 +148,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	outputs, err := parseOutputs(j.reports)
+	written, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
 	}
@@ -164,16 +167,16 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	}
 	defer files.close()
 	first, screen := cmd.OutOrStdout(), cmd.OutOrStdout()
-	switch taken := outputs.takesStdout() || side.callerOutputs.takesStdout(); {
-	case taken && j.asJSON:
+	switch taken := written.TakesStdout() || side.callerOutputs.TakesStdout(); {
+	case taken && j.AsJSON:
 		return exit.Usagef("--json and a report to \"-\" both go to standard output: write the report into a file")
-	case j.asJSON:
+	case j.AsJSON:
 		cmd.SetOut(cmd.ErrOrStderr()) // the verdict, too
 		screen = cmd.OutOrStdout()
 	case taken:
 		first, screen = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	}
-	j.watch(cmd)
+	j.Watch(cmd)
 	view := newTrafficView(screen, j.quiet, j.verbose, terminal.Colourful(screen, j.noColor))
 	keep := 0
 	if j.control != "" {
@@ -216,11 +219,11 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer control.close()
-	line := firstLine{}
+	line := listen.FirstLine{}
 	if control != nil {
 		line.Control = control.url
 	}
-	if err := j.listeningAt(first, url, line); err != nil {
+	if err := j.ListeningAt(first, url, line); err != nil {
 		ln.Close()
 		p.Close()
 		return err
@@ -243,7 +246,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	counts := p.Counts()
 	result := recorder.Report()
 	noteCounts(result, counts)
-	status := side.deliver(cmd, &j.verdicts, result, outputs, j.verbose)
+	status := side.deliver(cmd, &j.verdicts, result, written, j.verbose)
 	if served != nil {
 		return exit.Untested(served)
 	}
@@ -352,4 +355,4 @@ func (r *recordings) close() {
 }
 
 // tool names this build in recordings.
-func tool() conformance.Tool { return conformance.Tool{Name: "destkit", Version: readBuild().Version} }
+func tool() conformance.Tool { return conformance.Tool{Name: "destkit", Version: build.Read().Version} }

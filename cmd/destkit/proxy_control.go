@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/proxy"
 )
@@ -109,8 +110,8 @@ func shownStatus(err error) int {
 }
 
 // screenOf is where text goes: not where a report goes.
-func screenOf(cmd *cobra.Command, out outputs) io.Writer {
-	if out.takesStdout() {
+func screenOf(cmd *cobra.Command, out outputs.List) io.Writer {
+	if out.TakesStdout() {
 		return cmd.ErrOrStderr()
 	}
 	return cmd.OutOrStdout()

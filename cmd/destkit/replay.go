@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
@@ -57,7 +59,7 @@ or a request got no complete response, 0 when all are fixed.`,
   destkit replay r.json RES-002 --write --token-env TOKEN
   destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/
   destkit replay calls.ndjson --url http://127.0.0.1:8080/ --write -o contact`,
-		Args: arguments(1, -1, "the JSON report of a run"),
+		Args: command.Arguments(1, -1, "the JSON report of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := keys.resolve(&options); err != nil {
 				return err
@@ -85,7 +87,7 @@ or a request got no complete response, 0 when all are fixed.`,
 			if err != nil {
 				return err
 			}
-			options.Version = readBuild().Version
+			options.Version = build.Read().Version
 			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
@@ -104,7 +106,7 @@ or a request got no complete response, 0 when all are fixed.`,
 				return judgeError(err)
 			}
 			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), results)
+				err = command.PrintJSON(cmd.OutOrStdout(), results)
 			} else {
 				printReplay(cmd.OutOrStdout(), results, verdicts)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
@@ -57,7 +58,7 @@ func judgeAgain(ctx context.Context, target conformance.Target, o conformance.Op
 
 // judgeOnly runs the checks alone.
 func judgeOnly(ctx context.Context, target conformance.Target, o conformance.Options, old *conformance.Report, ids []string) (*conformance.Report, error) {
-	o.Select, o.Profile, o.Timeout, o.Version = ids, old.Profile, 2*time.Minute, readBuild().Version
+	o.Select, o.Profile, o.Timeout, o.Version = ids, old.Profile, 2*time.Minute, build.Read().Version
 	if !o.Write {
 		o.Objects = nil
 		return conformance.Run(ctx, target, o)

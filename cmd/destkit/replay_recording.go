@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
@@ -82,7 +83,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 		return exit.Usagef("%s: %w", name, err)
 	}
 	if asJSON {
-		if err := printJSON(cmd.OutOrStdout(), result); err != nil {
+		if err := command.PrintJSON(cmd.OutOrStdout(), result); err != nil {
 			return err
 		}
 	} else {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 )
 
 // TestReportFormats: an extension names the format of a file; a format that is given
@@ -26,7 +27,7 @@ func TestReportFormats(t *testing.T) {
 		"badge=badge.json": {"badge", "badge.json"},
 		"github=-":         {"github", "-"},
 	} {
-		format, file, err := judgeFormats().parse(flag)
+		format, file, err := outputs.JudgeFormats().Parse(flag)
 		require.NoError(t, err, flag)
 		require.Equal(t, want, [2]string{format, file}, flag)
 	}
@@ -39,7 +40,7 @@ func TestReportFormats(t *testing.T) {
 		"htlm=r":  "did you mean html?",
 		"zebra=r": `unknown format "zebra"; formats are text (.txt)`,
 	} {
-		_, _, err := judgeFormats().parse(flag)
+		_, _, err := outputs.JudgeFormats().Parse(flag)
 		require.ErrorContains(t, err, want, flag)
 		requireUsage(t, err)
 	}

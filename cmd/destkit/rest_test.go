@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // fakeService plays back what a service answers, call by call.
@@ -69,7 +72,7 @@ func (s *fakeService) said() []string {
 
 // answering starts a fake service with one sync.
 func answering(t *testing.T, answers map[string][]string) (*fakeService, string) {
-	t.Setenv(envWorkspaceKey, "the-key-of-the-test")
+	t.Setenv(secret.WorkspaceKeyVariable, "the-key-of-the-test")
 	s := &fakeService{t: t, answers: map[string][]string{
 		"GET /api/v1/syncs/1":             {`200 {"status":"success","data":{"id":1,"label":"Contacts","status":"Up to Date"}}`},
 		"GET /api/v1/syncs/1/sync_runs":   {`200 {"status":"success","data":[]}`},
@@ -84,13 +87,13 @@ func answering(t *testing.T, answers map[string][]string) (*fakeService, string)
 	return s, served.URL
 }
 
-// command runs the program in this process.
-func command(ctx context.Context, args ...string) (status int, out, screen string) {
+// runHere runs the program in this process.
+func runHere(ctx context.Context, args ...string) (status int, out, screen string) {
 	var stdout, stderr bytes.Buffer
 	root := newRoot()
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)
-	status = execute(ctx, root, args)
+	status = command.Execute(ctx, root, args)
 	return status, stdout.String(), stderr.String()
 }
 

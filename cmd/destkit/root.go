@@ -1,16 +1,17 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/cmd/destkit/internal/serve"
 )
 
 // newRoot assembles the program, one file per subcommand.
 func newRoot() *cobra.Command {
+	build.Linked(version, commit, date)
 	root := &cobra.Command{
 		Use:   "destkit",
 		Short: "Judge, simulate and explain custom destinations",
@@ -38,12 +39,12 @@ destination (destsim) and for the service that calls it (serve, sync).`,
       run a sync of that service and follow it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          noSubcommand,
+		Args:          command.NoSubcommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	useHelp(root)
+	command.UseHelp(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
+		return exit.Usagef("%w\nsee '%s --help'", command.SuggestFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(
 		frugal(newConform()),
@@ -56,7 +57,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newProxy(),
 		frugal(newDiff()),
 		newDestsim(),
-		newServe(),
+		serve.New(),
 		newSync(),
 		newExplainRecord(),
 		newLoad(),
@@ -69,40 +70,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 	)
 	root.InitDefaultCompletionCmd()
 	completeWords(root)
-	root.Version = readBuild().line()
+	root.Version = build.Read().Line()
 	root.SetVersionTemplate("destkit {{.Version}}\n")
 	return root
-}
-
-// noSubcommand refuses a first word that is no command, and says which was
-// probably meant.
-func noSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
-	if near := suggest.Word(args[0], names); near != "" {
-		return exit.Usagef("unknown command %q, did you mean %q?", args[0], near)
-	}
-	return exit.Usagef("unknown command %q; commands are %s", args[0], strings.Join(names, ", "))
-}
-
-// arguments demands between least and most positional arguments (most < 0: no
-// limit) and says what they are.
-func arguments(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return exit.Usagef("missing %s\nusage: %s", what, cmd.UseLine())
-		case most >= 0 && len(args) > most:
-			if err := valueOfSwitch(cmd, args); err != nil {
-				return err
-			}
-			return exit.Usagef("too many arguments: %q is one more than %s\nusage: %s", args[most], what, cmd.UseLine())
-		}
-		return nil
-	}
 }

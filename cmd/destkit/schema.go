@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
@@ -35,7 +36,7 @@ of a file:
 
 What the schema says of keys is what destkit does: unknown ones are refused.`,
 		Example: "  destkit schema\n  destkit schema config > destkit.schema.json",
-		Args:    arguments(0, 1, "a NAME such as config"),
+		Args:    command.Arguments(0, 1, "a NAME such as config"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			all, err := readSchemas()
 			if err != nil {

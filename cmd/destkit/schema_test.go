@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
@@ -37,7 +38,7 @@ func madeSchemas(t *testing.T) map[string]string {
 		"destsim":        writeSchema(t, "destsim", "Configuration of destkit destsim", strict.of(reflect.TypeFor[destsim.Config]())),
 		"seed":           writeSchema(t, "seed", "Seed of destkit serve", strict.of(documents["seed"])),
 		"connector":      writeSchema(t, "connector", "Emulated type of destkit serve", strict.of(documents["connector"])),
-		"waivers":        writeSchema(t, "waivers", "Accepted failures of destkit conform", strict.of(reflect.TypeFor[waiverFile]())),
+		"waivers":        writeSchema(t, "waivers", "Accepted failures of destkit conform", strict.of(reflect.TypeFor[configfile.WaiverFile]())),
 		"hooks":          writeSchema(t, "hooks", "Hooks of destkit conform", strict.of(reflect.TypeFor[conformance.Hooks]())),
 		"report":         string(report.Schema()),
 		"load-report":    writeSchema(t, "load-report", "Report of destkit load", open.of(reflect.TypeFor[loadgen.Result]())),

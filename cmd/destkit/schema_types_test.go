@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 )
 
 type schemaNode = map[string]any
@@ -259,7 +261,7 @@ func configSchema(cmd *cobra.Command, fixtures bool) schemaNode {
 		properties["fixtures"] = fixturesSchema()
 	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !configurable(f) {
+		if !configfile.Configurable(f) {
 			return
 		}
 		value, usage := pflag.UnquoteUsage(f)

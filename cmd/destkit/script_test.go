@@ -24,6 +24,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
@@ -135,7 +136,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	}
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
-	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "FORCE_COLOR", "SMTP_PASSWORD", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
+	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "FORCE_COLOR", "SMTP_PASSWORD", "XDG_CONFIG_HOME", secret.AccessTokenVariable, secret.WorkspaceKeyVariable, secret.MasterKeyVariable} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -25,12 +27,12 @@ func newSync() *cobra.Command {
 		Long: `Plan, run, watch and cancel syncs of a running service (destkit serve, or any
 other that speaks its REST API) from the terminal. The API key of the workspace
 is in
-` + envWorkspaceKey + `, or in the variable that --token-env names;
+` + secret.WorkspaceKeyVariable + `, or in the variable that --token-env names;
 plan asks the control API of destkit serve instead.`,
-		Args: noSubcommand,
+		Args: command.NoSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	endHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, syncExitTable)
 	cmd.AddCommand(newSyncPlan(), newSyncRun(), newSyncWatch(), newSyncCancel())
 	return cmd
 }
@@ -62,7 +64,7 @@ waited for.`,
   destkit sync run 7 --full --url https://sync.example.com --token-env KEY
   destkit sync run 7 --quiet --max-failed 0 || echo "look at sync 7"
   destkit sync run 7 --json | jq .sync_run.records_updated`,
-		Args: arguments(1, 1, "the ID of the sync"),
+		Args: command.Arguments(1, 1, "the ID of the sync"),
 		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	r.register(cmd)
@@ -164,7 +166,7 @@ func newSyncCancel() *cobra.Command {
 		Long: `Cancel the run RUN of any sync of the workspace. What the destination has
 acknowledged stays.`,
 		Example: "  destkit sync cancel 12",
-		Args:    arguments(1, 1, "the ID of the run"),
+		Args:    command.Arguments(1, 1, "the ID of the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := identity("run", args[0])
 			if err != nil {
@@ -183,6 +185,6 @@ acknowledged stays.`,
 	}
 	flags.Register(cmd)
 	flags.RegisterToken(cmd)
-	endHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, syncExitTable)
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
@@ -39,7 +40,7 @@ func (o *following) register(cmd *cobra.Command) {
 	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
 	o.profiling.Register(cmd)
-	endHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, syncExitTable)
 }
 
 // open checks the flags and prepares what follows runs.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
@@ -62,7 +63,7 @@ control token. What else a destination refuses, only a run can tell.`,
 		Example: `  destkit sync plan 7
   destkit sync plan 7 --full --limit 3
   destkit sync plan 7 --json | jq .actions`,
-		Args: arguments(1, 1, "the ID of the sync"),
+		Args: command.Arguments(1, 1, "the ID of the sync"),
 		RunE: func(cmd *cobra.Command, args []string) error { return d.plan(cmd, args[0]) },
 	}
 	d.rest.Register(cmd)
@@ -74,7 +75,7 @@ control token. What else a destination refuses, only a run can tell.`,
 	f.BoolVar(&d.full, "full", false, "plan a full sync: every row, not only what has changed")
 	f.Int64Var(&d.limit, "limit", 10, "show at most `N` records of each kind, 0 to 100")
 	f.BoolVar(&d.asJSON, "json", false, "print the service's answer as it is")
-	endHelp(cmd, planExitTable)
+	command.EndHelp(cmd, planExitTable)
 	return cmd
 }
 

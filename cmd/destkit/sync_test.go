@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
@@ -57,7 +58,7 @@ func TestSyncRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
 			args := append([]string{"sync", "run", "1", "--url", url, "--interval", "1ms"}, tc.args...)
-			status, out, screen := command(t.Context(), args...)
+			status, out, screen := runHere(t.Context(), args...)
 			require.Equal(t, tc.status, status, out+screen)
 			for _, text := range tc.out {
 				require.Contains(t, out, text)
@@ -79,7 +80,7 @@ func TestSyncRunAsJSON(t *testing.T) {
 	_, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {
 		oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("completed", "", 9, 9, 9, 0, ""),
 	}})
-	status, out, _ := command(t.Context(), "sync", "run", "1", "--url", url+"/api/v1/", "--interval", "1ms", "--json")
+	status, out, _ := runHere(t.Context(), "sync", "run", "1", "--url", url+"/api/v1/", "--interval", "1ms", "--json")
 	require.Zero(t, status)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2, "nothing is said twice")
@@ -115,7 +116,7 @@ func TestSyncRunInterrupted(t *testing.T) {
 					s.answers["GET /api/v1/sync_runs/4"] = []string{oneRun("failed", "reading", 5, 5, 1, 0, `,"canceled":true`)}
 				}
 			}
-			status, out, screen := command(ctx, append([]string{"sync", "run", "1", "--url", url}, tc.args...)...)
+			status, out, screen := runHere(ctx, append([]string{"sync", "run", "1", "--url", url}, tc.args...)...)
 			require.Equal(t, tc.status, status)
 			require.Contains(t, screen, tc.said)
 			require.Equal(t, tc.cancel, strings.Contains(strings.Join(s.said(), "\n"), "POST /api/v1/sync_runs/4/cancel"))
@@ -152,15 +153,15 @@ func TestSyncRefusals(t *testing.T) {
 			switch tc.key {
 			case "":
 			case "-":
-				unset(t, envWorkspaceKey)
+				unset(t, secret.WorkspaceKeyVariable)
 			default:
-				t.Setenv(envWorkspaceKey, tc.key)
+				t.Setenv(secret.WorkspaceKeyVariable, tc.key)
 			}
 			args := append([]string{"sync"}, tc.args...)
 			if !strings.Contains(strings.Join(args, " "), "--url") && len(args) > 2 {
 				args = append(args, "--url", url)
 			}
-			status, _, screen := command(t.Context(), args...)
+			status, _, screen := runHere(t.Context(), args...)
 			require.Equal(t, tc.status, status, screen)
 			require.Contains(t, screen, tc.said)
 			require.NotContains(t, screen, "the-secret")

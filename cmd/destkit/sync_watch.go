@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
@@ -38,7 +39,7 @@ other syncs, and ends; the exit status is that of the worst run.`,
 		Example: `  destkit sync watch
   destkit sync watch 7 --json
   destkit sync watch 7 --once --quiet`,
-		Args: arguments(0, 1, "one ID of a sync"),
+		Args: command.Arguments(0, 1, "one ID of a sync"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	l.register(cmd)

@@ -29,7 +29,7 @@ func TestSyncWatch(t *testing.T) {
 			"GET /api/v1/syncs/2/sync_runs": {list(other)},
 			"GET /api/v1/sync_runs/4":       {oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("failed", "reading", 5, 5, 1, 1, "")},
 		})
-		status, out, screen := command(t.Context(), "sync", "watch", "--once", "--url", url, "--interval", "1ms")
+		status, out, screen := runHere(t.Context(), "sync", "watch", "--once", "--url", url, "--interval", "1ms")
 		require.Equal(t, exit.GateFailed, status, screen)
 		require.Contains(t, out, "sync 2, run 3: completed")
 		require.Contains(t, out, "sync 1 (Contacts), run 4: reading")
@@ -53,7 +53,7 @@ func TestSyncWatch(t *testing.T) {
 				interrupt() // both ends have been shown by now
 			}
 		}
-		status, out, screen := command(ctx, "sync", "watch", "--url", url, "--interval", "1ms")
+		status, out, screen := runHere(ctx, "sync", "watch", "--url", url, "--interval", "1ms")
 		require.Equal(t, exit.OK, status, screen)
 		require.Contains(t, screen, "watching 2 syncs")
 		require.Equal(t, 1, strings.Count(out, "sync 2, run 3: completed"))
@@ -61,7 +61,7 @@ func TestSyncWatch(t *testing.T) {
 	})
 	t.Run("a sync that is gone", func(t *testing.T) {
 		_, url := answering(t, nil)
-		status, _, screen := command(t.Context(), "sync", "watch", "9", "--url", url)
+		status, _, screen := runHere(t.Context(), "sync", "watch", "9", "--url", url)
 		require.Equal(t, exit.BadUsage, status)
 		require.Contains(t, screen, "404")
 	})

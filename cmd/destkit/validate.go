@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -24,17 +26,17 @@ import (
 // readers decode the files that people write as the commands do, by the names of their
 // schemas.
 var readers = map[string]func(file string) error{
-	"config": func(file string) error { _, err := applyConfig(newConform(), file); return err },
+	"config": func(file string) error { _, err := configfile.Apply(newConform(), file); return err },
 	"config-service": func(file string) error {
-		_, err := applyConfig(newConformService(), file)
+		_, err := configfile.Apply(newConformService(), file)
 		return err
 	},
-	"destsim": func(file string) error { return readYAML(file, &destsim.Config{}) },
+	"destsim": func(file string) error { return configfile.Read(file, &destsim.Config{}) },
 	"waivers": validateWaivers,
 	"hooks":   validateHooks,
 	"seed":    validateSeed,
 	"connector": func(file string) error {
-		return readYAML(file, reflect.New(server.Documents()["connector"]).Interface())
+		return configfile.Read(file, reflect.New(server.Documents()["connector"]).Interface())
 	},
 }
 
@@ -57,7 +59,7 @@ What a file is, its first lines say, as in every file that destkit writes:
 Else destkit.yaml is a configuration, and for other names --as says it. Kinds:
 ` + kinds + `.`,
 		Example: "  destkit validate destkit.yaml\n  destkit validate --as waivers known-failures.yaml",
-		Args:    arguments(1, -1, "a FILE such as destkit.yaml"),
+		Args:    command.Arguments(1, -1, "a FILE such as destkit.yaml"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if _, known := readers[as]; as != "" && !known {
 				return exit.Usagef("--as %q is no kind of file%s; kinds are %s", as, meant(as), kinds)
@@ -127,7 +129,7 @@ func validate(kind, file string) error {
 	if kind == "config-service" {
 		cmd = newConformService()
 	}
-	if _, err := applyConfig(cmd, file); err != nil {
+	if _, err := configfile.Apply(cmd, file); err != nil {
 		return err
 	}
 	var all error
@@ -141,7 +143,7 @@ func validate(kind, file string) error {
 
 // validateWaivers reads waivers and holds them against the catalogues and today.
 func validateWaivers(file string) error {
-	waivers, err := readWaivers(file)
+	waivers, err := configfile.ReadWaivers(file)
 	if err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func validateWaivers(file string) error {
 }
 
 func validateHooks(file string) error {
-	_, err := readHooks(file)
+	_, err := configfile.ReadHooks(file)
 	return err
 }
 

@@ -29,10 +29,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// KeyVariable is the environment variable that holds the API key of the workspace
-// where no flag names another.
-const KeyVariable = "DESTKIT_WORKSPACE_API_KEY"
-
 // largestAnswer bounds the answer to one call.
 const largestAnswer = 64 << 20
 
@@ -55,7 +51,7 @@ func (r *Flags) Register(cmd *cobra.Command) {
 // RegisterToken adds the token of the API; the control API has another one.
 func (r *Flags) RegisterToken(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.Token.Variable, "token-env", "",
-		"environment variable `NAME` that holds the API key of the workspace (default "+KeyVariable+")")
+		"environment variable `NAME` that holds the API key of the workspace (default "+secret.WorkspaceKeyVariable+")")
 }
 
 // Open prepares the client; nothing is sent yet.
@@ -88,7 +84,7 @@ func (r *Flags) Open() (*Client, error) {
 // OpenAPI is open for commands that call the API: they need a key.
 func (r *Flags) OpenAPI() (*Client, error) {
 	if r.Token.Variable == "" {
-		r.Token = secret.Flag{Name: KeyVariable, Variable: KeyVariable}
+		r.Token = secret.Flag{Name: secret.WorkspaceKeyVariable, Variable: secret.WorkspaceKeyVariable}
 	}
 	return r.Open()
 }
@@ -256,7 +252,7 @@ func Failure(what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
 	switch refused.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, KeyVariable))
+		return exit.Untested(fmt.Errorf("%w; the token is sent as it stands in the variable that --token-env names, %s without it", err, secret.WorkspaceKeyVariable))
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict:
 		return exit.Usage(err)
 	}

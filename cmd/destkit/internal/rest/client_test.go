@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
@@ -60,7 +61,7 @@ func TestEveryPage(t *testing.T) {
 // TestServiceTLS: certificates are checked, against own roots where they are named,
 // and a token is not carried to another place.
 func TestServiceTLS(t *testing.T) {
-	t.Setenv(KeyVariable, "the-key-of-the-test")
+	t.Setenv(secret.WorkspaceKeyVariable, "the-key-of-the-test")
 	elsewhere := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
 	defer other.Close()

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// exitTable stands in every help text that has none of its own.
+const exitTable = `Exit status:
+  0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
+  1  a gate failed: the endpoint breaks a rule that the profile gates on
+  2  usage or configuration: unknown flag, key, check or object, nothing
+     selected
+  3  could not test: no answer, every call refused (401, 403) or answered by
+     something else than the endpoint (404, a web page), unhealthy,
+     interrupted, a broken hook
+  4  a waiver is stale, expired or unknown
+  5  --require-clean was given, and records are left behind or were deleted by
+     acknowledgement only
+  6  a MUST stays undecided and --require-complete was given
+  Several at once: the first of 2, 1, 3, 4, 5, 6.`
+
+// ServeExitTable stands in the help texts of serve and what is below it, and of
+// destsim, which judge nothing.
+const ServeExitTable = `Exit status:
+  0  done, or stopped by SIGINT or SIGTERM
+  2  usage or configuration: a flag, a key, a token or a file is no good
+  3  could not be done: the address or the data directory is in use, the
+     database does not answer, no room`
+
+// LoadExitTable stands in the help texts of load and what is below it.
+const LoadExitTable = `Exit status:
+  0  done; errors alone do not change it while some record was acknowledged:
+     set a limit with --fail-if 'errors>1%'
+  1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no
+     rate, not one record was acknowledged, or a comparison with --fail found
+     something worse
+  2  usage: a flag, a file or an object is no good; nothing was sent
+  3  the destination could not be asked, not one request got a complete reply,
+     or the load was interrupted: its result is whole all the same
+  5  records that were to be deleted are left behind`
+
+// Execute runs the program with args and returns its exit status. Errors go to
+// standard error with the name of the program before them, once.
+func Execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	root.SetOut(screen(root.OutOrStdout()))
+	root.SetErr(screen(root.ErrOrStderr()))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exit.OK
+	}
+	if text := strings.TrimRight(err.Error(), "\n"); text != "" {
+		foreign.Printf(root.ErrOrStderr(), "destkit: %s\n", foreign.Own(messageOf(err, text)))
+	}
+	var ended *exit.Error
+	if errors.As(err, &ended) {
+		return ended.Status
+	}
+	return exit.BadUsage // only the library of flags makes such errors
+}
+
+// screen puts a net below everything that the program prints.
+func screen(w io.Writer) io.Writer {
+	if _, ok := w.(*foreign.Writer); ok {
+		return w
+	}
+	return foreign.NewWriter(w, terminal.Colourful(w, false))
+}
+
+// messageOf is what an error says on a screen. Lines of a usage error are the
+// program's own; any other text may come from outside.
+func messageOf(err error, text string) string {
+	var ended *exit.Error
+	if !errors.As(err, &ended) || ended.Status == exit.BadUsage {
+		return strings.Join(foreign.Block(text), "\n")
+	}
+	return foreign.Message(text)
+}

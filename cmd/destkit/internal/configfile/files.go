@@ -1,0 +1,131 @@
+package configfile
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/conformance"
+)
+
+// WaiverFile is a file of accepted failures.
+type WaiverFile struct {
+	Waivers []conformance.Waiver `yaml:"waivers"`
+}
+
+// ReadWaivers reads a waiver file: a list under `waivers:`. What a waiver must
+// say, and whether its check exists and still fails, is for the judge to look
+// at.
+func ReadWaivers(file string) ([]conformance.Waiver, error) {
+	var content WaiverFile
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exit.Usagef("read waivers: %w", err)
+	}
+	if err := Decode(file, src, &content); err != nil {
+		return nil, err
+	}
+	body, err := parseYAML(file, src)
+	if err != nil {
+		return nil, err
+	}
+	return content.Waivers, placeWaivers(file, src, body, content.Waivers)
+}
+
+// placeWaivers notes the line of each waiver for messages, and refuses one that
+// lacks what each must have, where it stands in the file.
+func placeWaivers(file string, src []byte, body ast.Node, waivers []conformance.Waiver) error {
+	var places []*token.Token
+	ast.Walk(visitor(func(node ast.Node) bool {
+		list, ok := node.(*ast.SequenceNode)
+		if ok {
+			for _, item := range list.Values {
+				places = append(places, firstKey(item))
+			}
+		}
+		return !ok
+	}), body)
+	if len(places) != len(waivers) {
+		return nil // an alias stands for the list
+	}
+	for i, place := range places {
+		w := &waivers[i]
+		w.Source = fmt.Sprintf("%s:%d", file, place.Position.Line)
+		switch {
+		case w.Check == "":
+			return positionError(file, src, place, "the waiver has no check, such as check: RES-002")
+		case w.Reason == "":
+			return positionError(file, src, place, "the waiver of "+w.Check+" has no reason, such as reason: mended in the next release")
+		}
+	}
+	return nil
+}
+
+// visitor walks into a node while it returns true.
+type visitor func(ast.Node) bool
+
+func (v visitor) Visit(node ast.Node) ast.Visitor {
+	if v(node) {
+		return v
+	}
+	return nil
+}
+
+// firstKey is where a mapping begins: its own token is the colon behind its first
+// key.
+func firstKey(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken()
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return node.GetToken()
+}
+
+// ReadHooks reads the file of the author's hooks. Each has a URL or a command.
+func ReadHooks(file string) (conformance.Hooks, error) {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return conformance.Hooks{}, exit.Usagef("read hooks: %w", err)
+	}
+	return DecodeHooks(file, src)
+}
+
+// DecodeHooks is ReadHooks on bytes; file is used in messages only.
+func DecodeHooks(file string, src []byte) (conformance.Hooks, error) {
+	var hooks conformance.Hooks
+	if err := Decode(file, src, &hooks); err != nil {
+		return hooks, err
+	}
+	for _, h := range []struct {
+		name string
+		spec conformance.HookSpec
+	}{
+		{"cleanup", hooks.Cleanup},
+		{"restart", hooks.Restart},
+		{"alter_schema", hooks.AlterSchema},
+		{"break_downstream", hooks.BreakDownstream},
+		{"rotate_token", hooks.RotateToken},
+	} {
+		if h.spec.URL != "" && len(h.spec.Command) > 0 {
+			return hooks, exit.Usagef("%s: the hook %s has both a url and a command; give one", file, h.name)
+		}
+		if h.spec.URL == "" {
+			continue
+		}
+		if err := endpoint.CheckURL("hook "+h.name, h.spec.URL); err != nil {
+			return hooks, exit.Usagef("%s: %w", file, err)
+		}
+	}
+	if hooks.Timeout < 0 {
+		return hooks, exit.Usagef("%s: timeout cannot be negative", file)
+	}
+	return hooks, nil
+}

@@ -1,0 +1,39 @@
+package configfile
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+)
+
+// TestYAMLMistakesAreUsageErrors: what they say is the subject of yamldoc.
+func TestYAMLMistakesAreUsageErrors(t *testing.T) {
+	var dst struct {
+		Count int `yaml:"count"`
+	}
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("cuont: 3\n"), 0o600))
+	_, parsing := parseYAML("f.yaml", []byte("a: ["))
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a mistake in bytes":      {Decode("f.yaml", []byte("count: many\n"), &dst), "f.yaml:1:8: expected a whole number, found a string\n     1 | count: many\n       |        ^"},
+		"a mistake in a file":     {Read(file, &dst), file + ":1:1: unknown key \"cuont\", did you mean \"count\"?\n     1 | cuont: 3\n       | ^"},
+		"a file that is not here": {Read(file+"x", &dst), "read file: open " + file + "x: no such file or directory"},
+		"not yaml":                {parsing, "f.yaml:1:4: sequence end token ']' not found\n     1 | a: [\n       |    ^"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.EqualError(t, tc.err, tc.want)
+			var ended *exit.Error
+			require.ErrorAs(t, tc.err, &ended)
+			require.Equal(t, exit.BadUsage, ended.Status)
+		})
+	}
+	require.NoError(t, Decode("f.yaml", []byte("count: 3\n"), &dst))
+	require.Equal(t, 3, dst.Count)
+}

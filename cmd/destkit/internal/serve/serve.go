@@ -1,0 +1,326 @@
+// Package serve is `destkit serve` and what is below it: its flags, where it keeps what
+// it has, its master key, its start and its end. The service itself is package server.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/listen"
+	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/violations"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server"
+)
+
+// heapLimit makes the collector work earlier where much is held at once. It is a soft
+// limit of the Go heap alone.
+const heapLimit = 288 << 20
+
+// Flags holds the flags of `destkit serve`. Most of them bind onto
+// server.Config.
+type Flags struct {
+	Config server.Config
+	key    keySource
+	place  storePlace
+	mail   mailFlags
+	Reach  reachFlags
+
+	processes                    processFlags
+	addr, dialect, seed, restore string
+	destinationCA, control       string
+	level, format                string // of the log
+	explainDialect, list         bool
+	parent                       listen.Parent
+	profiling                    profiling.Flags
+}
+
+// New opens the one port of the service: API, control and health share it.
+func New() *cobra.Command {
+	var s Flags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the reference service: the REST API, stored and validated",
+		Long: `Run a service that behaves like the real one: what is created can be read back,
+rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
+description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
+snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
+/_control, which answers on loopback only, or with a control token who sends
+that.
+
+The first line says where it listens. Then come the ids and tokens of the first
+organization and workspace: at the first start of a data directory, and at every
+start without one. With --json all that is one JSON object on the first line.
+Tokens in ` + secret.AccessTokenVariable + ` and ` + secret.WorkspaceKeyVariable + `
+are taken over at every start and never printed. It stops on SIGINT and SIGTERM.
+
+With --data, the folder ledger in it belongs to destkit.db beside it: a start
+with one that is gone, or another one, is refused with what to put back or to
+move away.
+
+With --data, secrets are sealed under a master key: ` + secret.MasterKeyVariable + ` (64 hex
+digits, or base64 of 32 bytes), or --key-file. Without either, the first start
+makes one in your configuration folder and says so. Keep it: without it nobody
+reads the secrets of the directory, its snapshots and its backups.
+
+With --store everything is kept in a schema of PostgreSQL 13 or later, which is
+made and brought up to date at the start, and any number of processes on any
+number of machines are one service: start each with the same --store and the
+same master key. --role all (default) serves the API and works on runs, api
+works on none, worker serves no API; whichever process is leader fires
+schedules, retries and webhooks. A run goes on in another process when its own
+ends or is lost. --data is needed only for what lies in files: sources that
+read them, emulated warehouses and local_files destinations, below a folder
+that all processes share. Connect to the server itself and not through a pooler
+that hands out transactions. A database that does not answer makes calls fail
+with 503; the service finds it again.
+
+Who may use the API chooses which files sources open and which addresses are
+called. --allow-files, --allow-hosts and --deny-loopback bound that.
+Organizations of others, which close the working directory, are all but those
+of the first start and of --seed. The service's own secrets are withheld, and
+it calls no control endpoint.
+
+GET /healthz answers as long as the process lives, GET /readyz whether it
+should get calls ('destkit serve ready' asks that). With --store, SIGTERM makes
+it unready at once, runs are handed back between two batches, and the port
+answers on for a moment so that balancers notice; all within --drain-timeout. A
+second signal ends at once.`,
+		Example: `  destkit serve
+  destkit serve --addr 127.0.0.1:0 --data ./data
+  destkit serve --store postgres://destkit@db.example/destkit --role api
+  destkit serve --store postgres://destkit@db.example/destkit \
+      --role worker --addr :8081
+  destkit serve --seed seed.yaml --dialect live
+  destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
+      --smtp-user alerts --smtp-password-env SMTP_PASSWORD
+  destkit serve --explain-dialect
+  destkit serve backup --data ./data --to backup.db
+  destkit serve --data ./restored --restore backup.db`,
+		Args: command.NoSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case s.explainDialect:
+				return explainDialect(cmd.OutOrStdout(), s.parent.AsJSON)
+			case s.list:
+				return listServiceViolations(cmd.OutOrStdout(), s.parent.AsJSON)
+			}
+			s.parent.Watch(cmd)
+			err := s.run(cmd)
+			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // it was told to stop while it started
+			}
+			return err
+		},
+	}
+	// The other commands judge, and have statuses for what they find.
+	command.EndHelp(cmd, command.ServeExitTable)
+	f := cmd.Flags()
+	// In the order in which a person needs them.
+	f.SortFlags = false
+	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.StringVar(&s.Config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
+	s.place.register(f, "keep everything in PostgreSQL")
+	s.processes.register(f, &s.Config)
+	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
+	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
+	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
+	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
+	f.StringSliceVar(&s.Config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable, or with commas)")
+	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
+	s.parent.Register(f, "--explain-dialect or --list-violations")
+	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
+	f.BoolVar(&s.Config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
+	s.Reach.register(f, &s.Config)
+	s.key.register(f)
+	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
+	f.BoolVar(&s.Config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
+	s.mail.register(f, &s.Config.SMTP)
+	f.DurationVar(&s.Config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
+	f.DurationVar(&s.Config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
+	f.DurationVar(&s.Config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
+	f.IntVar(&s.Config.MaxForks, "max-forks", server.DefaultMaxForks, "forks that there can be at once, forks of forks included")
+	f.DurationVar(&s.Config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
+	f.IntVar(&s.Config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`; docs/limits.md lists all limits")
+	f.DurationVar(&s.Config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")
+	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`; on a terminal, and where this is given, info has a line for each request of the API and debug one for every other request")
+	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
+	s.profiling.Register(cmd)
+	cmd.AddCommand(newReady(), newBackup(), newRotateKey(), newToken(), newUnseal())
+	return cmd
+}
+
+// listServiceViolations prints what --violate takes.
+func listServiceViolations(w io.Writer, asJSON bool) error {
+	var all []destsim.Violation
+	for _, v := range server.Violations() {
+		all = append(all, violations.OfService(v))
+	}
+	return violations.Print(w, all, asJSON)
+}
+
+// run serves until a signal comes. The data directory and the key are touched
+// last: a slip in a flag leaves nothing behind.
+func (s *Flags) run(cmd *cobra.Command) error {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapLimit)
+	}
+	if err := s.resolve(cmd); err != nil {
+		return err
+	}
+	if err := s.mail.resolve(cmd, &s.Config.SMTP); err != nil {
+		return err
+	}
+	if err := s.Reach.resolve(&s.Config); err != nil {
+		return err
+	}
+	if err := server.CheckViolations(s.Config.Violate); err != nil {
+		return exit.Usage(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
+	}
+	seed, err := s.readSeed()
+	if err != nil {
+		return err
+	}
+	// Before the port is taken: a folder that cannot be written is a slip in a
+	// flag, too.
+	stopProfile, err := s.profiling.Start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	port := &listen.Port{Addr: s.addr}
+	// Before the directory is opened, so that its owner is known by an address.
+	ln, url, err := port.Open()
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	if err := s.Reach.ListensAt(&s.Config, ln.Addr()); err != nil {
+		return err
+	}
+	held, err := s.place.holds(cmd.Context())
+	if err != nil {
+		return err
+	}
+	key, err := s.key.open(&s.place, held, s.restore != "")
+	if err != nil {
+		return err
+	}
+	s.Config.MasterKey = key.Bytes
+	// A second process on the directory names this one.
+	s.Config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
+	if s.Config.Store != "" && s.Config.Advertise == "" {
+		s.Config.Advertise = advertised(ln.Addr())
+	}
+	s.Config.Profile = http.HandlerFunc(profiling.Serve)
+	world, err := s.Open(cmd.Context(), key)
+	if err != nil {
+		// A key that has sealed nothing must not lie about unannounced.
+		if key.made != "" {
+			if held, unknown := s.place.holds(context.WithoutCancel(cmd.Context())); !held && unknown == nil {
+				err = errors.Join(err, os.Remove(key.made))
+			}
+		}
+		return err
+	}
+	port.Handler = world
+	// First of all, by which whoever started it finds the port.
+	first := world.FirstTokens()
+	err = s.parent.Listening(cmd.OutOrStdout(), url, listen.FirstLine{API: url + "/api/v1", Organization: s.notGiven(first)})
+	if err != nil {
+		return errors.Join(err, s.close(world))
+	}
+	out := s.parent.Notices(cmd)
+	if key.made != "" {
+		foreign.Printf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
+	}
+	for _, v := range server.Violations() {
+		if slices.Contains(s.Config.Violate, v.ID) {
+			foreign.Printf(out, "breaking %s: %s\n", v.ID, v.Changes)
+		}
+	}
+	if !s.parent.AsJSON {
+		s.printFirst(out, first)
+	}
+	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
+		err = s.until(cmd.Context(), port, ln, world)
+	}
+	// A fault that nobody met says that a test did not test what it meant to.
+	for _, f := range world.UnfiredFaults() {
+		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+	}
+	// The first error is the one that explains the others.
+	if failed := s.close(world); err == nil && failed != nil {
+		err = exit.Untested(failed)
+	}
+	return err
+}
+
+// notGiven is first without the tokens that the environment gave.
+func (s *Flags) notGiven(first *server.Tokens) *server.Tokens {
+	if first == nil {
+		return nil
+	}
+	shown := *first
+	if s.Config.PersonalAccessToken != "" {
+		shown.PersonalAccessToken = ""
+	}
+	if s.Config.WorkspaceAPIKey != "" {
+		shown.WorkspaceAPIKey = ""
+	}
+	return &shown
+}
+
+// printFirst shows what the first start has made, once.
+func (s *Flags) printFirst(out io.Writer, first *server.Tokens) {
+	if first == nil {
+		return
+	}
+	foreign.Printf(out, "organization: %d\nuser: %d %s\nworkspace: %d\n", first.OrganizationID, first.UserID, first.Email, first.WorkspaceID)
+	show := func(what, token, given, variable string) {
+		// Who has set a token knows it; output ends up in logs.
+		if given != "" {
+			token = "the one in " + variable
+		}
+		foreign.Printf(out, "%s: %s\n", what, token)
+	}
+	show("personal access token", first.PersonalAccessToken, s.Config.PersonalAccessToken, secret.AccessTokenVariable)
+	show("workspace API key", first.WorkspaceAPIKey, s.Config.WorkspaceAPIKey, secret.WorkspaceKeyVariable)
+	if !s.place.none() {
+		foreign.Printf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
+	}
+}
+
+// logger writes to standard error what is at least as grave as level, each line
+// with what attributes say; nil for none.
+func logger(w io.Writer, level, format string, attributes ...any) (*slog.Logger, error) {
+	if format != "text" && format != "json" {
+		return nil, exit.Usagef("--log-format %q is neither text nor json", format)
+	}
+	if level == "off" {
+		return nil, nil
+	}
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, exit.Usagef("--log-level %q is none of debug, info, warn, error, off", level)
+	}
+	options := &slog.HandlerOptions{Level: least}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
+	if format == "json" {
+		handler = slog.NewJSONHandler(w, options)
+	}
+	return slog.New(handler).With(attributes...), nil
+}

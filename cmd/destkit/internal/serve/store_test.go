@@ -1,0 +1,141 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/internal/postgrestest"
+)
+
+// ran is one command with all that it said.
+func ran(t *testing.T, args ...string) (status int, out string) {
+	t.Helper()
+	var text bytes.Buffer
+	root := newProgram()
+	root.SetOut(&text)
+	root.SetErr(&text)
+	status = command.Execute(t.Context(), root, args)
+	require.NotContains(t, text.String(), postgrestest.Password)
+	require.NotContains(t, text.String(), "SECRET")
+	return status, text.String()
+}
+
+// served starts a service and gives its lines up to one that begins so, and what
+// ends it.
+func served(t *testing.T, until string, args ...string) (lines []string, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	var said bytes.Buffer // read when it has ended
+	ended := make(chan int, 1)
+	go func() {
+		root := newProgram()
+		root.SetOut(writer)
+		root.SetErr(&said)
+		status := command.Execute(ctx, root, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "off"}, args...))
+		_ = writer.Close()
+		ended <- status
+	}()
+	text := bufio.NewScanner(reader)
+	for text.Scan() {
+		lines = append(lines, text.Text())
+		if strings.HasPrefix(text.Text(), until) {
+			break
+		}
+	}
+	if len(lines) == 0 {
+		status := <-ended
+		t.Errorf("%v did not start: %s", args, said.String())
+		ended <- status
+	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // nobody waits for us to read on
+	return lines, func() int {
+		cancel()
+		return <-ended
+	}
+}
+
+// TestServeOnPostgres keeps a service in PostgreSQL, over a restart, beside the
+// commands for its keys, tokens and backups.
+func TestServeOnPostgres(t *testing.T) {
+	server := postgrestest.Start(t)
+	t.Setenv(secret.StorePasswordVariable, postgrestest.Password)
+	folder := t.TempDir()
+	key, err := MakeKeyFile(filepath.Join(folder, "master.key"))
+	require.NoError(t, err)
+	place := []string{"--store", fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d", postgrestest.User, server.Folder, server.Port), "--key-file", key.file}
+	data := append([]string{"--data", filepath.Join(folder, "data")}, place...)
+
+	status, out := ran(t, append([]string{"serve", "new-token"}, place...)...)
+	require.Equal(t, 2, status, out)
+	require.Contains(t, out, "holds no data of a service")
+
+	lines, stop := served(t, "shown once", data...)
+	require.Contains(t, strings.Join(lines, "\n"), "workspace: 1\npersonal access token: pat_")
+	require.Contains(t, lines[len(lines)-1], "destkit serve new-token --store 'postgres://tester@")
+	status, out = ran(t, append([]string{"serve", "new-token"}, place...)...)
+	require.Equal(t, 0, status, "beside the service: "+out)
+	require.Contains(t, out, "pat_")
+	status, out = ran(t, append([]string{"serve", "rotate-key", "--data-keys"}, place...)...)
+	require.Equal(t, 0, status, out)
+	require.Contains(t, out, "is sealed anew")
+	backup := filepath.Join(folder, "backup.db")
+	status, out = ran(t, append([]string{"serve", "backup", "--to", backup}, place[:2]...)...)
+	require.Equal(t, 0, status, out)
+	require.Equal(t, 0, stop())
+
+	status, out = ran(t, append([]string{"serve", "rotate-key"}, place...)...)
+	require.Equal(t, 0, status, out)
+	status, out = ran(t, append([]string{"serve", "new-token"}, place...)...)
+	require.Equal(t, 0, status, out)
+	status, out = ran(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--restore", backup}, append([]string{"--data", filepath.Join(folder, "other")}, place...)...)...)
+	require.Equal(t, 2, status, out)
+
+	// The backup needs the key of its time, and moves the service to a directory.
+	lines, stop = served(t, "listening", "--data", filepath.Join(folder, "embedded"), "--restore", backup, "--key-file", key.file+".old")
+	url := strings.TrimPrefix(lines[0], "listening ")
+	answer, err := http.Get(url + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	require.Equal(t, 0, stop())
+	status, out = ran(t, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(folder, "embedded")}, place...)...)
+	require.Equal(t, 2, status, out)
+	require.Contains(t, out, "the data directory belongs to another store")
+}
+
+// TestStoresThatCannotBe: a slip is told from a database that does not answer.
+func TestStoresThatCannotBe(t *testing.T) {
+	folder := t.TempDir()
+	key, err := MakeKeyFile(filepath.Join(folder, "master.key"))
+	require.NoError(t, err)
+	server := postgrestest.Start(t)
+	t.Setenv(secret.StorePasswordVariable, "")
+	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", postgrestest.User, server.Port)
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"--store", nameless}, 2, "without a password: the database cannot be used: "},
+		{[]string{"--store", nameless}, 2, "; set " + secret.StorePasswordVariable},
+		{[]string{"--data", "d", "--store", "mysql://u:SECRET@h/d"}, 2, "--store: the database cannot be used: read its URL: it is not of the form postgres://"},
+		{[]string{"--data", "d", "--store", "postgres://u:SECRET@h/d?search_path=a,b"}, 2, "is not the name of one schema"},
+		{[]string{"--data", "d", "--store", "postgres://u:SECRET@127.0.0.1:1/d"}, 3, "connect to 127.0.0.1 port 1 as u: the database is not available: connect: connection refused"},
+	} {
+		status, out := ran(t, append(c.args, "--addr", "127.0.0.1:0", "--key-file", key.file, "serve")...)
+		require.Equal(t, c.status, status, out)
+		require.Contains(t, out, c.want)
+	}
+}
