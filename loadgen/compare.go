@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Difference is one figure of two results.
@@ -56,8 +58,7 @@ type Comparison struct {
 	Apart []string `json:"apart,omitempty"`
 	Worse bool     `json:"worse"`
 
-	before, after *Result
-	tolerance     float64
+	tolerance float64
 }
 
 // NotComparable lists the reasons why figures are not comparable, each once; none
@@ -75,7 +76,7 @@ func (c *Comparison) NotComparable() []string {
 // Compare puts two results side by side. tolerance is the share by which a figure
 // may change without being called worse or better, such as 0.05.
 func Compare(before, after *Result, tolerance float64) *Comparison {
-	c := &Comparison{Differences: []Difference{}, before: before, after: after, tolerance: tolerance}
+	c := &Comparison{Differences: []Difference{}, tolerance: tolerance}
 	apart := func(what string, a, b any) {
 		if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y {
 			c.Apart = append(c.Apart, fmt.Sprintf("%s: %s, then %s", what, x, y))
@@ -110,7 +111,7 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 		lost = "records lost"
 		c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
 	}
-	c.add("", -1, lost, "%", 100*shares["errors"](before), 100*shares["errors"](after))
+	c.add("", -1, lost, "%", 100*before.LostShare(), 100*after.LostShare())
 	c.add(load, -1, "errors", "", float64(before.Errors), float64(after.Errors))
 	if a, b := before.Verification, after.Verification; a != nil || b != nil {
 		reason := ""
@@ -182,4 +183,17 @@ func (c *Comparison) add(reason string, good int, name, unit string, before, aft
 	}
 	c.Worse = c.Worse || d.Worse
 	c.Differences = append(c.Differences, d)
+}
+
+// Shown writes a value of the figure; a time of 0 is of no request.
+func (d Difference) Shown(v float64) string {
+	switch {
+	case d.Unit == "ms" && v == 0:
+		return "none"
+	case d.Unit == "ms":
+		return quantity.Time(v)
+	case d.Unit == "%":
+		return fmt.Sprintf("%.3g %%", v)
+	}
+	return quantity.Rate(v)
 }

@@ -85,9 +85,7 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 			require.Equal(t, want, did)
 			require.Regexp(t, `paused by hand after \d+\.\d s`, text)
 			require.Regexp(t, `figures and thresholds are those of all \d+\.\d s, of which it was paused \d+\.\d s`, text)
-			var page, list bytes.Buffer
-			require.NoError(t, WriteHTML(&page, r))
-			require.Contains(t, page.String(), "paused by hand after")
+			var list bytes.Buffer
 			require.NoError(t, json.NewEncoder(&list).Encode(r))
 			require.Contains(t, list.String(), `"did":"pause"`)
 		})
@@ -197,9 +195,6 @@ func TestTheSpeedIsAskedAgain(t *testing.T) {
 	require.Greater(t, r.Load.Rate, 40.0)
 	require.Len(t, notes, 1)
 	require.Contains(t, notes[0], "200 records/s in 1 batch of 5 at once")
-	var page strings.Builder
-	require.NoError(t, WriteHTML(&page, r))
-	require.Contains(t, page.String(), "The declared speed")
 
 	// Only so many connections send as the target takes at once.
 	e := &engine{quit: make(chan struct{})}
@@ -332,27 +327,4 @@ func TestLimitsAreHeldAgainstARunThatGoesOn(t *testing.T) {
 	require.True(t, seen[3].Unmeasured, "what is read back is known after the load")
 	require.Zero(t, o.Limits[0].Got, "those that were given are not written to")
 	require.Empty(t, r.Thresholds)
-}
-
-// TestLiveCharts draws what there is, and says what there is not.
-func TestLiveCharts(t *testing.T) {
-	load := LoadInfo{Mode: "open", Rate: 100, BatchSize: 10, Stages: constant(100)}
-	require.Empty(t, LiveCharts(load, nil))
-	points := []Point{{At: 1, InFlight: 2}, {At: 2, RequestsPerSecond: 90, RecordsPerSecond: 900, Asked: 100, InFlight: 1}}
-	charts := LiveCharts(load, points)
-	require.Len(t, charts, 4)
-	require.Empty(t, charts[1].SVG)
-	require.Contains(t, charts[1].Why, "None so far")
-	require.Empty(t, charts[2].SVG)
-	points = append(points, Point{At: 3, RequestsPerSecond: 90, RecordsPerSecond: 900, Asked: 100, Errors: 4, P50: 1, P90: 2, P95: 3, P99: 4, Max: 5, ServiceP50: 1, ServiceP99: 3})
-	for _, c := range LiveCharts(load, points) {
-		require.Contains(t, string(c.SVG), `<svg class="small"`, c.Title)
-		require.NotContains(t, string(c.SVG), "style=", c.Title)
-		require.NotContains(t, string(c.SVG), `class="hit"`, c.Title)
-		require.NotEmpty(t, c.Legend, c.Title)
-	}
-	// Older points were left out: the axis begins where the rest does.
-	late := still(timesOver(nil, "", curve{x: []float64{500, 501}, y: []float64{1, 2}}))
-	from, _, _ := late.extent()
-	require.EqualValues(t, 500, from)
 }

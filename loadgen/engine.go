@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // engine sends the work of a run: one phase after another, over connections
@@ -169,12 +170,12 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	e.limits.Unlock()
 	if len(e.replicas) > 0 {
 		for range len(e.replicas) + 1 {
-			m.parts = append(m.parts, &part{latency: newHistogram()})
+			m.parts = append(m.parts, &part{latency: histogram.New()})
 		}
 	}
 	if e.service != nil {
 		for range e.service.calls {
-			m.calls = append(m.calls, &part{latency: newHistogram()})
+			m.calls = append(m.calls, &part{latency: histogram.New()})
 		}
 	}
 	var done sync.WaitGroup

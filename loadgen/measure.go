@@ -2,11 +2,12 @@ package loadgen
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // measure is what a phase has measured. Only the goroutine that attends to the
@@ -71,19 +72,10 @@ type bucket struct {
 // lateness is how late a start may be before it is counted.
 const lateness = int64(time.Millisecond)
 
-// longest is the longest time that histograms tell; longer ones count as this.
-const longest = int64(time.Hour)
-
-func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
-
-func record(h *hdrhistogram.Histogram, ns int64) {
-	_ = h.RecordValue(min(max(ns, 0), longest)) // always within its range
-}
-
 // newMeasure begins a measurement; the intervals of its series suit its length.
 func newMeasure(now int64, duration time.Duration) *measure {
 	return &measure{
-		began: now, latency: newHistogram(), service: newHistogram(), tallies: map[string]*tally{}, width: int64(interval(duration)),
+		began: now, latency: histogram.New(), service: histogram.New(), tallies: map[string]*tally{}, width: int64(interval(duration)),
 	}
 }
 
@@ -141,8 +133,8 @@ func (m *measure) collect(active []*worker, now int64) {
 func (m *measure) add(s *sample) {
 	latency, service := s.end-s.intended, s.end-s.start
 	if !s.untimed {
-		record(m.latency, latency)
-		record(m.service, service)
+		histogram.Record(m.latency, latency)
+		histogram.Record(m.service, service)
 	}
 	m.requests++
 	m.records += int64(s.records)
@@ -170,8 +162,8 @@ func (m *measure) add(s *sample) {
 	b.requests++
 	b.records += int64(s.records)
 	if !s.untimed {
-		record(b.latency, latency)
-		record(b.service, service)
+		histogram.Record(b.latency, latency)
+		histogram.Record(b.service, service)
 	}
 }
 
@@ -194,7 +186,7 @@ func (m *measure) bucketAt(ns int64) *bucket {
 		b.service.Reset()
 		b.requests, b.records, b.errors = 0, 0, 0
 	} else {
-		b = &bucket{latency: newHistogram(), service: newHistogram()}
+		b = &bucket{latency: histogram.New(), service: histogram.New()}
 	}
 	b.index = max(index, int64(len(m.points)))
 	m.buckets = append(m.buckets, b)
@@ -224,14 +216,11 @@ func (b *bucket) point(p *Point, width int64) {
 	p.RequestsPerSecond = float64(b.requests) * 1e9 / float64(width)
 	p.RecordsPerSecond = float64(b.records) * 1e9 / float64(width)
 	p.Errors = b.errors
-	at := func(q float64) float64 { return milliseconds(b.latency.ValueAtQuantile(q)) }
+	at := func(q float64) float64 { return histogram.Milliseconds(b.latency.ValueAtQuantile(q)) }
 	p.P50, p.P90, p.P95, p.P99 = at(50), at(90), at(95), at(99)
-	p.Max = milliseconds(b.latency.Max())
-	p.ServiceP50, p.ServiceP99 = milliseconds(b.service.ValueAtQuantile(50)), milliseconds(b.service.ValueAtQuantile(99))
+	p.Max = histogram.Milliseconds(b.latency.Max())
+	p.ServiceP50, p.ServiceP99 = histogram.Milliseconds(b.service.ValueAtQuantile(50)), histogram.Milliseconds(b.service.ValueAtQuantile(99))
 }
-
-// milliseconds with three digits after the point.
-func milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
 
 // finish closes the series. The last interval is as long as it was.
 func (m *measure) finish(now int64) {

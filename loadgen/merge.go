@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // Merge puts results of several generators together that loaded one target at
@@ -17,11 +19,11 @@ func Merge(results []*Result) (*Result, error) {
 	first := results[0]
 	m := *first
 	m.Notes = append([]string(nil), first.Notes...)
-	latency, err := decodeHistogram(first.Histograms.Latency)
+	latency, err := histogram.Decode(first.Histograms.Latency)
 	if err != nil {
 		return nil, usagef("result 1: %v", err)
 	}
-	service, err := decodeHistogram(first.Histograms.ServiceTime)
+	service, err := histogram.Decode(first.Histograms.ServiceTime)
 	if err != nil {
 		return nil, usagef("result 1: %v", err)
 	}
@@ -42,8 +44,8 @@ func Merge(results []*Result) (*Result, error) {
 		if slices.ContainsFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) }) {
 			return nil, usagef("result %d is the same run as one before", i+2)
 		}
-		l, errL := decodeHistogram(r.Histograms.Latency)
-		s, errS := decodeHistogram(r.Histograms.ServiceTime)
+		l, errL := histogram.Decode(r.Histograms.Latency)
+		s, errS := histogram.Decode(r.Histograms.ServiceTime)
 		if errL != nil || errS != nil {
 			return nil, usagef("result %d: its histograms cannot be read", i+2)
 		}
@@ -67,10 +69,10 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.Started, m.Seconds = from, to.Sub(from).Seconds()
 	m.Latency, m.ServiceTime = times(latency), times(service)
-	if m.Histograms.Latency, err = encode(latency); err != nil {
+	if m.Histograms.Latency, err = histogram.Encode(latency); err != nil {
 		return nil, err
 	}
-	if m.Histograms.ServiceTime, err = encode(service); err != nil {
+	if m.Histograms.ServiceTime, err = histogram.Encode(service); err != nil {
 		return nil, err
 	}
 	if err := m.joinReplicas(results); err != nil {

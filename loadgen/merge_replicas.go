@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // joinReplicas puts the figures of each process together, by its address. Two
@@ -76,14 +78,14 @@ func joinTimes(a string, timesA Times, b string, timesB Times) (string, Times, e
 	}
 	var histograms [2]*hdrhistogram.Histogram
 	for i, text := range []string{a, b} {
-		h, err := decodeHistogram(text)
+		h, err := histogram.Decode(text)
 		if err != nil {
 			return "", Times{}, err
 		}
 		histograms[i] = h
 	}
 	histograms[0].Merge(histograms[1])
-	text, err := encode(histograms[0])
+	text, err := histogram.Encode(histograms[0])
 	return text, times(histograms[0]), err
 }
 

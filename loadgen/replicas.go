@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // replicas makes the endpoints of the further processes. They share what counts the
@@ -52,7 +54,7 @@ func (p *part) add(samples []sample) {
 			p.failed++
 		}
 		if !s.untimed {
-			record(p.latency, s.end-s.intended)
+			histogram.Record(p.latency, s.end-s.intended)
 		}
 	}
 }
@@ -60,13 +62,13 @@ func (p *part) add(samples []sample) {
 // perReplica are the figures of each process; nil where there is one.
 func (s *session) perReplica(m *measure) (list []ReplicaFigures, err error) {
 	for i, p := range m.parts {
-		histogram, err := encode(p.latency)
+		text, err := histogram.Encode(p.latency)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, ReplicaFigures{
 			Address: s.e.endOf(i).shown(), Connections: (s.o.Connections-i-1)/len(m.parts) + 1, Requests: p.requests,
-			RequestsPerSecond: float64(p.requests) / m.seconds(), Records: p.records, Acknowledged: p.good, FailedRequests: p.failed, Latency: times(p.latency), Histogram: histogram,
+			RequestsPerSecond: float64(p.requests) / m.seconds(), Records: p.records, Acknowledged: p.good, FailedRequests: p.failed, Latency: times(p.latency), Histogram: text,
 		})
 	}
 	return list, nil

@@ -1,11 +1,11 @@
 package loadgen
 
 import (
-	"encoding/base64"
-	"fmt"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // SchemaVersion of a Result as JSON. It grows with changes that a reader of the
@@ -109,6 +109,12 @@ type LoadInfo struct {
 	Scenario    string  `json:"scenario,omitempty"` // of a load on a service: list, poll or trigger
 }
 
+// RateAt is the rate in requests per second that the stages ask for just before a
+// moment, in seconds from the start.
+func (l LoadInfo) RateAt(seconds float64) float64 {
+	return newSchedule(l.Stages, Burst{}).rateAt(int64(seconds*1e9) - 1)
+}
+
 // Times are percentiles in milliseconds.
 type Times struct {
 	Min   float64 `json:"min"`
@@ -206,32 +212,11 @@ func times(h *hdrhistogram.Histogram) Times {
 	if h.TotalCount() == 0 {
 		return Times{}
 	}
-	at := func(q float64) float64 { return milliseconds(h.ValueAtQuantile(q)) }
+	at := func(q float64) float64 { return histogram.Milliseconds(h.ValueAtQuantile(q)) }
 	return Times{
-		Min: milliseconds(h.Min()), Mean: milliseconds(int64(h.Mean())), P50: at(50), P75: at(75), P90: at(90), P95: at(95),
-		P99: at(99), P999: at(99.9), P9999: at(99.99), Max: milliseconds(h.Max()),
+		Min: histogram.Milliseconds(h.Min()), Mean: histogram.Milliseconds(int64(h.Mean())), P50: at(50), P75: at(75), P90: at(90), P95: at(95),
+		P99: at(99), P999: at(99.9), P9999: at(99.99), Max: histogram.Milliseconds(h.Max()),
 	}
-}
-
-// encode writes a histogram as text.
-func encode(h *hdrhistogram.Histogram) (string, error) {
-	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return "", fmt.Errorf("encode histogram: %w", err)
-	}
-	return string(text), nil
-}
-
-// decodeHistogram reads one again.
-func decodeHistogram(text string) (*hdrhistogram.Histogram, error) {
-	if _, err := base64.StdEncoding.DecodeString(text); err != nil || text == "" {
-		return nil, fmt.Errorf("decode histogram: it is not base64")
-	}
-	h, err := hdrhistogram.Decode([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("decode histogram: %w", err)
-	}
-	return h, nil
 }
 
 // take fills the figures of a measurement into a result.
@@ -249,13 +234,21 @@ func (r *Result) take(m *measure) error {
 	r.Series = m.points
 	r.Generator = m.generator()
 	var err error
-	if r.Histograms.Latency, err = encode(m.latency); err != nil {
+	if r.Histograms.Latency, err = histogram.Encode(m.latency); err != nil {
 		return err
 	}
-	r.Histograms.ServiceTime, err = encode(m.service)
+	r.Histograms.ServiceTime, err = histogram.Encode(m.service)
 	return err
 }
 
 // timed reports whether there is any latency: only requests that were answered
 // with results, or took all their time, have one.
 func (r *Result) timed() bool { return r.Latency.Max > 0 }
+
+// LostShare is the share of records, from 0 to 1, that were not acknowledged.
+func (r *Result) LostShare() float64 {
+	if r.Records == 0 {
+		return 0
+	}
+	return float64(r.Records-r.Acknowledged) / float64(r.Records)
+}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // measured is a result with samples at hand: one every 10 ms, each of which
@@ -106,17 +106,6 @@ func TestFilesOfAResult(t *testing.T) {
 	require.Equal(t, "latency", h.Tag())
 	require.EqualValues(t, 4, h.TotalCount())
 
-	var page bytes.Buffer
-	require.NoError(t, WriteHTML(&page, r))
-	html := page.String()
-	require.NotContains(t, html, "<script")
-	require.NotContains(t, html, "<img")
-	require.NotContains(t, html, "http://www", "the page needs no other file")
-	require.Contains(t, html, "prefers-color-scheme: dark")
-	require.Contains(t, html, "@media print")
-	require.GreaterOrEqual(t, strings.Count(html, "<svg"), 4)
-	require.NotContains(t, html, "NaN")
-
 	for content, words := range map[string]string{
 		"": "unexpected end", "{}": "no JSON result", `{"schema_version":99,"load":{"mode":"x"}}`: "newer",
 		`{"schema_version":"1","suite":"destination"}`: "it is no JSON result of a load: schema_version is a JSON string",
@@ -127,14 +116,6 @@ func TestFilesOfAResult(t *testing.T) {
 		require.ErrorContains(t, err, words)
 		require.NotContains(t, err.Error(), "Go ")
 	}
-}
-
-func TestAPageOfNothing(t *testing.T) {
-	r := measured(t)
-	var page bytes.Buffer
-	require.NoError(t, WriteHTML(&page, r))
-	require.NotContains(t, page.String(), "NaN")
-	require.NotContains(t, page.String(), "Inf")
 }
 
 func TestCompare(t *testing.T) {
@@ -201,11 +182,11 @@ func TestMerge(t *testing.T) {
 
 func TestMergeKeepsReplicas(t *testing.T) {
 	figures := func(address string, ms ...int) ReplicaFigures {
-		h := newHistogram()
+		h := histogram.New()
 		for _, n := range ms {
-			record(h, int64(n)*1e6)
+			histogram.Record(h, int64(n)*1e6)
 		}
-		text, err := encode(h)
+		text, err := histogram.Encode(h)
 		require.NoError(t, err)
 		return ReplicaFigures{Address: address, Connections: 1, Requests: int64(len(ms)), RequestsPerSecond: float64(len(ms)), Records: 2 * int64(len(ms)), Acknowledged: int64(len(ms)), FailedRequests: 1, Latency: times(h), Histogram: text}
 	}

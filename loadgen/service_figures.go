@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // ServiceFigures are what a load on the API of a service has measured beside what every
@@ -61,7 +64,7 @@ type serviceFound struct {
 }
 
 func newServiceFound() *serviceFound {
-	return &serviceFound{ids: map[int64]bool{}, toEnd: newHistogram()}
+	return &serviceFound{ids: map[int64]bool{}, toEnd: histogram.New()}
 }
 
 // begin counts a run; false: there was one with its id.
@@ -85,7 +88,7 @@ func (f *serviceFound) finish(run apiItem, took int64) {
 	switch {
 	case run.status == "completed":
 		f.runs.Completed++
-		record(f.toEnd, took)
+		histogram.Record(f.toEnd, took)
 	case run.status == "skipped":
 		f.runs.Skipped++
 	case run.canceled, run.status != "failed":
@@ -110,7 +113,7 @@ func (f *serviceFound) reset() {
 	f.items.Store(0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.runs, f.toEnd = RunFigures{}, newHistogram()
+	f.runs, f.toEnd = RunFigures{}, histogram.New()
 }
 
 // figures puts together what was measured and found.
@@ -125,7 +128,7 @@ func (w *serviceWork) figures(m *measure) (*ServiceFigures, error) {
 		}
 		c := CallFigures{Call: w.calls[i], Requests: p.requests, RequestsPerSecond: float64(p.requests) / m.seconds(), FailedRequests: p.failed, Latency: times(p.latency)}
 		var err error
-		if c.Histogram, err = encode(p.latency); err != nil {
+		if c.Histogram, err = histogram.Encode(p.latency); err != nil {
 			return nil, err
 		}
 		r.Calls = append(r.Calls, c)
@@ -136,7 +139,7 @@ func (w *serviceWork) figures(m *measure) (*ServiceFigures, error) {
 	runs := f.runs
 	runs.Going, runs.TimeToEnd = f.open.Load(), times(f.toEnd)
 	var err error
-	runs.Histogram, err = encode(f.toEnd)
+	runs.Histogram, err = histogram.Encode(f.toEnd)
 	r.Runs = &runs
 	return r, err
 }
@@ -144,9 +147,9 @@ func (w *serviceWork) figures(m *measure) (*ServiceFigures, error) {
 // Text is what became of the runs, in a line.
 func (r *RunFigures) Text() string {
 	text := fmt.Sprintf("%s started: %s completed, %s failed, %s skipped, %s cancelled, %s not ended in time",
-		grouped(r.Started), grouped(r.Completed), grouped(r.Failed), grouped(r.Skipped), grouped(r.Canceled), grouped(r.Unfinished))
+		quantity.Grouped(r.Started), quantity.Grouped(r.Completed), quantity.Grouped(r.Failed), quantity.Grouped(r.Skipped), quantity.Grouped(r.Canceled), quantity.Grouped(r.Unfinished))
 	if r.Going > 0 {
-		text += fmt.Sprintf(", %s still going", grouped(r.Going))
+		text += fmt.Sprintf(", %s still going", quantity.Grouped(r.Going))
 	}
 	return text
 }

@@ -3,11 +3,13 @@ package loadgen
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // SpeedChange is what get_sync_speed said when it was asked again, and from when on it
@@ -157,7 +159,7 @@ func (s *session) tell() {
 
 // text is the change in a line.
 func (c SpeedChange) text() string {
-	text := "from " + seconds1(c.At) + " s on " + grouped(c.RecordsPerSecond) + " records/s in " + counted(c.Parallel, "batch") + " of " + grouped(c.BatchSize) + " at once"
+	text := "from " + seconds1(c.At) + " s on " + quantity.Grouped(c.RecordsPerSecond) + " records/s in " + quantity.Counted(c.Parallel, "batch") + " of " + quantity.Grouped(c.BatchSize) + " at once"
 	if c.NotFollowed != "" {
 		text += " (not followed: " + c.NotFollowed + ")"
 	}
@@ -190,3 +192,6 @@ func (s *session) followSize(most int64) (why string) {
 	e.resized.Store(p)
 	return ""
 }
+
+// seconds1 writes seconds with one digit behind the point.
+func seconds1(s float64) string { return strconv.FormatFloat(s, 'f', 1, 64) }

@@ -80,12 +80,7 @@ func (t *Threshold) NeedsVerification() bool { return slices.Contains(verifying,
 
 // shares are the metrics that can be given in percent.
 var shares = map[string]func(*Result) float64{
-	"errors": func(r *Result) float64 {
-		if r.Records == 0 {
-			return 0
-		}
-		return float64(r.Records-r.Acknowledged) / float64(r.Records)
-	},
+	"errors": (*Result).LostShare,
 	// of the keys that were read back
 	"lost": verifiedShare("lost"), "wrong": verifiedShare("wrong"), "doubled": verifiedShare("doubled"), "undeleted": verifiedShare("undeleted"),
 	"unverified": func(r *Result) float64 {

@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // HookSpec says where the read-back hook is: a URL or a command.
@@ -79,7 +80,7 @@ func (v *Verification) Findings() int64 { return v.Lost + v.Wrong + v.Doubled + 
 // Text is the verification in one line.
 func (v *Verification) Text() string {
 	return fmt.Sprintf("%s of %s that were chosen (%.3g %% of %s): %s lost, %s wrong, %s doubled, %s not deleted",
-		grouped(v.Verified), counted(v.Chosen, "acknowledged key"), 100*v.Share, grouped(v.Keys), grouped(v.Lost), grouped(v.Wrong), grouped(v.Doubled), grouped(v.Undeleted))
+		quantity.Grouped(v.Verified), quantity.Counted(v.Chosen, "acknowledged key"), 100*v.Share, quantity.Grouped(v.Keys), quantity.Grouped(v.Lost), quantity.Grouped(v.Wrong), quantity.Grouped(v.Doubled), quantity.Grouped(v.Undeleted))
 }
 
 // add joins the verification of another generator.

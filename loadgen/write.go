@@ -14,6 +14,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/histogram"
 )
 
 // WriteJSON writes the result, indented.
@@ -79,15 +80,15 @@ func WriteHistogramLog(w io.Writer, r *Result) error {
 	_ = log.OutputComment("#[destkit load, nanoseconds]") // shows again below
 	_ = log.OutputStartTime(began)
 	_ = log.OutputLegend()
-	for _, h := range []struct{ tag, text string }{{"latency", r.Histograms.Latency}, {"service_time", r.Histograms.ServiceTime}} {
-		histogram, err := decodeHistogram(h.text)
+	for _, written := range []struct{ tag, text string }{{"latency", r.Histograms.Latency}, {"service_time", r.Histograms.ServiceTime}} {
+		h, err := histogram.Decode(written.text)
 		if err != nil {
 			return fmt.Errorf("write histogram log: %w", err)
 		}
-		histogram.SetTag(h.tag)
-		histogram.SetStartTimeMs(began)
-		histogram.SetEndTimeMs(began + int64(r.Seconds*1000))
-		if err := log.OutputIntervalHistogramWithLogOptions(histogram, hdrhistogram.DefaultHistogramLogOptions()); err != nil {
+		h.SetTag(written.tag)
+		h.SetStartTimeMs(began)
+		h.SetEndTimeMs(began + int64(r.Seconds*1000))
+		if err := log.OutputIntervalHistogramWithLogOptions(h, hdrhistogram.DefaultHistogramLogOptions()); err != nil {
 			return fmt.Errorf("write histogram log: %w", err)
 		}
 	}

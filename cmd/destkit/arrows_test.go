@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"cmd/destkit": {
 		"cmd/destkit/internal/...",
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "proxy", "server", "server/api",
-		"internal/dashboard", "internal/foreign", "internal/loopback", "internal/page", "internal/plural", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
+		"internal/dashboard", "internal/foreign", "internal/loadpage", "internal/loopback", "internal/page", "internal/plural", "internal/quantity", "internal/redact", "internal/skeletons", "internal/suggest", "internal/unreached", "internal/yamldoc",
 	},
 	"cmd/destkit/internal/build": {}, // what the linker and Go have written into the program
 	"cmd/destkit/internal/command": { // arguments, help, suggestions, the end: the same for all commands
@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/build", "cmd/destkit/internal/exit", "destsim", "server", "internal/foreign",
 	},
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
-		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural",
+		"cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural", "internal/quantity",
 	},
 	"cmd/destkit/internal/outputs": { // reports and progress of a judgement
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "conformance/report",
@@ -54,7 +54,6 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
 		"internal/foreign", "internal/suggest", "internal/yamldoc",
 	},
-	"cmd/destkit/internal/quantity": {"internal/plural"}, // numbers of syncs, loads and the demo read the same
 	"cmd/destkit/internal/rest": { // commands call a service as any client does
 		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/syncview",
 		"server", "server/api", "internal/redact", "internal/unreached",
@@ -67,7 +66,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/destkit/internal/shell": {}, // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
-		"cmd/destkit/internal/quantity", "cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural",
+		"cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural", "internal/quantity",
 	},
 	"cmd/destkit/internal/violations": { // of simulator and service, in one shape
 		"cmd/destkit/internal/command", "destsim", "server", "internal/foreign", "internal/plural",
@@ -92,7 +91,7 @@ var arrows = map[string][]string{
 	"destsim/rpc":                {},
 
 	"features": {},
-	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/plural", "internal/redact", "internal/rawconn", "internal/source", "internal/unreached"},
+	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/redact", "internal/rawconn", "internal/source", "internal/unreached"},
 	"openapi":  {},
 	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
@@ -252,21 +251,24 @@ var arrows = map[string][]string{
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/loopback", "internal/page"},           // what the consoles have in common
-	"internal/dashboard": {"internal/console", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
-	"internal/foreign":   {},                                               // text from outside on a screen
-	"internal/hook":      {"destsim/rpc"},                                  // hooks of authors: the judge and the load ask them
-	"internal/handles":   {},                                               // connections to SQLite share a table in the driver
-	"internal/keepalive": {},                                               // connections to databases that may vanish
+	"internal/console":   {"internal/loopback", "internal/page"},                                // what the consoles have in common
+	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
+	"internal/foreign":   {},                                                                    // text from outside on a screen
+	"internal/histogram": {},                                                                    // of times, as text too
+	"internal/hook":      {"destsim/rpc"},                                                       // hooks of authors: the judge and the load ask them
+	"internal/handles":   {},                                                                    // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                                                    // connections to databases that may vanish
 	"internal/liquid":    {},
-	"internal/loopback":  {},              // who may use a control endpoint
-	"internal/rawconn":   {},              // sockets without futile reads
-	"internal/page":      {},              // the look of HTML pages
-	"internal/reach":     {},              // files and hosts that may be reached
-	"internal/plural":    {},              // counts with their noun
-	"internal/redact":    {},              // secrets in text from outside
-	"internal/search":    {},              // a text in others, without regard to case
-	"internal/skeletons": {"destsim/rpc"}, // what destkit init writes
+	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"}, // results of loads as HTML
+	"internal/loopback":  {},                                                                                                             // who may use a control endpoint
+	"internal/rawconn":   {},                                                                                                             // sockets without futile reads
+	"internal/page":      {},                                                                                                             // the look of HTML pages
+	"internal/reach":     {},                                                                                                             // files and hosts that may be reached
+	"internal/plural":    {},                                                                                                             // counts with their noun
+	"internal/quantity":  {"internal/plural"},                                                                                            // numbers and times of syncs, loads and the demo read the same
+	"internal/redact":    {},                                                                                                             // secrets in text from outside
+	"internal/search":    {},                                                                                                             // a text in others, without regard to case
+	"internal/skeletons": {"destsim/rpc"},                                                                                                // what destkit init writes
 	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
@@ -322,7 +324,7 @@ var doors = map[string][]string{
 	"github.com/fsnotify/":        {"cmd/destkit/internal/watch"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit", "server/internal/sync/mapping"},
-	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},
+	"github.com/HdrHistogram/":    {"internal/crowd", "internal/histogram", "loadgen"},
 	"github.com/hashicorp/":       {"server/internal/sync/destination"},
 	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store"},
 	"github.com/emersion/":        {"server"},

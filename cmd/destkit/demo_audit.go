@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // demoAudit is what the service's audit says: it reads every record of the

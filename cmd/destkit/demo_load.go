@@ -11,10 +11,11 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/loadpage"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -61,7 +62,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		d.wrong("the load: %s acknowledged, and %s stored", quantity.Counted(result.Acknowledged, "record"), quantity.Grouped(after.records))
 	}
 	var page bytes.Buffer
-	if err := loadgen.WriteHTML(&page, result); err != nil {
+	if err := loadpage.Write(&page, result); err != nil {
 		return exit.Untested(err)
 	}
 	if err := os.WriteFile(filepath.Join(d.dir, demoLoadReport), page.Bytes(), 0o644); err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 //go:embed html/demo.gohtml

@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )

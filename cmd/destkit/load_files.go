@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/loadpage"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -45,7 +46,7 @@ type loadWriter struct {
 
 func (l *loadFiles) all() []loadWriter {
 	return []loadWriter{
-		{"json", l.json, loadgen.WriteJSON}, {"html", l.html, loadgen.WriteHTML},
+		{"json", l.json, loadgen.WriteJSON}, {"html", l.html, loadpage.Write},
 		{"csv", l.csv, loadgen.WriteCSV}, {"hdr", l.hdr, loadgen.WriteHistogramLog},
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/loadpage"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -60,7 +61,7 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c := loadgen.Compare(results[0], results[1], l.tolerance)
-	err = writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error { return loadgen.WriteComparisonHTML(to, c) })
+	err = writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error { return loadpage.WriteComparison(to, results[0], results[1], l.tolerance) })
 	if err != nil {
 		return exit.Untested(err)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/loadpage"
 	"github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -82,7 +83,7 @@ func NewLoad(cfg LoadConfig) *Load {
 	cfg.Limits = slices.Clone(cfg.Limits) // their owner fills in how they came out
 	l := &Load{cfg: cfg}
 	c := console.New(console.Options{
-		Name: "load", Pages: embedded(), Token: cfg.Token, Stamp: l.stamped, Style: loadgen.ChartStyle + styleText,
+		Name: "load", Pages: embedded(), Token: cfg.Token, Stamp: l.stamped, Style: loadpage.Style + styleText,
 		Funcs: functions,
 	})
 	c.Page("/{$}", "load", l.show)
@@ -153,7 +154,7 @@ func (l *Load) Note(text string) {
 // Finish puts the report in the place of the figures.
 func (l *Load) Finish(r *loadgen.Result) error {
 	var b bytes.Buffer
-	if err := loadgen.WriteHTML(&b, r); err != nil {
+	if err := loadpage.Write(&b, r); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -199,7 +200,7 @@ type loadPage struct {
 	Timed           bool
 	Limits          []limit
 	Kinds           []kind
-	Charts          []loadgen.Chart
+	Charts          []loadpage.Chart
 	Notes           []string
 	Paused, Rated   bool
 	CanPause        bool
@@ -238,7 +239,7 @@ func (l *Load) show(*console.Request) (any, error) {
 		p.Kinds = append(p.Kinds, kind{name, m.ErrorsByKind[name]})
 	}
 	slices.SortStableFunc(p.Kinds, func(a, b kind) int { return int(b.Count - a.Count) })
-	p.Charts = loadgen.LiveCharts(m.Load, series)
+	p.Charts = loadpage.Live(m.Load, series)
 	return p, nil
 }
 

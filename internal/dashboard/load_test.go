@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/loadpage"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -303,7 +304,7 @@ func TestThePageBecomesTheReport(t *testing.T) {
 	}
 	require.NoError(t, l.Finish(result))
 	var file strings.Builder
-	require.NoError(t, loadgen.WriteHTML(&file, result))
+	require.NoError(t, loadpage.Write(&file, result))
 	got, _ = ask(t, "GET", root+"/", nil)
 	require.Equal(t, 303, got.StatusCode)
 	require.Equal(t, console.Path+"/report", got.Header.Get("Location"))

@@ -53,3 +53,14 @@ func Milliseconds(ms float64) string {
 	}
 	return fmt.Sprintf("%.2f", ms)
 }
+
+// Time writes a time, given in milliseconds, with its unit.
+func Time(ms float64) string {
+	switch {
+	case ms >= 1000:
+		return fmt.Sprintf("%.4g s", ms/1000)
+	case ms >= 100:
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.3g ms", ms)
+}

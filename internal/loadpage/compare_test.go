@@ -1,4 +1,4 @@
-package loadgen
+package loadpage
 
 import (
 	"bytes"
@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/loadgen"
 )
 
 // comparedPage is the page of two results, beyond 5 %.
-func comparedPage(t *testing.T, before, after *Result) string {
+func comparedPage(t *testing.T, before, after *loadgen.Result) string {
 	t.Helper()
 	var page bytes.Buffer
-	require.NoError(t, WriteComparisonHTML(&page, Compare(before, after, 0.05)))
+	require.NoError(t, WriteComparison(&page, before, after, 0.05))
 	html := page.String()
 	require.NotContains(t, html, "NaN")
 	require.NotContains(t, html, "ZgotmplZ")
@@ -37,10 +39,10 @@ func drawn(t *testing.T, html, title string) (classes []string) {
 func TestComparedPage(t *testing.T) {
 	before, after := stalled(t), stalled(t)
 	for i := range before.Series { // that one did not stall
-		before.Series[i] = Point{At: float64(i+1) / 5, RequestsPerSecond: 120, RecordsPerSecond: 1200, P50: 3, P99: 6, Max: 9, ServiceP99: 6, InFlight: 2}
+		before.Series[i] = loadgen.Point{At: float64(i+1) / 5, RequestsPerSecond: 120, RecordsPerSecond: 1200, P50: 3, P99: 6, Max: 9, ServiceP99: 6, InFlight: 2}
 	}
 	before.RequestsPerSecond, after.Errors = 120, after.Errors+5
-	before.Target.Objects, after.Target.Objects = []Share{{Name: "contact"}}, []Share{{Name: "contact"}}
+	before.Target.Objects, after.Target.Objects = []loadgen.Share{{Name: "contact"}}, []loadgen.Share{{Name: "contact"}}
 	before.Target.Address, after.Target.Address = "https://a.example.com", "https://a.example.com"
 	html := comparedPage(t, before, after)
 	for _, title := range []string{"Throughput", "Latency over time, p50", "Latency over time, p99", "Latency by percentile", "Errors"} {
@@ -56,7 +58,7 @@ func TestComparedPage(t *testing.T) {
 	require.Contains(t, html, "For about 1 s no reply came, from 0.4 s on, in the run after")
 	require.Regexp(t, `<tr><td>requests per second</td><td>120</td><td>4</td><td class="bad">-96\.7 % <em>worse</em></td></tr>`, html)
 
-	after.Load.Mode, after.Load.Rate, after.Load.Stages = "open", 100, []Stage{{From: 100, To: 100, Duration: time.Second}}
+	after.Load.Mode, after.Load.Rate, after.Load.Stages = "open", 100, []loadgen.Stage{{From: 100, To: 100, Duration: time.Second}}
 	html = comparedPage(t, before, after)
 	require.Contains(t, html, "<li>mode: closed, then open</li>")
 	require.Contains(t, html, "asked for, after")
@@ -68,20 +70,20 @@ func TestComparedPage(t *testing.T) {
 
 // TestComparedPageOfLittle: results of which there is little to draw.
 func TestComparedPageOfLittle(t *testing.T) {
-	empty := &Result{}
+	empty := &loadgen.Result{}
 	html := comparedPage(t, empty, empty)
 	require.NotContains(t, html, "<svg")
 	require.Contains(t, html, "No figure is worse or better by more than 5 %")
 	require.Contains(t, html, "none")
 
-	some := measured(t, 1, 2, 3)
-	some.Target.Objects = []Share{{Name: "</h1><script>alert(1)</script>"}}
+	some := loaded(t, 1, 2, 3)
+	some.Target.Objects = []loadgen.Share{{Name: "</h1><script>alert(1)</script>"}}
 	html = comparedPage(t, empty, some)
 	require.Equal(t, []string{"c1"}, drawn(t, html, "Latency by percentile"))
 }
 
 func TestComparedPageOfNothing(t *testing.T) {
-	require.ErrorContains(t, WriteComparisonHTML(&bytes.Buffer{}, &Comparison{}), "holds no results")
+	require.ErrorContains(t, WriteComparison(&bytes.Buffer{}, nil, nil, 0.05), "holds no results")
 }
 
 func TestComparedVerdict(t *testing.T) {
@@ -91,13 +93,13 @@ func TestComparedVerdict(t *testing.T) {
 		"2 figures are worse by more than 5 %, 1 better":    {2, 1},
 		"3 figures are better by more than 5 %, none worse": {0, 3},
 	} {
-		c := Comparison{tolerance: 0.05}
+		c := &loadgen.Comparison{}
 		for range figures[0] {
-			c.Differences = append(c.Differences, Difference{Worse: true})
+			c.Differences = append(c.Differences, loadgen.Difference{Worse: true})
 		}
 		for range figures[1] {
-			c.Differences = append(c.Differences, Difference{Better: true})
+			c.Differences = append(c.Differences, loadgen.Difference{Better: true})
 		}
-		require.Equal(t, want, c.verdictText())
+		require.Equal(t, want, comparedText(c, 0.05))
 	}
 }

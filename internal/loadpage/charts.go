@@ -1,4 +1,4 @@
-package loadgen
+package loadpage
 
 import (
 	"cmp"
@@ -6,9 +6,12 @@ import (
 	"html/template"
 	"math"
 	"slices"
+
+	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen"
 )
 
-// Chart is a plot on a page. SVG has two drawings, of which ChartStyle shows the one
+// Chart is a plot on a page. SVG has two drawings, of which Style shows the one
 // that fits the screen; "" where there is nothing to draw, which Why says.
 type Chart struct {
 	Title, Unit, Why string
@@ -20,7 +23,7 @@ type Chart struct {
 type Legend struct{ Name, Class string }
 
 // charts are the plots of a result, in the order of the page.
-func charts(r *Result) []Chart {
+func charts(r *loadgen.Result) []Chart {
 	if r.Search != nil {
 		list := slices.DeleteFunc([]Chart{searchChart(r.Search), kneeChart(r.Search)}, func(c Chart) bool { return c.SVG == "" })
 		return append(list, timeCharts(r)...)
@@ -28,7 +31,7 @@ func charts(r *Result) []Chart {
 	return timeCharts(r)
 }
 
-func timeCharts(r *Result) []Chart {
+func timeCharts(r *loadgen.Result) []Chart {
 	if len(r.Series) == 0 {
 		return nil
 	}
@@ -36,7 +39,7 @@ func timeCharts(r *Result) []Chart {
 	shown.Series = wholeIntervals(r.Series)
 	r = &shown
 	latency := []Chart{{Title: "Latency", Why: "None: no request was answered with results."}}
-	if r.timed() {
+	if timed(r) {
 		latency = []Chart{latencyChart(r), percentileChart(r)}
 	}
 	return slices.Concat([]Chart{throughputChart(r)}, latency, []Chart{errorsChart(r), flightChart(r)})
@@ -44,7 +47,7 @@ func timeCharts(r *Result) []Chart {
 
 // wholeIntervals leaves a short rest of an interval out at the end: its rate is
 // that of the last replies alone.
-func wholeIntervals(points []Point) []Point {
+func wholeIntervals(points []loadgen.Point) []loadgen.Point {
 	n := len(points)
 	if n > 2 && points[n-1].At-points[n-2].At < points[0].At/2 {
 		return points[:n-1]
@@ -55,10 +58,10 @@ func wholeIntervals(points []Point) []Point {
 // silences are the times without any reply though requests were under way,
 // where they are much longer than a request usually takes: there the target
 // stood still.
-func silences(r *Result) (list []band) {
+func silences(r *loadgen.Result) (list []band) {
 	long := max(4*r.ServiceTime.P50/1000, 0.3)
 	from, before := -1.0, 0.0
-	for i, p := range append(slices.Clone(r.Series), Point{RequestsPerSecond: 1}) {
+	for i, p := range append(slices.Clone(r.Series), loadgen.Point{RequestsPerSecond: 1}) {
 		silent := p.RequestsPerSecond == 0 && p.Errors == 0 && p.InFlight > 0
 		switch {
 		case silent && from < 0:
@@ -75,7 +78,7 @@ func silences(r *Result) (list []band) {
 }
 
 // silenceText tells of the longest silence; "" without one.
-func silenceText(r *Result) string {
+func silenceText(r *loadgen.Result) string {
 	var longest band
 	for _, s := range silences(r) {
 		if s.to-s.from > longest.to-longest.from {
@@ -88,7 +91,7 @@ func silenceText(r *Result) string {
 	return fmt.Sprintf("For about %.2g s no reply came, from %.3g s on", longest.to-longest.from, longest.from)
 }
 
-func curveOf(r *Result, name, class string, area bool, y func(Point) float64) curve {
+func curveOf(r *loadgen.Result, name, class string, area bool, y func(loadgen.Point) float64) curve {
 	c := curve{name: name, class: class, area: area}
 	for _, p := range r.Series {
 		c.x, c.y = append(c.x, p.At), append(c.y, y(p))
@@ -97,8 +100,8 @@ func curveOf(r *Result, name, class string, area bool, y func(Point) float64) cu
 }
 
 // timeOf leaves a gap where no request was answered with results.
-func timeOf(y func(Point) float64) func(Point) float64 {
-	return func(p Point) float64 {
+func timeOf(y func(loadgen.Point) float64) func(loadgen.Point) float64 {
+	return func(p loadgen.Point) float64 {
 		if p.Max == 0 {
 			return math.NaN()
 		}
@@ -135,28 +138,27 @@ func timesOver(bands []band, title string, curves ...curve) plot {
 // logUnit is what the heading of a plot of times says of its axis.
 const logUnit = "milliseconds, logarithmic"
 
-func recordsRate(p Point) float64 { return p.RecordsPerSecond }
+func recordsRate(p loadgen.Point) float64 { return p.RecordsPerSecond }
 
 // asked is the rate that a run was to have; without points where it had none to
 // keep.
-func asked(r *Result, name, class string) curve {
+func asked(r *loadgen.Result, name, class string) curve {
 	if !(r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared") {
 		return curve{name: name, class: class}
 	}
-	s := newSchedule(r.Load.Stages, Burst{})
-	if slices.ContainsFunc(r.Series, func(p Point) bool { return p.Asked > 0 }) { // else it is of an older version
-		return curveOf(r, name, class, false, func(p Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
+	if slices.ContainsFunc(r.Series, func(p loadgen.Point) bool { return p.Asked > 0 }) { // else it is of an older version
+		return curveOf(r, name, class, false, func(p loadgen.Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
 	}
-	return curveOf(r, name, class, false, func(p Point) float64 {
-		return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
+	return curveOf(r, name, class, false, func(p loadgen.Point) float64 {
+		return r.Load.RateAt(p.At) * float64(r.Load.BatchSize)
 	})
 }
 
 const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
 
-func throughputChart(r *Result) Chart { return charted(whyThroughput, throughputPlot(r)) }
+func throughputChart(r *loadgen.Result) Chart { return charted(whyThroughput, throughputPlot(r)) }
 
-func throughputPlot(r *Result) plot {
+func throughputPlot(r *loadgen.Result) plot {
 	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "records/s", "c1", true, recordsRate))
 	if r.Load.BatchSize == 1 {
 		p.unit, p.curves[0].name = "requests per second", "requests/s"
@@ -167,14 +169,14 @@ func throughputPlot(r *Result) plot {
 	return p
 }
 
-func latencyChart(r *Result) Chart {
+func latencyChart(r *loadgen.Result) Chart {
 	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", timesOver(silences(r),
 		"Latency over time",
-		curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
-		curveOf(r, "p99", "c3", false, timeOf(func(p Point) float64 { return p.P99 })),
-		curveOf(r, "p95", "c2", false, timeOf(func(p Point) float64 { return p.P95 })),
-		curveOf(r, "p50", "c1", false, timeOf(func(p Point) float64 { return p.P50 })),
-		curveOf(r, "p99 of service time", "c0", false, timeOf(func(p Point) float64 { return p.ServiceP99 })),
+		curveOf(r, "max", "c4", false, timeOf(func(p loadgen.Point) float64 { return p.Max })),
+		curveOf(r, "p99", "c3", false, timeOf(func(p loadgen.Point) float64 { return p.P99 })),
+		curveOf(r, "p95", "c2", false, timeOf(func(p loadgen.Point) float64 { return p.P95 })),
+		curveOf(r, "p50", "c1", false, timeOf(func(p loadgen.Point) float64 { return p.P50 })),
+		curveOf(r, "p99 of service time", "c0", false, timeOf(func(p loadgen.Point) float64 { return p.ServiceP99 })),
 	))
 }
 
@@ -195,20 +197,20 @@ func percentilePlot(title string, curves ...curve) plot {
 // percentilesOf is a curve of a histogram, as deep as its requests tell.
 func percentilesOf(text, name, class string) curve {
 	c := curve{name: name, class: class}
-	histogram, err := decodeHistogram(text)
-	if err != nil || histogram.TotalCount() == 0 {
+	h, err := histogram.Decode(text)
+	if err != nil || h.TotalCount() == 0 {
 		return c
 	}
-	deepest := 1 - 1/float64(histogram.TotalCount()+1)
+	deepest := 1 - 1/float64(h.TotalCount()+1)
 	for x := 0.0; x <= nineScale(100*deepest); x += 0.02 {
-		c.x, c.y = append(c.x, x), append(c.y, milliseconds(histogram.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
+		c.x, c.y = append(c.x, x), append(c.y, histogram.Milliseconds(h.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
 	}
 	return c
 }
 
 const whyPercentiles = "How long the slowest requests took: at 99 %, one in a hundred was slower."
 
-func percentileChart(r *Result) Chart {
+func percentileChart(r *loadgen.Result) Chart {
 	return charted(whyPercentiles, percentilePlot("Latency by percentile",
 		percentilesOf(r.Histograms.Latency, "latency", "c1"), percentilesOf(r.Histograms.ServiceTime, "service time", "c0")))
 }
@@ -216,7 +218,7 @@ func percentileChart(r *Result) Chart {
 // nineScale places a percentile: 0, 90, 99, 99.9 at 0, 1, 2, 3.
 func nineScale(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
-func errorsChart(r *Result) Chart {
+func errorsChart(r *loadgen.Result) Chart {
 	if r.Errors == 0 {
 		return Chart{Title: "Errors", Why: "None: every record has one result, with success."}
 	}
@@ -225,20 +227,20 @@ func errorsChart(r *Result) Chart {
 
 const whyErrors = "Failed requests, and records that were refused or got no result."
 
-func errorsPlot(r *Result) plot {
-	return overTime(silences(r), "Errors", "in each interval", curveOf(r, "errors", "c4", true, func(p Point) float64 { return float64(p.Errors) }))
+func errorsPlot(r *loadgen.Result) plot {
+	return overTime(silences(r), "Errors", "in each interval", curveOf(r, "errors", "c4", true, func(p loadgen.Point) float64 { return float64(p.Errors) }))
 }
 
-func flightChart(r *Result) Chart { return charted(whyFlight, flightPlot(r)) }
+func flightChart(r *loadgen.Result) Chart { return charted(whyFlight, flightPlot(r)) }
 
 const whyFlight = "Requests that were sent and not answered, at the end of each interval."
 
-func flightPlot(r *Result) plot {
-	return overTime(silences(r), "In flight", "requests", curveOf(r, "in flight", "c2", true, func(p Point) float64 { return float64(p.InFlight) }))
+func flightPlot(r *loadgen.Result) plot {
+	return overTime(silences(r), "In flight", "requests", curveOf(r, "in flight", "c2", true, func(p loadgen.Point) float64 { return float64(p.InFlight) }))
 }
 
 // searchChart shows how the search came to its rate, step by step.
-func searchChart(s *SearchResult) Chart {
+func searchChart(s *loadgen.SearchResult) Chart {
 	held, broke := curve{name: "the goal held", class: "c2", dots: true}, curve{name: "the goal broke", class: "c4", dots: true}
 	reached := curve{name: "reached", class: "c0"}
 	steps := 0.0
@@ -264,7 +266,7 @@ func searchChart(s *SearchResult) Chart {
 
 // kneeChart shows what more connections bring, in the closed loops that a search
 // begins with.
-func kneeChart(s *SearchResult) Chart {
+func kneeChart(s *loadgen.SearchResult) Chart {
 	var c curve
 	size := 0
 	for _, step := range s.Steps {

@@ -1,4 +1,4 @@
-package loadgen
+package loadpage
 
 import (
 	"fmt"
@@ -7,21 +7,23 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen"
 )
 
 // side is one of the two runs of a comparison, in its colour.
 type side struct {
-	*Result
+	*loadgen.Result
 	Name, Class, How, When, Silence string
 }
 
-func newSide(r *Result, name, class string) side {
+func newSide(r *loadgen.Result, name, class string) side {
 	return side{Result: r, Name: name, Class: class, How: howText(r), When: whenText(r), Silence: silenceText(r)}
 }
 
 // comparisonView is what the page of a comparison shows.
 type comparisonView struct {
-	*Comparison
+	*loadgen.Comparison
 	Title, Verdict string
 	Sides          []side
 	Tiles          []comparedTile
@@ -31,24 +33,24 @@ type comparisonView struct {
 
 // comparedTile is a figure that is looked at first.
 type comparedTile struct {
-	Difference
+	loadgen.Difference
 	Label string
 }
 
 // comparedFact is what a run was, beside what it measured.
 type comparedFact struct{ Name, Before, After string }
 
-// WriteComparisonHTML writes a comparison as one page in the manner of WriteHTML:
-// the curves of both runs in one plot each, and every figure of both. c is from
-// Compare; one that was read from JSON holds no curves, which is an error.
-func WriteComparisonHTML(w io.Writer, c *Comparison) error {
-	if c.before == nil || c.after == nil {
+// WriteComparison compares two results as Compare does, and writes one page in the
+// manner of Write: the curves of both runs in one plot each, and every figure of both.
+func WriteComparison(w io.Writer, before, after *loadgen.Result, tolerance float64) error {
+	if before == nil || after == nil {
 		return fmt.Errorf("write HTML: the comparison holds no results")
 	}
-	sides := []side{newSide(c.before, "before", "c3"), newSide(c.after, "after", "c1")}
+	c := loadgen.Compare(before, after, tolerance)
+	sides := []side{newSide(before, "before", "c3"), newSide(after, "after", "c1")}
 	v := comparisonView{
-		Comparison: c, Title: oneOrBoth(targetText(c.before), targetText(c.after)), Verdict: c.verdictText(),
-		Sides: sides, Tiles: c.tiles(), Charts: comparisonCharts(sides), Facts: comparedFacts(c.before, c.after),
+		Comparison: c, Title: oneOrBoth(targetText(before), targetText(after)), Verdict: comparedText(c, tolerance),
+		Sides: sides, Tiles: comparedTiles(c), Charts: comparisonCharts(sides), Facts: comparedFacts(before, after),
 	}
 	if err := pages.ExecuteTemplate(w, "compare.gohtml", v); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
@@ -56,7 +58,7 @@ func WriteComparisonHTML(w io.Writer, c *Comparison) error {
 	return nil
 }
 
-func targetText(r *Result) string {
+func targetText(r *loadgen.Result) string {
 	return r.Subject() + " at " + r.Target.Address
 }
 
@@ -67,13 +69,13 @@ func oneOrBoth(before, after string) string {
 	return before + ", then " + after
 }
 
-// verdictText is the first sentence that a reader wants.
-func (c *Comparison) verdictText() string {
+// comparedText is the first sentence that a reader wants.
+func comparedText(c *loadgen.Comparison, tolerance float64) string {
 	worse, better := 0, 0
 	for _, d := range c.Differences {
 		worse, better = worse+b2i(d.Worse), better+b2i(d.Better)
 	}
-	by := fmt.Sprintf("by more than %.3g %%", 100*c.tolerance)
+	by := fmt.Sprintf("by more than %.3g %%", 100*tolerance)
 	switch {
 	case worse > 0 && better > 0:
 		return fmt.Sprintf("%s worse %s, %d better", figuresAre(worse), by, better)
@@ -89,30 +91,17 @@ func figuresAre(figures int) string {
 	return plural.Count(figures, "figure") + plural.Verb(figures, " is", " are")
 }
 
-// tiles are the figures at the top, under the names that a reader has for them.
-func (c *Comparison) tiles() (list []comparedTile) {
+// comparedTiles are the figures at the top, under the names that a reader has for them.
+func comparedTiles(c *loadgen.Comparison) (list []comparedTile) {
 	for _, tile := range []struct{ name, label string }{
 		{"records per second", "records per second"}, {"requests per second", "requests per second"},
 		{"latency p50", "latency, half of the requests"}, {"latency p99", "latency, 99 of 100"}, {"errors", "errors"},
 	} {
-		if at := slices.IndexFunc(c.Differences, func(d Difference) bool { return d.Name == tile.name }); at >= 0 {
+		if at := slices.IndexFunc(c.Differences, func(d loadgen.Difference) bool { return d.Name == tile.name }); at >= 0 {
 			list = append(list, comparedTile{c.Differences[at], tile.label})
 		}
 	}
 	return list
-}
-
-// Shown writes a value of the figure; a time of 0 is of no request.
-func (d Difference) Shown(v float64) string {
-	switch {
-	case d.Unit == "ms" && v == 0:
-		return "none"
-	case d.Unit == "ms":
-		return msText(v)
-	case d.Unit == "%":
-		return fmt.Sprintf("%.3g %%", v)
-	}
-	return rateText(v)
 }
 
 // comparisonCharts draw both runs over each other, each in its colour. A plot of
@@ -127,7 +116,7 @@ func comparisonCharts(sides []side) (list []Chart) {
 			stalls = append(stalls, band{s.from, s.to, "no reply came, " + sides[i].Name, "stall " + sides[i].Class})
 		}
 	}
-	over := func(why string, p plot, area bool, y func(Point) float64) {
+	over := func(why string, p plot, area bool, y func(loadgen.Point) float64) {
 		for _, s := range sides {
 			p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, area, y))
 		}
@@ -135,16 +124,16 @@ func comparisonCharts(sides []side) (list []Chart) {
 	}
 	if slices.ContainsFunc(sides, func(s side) bool { return len(s.Series) > 0 }) {
 		list = append(list, comparedThroughput(sides, stalls))
-		if sides[0].timed() || sides[1].timed() {
+		if timed(sides[0].Result) || timed(sides[1].Result) {
 			over("Half of the requests took no longer, from the moment at which they were to be sent.",
-				timesOver(stalls, "Latency over time, p50"), false, timeOf(func(p Point) float64 { return p.P50 }))
-			over("One in a hundred took longer.", timesOver(stalls, "Latency over time, p99"), false, timeOf(func(p Point) float64 { return p.P99 }))
+				timesOver(stalls, "Latency over time, p50"), false, timeOf(func(p loadgen.Point) float64 { return p.P50 }))
+			over("One in a hundred took longer.", timesOver(stalls, "Latency over time, p99"), false, timeOf(func(p loadgen.Point) float64 { return p.P99 }))
 		}
 	}
 	list = append(list, comparedPercentiles(sides)...)
 	if sides[0].Errors+sides[1].Errors > 0 && len(list) > 0 {
 		over("Failed requests, and records that were refused or got no result.", overTime(stalls, "Errors", "in each interval"), false,
-			func(p Point) float64 { return float64(p.Errors) })
+			func(p loadgen.Point) float64 { return float64(p.Errors) })
 	}
 	return list
 }
@@ -192,34 +181,34 @@ func comparedPercentiles(sides []side) (list []Chart) {
 }
 
 // comparedFacts are those that differ, and a few that a reader wants in any case.
-func comparedFacts(before, after *Result) (list []comparedFact) {
+func comparedFacts(before, after *loadgen.Result) (list []comparedFact) {
 	for _, fact := range []struct {
 		name   string
 		always bool
-		of     func(*Result) string
+		of     func(*loadgen.Result) string
 	}{
 		{"target", true, targetText},
 		{"load", true, howText},
-		{"batches of", true, func(r *Result) string {
+		{"batches of", true, func(r *loadgen.Result) string {
 			if r.Service != nil {
 				return ""
 			}
 			return fmt.Sprint(r.Load.BatchSize)
 		}},
-		{"scenario", false, func(r *Result) string { return r.Load.Scenario }},
-		{"operations", true, func(r *Result) string { return strings.Join(names(r.Load.Operations), ", ") }},
-		{"records", false, func(r *Result) string { return r.Load.Records }},
-		{"client", false, func(r *Result) string { return r.Load.Client }},
+		{"scenario", false, func(r *loadgen.Result) string { return r.Load.Scenario }},
+		{"operations", true, func(r *loadgen.Result) string { return namesOf(r.Load.Operations) }},
+		{"records", false, func(r *loadgen.Result) string { return r.Load.Records }},
+		{"client", false, func(r *loadgen.Result) string { return r.Load.Client }},
 		{"started", true, whenText},
-		{"seconds", true, func(r *Result) string { return fmt.Sprintf("%.4g", r.Seconds) }},
-		{"requests", true, func(r *Result) string { return grouped(r.Requests) }},
-		{"records sent", true, func(r *Result) string { return grouped(r.Records) }},
-		{"ended by", false, func(r *Result) string { return r.Ended }},
-		{"seed", false, func(r *Result) string { return fmt.Sprint(r.Load.Seed) }},
-		{"run", true, func(r *Result) string { return r.Load.Run }},
-		{"processors of the generator", false, func(r *Result) string { return fmt.Sprint(r.Generator.CPUs) }},
-		{"limit of the generator", false, func(r *Result) string { return strings.Join(r.Generator.Reasons, "; ") }},
-		{"written by", false, func(r *Result) string { return r.Tool }},
+		{"seconds", true, func(r *loadgen.Result) string { return fmt.Sprintf("%.4g", r.Seconds) }},
+		{"requests", true, func(r *loadgen.Result) string { return quantity.Grouped(r.Requests) }},
+		{"records sent", true, func(r *loadgen.Result) string { return quantity.Grouped(r.Records) }},
+		{"ended by", false, func(r *loadgen.Result) string { return r.Ended }},
+		{"seed", false, func(r *loadgen.Result) string { return fmt.Sprint(r.Load.Seed) }},
+		{"run", true, func(r *loadgen.Result) string { return r.Load.Run }},
+		{"processors of the generator", false, func(r *loadgen.Result) string { return fmt.Sprint(r.Generator.CPUs) }},
+		{"limit of the generator", false, func(r *loadgen.Result) string { return strings.Join(r.Generator.Reasons, "; ") }},
+		{"written by", false, func(r *loadgen.Result) string { return r.Tool }},
 	} {
 		f := comparedFact{fact.name, fact.of(before), fact.of(after)}
 		if fact.always && f.Before+f.After != "" || f.Before != f.After {

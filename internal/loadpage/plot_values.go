@@ -1,4 +1,4 @@
-package loadgen
+package loadpage
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // drawValues adds what a pointer over the plot shows: the values of all curves at the
@@ -95,9 +97,9 @@ func (p plot) valuesAt(x float64) (lines []valueLine) {
 
 func (p plot) valueText(v float64) string {
 	if p.log {
-		return msText(v)
+		return quantity.Time(v)
 	}
-	return rateText(v)
+	return quantity.Rate(v)
 }
 
 // placeText is where on the x axis a place is.

@@ -1,0 +1,48 @@
+// Package histogram keeps times in histograms of one range and precision, and writes
+// them as text that other programs read. What a time is, and which are counted, it
+// leaves to those who measure.
+package histogram
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// longest is the longest time that histograms tell; longer ones count as this.
+const longest = int64(time.Hour)
+
+// New makes an empty one.
+func New() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
+
+// Record counts a time in nanoseconds.
+func Record(h *hdrhistogram.Histogram, ns int64) {
+	_ = h.RecordValue(min(max(ns, 0), longest)) // always within its range
+}
+
+// Milliseconds with three digits after the point.
+func Milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
+
+// Encode writes a histogram as text.
+func Encode(h *hdrhistogram.Histogram) (string, error) {
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "", fmt.Errorf("encode histogram: %w", err)
+	}
+	return string(text), nil
+}
+
+// Decode reads one again.
+func Decode(text string) (*hdrhistogram.Histogram, error) {
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil || text == "" {
+		return nil, fmt.Errorf("decode histogram: it is not base64")
+	}
+	h, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram: %w", err)
+	}
+	return h, nil
+}
