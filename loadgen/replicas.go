@@ -20,7 +20,7 @@ func (e *endpoint) replicas(t Target) ([]*endpoint, error) {
 			return nil, usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
 		}
 		r.memory, r.hidden = e.memory, e.hidden
-		e.seedURL(r.url)
+		e.seedURL(r.url, "$DESTKIT_URL")
 		if r.transport.Standard {
 			r.shared, _ = r.roundTripper()
 		}

@@ -149,7 +149,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	if v := o.Verify; v != nil {
 		if u, err := url.Parse(v.Hook.URL); err == nil && v.Hook.URL != "" {
-			end.seedURL(u)
+			end.seedURL(u, "$DESTKIT_READBACK_URL")
 		}
 		if e.acks = newAcks(v.Share); v.Share == 0 {
 			e.acks = newAcks(1) // which of them is chosen when all are known

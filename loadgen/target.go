@@ -205,18 +205,19 @@ func (e *endpoint) seed(t Target) {
 			e.hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
 		}
 	}
-	e.seedURL(e.url)
+	e.seedURL(e.url, "$DESTKIT_URL")
 }
 
-// seedURL tells the redactor what of a URL is secret: all beyond its host.
-func (e *endpoint) seedURL(u *url.URL) {
+// seedURL tells the redactor what of a URL is secret: all beyond its host. name is what
+// messages call the URL.
+func (e *endpoint) seedURL(u *url.URL, name string) {
 	if u.User != nil {
 		password, _ := u.User.Password()
-		e.hidden.Add(password, "$DESTKIT_URL_PASSWORD")
-		e.hidden.Add(u.User.Username(), "$DESTKIT_URL_USER")
+		e.hidden.Add(password, name+"_PASSWORD")
+		e.hidden.Add(u.User.Username(), name+"_USER")
 	}
 	if rest := u.RequestURI(); len(rest) >= longSecret {
-		e.hidden.Add(rest, "$DESTKIT_URL_PATH")
+		e.hidden.Add(rest, name+"_PATH")
 	}
 	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
 		if _, value, ok := strings.Cut(part, "="); ok {
@@ -225,7 +226,7 @@ func (e *endpoint) seedURL(u *url.URL) {
 		plain, err := url.QueryUnescape(part)
 		for _, text := range []string{part, plain} {
 			if err == nil && len(text) >= longSecret && !redact.PlainWord(text) {
-				e.hidden.Add(text, "$DESTKIT_URL_PATH")
+				e.hidden.Add(text, name+"_PATH")
 			}
 		}
 	}

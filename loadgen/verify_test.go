@@ -336,3 +336,16 @@ func texts(values []json.RawMessage) (list []string) {
 	}
 	return list
 }
+
+// TestAWrongReadbackURLIsNamed as such, and not as the URL of the endpoint.
+func TestAWrongReadbackURLIsNamed(t *testing.T) {
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no route for "+r.URL.Path, http.StatusNotFound)
+	}))
+	t.Cleanup(hook.Close)
+	o := verified(simulator(t, destsim.Config{}))
+	o.Verify.Hook.URL = hook.URL + "/mistaken-readback-path"
+	_, err := Run(context.Background(), o)
+	require.ErrorContains(t, err, "no route for $DESTKIT_READBACK_URL_PATH")
+	require.NotContains(t, err.Error(), "mistaken")
+}
