@@ -269,10 +269,15 @@ var arrows = map[string][]string{
 	"internal/redact":    {},                                                                                                             // secrets in text from outside
 	"internal/search":    {},                                                                                                             // a text in others, without regard to case
 	"internal/skeletons": {"destsim/rpc"},                                                                                                // what destkit init writes
-	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
 	"internal/yamldoc":   {"internal/suggest"},
+
+	"internal/source": {
+		"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/source/internal/...",
+		"internal/yamldoc", "server/api",
+	},
+	"internal/source/internal/cell": {"server/api"}, // values of rows as JSON text
 
 	// Only tests import these.
 	"internal/browsertest":                    {}, // pages in a real browser

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -160,7 +161,7 @@ func (csvFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wan
 	if !slices.EqualFunc(names, columns, func(name string, c api.Column) bool { return name == c.Name }) {
 		return nil, errChanged
 	}
-	return &csvRows{r: r, columns: columns, wanted: wanted, row: newRow(len(wanted))}, nil
+	return &csvRows{r: r, columns: columns, wanted: wanted, row: cell.NewRow(len(wanted))}, nil
 }
 
 // csvRows turns records into rows.
@@ -168,7 +169,7 @@ type csvRows struct {
 	r       *csvReader
 	columns []api.Column
 	wanted  []int
-	row     row
+	row     cell.Row
 }
 
 // Close has nothing to do: the file is closed by whoever has opened it.
@@ -180,19 +181,19 @@ func (c *csvRows) Next() ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.row.reset()
+	c.row.Reset()
 	for _, i := range c.wanted {
-		c.row.buf = appendText(c.row.buf, record[i], c.columns[i].Kind)
-		c.row.end()
+		c.row.Buf = appendText(c.row.Buf, record[i], c.columns[i].Kind)
+		c.row.End()
 	}
-	return c.row.values(), nil
+	return c.row.Values(), nil
 }
 
 // appendText writes a text as a value of a kind. Where it is none, it stays a
 // string, for the mapping to judge.
 func appendText(dst []byte, value string, kind api.Kind) []byte {
 	if value == "" {
-		return append(dst, jsonNull...)
+		return append(dst, cell.Null...)
 	}
 	bare := false
 	switch kind {
@@ -208,5 +209,5 @@ func appendText(dst []byte, value string, kind api.Kind) []byte {
 	if bare {
 		return append(dst, value...)
 	}
-	return appendString(dst, value)
+	return cell.AppendString(dst, value)
 }

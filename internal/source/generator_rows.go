@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // Rows makes rows up, as they are at the moment of the call. In the order of a column of type id nothing is sorted:
@@ -16,7 +18,7 @@ func (g *generator) Rows(ctx context.Context, object Object, columns, order []st
 	if err != nil {
 		return nil, err
 	}
-	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
+	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: cell.NewRow(len(chosen.wanted))}
 	if len(chosen.order) > 0 {
 		first := g.columns[chosen.wanted[chosen.order[0]]]
 		r.byDigits = first.Type == "id"
@@ -36,7 +38,7 @@ type generatedRows struct {
 	history  *history
 	ctx      context.Context
 	wanted   []int
-	row      row
+	row      cell.Row
 	seen     int64 // rows that ever were, those that are gone too
 	last     int64 // the number of the last row, from 1
 	byDigits bool
@@ -57,16 +59,16 @@ func (r *generatedRows) Next() ([][]byte, error) {
 		}
 		l = r.history.of(r.last)
 	}
-	r.row.reset()
+	r.row.Reset()
 	for _, column := range r.wanted {
 		if r.g.columns[column].Type == changedType {
-			r.row.buf = append(appendTime(append(r.row.buf, '"'), r.history.moment(l.changed)), '"')
+			r.row.Buf = append(appendTime(append(r.row.Buf, '"'), r.history.moment(l.changed)), '"')
 		} else {
-			r.row.buf = r.g.appendVersion(r.row.buf, r.last-1, column, l.updated)
+			r.row.Buf = r.g.appendVersion(r.row.Buf, r.last-1, column, l.updated)
 		}
-		r.row.end()
+		r.row.End()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }
 
 // advance goes to the next number; false: there is none.

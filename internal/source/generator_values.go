@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -20,9 +21,11 @@ type generatedType struct {
 var generatedTypes = map[string]*generatedType{
 	"id":      {api.KindInteger, func(dst []byte, n int64, _ uint64) []byte { return strconv.AppendInt(dst, n+1, 10) }},
 	"integer": {api.KindInteger, func(dst []byte, _ int64, r uint64) []byte { return strconv.AppendUint(dst, r%1_000_000_000, 10) }},
-	"float":   {api.KindFloat, func(dst []byte, _ int64, r uint64) []byte { return appendFloat(dst, float64(r>>11)/(1<<53)*1e6, 64) }},
+	"float": {api.KindFloat, func(dst []byte, _ int64, r uint64) []byte {
+		return cell.AppendFloat(dst, float64(r>>11)/(1<<53)*1e6, 64)
+	}},
 	"decimal": {api.KindDecimal, appendMoney},
-	"boolean": {api.KindBoolean, func(dst []byte, _ int64, r uint64) []byte { return appendBool(dst, r&1 == 1) }},
+	"boolean": {api.KindBoolean, func(dst []byte, _ int64, r uint64) []byte { return cell.AppendBool(dst, r&1 == 1) }},
 	"string":  {api.KindString, appendWords},
 	"uuid":    {api.KindString, appendUUID},
 	"email":   {api.KindString, appendEmail},
@@ -66,7 +69,7 @@ func (g *generator) appendVersion(dst []byte, row int64, column int, updated int
 		base = mix(base ^ uint64(updated))
 	}
 	if c.NullPercent != nil && mix(base+1^uint64(row))%100 < uint64(*c.NullPercent) {
-		return append(dst, jsonNull...)
+		return append(dst, cell.Null...)
 	}
 	n := row
 	if c.Distinct != nil {
@@ -86,14 +89,14 @@ var (
 
 // choice picks from a list.
 func choice(of []string) func([]byte, int64, uint64) []byte {
-	return func(dst []byte, _ int64, r uint64) []byte { return appendString(dst, of[r%uint64(len(of))]) }
+	return func(dst []byte, _ int64, r uint64) []byte { return cell.AppendString(dst, of[r%uint64(len(of))]) }
 }
 
 // appendMoney is an amount with two places.
 func appendMoney(dst []byte, _ int64, r uint64) []byte {
 	cents := r % 10_000_000
 	dst = append(strconv.AppendUint(dst, cents/100, 10), '.')
-	return appendPadded(dst, int(cents%100), 2)
+	return cell.AppendPadded(dst, int(cents%100), 2)
 }
 
 // appendWords is three words and a number, so that texts seldom repeat.
@@ -120,7 +123,7 @@ func appendUUID(dst []byte, n int64, r uint64) []byte {
 		if i >= 16 {
 			half = low
 		}
-		dst = append(dst, hexDigits[half>>(60-4*(i%16))&15])
+		dst = append(dst, "0123456789abcdef"[half>>(60-4*(i%16))&15])
 	}
 	return append(dst, '"')
 }
@@ -148,18 +151,18 @@ const (
 
 // appendDay and appendMoment fall into the same span of days.
 func appendDay(dst []byte, _ int64, r uint64) []byte {
-	return append(appendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays)), '"')
+	return append(cell.AppendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays)), '"')
 }
 
 func appendMoment(dst []byte, _ int64, r uint64) []byte {
-	dst = appendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays))
-	dst = appendClock(append(dst, 'T'), int64(r>>16%86400)*1e9)
+	dst = cell.AppendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays))
+	dst = cell.AppendClock(append(dst, 'T'), int64(r>>16%86400)*1e9)
 	return append(dst, `Z"`...)
 }
 
 // appendObject is nested, for mappings that read inside.
 func appendObject(dst []byte, n int64, r uint64) []byte {
-	dst = appendString(append(dst, `{"plan":`...), []string{"free", "team", "business"}[r%3])
+	dst = cell.AppendString(append(dst, `{"plan":`...), []string{"free", "team", "business"}[r%3])
 	dst = strconv.AppendUint(append(dst, `,"seats":`...), r>>8%500, 10)
 	return append(appendTags(append(dst, `,"tags":`...), n, mix(r)), '}')
 }
@@ -171,7 +174,7 @@ func appendTags(dst []byte, _ int64, r uint64) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, words[r>>(8+4*i)&15])
+		dst = cell.AppendString(dst, words[r>>(8+4*i)&15])
 	}
 	return append(dst, ']')
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -115,7 +116,7 @@ func (jsonlFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error
 		if err != nil {
 			return nil, err
 		}
-		err = members(object, func(key, value []byte) error {
+		err = cell.Members(object, func(key, value []byte) error {
 			k := kinds[string(key)]
 			if k == nil {
 				k = &jsonKinds{}
@@ -197,7 +198,7 @@ func (jsonlFormat) rows(ctx context.Context, f *os.File, columns []api.Column, w
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}
-	r := &jsonRows{lines: openJSONL(ctx, f), at: map[string]int{}, cells: make([][]byte, len(wanted)), seen: make([]int, len(wanted)), row: newRow(len(wanted))}
+	r := &jsonRows{lines: openJSONL(ctx, f), at: map[string]int{}, cells: make([][]byte, len(wanted)), seen: make([]int, len(wanted)), row: cell.NewRow(len(wanted))}
 	for i, column := range wanted {
 		r.at[columns[column].Name] = i
 	}
@@ -210,7 +211,7 @@ type jsonRows struct {
 	at    map[string]int // place of a wanted column
 	cells [][]byte       // of the line
 	seen  []int          // the line in which a cell was set last
-	row   row
+	row   cell.Row
 }
 
 // Close has nothing to do: the file is closed by whoever has opened it.
@@ -223,9 +224,9 @@ func (r *jsonRows) Next() ([][]byte, error) {
 		return nil, err
 	}
 	for i := range r.cells {
-		r.cells[i] = jsonNull
+		r.cells[i] = cell.Null
 	}
-	err = members(object, func(key, value []byte) error {
+	err = cell.Members(object, func(key, value []byte) error {
 		i, wanted := r.at[string(key)]
 		if !wanted {
 			return nil
@@ -239,10 +240,10 @@ func (r *jsonRows) Next() ([][]byte, error) {
 	if err != nil {
 		return nil, r.lines.wrong(err)
 	}
-	r.row.reset()
-	for _, cell := range r.cells {
-		r.row.buf = appendCanonical(r.row.buf, cell)
-		r.row.end()
+	r.row.Reset()
+	for _, value := range r.cells {
+		r.row.Buf = cell.AppendCanonical(r.row.Buf, value)
+		r.row.End()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }

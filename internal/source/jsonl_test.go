@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -17,7 +18,7 @@ func requireCanonical(t *testing.T, v []byte) {
 	t.Helper()
 	require.True(t, json.Valid(v), "%q", v)
 	require.True(t, utf8.Valid(v), "%q", v)
-	require.Equal(t, strings.ReplaceAll(string(v), api.LostByte, "\ufffd"), string(appendCanonical(nil, v)))
+	require.Equal(t, strings.ReplaceAll(string(v), api.LostByte, "\ufffd"), string(cell.AppendCanonical(nil, v)))
 }
 
 func TestJSONLColumns(t *testing.T) {
@@ -83,31 +84,4 @@ func FuzzJSONL(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) { fuzzFile(t, jsonlFormat{}, "a.jsonl", content) })
-}
-
-// FuzzMembers compares the split of an object with encoding/json.
-func FuzzMembers(f *testing.F) {
-	for _, seed := range []string{`{}`, `{ "a" : 1 , "b":[{"c":"}"}],"d":"\"" }`, `{"a":-1.5e3}`, `{"\u0061":true}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if !utf8.Valid(text) || !json.Valid(text) || len(text) == 0 || text[0] != '{' {
-			return
-		}
-		var want map[string]json.RawMessage
-		require.NoError(t, json.Unmarshal(text, &want))
-		got := map[string]json.RawMessage{}
-		require.NoError(t, members(text, func(key, value []byte) error {
-			got[string(key)] = append(json.RawMessage(nil), value...)
-			return nil
-		}))
-		require.Len(t, got, len(want))
-		for key, value := range want {
-			require.Equal(t, string(value), string(got[key]))
-			var a, b any
-			require.NoError(t, json.Unmarshal(value, &a))
-			require.NoError(t, json.Unmarshal(appendCanonical(nil, value), &b))
-			require.Equal(t, a, b)
-		}
-	})
 }

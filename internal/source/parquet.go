@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -165,7 +166,7 @@ func (parquetFormat) rows(ctx context.Context, f *os.File, columns []api.Column,
 	if len(top) != len(columns) {
 		return nil, errChanged
 	}
-	r := &parquetRows{ctx: ctx, groups: file.RowGroups(), row: newRow(len(wanted)), batch: make([]parquet.Row, 64)}
+	r := &parquetRows{ctx: ctx, groups: file.RowGroups(), row: cell.NewRow(len(wanted)), batch: make([]parquet.Row, 64)}
 	for _, i := range wanted {
 		r.columns = append(r.columns, newParquetNode(top[i]))
 	}
@@ -195,7 +196,7 @@ type parquetRows struct {
 	at      int // of them handed out
 	columns []*parquetNode
 	cells   cellReader
-	row     row
+	row     cell.Row
 }
 
 // Close ends the group of rows that is being read.
@@ -217,12 +218,12 @@ func (r *parquetRows) Next() (values [][]byte, err error) {
 	}
 	r.cells.load(r.batch[r.at])
 	r.at++
-	r.row.reset()
+	r.row.Reset()
 	for _, c := range r.columns {
-		r.row.buf = c.append(r.row.buf, &r.cells)
-		r.row.end()
+		r.row.Buf = c.append(r.row.Buf, &r.cells)
+		r.row.End()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }
 
 // fill reads the next batch.

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"encoding/json"
 	"math"
 	"math/big"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // leafWriter picks the writer of a type.
@@ -21,7 +22,7 @@ func leafWriter(t parquet.Type) func([]byte, parquet.Value) []byte {
 	}
 	return func(dst []byte, v parquet.Value) []byte {
 		if v.IsNull() {
-			return append(dst, jsonNull...)
+			return append(dst, cell.Null...)
 		}
 		return write(dst, v)
 	}
@@ -31,7 +32,7 @@ func leafWriter(t parquet.Type) func([]byte, parquet.Value) []byte {
 func physicalWriter(kind parquet.Kind) func([]byte, parquet.Value) []byte {
 	switch kind {
 	case parquet.Boolean:
-		return func(dst []byte, v parquet.Value) []byte { return appendBool(dst, v.Boolean()) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendBool(dst, v.Boolean()) }
 	case parquet.Int32:
 		return func(dst []byte, v parquet.Value) []byte { return strconv.AppendInt(dst, int64(v.Int32()), 10) }
 	case parquet.Int64:
@@ -39,11 +40,11 @@ func physicalWriter(kind parquet.Kind) func([]byte, parquet.Value) []byte {
 	case parquet.Int96:
 		return appendInt96
 	case parquet.Float:
-		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, float64(v.Float()), 32) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendFloat(dst, float64(v.Float()), 32) }
 	case parquet.Double:
-		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, v.Double(), 64) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendFloat(dst, v.Double(), 64) }
 	}
-	return func(dst []byte, v parquet.Value) []byte { return appendBinary(dst, v.ByteArray()) }
+	return func(dst []byte, v parquet.Value) []byte { return cell.AppendBinary(dst, v.ByteArray()) }
 }
 
 // logicalWriter writes a value by what the schema says it means; nil where the
@@ -51,16 +52,16 @@ func physicalWriter(kind parquet.Kind) func([]byte, parquet.Value) []byte {
 func logicalWriter(kind parquet.Kind, logical any) func([]byte, parquet.Value) []byte {
 	switch t := logical.(type) {
 	case *format.StringType, *format.EnumType:
-		return func(dst []byte, v parquet.Value) []byte { return appendString(dst, v.ByteArray()) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendString(dst, v.ByteArray()) }
 	case *format.JsonType:
-		return func(dst []byte, v parquet.Value) []byte { return appendEmbedded(dst, v.ByteArray()) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendEmbedded(dst, v.ByteArray()) }
 	case *format.UUIDType:
-		return func(dst []byte, v parquet.Value) []byte { return appendRawUUID(dst, v.ByteArray()) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendUUID(dst, v.ByteArray()) }
 	case *format.Float16Type:
-		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, float16(v.ByteArray()), 32) }
+		return func(dst []byte, v parquet.Value) []byte { return cell.AppendFloat(dst, float16(v.ByteArray()), 32) }
 	case *format.DateType:
 		return func(dst []byte, v parquet.Value) []byte {
-			return append(appendDate(append(dst, '"'), int64(v.Int32())), '"')
+			return append(cell.AppendDate(append(dst, '"'), int64(v.Int32())), '"')
 		}
 	case *format.DecimalType:
 		return func(dst []byte, v parquet.Value) []byte { return appendUnscaled(dst, kind, v, int(t.Scale)) }
@@ -77,12 +78,12 @@ func logicalWriter(kind parquet.Kind, logical any) func([]byte, parquet.Value) [
 	case *format.TimeType:
 		perSecond := int64(time.Second / t.Unit.Value.Duration())
 		return func(dst []byte, v parquet.Value) []byte {
-			return append(appendClock(append(dst, '"'), whole(kind, v)*(1e9/perSecond)), '"')
+			return append(cell.AppendClock(append(dst, '"'), whole(kind, v)*(1e9/perSecond)), '"')
 		}
 	case *format.TimestampType:
 		perSecond := int64(time.Second / t.Unit.Value.Duration())
 		return func(dst []byte, v parquet.Value) []byte {
-			dst = appendTimestamp(append(dst, '"'), v.Int64(), perSecond)
+			dst = cell.AppendTimestamp(append(dst, '"'), v.Int64(), perSecond)
 			if t.IsAdjustedToUTC {
 				dst = append(dst, 'Z')
 			}
@@ -137,32 +138,9 @@ func twosComplement(b []byte) *big.Int {
 func appendInt96(dst []byte, v parquet.Value) []byte {
 	t := v.Int96()
 	const unixDay = 2440588
-	dst = appendDate(append(dst, '"'), int64(t[2])-unixDay)
-	dst = appendClock(append(dst, 'T'), int64(t[1])<<32|int64(t[0]))
+	dst = cell.AppendDate(append(dst, '"'), int64(t[2])-unixDay)
+	dst = cell.AppendClock(append(dst, 'T'), int64(t[1])<<32|int64(t[0]))
 	return append(dst, `Z"`...)
-}
-
-// appendRawUUID writes 16 bytes as a UUID.
-func appendRawUUID(dst, b []byte) []byte {
-	if len(b) != 16 {
-		return appendBinary(dst, b)
-	}
-	dst = append(dst, '"')
-	for i, c := range b {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			dst = append(dst, '-')
-		}
-		dst = append(dst, hexDigits[c>>4], hexDigits[c&15])
-	}
-	return append(dst, '"')
-}
-
-// appendEmbedded writes JSON that a column holds; text that is none is a string.
-func appendEmbedded(dst, text []byte) []byte {
-	if !json.Valid(text) {
-		return appendString(dst, text)
-	}
-	return appendCanonical(dst, text)
 }
 
 // float16 reads a number of half precision, the lowest byte first.

@@ -2,6 +2,8 @@ package source
 
 import (
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // parquetNode writes the values of one node of the schema as JSON. Values of a
@@ -94,7 +96,7 @@ func (n *parquetNode) append(dst []byte, c *cellReader) []byte {
 		return n.appendList(dst, c)
 	case n.optional && c.level(n) < n.definition:
 		c.skip(n)
-		return append(dst, jsonNull...)
+		return append(dst, cell.Null...)
 	}
 	return n.appendPresent(dst, c)
 }
@@ -118,7 +120,7 @@ func (n *parquetNode) appendPresent(dst []byte, c *cellReader) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, child.name), ':')
+		dst = append(cell.AppendString(dst, child.name), ':')
 		dst = child.append(dst, c)
 	}
 	return append(dst, '}')
@@ -152,7 +154,7 @@ func (n *parquetNode) appendMap(dst []byte, c *cellReader) []byte {
 		dst = n.children[0].append(dst, c)
 		if dst[start] != '"' {
 			key := string(dst[start:])
-			dst = appendString(dst[:start], key)
+			dst = cell.AppendString(dst[:start], key)
 		}
 		dst = n.children[1].append(append(dst, ':'), c)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -54,7 +55,7 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 	if err != nil {
 		return nil, postgresQueryError(err)
 	}
-	r := &postgresRows{p: p, ctx: ctx, watch: watch, conn: conn, row: newRow(len(exprs))}
+	r := &postgresRows{p: p, ctx: ctx, watch: watch, conn: conn, row: cell.NewRow(len(exprs))}
 	formats := make([]int16, len(described.Fields))
 	for i, f := range described.Fields {
 		write, binary := postgresWriter(f.DataTypeOID)
@@ -93,7 +94,7 @@ func selectExpr(c api.Column) string {
 }
 
 // orderBy is the clause that makes the server sort as the JSON texts sort, or
-// "". Its to_json escapes as appendString does; that only holds while texts are
+// "". Its to_json escapes as cell.AppendString does; that only holds while texts are
 // stored in UTF-8. NULL comes last there, as null does behind digits and quotes.
 func orderBy(conn *pgx.Conn, all []api.Column, chosen selection, fields []pgconn.FieldDescription) string {
 	if len(chosen.order) == 0 || conn.PgConn().ParameterStatus("server_encoding") != "UTF8" {
@@ -125,7 +126,7 @@ type postgresRows struct {
 	conn    *pgx.Conn
 	result  *pgconn.ResultReader
 	writers []func(dst, value []byte) []byte
-	row     row
+	row     cell.Row
 }
 
 // Next implements Rows. The end is where errors of the server show.
@@ -142,19 +143,19 @@ func (r *postgresRows) Next() ([][]byte, error) {
 		}
 		return nil, io.EOF
 	}
-	r.row.reset()
+	r.row.Reset()
 	for i, value := range r.result.Values() {
 		if i >= len(r.writers) {
 			break
 		}
 		if value == nil {
-			r.row.buf = append(r.row.buf, jsonNull...)
+			r.row.Buf = append(r.row.Buf, cell.Null...)
 		} else {
-			r.row.buf = r.writers[i](r.row.buf, value)
+			r.row.Buf = r.writers[i](r.row.Buf, value)
 		}
-		r.row.end()
+		r.row.End()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }
 
 // readError keeps what the server says and drops its code.

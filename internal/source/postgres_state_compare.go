@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -112,7 +113,7 @@ func (s *PostgresState) Read(ctx context.Context, c *Comparison) (_ StateReader,
 		}
 		r.writers = append(r.writers, write)
 	}
-	r.row = newRow(len(r.writers))
+	r.row = cell.NewRow(len(r.writers))
 	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
 	return r, nil
 }
@@ -228,7 +229,7 @@ func (c *Comparison) written() string {
 // stateKey is the expression of a key's JSON text, in the order of its bytes, or
 // "". Only types whose text is the same here and there are taken, and texts
 // only while the server stores them in UTF-8, as to_json escapes bytes then as
-// appendString does.
+// cell.AppendString does.
 func stateKey(conn *pgx.Conn, oid uint32, column string, asText bool) string {
 	switch oid {
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
@@ -253,7 +254,7 @@ type stateReader struct {
 	result     *pgconn.ResultReader
 	structures []bool
 	writers    []func(dst, value []byte) []byte
-	row        row
+	row        cell.Row
 	totals     StateCounts
 	written    int64
 }
@@ -313,16 +314,16 @@ func (r *stateReader) decode(v [][]byte) (StateRow, bool) {
 
 // cells writes the values of a row as JSON.
 func (r *stateReader) cells(values [][]byte) [][]byte {
-	r.row.reset()
+	r.row.Reset()
 	for i, value := range values {
 		if value == nil {
-			r.row.buf = append(r.row.buf, jsonNull...)
+			r.row.Buf = append(r.row.Buf, cell.Null...)
 		} else {
-			r.row.buf = r.writers[i](r.row.buf, value)
+			r.row.Buf = r.writers[i](r.row.Buf, value)
 		}
-		r.row.end()
+		r.row.End()
 	}
-	return r.row.values()
+	return r.row.Values()
 }
 
 // Close drops the connection where something is still coming.

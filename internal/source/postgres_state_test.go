@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // newState is a table of people in a database of its own, with a state beside it.
@@ -157,7 +159,7 @@ func TestStateKeys(t *testing.T) {
 	_, err := s.Open(t.Context())
 	require.NoError(t, err)
 	want := map[string]string{"i": "-5", "b": "9007199254740993", "u": `"00000000-0000-0000-0000-00000000000a"`, "v": `"v"`}
-	want["t"] = string(appendString(nil, "a\"\\\u0001\n\u00e4\u2028\u007f\b\f/"))
+	want["t"] = string(cell.AppendString(nil, "a\"\\\u0001\n\u00e4\u2028\u007f\b\f/"))
 	for column, key := range want {
 		got := prints(t, s, Comparison{Object: Object{Name: "people"}, Columns: []string{column}, Key: column})
 		require.Contains(t, got, key, column)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // postgresWriter turns a value as the server sends it into JSON, and reports
@@ -15,7 +17,7 @@ import (
 func postgresWriter(oid uint32) (write func(dst, value []byte) []byte, binaryForm bool) {
 	switch oid {
 	case pgtype.BoolOID:
-		return func(dst, v []byte) []byte { return appendBool(dst, len(v) == 1 && v[0] == 1) }, true
+		return func(dst, v []byte) []byte { return cell.AppendBool(dst, len(v) == 1 && v[0] == 1) }, true
 	case pgtype.Int2OID:
 		return func(dst, v []byte) []byte {
 			return strconv.AppendInt(dst, int64(int16(binary.BigEndian.Uint16(v))), 10)
@@ -30,11 +32,11 @@ func postgresWriter(oid uint32) (write func(dst, value []byte) []byte, binaryFor
 		return func(dst, v []byte) []byte { return strconv.AppendUint(dst, uint64(binary.BigEndian.Uint32(v)), 10) }, true
 	case pgtype.Float4OID:
 		return func(dst, v []byte) []byte {
-			return appendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(v))), 32)
+			return cell.AppendFloat(dst, float64(math.Float32frombits(binary.BigEndian.Uint32(v))), 32)
 		}, true
 	case pgtype.Float8OID:
 		return func(dst, v []byte) []byte {
-			return appendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(v)), 64)
+			return cell.AppendFloat(dst, math.Float64frombits(binary.BigEndian.Uint64(v)), 64)
 		}, true
 	case pgtype.NumericOID:
 		return appendNumeric, true
@@ -49,16 +51,16 @@ func postgresWriter(oid uint32) (write func(dst, value []byte) []byte, binaryFor
 	case pgtype.JSONBOID:
 		return appendJSONText, false
 	case pgtype.ByteaOID:
-		return appendBinary, true
+		return cell.AppendBinary, true
 	case pgtype.UUIDOID:
-		return appendRawUUID, true
+		return cell.AppendUUID, true
 	}
-	return func(dst, v []byte) []byte { return appendString(dst, v) }, false
+	return func(dst, v []byte) []byte { return cell.AppendString(dst, v) }, false
 }
 
 // appendJSONText writes what the server holds as JSON. Its json may be of
 // another form than ours, and in an old database not even valid.
-func appendJSONText(dst, text []byte) []byte { return appendEmbedded(dst, json.RawMessage(text)) }
+func appendJSONText(dst, text []byte) []byte { return cell.AppendEmbedded(dst, json.RawMessage(text)) }
 
 // appendNumeric writes a decimal from its digits of base 10,000: their number,
 // the weight of the first, the sign, the places after the point, the digits.
@@ -83,7 +85,7 @@ func appendNumeric(dst, v []byte) []byte {
 	}
 	dst = strconv.AppendInt(dst, int64(group(max(weight, 0))), 10)
 	for place := weight - 1; place >= 0; place-- {
-		dst = appendPadded(dst, group(place), 4)
+		dst = cell.AppendPadded(dst, group(place), 4)
 	}
 	if scale == 0 {
 		return dst
@@ -91,7 +93,7 @@ func appendNumeric(dst, v []byte) []byte {
 	dst = append(dst, '.')
 	end := len(dst) + scale
 	for place := -1; len(dst) < end; place-- {
-		dst = appendPadded(dst, group(place), 4)
+		dst = cell.AppendPadded(dst, group(place), 4)
 	}
 	return dst[:end]
 }
@@ -111,7 +113,7 @@ func appendPostgresDate(dst, v []byte) []byte {
 	case math.MinInt32:
 		return append(dst, `"-infinity"`...)
 	default:
-		return append(appendDate(append(dst, '"'), int64(days)+postgresEpochDays), '"')
+		return append(cell.AppendDate(append(dst, '"'), int64(days)+postgresEpochDays), '"')
 	}
 }
 
@@ -124,7 +126,7 @@ func appendPostgresMoment(dst, v []byte, zone string) []byte {
 	case math.MinInt64:
 		return append(dst, `"-infinity"`...)
 	default:
-		dst = appendTimestamp(append(dst, '"'), micros+postgresEpochSeconds*1_000_000, 1_000_000)
+		dst = cell.AppendTimestamp(append(dst, '"'), micros+postgresEpochSeconds*1_000_000, 1_000_000)
 		return append(append(dst, zone...), '"')
 	}
 }

@@ -30,34 +30,6 @@ type Rows interface {
 // errChanged: a file is not what it was when its columns were read.
 var errChanged = errors.New("the file was changed while it was read")
 
-// row is the memory of one row: all values in one buffer.
-type row struct {
-	buf   []byte
-	ends  []int
-	cells [][]byte
-}
-
-// newRow makes a row that is used again for each record.
-func newRow(width int) row {
-	return row{ends: make([]int, 0, width), cells: make([][]byte, width)}
-}
-
-// reset keeps the memory.
-func (r *row) reset() { r.buf, r.ends = r.buf[:0], r.ends[:0] }
-
-// end closes the value that was appended to buf.
-func (r *row) end() { r.ends = append(r.ends, len(r.buf)) }
-
-// values cuts the buffer up.
-func (r *row) values() [][]byte {
-	start := 0
-	for i, end := range r.ends {
-		r.cells[i] = r.buf[start:end:end]
-		start = end
-	}
-	return r.cells
-}
-
 // selection is what of an object is read: places of the columns that were asked
 // for and, after them, of those that are only sorted by.
 type selection struct {

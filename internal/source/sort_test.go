@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 // listed hands out rows from memory, in memory of its own that it reuses.
@@ -76,7 +78,7 @@ func TestSortIsStableSort(t *testing.T) {
 			case 0:
 				return []byte("null")
 			case 1:
-				return appendString(nil, rapid.StringMatching(`[a-c !"]{0,12}`).Draw(t, "text"))
+				return cell.AppendString(nil, rapid.StringMatching(`[a-c !"]{0,12}`).Draw(t, "text"))
 			default:
 				return []byte(fmt.Sprint(rapid.IntRange(-20, 200).Draw(t, "number")))
 			}

@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -159,7 +160,7 @@ type sqliteRows struct {
 	key    int   // column of an integer key
 	at     *lane // whose row was handed out
 	wide   bool  // texts are stored in UTF-16
-	row    row
+	row    cell.Row
 	text   []byte
 }
 
@@ -172,7 +173,7 @@ type lane struct {
 
 // reads sets what is read.
 func (r *sqliteRows) reads(all []api.Column, chosen selection) {
-	r.row = newRow(len(chosen.wanted))
+	r.row = cell.NewRow(len(chosen.wanted))
 	for _, column := range chosen.wanted {
 		r.kinds = append(r.kinds, all[column].Kind)
 	}
@@ -236,8 +237,8 @@ func (r *sqliteRows) step(l *lane) (err error) {
 
 // Next implements Rows.
 func (r *sqliteRows) Next() ([][]byte, error) {
-	if r.row.buf == nil {
-		clear(r.row.cells) // of a long row
+	if r.row.Buf == nil {
+		r.row.Forget() // a long one
 	}
 	r.watch.enter()
 	l, err := r.advance()
@@ -248,7 +249,7 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 	if l == nil {
 		return nil, io.EOF
 	}
-	r.row.reset()
+	r.row.Reset()
 	r.left = r.most
 	for i, kind := range r.kinds {
 		column := i
@@ -256,19 +257,19 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 			column = r.places[i]
 		}
 		r.appendCell(l.stmt, column, kind)
-		r.row.end()
+		r.row.End()
 		if r.failed != nil {
 			return nil, fmt.Errorf("read rows: %w", r.failed)
 		}
-		if r.left < 0 || len(r.row.buf) > r.most {
-			r.row.buf, r.text = nil, nil
+		if r.left < 0 || len(r.row.Buf) > r.most {
+			r.row.Buf, r.text = nil, nil
 			return nil, fmt.Errorf("read rows: %w", r.s.options.Limits.errRow())
 		}
 	}
-	if cap(r.row.buf) > keptRow || cap(r.text) > keptRow {
+	if cap(r.row.Buf) > keptRow || cap(r.text) > keptRow {
 		defer r.shrink()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }
 
 // beforeWide implements waiting.
@@ -278,7 +279,7 @@ func (r *sqliteRows) beforeWide(wait func() error) { r.wait = wait }
 const keptRow = 1 << 20
 
 // shrink lets the memory of a long row go: the caller still has its values.
-func (r *sqliteRows) shrink() { r.row.buf, r.text = nil, nil }
+func (r *sqliteRows) shrink() { r.row.Buf, r.text = nil, nil }
 
 // explain says why the reading has ended. Closed, it has said so already.
 func (r *sqliteRows) explain(err error) error {
@@ -320,26 +321,26 @@ func (r *sqliteRows) advance() (*lane, error) {
 func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
 	switch stmt.ColumnType(column) {
 	case sqlite.TypeNull:
-		r.row.buf = append(r.row.buf, jsonNull...)
+		r.row.Buf = append(r.row.Buf, cell.Null...)
 	case sqlite.TypeInteger:
 		n := stmt.ColumnInt64(column)
 		if kind == api.KindBoolean && (n == 0 || n == 1) {
-			r.row.buf = appendBool(r.row.buf, n == 1)
+			r.row.Buf = cell.AppendBool(r.row.Buf, n == 1)
 			return
 		}
-		r.row.buf = strconv.AppendInt(r.row.buf, n, 10)
+		r.row.Buf = strconv.AppendInt(r.row.Buf, n, 10)
 	case sqlite.TypeFloat:
-		r.row.buf = appendFloat(r.row.buf, stmt.ColumnFloat(column), 64)
+		r.row.Buf = cell.AppendFloat(r.row.Buf, stmt.ColumnFloat(column), 64)
 	case sqlite.TypeText:
 		r.read(stmt, column)
 		if (kind == api.KindObject || kind == api.KindArray) && utf8.Valid(r.text) {
-			r.row.buf = appendEmbedded(r.row.buf, r.text)
+			r.row.Buf = cell.AppendEmbedded(r.row.Buf, r.text)
 			return
 		}
-		r.row.buf = appendString(r.row.buf, r.text)
+		r.row.Buf = cell.AppendString(r.row.Buf, r.text)
 	default:
 		r.read(stmt, column)
-		r.row.buf = appendBinary(r.row.buf, r.text)
+		r.row.Buf = cell.AppendBinary(r.row.Buf, r.text)
 	}
 	if cap(r.text) > 2*keptRow {
 		r.text = nil

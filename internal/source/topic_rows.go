@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"github.com/destkit/destkit/internal/source/internal/cell"
 )
 
 var (
@@ -49,7 +51,7 @@ func (t *topicLog) read(ctx context.Context, object Object, columns, order []str
 	}
 	r := &topicRows{
 		ctx: ctx, topics: t.options.Topics, topic: object.Name, after: after, last: last,
-		places: map[string][]int{}, cells: make([][]byte, len(chosen.wanted)), row: newRow(len(chosen.wanted)),
+		places: map[string][]int{}, cells: make([][]byte, len(chosen.wanted)), row: cell.NewRow(len(chosen.wanted)),
 	}
 	for i, column := range chosen.wanted {
 		name := all[column].Name
@@ -68,7 +70,7 @@ type topicRows struct {
 	page   []Message
 	places map[string][]int // of a column in the row
 	cells  [][]byte         // of the message
-	row    row
+	row    cell.Row
 }
 
 // Close has nothing to do: no page outlives its call.
@@ -92,10 +94,10 @@ func (r *topicRows) Next() ([][]byte, error) {
 	message := r.page[0]
 	r.page, r.after = r.page[1:], message.Position
 	for i := range r.cells {
-		r.cells[i] = jsonNull
+		r.cells[i] = cell.Null
 	}
-	body := message.Body[skipBlank(message.Body, 0):]
-	err := members(body, func(key, value []byte) error {
+	body := message.Body[cell.SkipBlank(message.Body, 0):]
+	err := cell.Members(body, func(key, value []byte) error {
 		for _, place := range r.places[string(key)] {
 			r.cells[place] = value
 		}
@@ -104,12 +106,12 @@ func (r *topicRows) Next() ([][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read message %d of topic %q: %w", message.Position, r.topic, err)
 	}
-	r.row.reset()
-	for _, cell := range r.cells {
-		r.row.buf = appendCanonical(r.row.buf, cell)
-		r.row.end()
+	r.row.Reset()
+	for _, value := range r.cells {
+		r.row.Buf = cell.AppendCanonical(r.row.Buf, value)
+		r.row.End()
 	}
-	return r.row.values(), nil
+	return r.row.Values(), nil
 }
 
 // fetch reads the next page, which ends where the reading does.

@@ -1,7 +1,8 @@
-package source
+package cell
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -12,13 +13,13 @@ import (
 // Values as JSON text. The forms are fixed for good: keys compare as these
 // bytes, and the states of syncs are kept by them.
 
-var jsonNull = []byte("null")
+var Null = []byte("null")
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes a JSON string with the fewest escapes, as PostgreSQL's
+// AppendString writes a JSON string with the fewest escapes, as PostgreSQL's
 // to_json does. Bytes that are not UTF-8 become api.LostByte.
-func appendString[T string | []byte](dst []byte, v T) []byte {
+func AppendString[T string | []byte](dst []byte, v T) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(v); {
@@ -43,9 +44,9 @@ func appendString[T string | []byte](dst []byte, v T) []byte {
 	return append(append(dst, v[start:]...), '"')
 }
 
-// appendFloat writes the shortest number that reads back the same; what JSON
+// AppendFloat writes the shortest number that reads back the same; what JSON
 // has no number for is a string. bits is 32 or 64.
-func appendFloat(dst []byte, v float64, bits int) []byte {
+func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
 		return append(dst, `"NaN"`...)
@@ -61,12 +62,35 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, format, -1, bits)
 }
 
-// appendBinary writes bytes in base64.
-func appendBinary(dst, v []byte) []byte {
+// AppendBinary writes bytes in base64.
+func AppendBinary(dst, v []byte) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, v)
 	return append(dst, '"')
 }
 
-// appendBool writes true or false.
-func appendBool(dst []byte, v bool) []byte { return strconv.AppendBool(dst, v) }
+// AppendBool writes true or false.
+func AppendBool(dst []byte, v bool) []byte { return strconv.AppendBool(dst, v) }
+
+// AppendEmbedded writes JSON that a column holds; text that is none is a string.
+func AppendEmbedded(dst, text []byte) []byte {
+	if !json.Valid(text) {
+		return AppendString(dst, text)
+	}
+	return AppendCanonical(dst, text)
+}
+
+// AppendUUID writes 16 bytes as a UUID.
+func AppendUUID(dst, b []byte) []byte {
+	if len(b) != 16 {
+		return AppendBinary(dst, b)
+	}
+	dst = append(dst, '"')
+	for i, c := range b {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			dst = append(dst, '-')
+		}
+		dst = append(dst, hexDigits[c>>4], hexDigits[c&15])
+	}
+	return append(dst, '"')
+}

@@ -1,4 +1,4 @@
-package source
+package cell
 
 import (
 	"bytes"
@@ -7,10 +7,10 @@ import (
 
 // JSON that is known to be valid, taken apart without decoding it.
 
-// members calls each for the members of an object, with the key as it reads and
+// Members calls each for the members of an object, with the key as it reads and
 // the value as it stands. The text must be a valid object.
-func members(object []byte, each func(key, value []byte) error) error {
-	i := skipBlank(object, 1)
+func Members(object []byte, each func(key, value []byte) error) error {
+	i := SkipBlank(object, 1)
 	for object[i] != '}' {
 		end := skipString(object, i)
 		key := object[i+1 : end-1]
@@ -21,20 +21,20 @@ func members(object []byte, each func(key, value []byte) error) error {
 			}
 			key = []byte(text)
 		}
-		i = skipBlank(object, skipBlank(object, end)+1) // the colon
+		i = SkipBlank(object, SkipBlank(object, end)+1) // the colon
 		end = skipJSON(object, i)
 		if err := each(key, object[i:end]); err != nil {
 			return err
 		}
-		if i = skipBlank(object, end); object[i] == ',' {
-			i = skipBlank(object, i+1)
+		if i = SkipBlank(object, end); object[i] == ',' {
+			i = SkipBlank(object, i+1)
 		}
 	}
 	return nil
 }
 
-// skipBlank gives the place of the next token.
-func skipBlank(text []byte, i int) int {
+// SkipBlank gives the place of the next token.
+func SkipBlank(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
 		i++
 	}
@@ -80,9 +80,9 @@ func skipJSON(text []byte, i int) int {
 	}
 }
 
-// appendCanonical writes a valid JSON value in the one form that keys compare
+// AppendCanonical writes a valid JSON value in the one form that keys compare
 // in: without blanks, strings with the fewest escapes, numbers as they are.
-func appendCanonical(dst, value []byte) []byte {
+func AppendCanonical(dst, value []byte) []byte {
 	for i := 0; i < len(value); {
 		switch c := value[i]; c {
 		case ' ', '\t', '\n', '\r':
@@ -109,5 +109,5 @@ func appendRewritten(dst, value []byte) []byte {
 	if err := json.Unmarshal(value, &text); err != nil {
 		return append(dst, value...) // not reached with valid JSON
 	}
-	return appendString(dst, text)
+	return AppendString(dst, text)
 }

@@ -1,12 +1,12 @@
-package source
+package cell
 
 import "strconv"
 
 // Days and times as text, without package time: a date of a row costs some 20 ns
 // this way.
 
-// appendPadded writes a number with leading zeros.
-func appendPadded(dst []byte, n, width int) []byte {
+// AppendPadded writes a number with leading zeros.
+func AppendPadded(dst []byte, n, width int) []byte {
 	for limit := 10; width > 1; width, limit = width-1, limit*10 {
 		if n < limit {
 			for range width - 1 {
@@ -18,9 +18,9 @@ func appendPadded(dst []byte, n, width int) []byte {
 	return strconv.AppendInt(dst, int64(n), 10)
 }
 
-// appendDate writes the day that is so many days after 1970-01-01, as
+// AppendDate writes the day that is so many days after 1970-01-01, as
 // YYYY-MM-DD; years before 0 and after 9999 have a sign (ISO 8601).
-func appendDate(dst []byte, days int64) []byte {
+func AppendDate(dst []byte, days int64) []byte {
 	// Days in eras of 400 years that start on a 1 March.
 	z := days + 719468
 	era := z / 146097
@@ -42,18 +42,18 @@ func appendDate(dst []byte, days int64) []byte {
 	case year > 9999:
 		dst = append(dst, '+')
 	}
-	dst = append(appendPadded(dst, int(year), 4), '-')
-	dst = append(appendPadded(dst, int(month), 2), '-')
-	return appendPadded(dst, int(day), 2)
+	dst = append(AppendPadded(dst, int(year), 4), '-')
+	dst = append(AppendPadded(dst, int(month), 2), '-')
+	return AppendPadded(dst, int(day), 2)
 }
 
-// appendClock writes a time of day from nanoseconds, as HH:MM:SS and, where
+// AppendClock writes a time of day from nanoseconds, as HH:MM:SS and, where
 // there is one, the fraction without zeros at its end.
-func appendClock(dst []byte, nanos int64) []byte {
+func AppendClock(dst []byte, nanos int64) []byte {
 	seconds, fraction := int(nanos/1e9), int(nanos%1e9)
-	dst = append(appendPadded(dst, seconds/3600, 2), ':')
-	dst = append(appendPadded(dst, seconds/60%60, 2), ':')
-	dst = appendPadded(dst, seconds%60, 2)
+	dst = append(AppendPadded(dst, seconds/3600, 2), ':')
+	dst = append(AppendPadded(dst, seconds/60%60, 2), ':')
+	dst = AppendPadded(dst, seconds%60, 2)
 	if fraction == 0 {
 		return dst
 	}
@@ -61,17 +61,17 @@ func appendClock(dst []byte, nanos int64) []byte {
 	for fraction%10 == 0 {
 		fraction, width = fraction/10, width-1
 	}
-	return appendPadded(append(dst, '.'), fraction, width)
+	return AppendPadded(append(dst, '.'), fraction, width)
 }
 
-// appendTimestamp writes day and time from a count of units since 1970, so many
+// AppendTimestamp writes day and time from a count of units since 1970, so many
 // of which are a second.
-func appendTimestamp(dst []byte, count, perSecond int64) []byte {
+func AppendTimestamp(dst []byte, count, perSecond int64) []byte {
 	perDay := 86400 * perSecond
 	days := count / perDay
 	if count%perDay < 0 {
 		days--
 	}
-	dst = appendDate(dst, days)
-	return appendClock(append(dst, 'T'), (count-days*perDay)*(1e9/perSecond))
+	dst = AppendDate(dst, days)
+	return AppendClock(append(dst, 'T'), (count-days*perDay)*(1e9/perSecond))
 }
