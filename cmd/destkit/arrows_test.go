@@ -233,7 +233,7 @@ var arrows = map[string][]string{
 	"server/internal/strictjson":        {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
-		"internal/source", "destsim/rpc",
+		"internal/source", "internal/source/rowsort", "destsim/rpc",
 	},
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
@@ -242,7 +242,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/sync/executor": {
 		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/ledger",
-		"server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "destsim/rpc",
+		"server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc",
 	},
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
@@ -275,9 +275,10 @@ var arrows = map[string][]string{
 
 	"internal/source": {
 		"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/source/internal/...",
-		"internal/yamldoc", "server/api",
+		"internal/source/rowsort", "internal/yamldoc", "server/api",
 	},
 	"internal/source/internal/cell": {"server/api"}, // values of rows as JSON text
+	"internal/source/rowsort":       {},             // the executor and the audit sort too
 
 	// Only tests import these.
 	"internal/browsertest":                    {}, // pages in a real browser
@@ -304,6 +305,7 @@ var testArrows = map[string][]string{
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim"},
+	"internal/source/rowsort":           {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -80,7 +81,7 @@ func choose(object Object, all []api.Column, columns, order []string) (selection
 // another, and drops the columns that nobody asked for. It owns rows.
 func arranged(ctx context.Context, rows Rows, s selection, inOrder bool, scratch string) (Rows, error) {
 	if len(s.order) > 0 && !inOrder {
-		sorted, err := sortRows(ctx, rows, s.order, scratch)
+		sorted, err := rowsort.Sort(ctx, rows, s.order, scratch)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/internal/handles"
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -28,7 +29,7 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 		watch.stop()
 		return nil, err
 	}
-	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row, wait: waitWide(ctx)}
+	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row, wait: rowsort.Wait(ctx)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(r.explain(err), r.Close())
@@ -272,8 +273,8 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 	return r.row.Values(), nil
 }
 
-// beforeWide implements waiting.
-func (r *sqliteRows) beforeWide(wait func() error) { r.wait = wait }
+// BeforeWide sets what is called before a wide row is taken, for a sort of these rows.
+func (r *sqliteRows) BeforeWide(wait func() error) { r.wait = wait }
 
 // keptRow is how much memory stays from row to row.
 const keptRow = 1 << 20
@@ -362,7 +363,7 @@ func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
 		r.text = r.text[:0]
 		return
 	}
-	if n > WideRow {
+	if n > rowsort.WideRow {
 		if r.failed = r.wait(); r.failed != nil {
 			r.text = r.text[:0]
 			return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -74,7 +75,7 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 			rows.err = nil
 		}
 	}()
-	sorted, err := source.Sorted(ctx, rows, []int{0, 1}, a.job.Scratch)
+	sorted, err := rowsort.Sort(ctx, rows, []int{0, 1}, a.job.Scratch)
 	if err != nil {
 		return nil, err
 	}

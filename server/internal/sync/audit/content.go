@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -54,7 +54,7 @@ func (a *audit) walkContent(ctx context.Context) error {
 			}
 		})
 	}()
-	sorted, err := source.Sorted(ctx, all, []int{0}, a.job.Scratch)
+	sorted, err := rowsort.Sort(ctx, all, []int{0}, a.job.Scratch)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -62,7 +63,7 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 			}
 		})
 	}()
-	sorted, err := source.Sorted(ctx, rows, []int{0}, a.job.Scratch)
+	sorted, err := rowsort.Sort(ctx, rows, []int{0}, a.job.Scratch)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -112,7 +113,7 @@ func (a *audit) openRows(ctx context.Context) (*rows, error) {
 	if err != nil {
 		return nil, &ReadError{"source", err}
 	}
-	sorted, err := source.Sorted(ctx, m, []int{0}, a.job.Scratch)
+	sorted, err := rowsort.Sort(ctx, m, []int{0}, a.job.Scratch)
 	if err != nil {
 		return nil, &ReadError{"source", err}
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 )
 
 const (
@@ -64,7 +65,7 @@ func (a *ahead) read() {
 			return
 		}
 		c.fill(a.rows, a.widen)
-		alone, last := len(c.buf) > source.WideRow, c.err != nil
+		alone, last := len(c.buf) > rowsort.WideRow, c.err != nil
 		a.full <- c
 		if last {
 			return
@@ -116,7 +117,7 @@ func wide(row [][]byte) bool {
 	for _, cell := range row {
 		size += len(cell)
 	}
-	return size > source.WideRow
+	return size > rowsort.WideRow
 }
 
 // errEnded: rows are asked for after their end.
@@ -131,7 +132,7 @@ func (a *ahead) Next() ([][]byte, error) {
 			if a.now.err != nil {
 				return nil, a.now.err
 			}
-			if len(a.now.buf) > source.WideRow {
+			if len(a.now.buf) > rowsort.WideRow {
 				clear(a.cells)
 			}
 			a.empty <- a.now

@@ -3,7 +3,7 @@ package executor
 import (
 	"sync"
 
-	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
@@ -64,7 +64,7 @@ func (p *packer) add(it item) error {
 			return err
 		}
 	}
-	if size := len(it.record) + len(it.key); p.wide != nil && size > source.WideRow {
+	if size := len(it.record) + len(it.key); p.wide != nil && size > rowsort.WideRow {
 		p.wide(size)
 	}
 	if p.open == nil {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 )
 
 // mapper turns rows into records: a *mapping.Plan.
@@ -65,7 +66,7 @@ func (d *direct) next() (mapped, error) {
 	if err != nil {
 		return mapped{}, err
 	}
-	if cap(d.scratch) > source.WideRow {
+	if cap(d.scratch) > rowsort.WideRow {
 		d.scratch = nil
 	}
 	record, key, invalid := d.mapper.AppendRecord(d.scratch[:0], row)
@@ -163,7 +164,7 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	columns, at := r.columns()
 	own, cancel := context.WithCancel(ctx)
 	widen := func() error { return r.widen(own) }
-	rows, err := r.job.Source.Rows(source.WithWide(own, widen), r.job.Object, columns, order)
+	rows, err := r.job.Source.Rows(rowsort.WithWide(own, widen), r.job.Object, columns, order)
 	if err != nil {
 		cancel()
 		return nil, &sourceError{err}
@@ -176,7 +177,7 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	if byColumn != "" {
 		return &in, nil
 	}
-	out, err := source.Sorted(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)
+	out, err := rowsort.Sort(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)
 	if err != nil {
 		return nil, &sourceError{err}
 	}

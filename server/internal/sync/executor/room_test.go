@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -51,6 +51,6 @@ func TestWideRunsTakeTurns(t *testing.T) {
 	first.leaveWide()
 	require.NoError(t, second.widen(t.Context()))
 	second.leaveWide()
-	require.True(t, wide([][]byte{make([]byte, source.WideRow), {1}}))
-	require.False(t, wide([][]byte{make([]byte, source.WideRow)}))
+	require.True(t, wide([][]byte{make([]byte, rowsort.WideRow), {1}}))
+	require.False(t, wide([][]byte{make([]byte, rowsort.WideRow)}))
 }

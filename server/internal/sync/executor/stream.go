@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -257,7 +258,7 @@ func (r *run) apart(ctx context.Context, pack *packer) func(item) error {
 // readLatest compares the latest message of each identifier with the state.
 func (r *run) readLatest(ctx context.Context, rows source.LogRows, before State) error {
 	in := &messageRows{rows: rows, mapper: r.plan}
-	sorted, err := source.Sorted(ctx, in, []int{0}, r.e.options.Scratch)
+	sorted, err := rowsort.Sort(ctx, in, []int{0}, r.e.options.Scratch)
 	if err != nil {
 		return &sourceError{err}
 	}

@@ -1,4 +1,4 @@
-package source
+package rowsort
 
 import (
 	"bufio"

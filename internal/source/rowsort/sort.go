@@ -1,4 +1,9 @@
-package source
+// Package rowsort sorts rows by the bytes of some of their cells: in memory, and in
+// sorted runs on disk where they do not fit. It says which rows are wide, and has those
+// that read such rows take turns.
+//
+// It leaves to its callers what rows are and what is done with them.
+package rowsort
 
 import (
 	"bufio"
@@ -9,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -29,6 +35,13 @@ var sorting atomic.Int64
 // sortShare is how much of its limit a sort may use now.
 func sortShare(limit int) int {
 	return min(limit, max(leastSort, allSorts/max(1, int(sorting.Load()))))
+}
+
+// Rows is a stream of rows: Next returns the cells of the next one, valid until the
+// next call, and io.EOF after the last one.
+type Rows interface {
+	Next() ([][]byte, error)
+	Close() error
 }
 
 // sorter puts rows into key order. A record is the cells of a row, each with
@@ -55,9 +68,12 @@ type entry struct {
 // run is a sorted stretch of the file.
 type run struct{ start, size int64 }
 
-// sortRows reads all rows and returns them in the order of some of their
-// cells. It closes rows, also when it fails.
-func sortRows(ctx context.Context, rows Rows, order []int, scratch string) (Rows, error) {
+// Sort reads all rows and hands them out in ascending order of some of their
+// cells, given by their places, each compared by its bytes; of equal ones the
+// earlier row stays first. What does not fit into a few megabytes goes to a
+// nameless file in scratch; "" is the system's folder for temporary files. It
+// closes rows, also when it fails.
+func Sort(ctx context.Context, rows Rows, order []int, scratch string) (Rows, error) {
 	defer rows.Close()
 	sorting.Add(1)
 	defer sorting.Add(-1)
@@ -76,7 +92,7 @@ func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, li
 	t := turn{ctx: ctx}
 	defer t.give()
 	if w, ok := rows.(waiting); ok {
-		w.beforeWide(t.take)
+		w.BeforeWide(t.take)
 	}
 	for {
 		values, err := rows.Next()
@@ -114,7 +130,7 @@ func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, li
 		}
 	}
 	s.arena, s.entries = nil, nil
-	return newMerge(s, waitWide(ctx))
+	return newMerge(s, Wait(ctx))
 }
 
 // length is that of a row.
@@ -247,7 +263,11 @@ func (s *sorter) open() error {
 // close ends the run that was written from start on.
 func (s *sorter) close(w *bufio.Writer, start int64) error {
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("sort rows on disk: %w", pathless(err))
+		var p *fs.PathError // the file has no name
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return fmt.Errorf("sort rows on disk: %w", err)
 	}
 	s.runs = append(s.runs, run{start, s.written - start})
 	return nil

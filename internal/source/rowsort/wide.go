@@ -1,4 +1,4 @@
-package source
+package rowsort
 
 import "context"
 
@@ -14,8 +14,8 @@ func WithWide(ctx context.Context, wait func() error) context.Context {
 	return context.WithValue(ctx, wideKey{}, wait)
 }
 
-// waitWide is what WithWide gave, or nothing.
-func waitWide(ctx context.Context) func() error {
+// Wait is what WithWide gave, or nothing.
+func Wait(ctx context.Context) func() error {
 	if wait, ok := ctx.Value(wideKey{}).(func() error); ok {
 		return wait
 	}
@@ -23,7 +23,7 @@ func waitWide(ctx context.Context) func() error {
 }
 
 // waiting is a reading that can be told what to call before it takes a wide row.
-type waiting interface{ beforeWide(wait func() error) }
+type waiting interface{ BeforeWide(wait func() error) }
 
 // sortTurn is held by the sort that takes a wide row to disk, one at a time in the
 // process. Nothing is waited for while it is held, but for the row and the disk.
