@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // The test program is also the second process that some tests need.
@@ -173,8 +174,8 @@ func requireIntact(t testing.TB, s *Store) {
 	t.Helper()
 	view(t, s, func(tx *Tx) {
 		if _, ok := tx.conn.(*lite); ok { // the other one leaves no way around its rules
-			require.NoError(t, tx.query("PRAGMA integrity_check", func(c cells) error { require.Equal(t, "ok", c.text(0)); return nil }))
-			require.NoError(t, tx.query("PRAGMA foreign_key_check", func(c cells) error { require.Fail(t, "broken reference in "+c.text(0)); return nil }))
+			require.NoError(t, tx.query("PRAGMA integrity_check", func(c database.Cells) error { require.Equal(t, "ok", c.Text(0)); return nil }))
+			require.NoError(t, tx.query("PRAGMA foreign_key_check", func(c database.Cells) error { require.Fail(t, "broken reference in "+c.Text(0)); return nil }))
 		}
 		n, err := tx.number("SELECT sum(rows) FROM row_counts WHERE name = 'mails'")
 		require.NoError(t, err)

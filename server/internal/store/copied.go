@@ -9,6 +9,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // A database says of itself that it is a copy, until whoever keeps files beside the
@@ -61,7 +63,7 @@ func (c *lite) mark(how string) error {
 // intact compares a copy with the checksum in it, if it has one.
 func (c *lite) intact() error {
 	var how string
-	err := c.query("SELECT value FROM settings WHERE key = ?", func(c cells) error { how = c.text(0); return nil }, settingCopied)
+	err := c.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error { how = c.Text(0); return nil }, settingCopied)
 	_, want, found := strings.Cut(how, " ")
 	if err != nil || !found {
 		return err
@@ -76,8 +78,8 @@ func (c *lite) intact() error {
 // checksum is over every value of every table but the mark.
 func (c *lite) checksum() (string, error) {
 	var tables []string
-	err := c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c cells) error {
-		tables = append(tables, c.text(0))
+	err := c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c database.Cells) error {
+		tables = append(tables, c.Text(0))
 		return nil
 	})
 	sum := sha256.New()
@@ -112,7 +114,7 @@ func markFile(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.markBackup(), c.empty(), c.close()); err != nil {
+	if err := errors.Join(c.markBackup(), c.empty(), c.Close()); err != nil {
 		return fmt.Errorf("mark copy: %w", err)
 	}
 	return nil

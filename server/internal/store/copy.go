@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Copy writes a consistent copy of the database, as it is now, while others read
@@ -32,7 +34,7 @@ func (s *Store) copy(ctx context.Context, w io.Writer) error {
 	return s.engine.copy(ctx, c, w)
 }
 
-func (f *files) copy(ctx context.Context, reader conn, w io.Writer) error {
+func (f *files) copy(ctx context.Context, reader database.Conn, w io.Writer) error {
 	if f.dir == "" {
 		data, err := reader.(*lite).db.Serialize("main")
 		if err != nil {
@@ -59,7 +61,7 @@ func wholeCopy(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.holdsTogether(), c.close())
+	return errors.Join(c.holdsTogether(), c.Close())
 }
 
 // vacuum writes what a database holds now into a new file: one read, so others
@@ -72,7 +74,7 @@ func vacuum(ctx context.Context, path, to string) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	if _, err := versionOf(c); err != nil {
 		return err
 	}

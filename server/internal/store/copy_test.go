@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 func copyOf(t testing.TB, s *Store) []byte {
@@ -224,13 +226,13 @@ func TestCopyUnderWrites(t *testing.T) {
 			staged, err := s.stageMemory(t.Context(), &b)
 			require.NoError(t, err)
 			var rounds, organizations int64
-			require.NoError(t, staged.query("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c cells) error {
-				rounds, _ = c.number(0)
-				organizations, _ = c.number(1)
+			require.NoError(t, staged.query("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c database.Cells) error {
+				rounds, _ = c.Number(0)
+				organizations, _ = c.Number(1)
 				return nil
 			}))
 			require.Equal(t, rounds, organizations)
-			require.NoError(t, staged.close())
+			require.NoError(t, staged.Close())
 		}
 		require.NoError(t, <-done)
 	})

@@ -1,6 +1,10 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+)
 
 // Counts are the figures of a store.
 type Counts struct {
@@ -25,7 +29,7 @@ func (tx *Tx) Counts() (Counts, error) {
 		}
 		counts.Rows[table] = n
 	}
-	err := tx.query("SELECT status, count(*) FROM sync_runs GROUP BY status", func(c cells) error {
+	err := tx.query("SELECT status, count(*) FROM sync_runs GROUP BY status", func(c database.Cells) error {
 		s := scan{cells: c}
 		status := s.text()
 		counts.Runs[status] = s.number()

@@ -12,6 +12,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // What a system could not write back it reports to one sync, and takes it for written from
@@ -28,15 +30,15 @@ func (tx *Tx) withdraw() {
 	if _, ok := tx.store.onDisk(); !ok {
 		return
 	}
-	if _, err := tx.conn.run(rollback, nil); err != nil {
+	if _, err := tx.conn.Run(database.Rollback, nil); err != nil {
 		return
 	}
-	if err := tx.conn.begin(true); err != nil {
+	if err := tx.conn.Begin(true); err != nil {
 		return
 	}
 	c := tx.conn.(*lite)
-	if _, err := c.pragma(fmt.Sprintf("PRAGMA user_version = %d", schemaVersion())); err == nil {
-		_, _ = c.run(commit, nil)
+	if _, err := c.pragma(fmt.Sprintf("PRAGMA user_version = %d", migrations.Version())); err == nil {
+		_, _ = c.Run(database.Commit, nil)
 	}
 }
 
@@ -121,5 +123,5 @@ func owned(dir string) bool {
 	db.SetBusyTimeout(0)
 	lock := &lite{db}
 	_, err = lock.exec("BEGIN IMMEDIATE")
-	return errors.Join(err, lock.close()) != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy
+	return errors.Join(err, lock.Close()) != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,19 +8,22 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // What a caller may want to tell apart; compare with errors.Is.
 var (
 	ErrNotFound = errors.New("not found")
 	ErrConflict = errors.New("changed meanwhile")
-	ErrFull     = errors.New("no space left for the database")
+	ErrFull     = database.ErrFull
 	ErrDisk     = errors.New("the disk of the database fails")
-	ErrNewer    = errors.New("made by a newer version of the program")
+	ErrNewer    = migrations.ErrNewer
 	ErrWrongKey = errors.New("wrong master key")
-	ErrDamaged  = errors.New("the database is damaged")
-	ErrClosed   = errors.New("the store is closed")
-	ErrHasData  = errors.New("the directory already holds data")
+	ErrDamaged  = database.ErrDamaged
+	ErrClosed   = database.ErrClosed
+	ErrHasData  = database.ErrHasData
 	ErrNotACopy = errors.New("not a copy of a store")
 	// ErrGone says that a row belongs to another one, or refers to one, that is there
 	// no more: what was read before the change was deleted meanwhile.
@@ -64,22 +66,7 @@ func (e *InUseError) Error() string {
 }
 
 // OwnedError says that other processes work on the directory, or on the schema.
-// Owner is Options.Owner of the one, or the addresses of the others; empty when they
-// gave none.
-type OwnedError struct{ Owner, Schema string }
-
-func (e *OwnedError) Error() string {
-	what := "the data directory"
-	if e.Schema != "" {
-		what = "the schema " + e.Schema
-	}
-	return what + " is in use by " + cmp.Or(e.Owner, "another process")
-}
-
-// newer says that the schema is of a version that this program does not know.
-func newer(version int64) error {
-	return fmt.Errorf("%w: the data has version %d, this program knows versions up to %d; start one that is as new as the data", ErrNewer, version, schemaVersion())
-}
+type OwnedError = database.OwnedError
 
 // translate turns SQLite's words into ours where callers tell them apart.
 func translate(err error) error {

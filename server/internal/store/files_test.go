@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // raw runs statements on a database that no store has open.
@@ -19,7 +21,7 @@ func raw(t testing.TB, path, script string) {
 	c, err := connect(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	require.NoError(t, err)
 	require.NoError(t, c.script(script))
-	require.NoError(t, c.close())
+	require.NoError(t, c.Close())
 }
 
 func TestModesOfFiles(t *testing.T) {
@@ -125,13 +127,13 @@ func TestNewerVersion(t *testing.T) {
 	s := open(t, Options{Dir: dir})
 	require.NoError(t, s.Close())
 	path := filepath.Join(dir, databaseFile)
-	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion()+7))
+	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", migrations.Version()+7))
 	require.NoError(t, os.Remove(path+sumEnd)) // as that version would
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
 	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, fmt.Sprintf("the data has version %d, this program knows versions up to %d", schemaVersion()+7, schemaVersion()))
+	require.ErrorContains(t, err, fmt.Sprintf("the data has version %d, this program knows versions up to %d", migrations.Version()+7, migrations.Version()))
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

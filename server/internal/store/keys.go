@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // dataKey seals the values of one workspace, or of the installation.
@@ -102,7 +104,7 @@ func (k *keyring) now() int64 {
 
 // renew begins anew with the keys of the installation that another process has
 // left; on an error the ring stays as it is.
-func (k *keyring) renew(epoch int64, query func(string, func(cells) error, ...any) error) error {
+func (k *keyring) renew(epoch int64, query func(string, func(database.Cells) error, ...any) error) error {
 	keys, err := readKeys(query, "workspace_id IS NULL")
 	if err != nil {
 		return err
@@ -177,8 +179,8 @@ func (w wrapped) use(master cipher.AEAD) (*dataKey, error) {
 const selectKeys = "SELECT id, coalesce(workspace_id, 0), retired, wrapped FROM data_keys WHERE "
 
 // readKeys reads wrapped keys that meet a condition.
-func readKeys(query func(string, func(cells) error, ...any) error, condition string, args ...any) (found []wrapped, err error) {
-	err = query(selectKeys+condition, func(c cells) error {
+func readKeys(query func(string, func(database.Cells) error, ...any) error, condition string, args ...any) (found []wrapped, err error) {
+	err = query(selectKeys+condition, func(c database.Cells) error {
 		s := scan{cells: c}
 		found = append(found, wrapped{id: s.number(), workspace: s.number(), retired: s.flag(), bytes: s.blob()})
 		return nil
@@ -188,9 +190,9 @@ func readKeys(query func(string, func(cells) error, ...any) error, condition str
 
 // check finds out whether the master key is the one of a database with tables. The
 // installation's own keys are the check value: each is sealed by it.
-func (k *keyring) check(c conn) error {
-	keys, err := readKeys(func(query string, each func(cells) error, args ...any) error {
-		_, err := c.run(query, each, args...)
+func (k *keyring) check(c database.Conn) error {
+	keys, err := readKeys(func(query string, each func(database.Cells) error, args ...any) error {
+		_, err := c.Run(query, each, args...)
 		return err
 	}, "workspace_id IS NULL")
 	for _, w := range keys {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 var otherKey = []byte("fedcba9876543210fedcba9876543210")
@@ -210,7 +212,7 @@ func sealedValues(t testing.TB, s *Store) (found [][]byte) {
 	view(t, s, func(tx *Tx) {
 		for _, c := range sealedColumns {
 			require.NoError(t, tx.query("SELECT "+c.column+" FROM "+c.table+" WHERE "+c.column+" IS NOT NULL ORDER BY id",
-				func(c cells) error { found = append(found, c.blob(0)); return nil }))
+				func(c database.Cells) error { found = append(found, c.Blob(0)); return nil }))
 		}
 	})
 	return found
@@ -226,7 +228,7 @@ func TestRotationKnowsEverySealedColumn(t *testing.T) {
 	view(t, s, func(tx *Tx) {
 		require.NoError(t, tx.query(`SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c
 			WHERE t.type = 'table' AND c.name LIKE 'sealed%'`,
-			func(c cells) error { inSchema = append(inSchema, c.text(0)); return nil }))
+			func(c database.Cells) error { inSchema = append(inSchema, c.Text(0)); return nil }))
 	})
 	require.ElementsMatch(t, inSchema, known)
 }

@@ -1,29 +1,18 @@
 package store
 
 import (
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
-)
 
-// The migrations in their order; the number that a name begins with is the
-// version of the database after it. A published one is never changed.
-//
-//go:embed migrations/*/*.sql
-var migrations embed.FS
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
+)
 
 // ApplicationID marks a SQLite file as ours ("dkst").
 const ApplicationID = 0x646b7374
-
-// schemaVersion is the version that this program makes and understands.
-var schemaVersion = sync.OnceValue(func() int64 {
-	names, _ := fs.Glob(migrations, "migrations/sqlite/*.sql")
-	return int64(len(names))
-})
 
 // versionOf gives the version of a database, 0 for an empty one, and refuses
 // files of others and of newer programs.
@@ -48,8 +37,8 @@ func versionOf(c *lite) (int64, error) {
 		return 0, fmt.Errorf("%w: it says that it has version %d", ErrDamaged, version)
 	case version == 0 && tables > 0:
 		return 0, fmt.Errorf("%w: it has tables and no version", ErrDamaged)
-	case version > schemaVersion():
-		return 0, newer(version)
+	case version > migrations.Version():
+		return 0, migrations.Newer(version)
 	}
 	return version, nil
 }
@@ -61,12 +50,12 @@ func migrate(c *lite) error {
 	if err != nil {
 		return err
 	}
-	names, err := fs.Glob(migrations, "migrations/sqlite/*.sql")
+	steps, err := migrations.Steps(migrations.SQLite)
 	if err != nil {
 		return err
 	}
-	for i := version; i < int64(len(names)); i++ {
-		err := step(c, names[i], i+1)
+	for i := version; i < int64(len(steps)); i++ {
+		err := step(c, steps[i], i+1)
 		// The statements fit every database of the version before.
 		if sqlite.ErrCode(err) == sqlite.ResultError {
 			err = fmt.Errorf("%w: its tables are not those of version %d: %w", ErrDamaged, i, err)
@@ -78,21 +67,17 @@ func migrate(c *lite) error {
 	return nil
 }
 
-func step(c *lite, name string, version int64) error {
-	text, err := migrations.ReadFile(name)
-	if err != nil {
-		return err
-	}
+func step(c *lite, text string, version int64) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.exec(rollback) }()
+	defer func() { _, _ = c.exec(database.Rollback) }()
 	// Both pragmas are part of the transaction.
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", ApplicationID, version)
-	if err := c.script(string(text) + "\n" + marks); err != nil {
+	if err := c.script(text + "\n" + marks); err != nil {
 		return err
 	}
-	_, err = c.exec("COMMIT")
+	_, err := c.exec(database.Commit)
 	return err
 }
 
@@ -109,7 +94,7 @@ var emptyStore = sync.OnceValues(func() (*empty, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.Close()
 	if err := migrate(c); err != nil {
 		return nil, err
 	}
@@ -122,8 +107,8 @@ var emptyStore = sync.OnceValues(func() (*empty, error) {
 })
 
 func schemaOf(c *lite) (lines []string, err error) {
-	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c cells) error {
-		lines = append(lines, c.text(0))
+	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c database.Cells) error {
+		lines = append(lines, c.Text(0))
 		return nil
 	})
 	return lines, err

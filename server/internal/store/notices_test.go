@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // heard gives what a store hears, without the first word that it listens.
@@ -70,7 +72,7 @@ func TestFalseNotices(t *testing.T) {
 	organize(t, one, "first")
 	caught(t, other)
 	for _, text := range []string{
-		fmt.Sprintf("= %d 9223372036854775807 0", schemaVersion()), "= 999999 1 0", fmt.Sprintf("= %d 1 77", schemaVersion()), "= x", "=", "", " ", "=  -1",
+		fmt.Sprintf("= %d 9223372036854775807 0", migrations.Version()), "= 999999 1 0", fmt.Sprintf("= %d 1 77", migrations.Version()), "= x", "=", "", " ", "=  -1",
 	} {
 		command(t, admin, "NOTIFY \"%s\", '%s'", one.engine.(*postgres).notify, text)
 		require.NoError(t, one.Tell(t.Context(), "after", text))

@@ -44,7 +44,7 @@ func own(dir, text string) (*owner, error) {
 		_, err = o.lock.exec("BEGIN IMMEDIATE")
 	}
 	if err != nil {
-		err = errors.Join(refusal(dir, err), o.lock.close())
+		err = errors.Join(refusal(dir, err), o.lock.Close())
 		return nil, err
 	}
 	if err := o.write(text); err != nil {
@@ -81,7 +81,7 @@ func (o *owner) release() error {
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, o.lock.close())
+	return errors.Join(err, o.lock.Close())
 }
 
 // leftover is in the names of files that are not finished yet.

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Still waits for the change under way and lets no other one begin until release is
@@ -21,8 +23,8 @@ func (s *Store) Still(ctx context.Context) (release func(), err error) {
 // Pinned is the store as it was at one moment, while others read and write. Close it.
 type Pinned struct {
 	s     *Store
-	c     conn   // that reads; nil where image has everything
-	image []byte // of a store in memory
+	c     database.Conn // that reads; nil where image has everything
+	image []byte        // of a store in memory
 }
 
 // Pin takes the present moment; read sees it. A store in memory is copied at once, as
@@ -89,7 +91,7 @@ func (c *lite) backup(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = out.close() }()
+	defer func() { _ = out.Close() }()
 	if _, err := out.pragma("PRAGMA synchronous = OFF"); err != nil { // nobody finds the file again
 		return err
 	}
@@ -124,9 +126,9 @@ type Typed struct {
 // Everything reads nothing but ids and types: thousands in milliseconds.
 func (tx *Tx) Everything() (all Everything, err error) {
 	typed := func(query string) (list []Typed, err error) {
-		err = tx.query(query, func(c cells) error {
-			id, _ := c.number(0)
-			list = append(list, Typed{id, c.text(1)})
+		err = tx.query(query, func(c database.Cells) error {
+			id, _ := c.Number(0)
+			list = append(list, Typed{id, c.Text(1)})
 			return nil
 		})
 		return list, err
@@ -137,8 +139,8 @@ func (tx *Tx) Everything() (all Everything, err error) {
 	if all.Sources, err = typed("SELECT id, type FROM sources ORDER BY id"); err != nil {
 		return all, fmt.Errorf("list sources: %w", err)
 	}
-	err = tx.query("SELECT id FROM syncs ORDER BY id", func(c cells) error {
-		id, _ := c.number(0)
+	err = tx.query("SELECT id FROM syncs ORDER BY id", func(c database.Cells) error {
+		id, _ := c.Number(0)
 		all.Syncs = append(all.Syncs, id)
 		return nil
 	})

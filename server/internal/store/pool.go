@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"runtime"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // serve lets callers in.
 func (s *Store) serve() {
-	s.readers = make(chan conn, readerCount())
+	s.readers = make(chan database.Conn, readerCount())
 	for range cap(s.readers) {
 		s.readers <- nil
 	}
@@ -16,7 +18,7 @@ func (s *Store) serve() {
 func readerCount() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // takeReader waits for a connection to read with, which has begun to.
-func (s *Store) takeReader(ctx context.Context) (conn, error) {
+func (s *Store) takeReader(ctx context.Context) (database.Conn, error) {
 	idle, err := take(ctx, s, s.readers)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (s *Store) takeReader(ctx context.Context) (conn, error) {
 
 // opened gives a connection that is open already for one that is not (nil),
 // where one is idle: to open one means to parse the whole schema, or to log in.
-func (s *Store) opened(c conn) conn {
+func (s *Store) opened(c database.Conn) database.Conn {
 	for range cap(s.readers) {
 		if c != nil {
 			return c
@@ -67,7 +69,7 @@ func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
 	if err := s.turn.take(ctx, s.closed); err != nil {
 		return nil, err
 	}
-	idle := make([]conn, 0, cap(s.readers))
+	idle := make([]database.Conn, 0, cap(s.readers))
 	release = func() {
 		for _, c := range idle {
 			s.readers <- c

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // This file is what PostgreSQL wants otherwise than SQLite: numbered arguments,
@@ -29,7 +31,7 @@ type link struct {
 	at       standing      // when that began
 }
 
-var _ conn = (*link)(nil)
+var _ database.Conn = (*link)(nil)
 
 // prepared is a statement that the server keeps for this connection.
 type prepared struct {
@@ -51,8 +53,8 @@ func (c *link) command(text string) error {
 	return c.translate(err)
 }
 
-func (c *link) run(query string, each func(cells) error, args ...any) (int64, error) {
-	if query == commit || query == rollback {
+func (c *link) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
+	if query == database.Commit || query == database.Rollback {
 		return 0, c.finish(query)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
@@ -75,7 +77,7 @@ func (c *link) finish(how string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
 	results, err := c.db.Exec(ctx, how).ReadAll()
-	if err == nil && how == commit && results[0].CommandTag.String() != commit {
+	if err == nil && how == database.Commit && results[0].CommandTag.String() != database.Commit {
 		return errFailedBefore
 	}
 	return c.translate(err)
@@ -116,7 +118,7 @@ func numbered(query string) string {
 // taker hands the rows of a result on, and keeps what its function says: that is
 // no failure of the database.
 type taker struct {
-	each func(cells) error
+	each func(database.Cells) error
 	err  error
 }
 
@@ -146,7 +148,7 @@ func (c *link) guarded(ctx context.Context, s *statement) (int64, error) {
 }
 
 // close takes leave of the server, which must not take long.
-func (c *link) close() error {
+func (c *link) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = c.db.Close(ctx) // a lost connection has nobody to be told

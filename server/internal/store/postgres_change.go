@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // This file is how a change begins and ends where several processes write: each in
@@ -17,10 +19,10 @@ type standing struct {
 	keys       int64 // counts what made kept keys useless: rotations and restores
 }
 
-func (s *standing) read(c cells) error {
-	s.version, _ = c.number(0)
-	s.generation, _ = c.number(1)
-	s.keys, _ = c.number(2)
+func (s *standing) read(c database.Cells) error {
+	s.version, _ = c.Number(0)
+	s.generation, _ = c.Number(1)
+	s.keys, _ = c.Number(2)
 	return nil
 }
 
@@ -39,7 +41,7 @@ const (
 	tellNotice  = "SELECT pg_notify(?, ?)"
 )
 
-func (c *link) begin(write bool) error {
+func (c *link) Begin(write bool) error {
 	c.writing = write
 	if !write {
 		return c.command(beginRead)
@@ -48,7 +50,7 @@ func (c *link) begin(write bool) error {
 	defer cancel()
 	err := c.together(ctx, &statement{query: beginWrite}, &statement{query: c.lock}, &statement{query: readStanding, taker: taker{each: c.at.read}})
 	if err != nil && !c.db.IsClosed() {
-		_, _ = c.run(rollback, nil)
+		_, _ = c.Run(database.Rollback, nil)
 	}
 	return err
 }
@@ -65,10 +67,10 @@ func (c *link) settle(count bool, notices []notice) (at standing, err error) {
 	for _, n := range notices {
 		steps = append(steps, &statement{query: tellNotice, args: []any{c.channel, n.topic + " " + n.text}})
 	}
-	end := &statement{query: commit}
+	end := &statement{query: database.Commit}
 	err = c.together(ctx, append(steps, end)...)
 	refusal, ok := errors.AsType[*pgconn.PgError](err)
-	if ok && refusal.Code == failedTransaction || err == nil && end.tag.String() != commit {
+	if ok && refusal.Code == failedTransaction || err == nil && end.tag.String() != database.Commit {
 		return at, errFailedBefore
 	}
 	if err == nil {
@@ -82,7 +84,7 @@ var errFailedBefore = errors.New("the transaction had failed before")
 
 // look reads the standing outside of a transaction.
 func (c *link) look() (at standing, err error) {
-	_, err = c.run(readStanding, at.read)
+	_, err = c.Run(readStanding, at.read)
 	return at, err
 }
 

@@ -12,18 +12,13 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // A copy is a SQLite database whatever the store: what one kind has written the
 // other one takes, so that a service can move, and a fork can live in memory.
-
-// copied are the tables in an order in which each row finds what it refers to.
-var copied = []string{
-	"settings", "organizations", "users", "access_tokens", "workspaces", "memberships", "data_keys", "invitations",
-	"workspace_invitations", "destinations", "object_caches", "sources", "source_tables", "refreshes", "datasets", "models",
-	"segments", "topics", "topic_messages", "syncs", "schedules", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
-	"links",
-}
 
 // copyTime bounds one table of a copy.
 const copyTime = time.Hour
@@ -37,8 +32,8 @@ type shape struct {
 
 func shapeOf(c *lite, table string) (s shape, err error) {
 	s.table = table
-	err = c.query("SELECT name, type FROM pragma_table_info(?)", func(c cells) error {
-		s.columns, s.types = append(s.columns, c.text(0)), append(s.types, c.text(1))
+	err = c.query("SELECT name, type FROM pragma_table_info(?)", func(c database.Cells) error {
+		s.columns, s.types = append(s.columns, c.Text(0)), append(s.types, c.Text(1))
 		return nil
 	}, table)
 	return s, err
@@ -56,25 +51,25 @@ func (s shape) inserts() string {
 func (s shape) numbers() bool { return s.columns[0] == "id" }
 
 // values are a row as arguments; what is NULL stays so.
-func (s shape) values(c cells) []any {
+func (s shape) values(c database.Cells) []any {
 	values := make([]any, len(s.columns))
 	for i, kind := range s.types {
-		n, there := c.number(i)
+		n, there := c.Number(i)
 		switch {
 		case !there:
 		case kind == "INTEGER":
 			values[i] = n
 		case kind == "TEXT":
-			values[i] = c.text(i)
+			values[i] = c.Text(i)
 		default:
-			values[i] = c.blob(i)
+			values[i] = c.Blob(i)
 		}
 	}
 	return values
 }
 
 // copy fills a SQLite database in one consistent read.
-func (p *postgres) copy(ctx context.Context, reader conn, w io.Writer) error {
+func (p *postgres) copy(ctx context.Context, reader database.Conn, w io.Writer) error {
 	staged, path, err := p.emptyCopy()
 	if err != nil {
 		return err
@@ -92,7 +87,7 @@ func (p *postgres) copy(ctx context.Context, reader conn, w io.Writer) error {
 	if err == nil && path == "" {
 		data, err = staged.db.Serialize("main")
 	}
-	if err = errors.Join(err, staged.close()); err != nil {
+	if err = errors.Join(err, staged.Close()); err != nil {
 		return err
 	}
 	if path == "" {
@@ -135,17 +130,17 @@ func (p *postgres) emptyCopy() (staged *lite, path string, err error) {
 }
 
 func fillCopy(ctx context.Context, staged *lite, from *link) error {
-	if err := staged.begin(true); err != nil {
+	if err := staged.Begin(true); err != nil {
 		return err
 	}
-	defer func() { _, _ = staged.exec(rollback) }()
-	for _, table := range copied {
+	defer func() { _, _ = staged.exec(database.Rollback) }()
+	for _, table := range migrations.Tables {
 		s, err := shapeOf(staged, table)
 		if err != nil {
 			return err
 		}
 		insert := s.inserts()
-		_, err = from.run(s.selects(), func(c cells) error {
+		_, err = from.Run(s.selects(), func(c database.Cells) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -159,7 +154,7 @@ func fillCopy(ctx context.Context, staged *lite, from *link) error {
 			return fmt.Errorf("copy %s: %w", table, err)
 		}
 	}
-	_, err := staged.exec(commit)
+	_, err := staged.exec(database.Commit)
 	return err
 }
 
@@ -177,7 +172,7 @@ func copyNumber(staged *lite, from *link, table string) error {
 	return err
 }
 
-func (p *postgres) overwrite(ctx context.Context, writer conn, staged *lite) error {
+func (p *postgres) overwrite(ctx context.Context, writer database.Conn, staged *lite) error {
 	return p.replace(ctx, writer.(*link), staged, false)
 }
 
@@ -186,7 +181,7 @@ func (p *postgres) overwrite(ctx context.Context, writer conn, staged *lite) err
 func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh bool) error {
 	c.bare, c.patience = true, copyTime
 	defer func() { c.bare, c.patience = false, statementTime }()
-	if err := c.begin(true); err != nil {
+	if err := c.Begin(true); err != nil {
 		return err
 	}
 	p.news.learn(c.at)
@@ -198,9 +193,9 @@ func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh boo
 		}
 	}
 	if err == nil {
-		err = c.command("UPDATE installation SET keys = keys + 1; TRUNCATE " + strings.Join(copied, ", "))
+		err = c.command("UPDATE installation SET keys = keys + 1; TRUNCATE " + strings.Join(migrations.Tables, ", "))
 	}
-	for _, table := range copied {
+	for _, table := range migrations.Tables {
 		if err == nil {
 			err = fillTable(ctx, c, staged, table)
 		}
@@ -210,7 +205,7 @@ func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh boo
 		p.news.store.generation.Add(1)
 	}
 	if err != nil {
-		_, _ = c.run(rollback, nil)
+		_, _ = c.Run(database.Rollback, nil)
 	}
 	return err
 }
@@ -221,11 +216,11 @@ func fillTable(ctx context.Context, c *link, staged *lite, table string) error {
 		return err
 	}
 	insert := s.inserts()
-	err = staged.query(s.selects(), func(row cells) error {
+	err = staged.query(s.selects(), func(row database.Cells) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, err := c.run(insert, nil, s.values(row)...)
+		_, err := c.Run(insert, nil, s.values(row)...)
 		return err
 	})
 	if err == nil && s.numbers() {
@@ -261,13 +256,13 @@ func backupPostgres(ctx context.Context, o Options, to string) error {
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	if version, err := p.version(c); err != nil {
 		return err
-	} else if version < schemaVersion() {
+	} else if version < migrations.Version() {
 		return fmt.Errorf("%w: the schema %s holds no data of this version yet", ErrUnfit, p.at.Schema)
 	}
-	if err := c.begin(false); err != nil {
+	if err := c.Begin(false); err != nil {
 		return err
 	}
 	temp := to + "." + rand.Text() + leftover

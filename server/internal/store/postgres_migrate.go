@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // installationTable is made before the first migration. Its one row marks the
@@ -20,13 +22,13 @@ const installationTable = `CREATE TABLE installation (
 
 // version gives the version of the schema, 0 for one that is empty or missing,
 // and refuses those of others and of newer programs.
-func (p *postgres) version(c conn) (version int64, err error) {
+func (p *postgres) version(c database.Conn) (version int64, err error) {
 	var tables int64
 	ours := false
-	_, err = c.run(`SELECT count(*), coalesce(max((relname = 'installation')::int), 0) FROM pg_class
-		WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?) AND relkind IN ('r', 'p', 'v', 'm')`, func(c cells) error {
-		tables, _ = c.number(0)
-		n, _ := c.number(1)
+	_, err = c.Run(`SELECT count(*), coalesce(max((relname = 'installation')::int), 0) FROM pg_class
+		WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?) AND relkind IN ('r', 'p', 'v', 'm')`, func(c database.Cells) error {
+		tables, _ = c.Number(0)
+		n, _ := c.Number(1)
 		ours = n > 0
 		return nil
 	}, p.at.Schema)
@@ -41,8 +43,8 @@ func (p *postgres) version(c conn) (version int64, err error) {
 	if version == 0 {
 		return 0, fmt.Errorf("%w: the schema %s holds tables that are not of destkit; name another one by search_path", ErrUnfit, p.at.Schema)
 	}
-	if version > schemaVersion() {
-		return 0, newer(version)
+	if version > migrations.Version() {
+		return 0, migrations.Newer(version)
 	}
 	return version, nil
 }
@@ -50,38 +52,34 @@ func (p *postgres) version(c conn) (version int64, err error) {
 // migrate brings the schema to the present version, each step in a transaction of
 // its own. Of several processes one takes a step, and the others find it taken.
 func (p *postgres) migrate(c *link) error {
-	names, err := fs.Glob(migrations, "migrations/postgres/*.sql")
+	steps, err := migrations.Steps(migrations.Postgres)
 	if err != nil {
 		return err
 	}
 	c.patience = copyTime
 	defer func() { c.patience = statementTime }()
-	for i, name := range names {
-		if err := p.step(c, name, int64(i+1)); err != nil {
-			_, _ = c.run(rollback, nil)
+	for i, text := range steps {
+		if err := p.step(c, text, int64(i+1)); err != nil {
+			_, _ = c.Run(database.Rollback, nil)
 			return fmt.Errorf("migrate to version %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (p *postgres) step(c *link, name string, number int64) error {
+func (p *postgres) step(c *link, text string, number int64) error {
 	// With the lock of changes: none of them is under way meanwhile.
 	if err := c.command("BEGIN; SET LOCAL lock_timeout = 0; " + c.lock); err != nil {
 		return err
 	}
 	version, err := p.version(c)
 	if err != nil || version >= number {
-		return errors.Join(err, c.command(rollback))
+		return errors.Join(err, c.command(database.Rollback))
 	}
 	if version == 1 {
 		if err := p.unowned(c); err != nil {
 			return err
 		}
-	}
-	text, err := migrations.ReadFile(name)
-	if err != nil {
-		return err
 	}
 	var steps []string
 	if version == 0 {
@@ -100,12 +98,12 @@ func (p *postgres) step(c *link, name string, number int64) error {
 		}
 		steps = append(steps, installationTable)
 	}
-	steps = append(steps, strings.TrimRight(string(text), " \n;"), fmt.Sprintf("UPDATE installation SET version = %d", number))
+	steps = append(steps, strings.TrimRight(text, " \n;"), fmt.Sprintf("UPDATE installation SET version = %d", number))
 	if version > 0 {
 		// Processes of the program before change nothing from now on.
 		steps = append(steps, "SELECT pg_notify('"+c.channel+"', concat_ws(' ', '=', version, generation, keys)) FROM installation")
 	}
-	return c.command(strings.Join(append(steps, commit), ";\n"))
+	return c.command(strings.Join(append(steps, database.Commit), ";\n"))
 }
 
 // unowned fails while a process of version 1 works on the schema: it has the schema
@@ -116,12 +114,12 @@ func (p *postgres) unowned(c *link) error {
 		return err
 	}
 	owned := &OwnedError{Schema: p.at.Schema}
-	_, err = c.run("SELECT owner FROM installation", func(c cells) error { owned.Owner = c.text(0); return nil })
+	_, err = c.Run("SELECT owner FROM installation", func(c database.Cells) error { owned.Owner = c.Text(0); return nil })
 	return cmp.Or(err, error(owned))
 }
 
 // holds reports whether a schema has been used before: who uses one makes a key.
-func holds(c conn) (bool, error) {
+func holds(c database.Conn) (bool, error) {
 	n, err := numberOf(c, "SELECT count(*) FROM data_keys")
 	return n > 0, err
 }
@@ -145,7 +143,7 @@ func schemaHolds(ctx context.Context, o Options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer c.close()
+	defer c.Close()
 	if version, err := p.version(c); err != nil || version == 0 {
 		return false, err
 	}

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // news is what a process knows of the others that work on its schema. It has a
@@ -43,7 +46,7 @@ const (
 const readMoment = "SELECT version, generation, keys, " + serverTime + " FROM installation"
 
 func newNews(s *Store, p *postgres) *news {
-	return &news{store: s, engine: p, known: schemaVersion(), start: time.Now(), ears: map[*ear]struct{}{}, ended: make(chan struct{})}
+	return &news{store: s, engine: p, known: migrations.Version(), start: time.Now(), ears: map[*ear]struct{}{}, ended: make(chan struct{})}
 }
 
 // begin hears the others from now on. Where the first attempt to connect fails, it
@@ -72,7 +75,7 @@ func (n *news) follow(ctx context.Context, c *link) {
 			n.hear(ctx, c)
 			n.heard.Store(0)
 			n.outages.Add(1)
-			_ = c.close()
+			_ = c.Close()
 			c = nil
 		}
 		select {
@@ -98,7 +101,7 @@ func (n *news) connect(ctx context.Context) (*link, error) {
 		err = n.ask(c)
 	}
 	if err != nil {
-		_ = c.close()
+		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -130,8 +133,8 @@ func (n *news) ask(c *link) error {
 	asked := time.Since(n.start)
 	var at standing
 	var there int64 // microseconds
-	_, err := c.run(readMoment, func(row cells) error {
-		there, _ = row.number(3)
+	_, err := c.Run(readMoment, func(row database.Cells) error {
+		there, _ = row.Number(3)
 		return at.read(row)
 	})
 	if err != nil {
@@ -180,8 +183,8 @@ func (n *news) arrived(c *link, at standing) error {
 	if n.guard() != nil || n.store.keys.now() == at.keys {
 		return nil
 	}
-	err := n.store.keys.renew(at.keys, func(query string, each func(cells) error, args ...any) error {
-		_, err := c.run(query, each, args...)
+	err := n.store.keys.renew(at.keys, func(query string, each func(database.Cells) error, args ...any) error {
+		_, err := c.Run(query, each, args...)
 		return err
 	})
 	if err == nil {
@@ -206,7 +209,7 @@ func (n *news) learn(at standing) {
 // guard refuses a schema that a newer program has made another one.
 func (n *news) guard() error {
 	if version := n.version.Load(); version > n.known {
-		return newer(version)
+		return migrations.Newer(version)
 	}
 	return nil
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // postgres is the engine of PostgreSQL. Any number of processes work on a schema;
@@ -77,7 +80,7 @@ func (s *Store) openPostgres(ctx context.Context, o Options) error {
 		// A wrong key is noticed before anything is changed.
 		err = s.keys.check(c)
 	}
-	if err == nil && version < schemaVersion() {
+	if err == nil && version < migrations.Version() {
 		if o.Visit {
 			return fmt.Errorf("%w: the schema %s is one of an older version; start the service of this version first, which brings it up to date", ErrUnfit, p.at.Schema)
 		}
@@ -122,7 +125,7 @@ func (s *Store) startFrom(ctx context.Context, c *link, o Options) error {
 		return err
 	}
 	defer remove()
-	defer staged.close()
+	defer staged.Close()
 	return s.engine.(*postgres).replace(ctx, c, staged, true)
 }
 
@@ -163,7 +166,7 @@ func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
 		lock: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", p.lock+1),
 	}
 	if err := p.suits(c); err != nil {
-		_ = c.close()
+		_ = c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -173,10 +176,10 @@ func (p *postgres) suits(c *link) error {
 	var number, there int64
 	var recovering, encoding string
 	asked := time.Now()
-	_, err := c.run("SELECT current_setting('server_version_num'), pg_is_in_recovery(), current_setting('server_encoding'), "+serverTime, func(c cells) error {
-		number, _ = c.number(0)
-		recovering, encoding = c.text(1), c.text(2)
-		there, _ = c.number(3)
+	_, err := c.Run("SELECT current_setting('server_version_num'), pg_is_in_recovery(), current_setting('server_encoding'), "+serverTime, func(c database.Cells) error {
+		number, _ = c.Number(0)
+		recovering, encoding = c.Text(1), c.Text(2)
+		there, _ = c.Number(3)
 		return nil
 	})
 	if err == nil {
@@ -215,7 +218,7 @@ const tolerated = 10 * time.Millisecond
 
 // connect opens a connection for a store that is open, and looks whether the schema
 // is still one that this program knows.
-func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
+func (p *postgres) connect(ctx context.Context, write bool) (database.Conn, error) {
 	c, err := p.dial(ctx, !write)
 	var at standing
 	if err == nil {
@@ -224,7 +227,7 @@ func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
 			err = p.news.guard()
 		}
 		if err != nil {
-			_ = c.close()
+			_ = c.Close()
 		}
 	}
 	if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNewer) {
@@ -238,9 +241,9 @@ func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
 }
 
 // numberOf reads one number.
-func numberOf(c conn, query string, args ...any) (n int64, err error) {
-	_, err = c.run(query, func(c cells) error {
-		n, _ = c.number(0)
+func numberOf(c database.Conn, query string, args ...any) (n int64, err error) {
+	_, err = c.Run(query, func(c database.Cells) error {
+		n, _ = c.Number(0)
 		return nil
 	}, args...)
 	return n, err
@@ -253,7 +256,7 @@ func (s *Store) beside(c *link) error {
 		return nil
 	}
 	var id string
-	if _, err := c.run("SELECT id FROM installation", func(c cells) error { id = c.text(0); return nil }); err != nil {
+	if _, err := c.Run("SELECT id FROM installation", func(c database.Cells) error { id = c.Text(0); return nil }); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {

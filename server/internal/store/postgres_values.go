@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // The two forms of a value on the wire.
@@ -52,12 +53,12 @@ func arguments(args []any) (values [][]byte, formats []int16, err error) {
 			if !v.IsZero() {
 				values[i] = strconv.AppendInt(nil, v.UnixMilli(), 10)
 			}
-		case doc:
-			text, err := json.Marshal(v.value)
+		case database.Document:
+			text, err := v.JSON()
 			if err != nil {
-				return nil, nil, fmt.Errorf("store %T as JSON: %w", v.value, err)
+				return nil, nil, err
 			}
-			values[i] = encodeText(string(text))
+			values[i] = encodeText(text)
 		default:
 			panic(fmt.Sprintf("argument %d is a %T", i+1, arg))
 		}
@@ -119,7 +120,7 @@ func decodeText(stored []byte) string {
 // columns are the present row of a result.
 type columns [][]byte
 
-func (r columns) number(col int) (int64, bool) {
+func (r columns) Number(col int) (int64, bool) {
 	if r[col] == nil {
 		return 0, false
 	}
@@ -127,6 +128,6 @@ func (r columns) number(col int) (int64, bool) {
 	return n, true
 }
 
-func (r columns) text(col int) string { return decodeText(r[col]) }
+func (r columns) Text(col int) string { return decodeText(r[col]) }
 
-func (r columns) blob(col int) []byte { return append([]byte{}, r[col]...) }
+func (r columns) Blob(col int) []byte { return append([]byte{}, r[col]...) }

@@ -1,6 +1,10 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+)
 
 // ResetOrganization brings an organization back to its Initial users, workspaces
 // and memberships, as they were created. Their tokens and keys stay; everything
@@ -18,8 +22,8 @@ func (tx *Tx) resetOrganization(id int64) error {
 		return err
 	}
 	var all []int64
-	err := tx.query("SELECT id FROM workspaces WHERE organization_id = ?", func(c cells) error {
-		workspace, _ := c.number(0)
+	err := tx.query("SELECT id FROM workspaces WHERE organization_id = ?", func(c database.Cells) error {
+		workspace, _ := c.Number(0)
 		all = append(all, workspace)
 		return nil
 	}, id)

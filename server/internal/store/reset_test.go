@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // rowsIn counts the rows of every table.
@@ -14,7 +15,7 @@ func rowsIn(t testing.TB, s *Store) map[string]int64 {
 	t.Helper()
 	counts := map[string]int64{}
 	view(t, s, func(tx *Tx) {
-		for _, table := range copied {
+		for _, table := range migrations.Tables {
 			query := "SELECT count(*) FROM " + table
 			if table == "settings" {
 				query += " WHERE key <> 'session'" // of whoever has the file open

@@ -13,6 +13,9 @@ import (
 	"slices"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // adopt checks that a database is a whole copy of a store that our master key
@@ -27,9 +30,9 @@ func (s *Store) adopt(c *lite) error {
 	}
 	first, faults := "", 0
 	err = c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 'a reference to nothing' FROM pragma_foreign_key_check",
-		func(c cells) error {
+		func(c database.Cells) error {
 			if faults++; faults == 1 {
-				first = c.text(0)
+				first = c.Text(0)
 			}
 			return nil
 		})
@@ -63,7 +66,7 @@ func sameSchema(c *lite) error {
 	}
 	got, err := schemaOf(c)
 	if err == nil && !slices.Equal(empty.schema, got) {
-		err = fmt.Errorf("%w: its tables are not those of version %d", ErrNotACopy, schemaVersion())
+		err = fmt.Errorf("%w: its tables are not those of version %d", ErrNotACopy, migrations.Version())
 	}
 	return notACopy(err)
 }
@@ -86,7 +89,7 @@ func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(staged.empty(), staged.close()); err != nil {
+	if err := errors.Join(staged.empty(), staged.Close()); err != nil {
 		return err
 	}
 	if err := syncFile(temp); err != nil {
@@ -123,7 +126,7 @@ func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*li
 
 func (s *Store) adopted(c *lite) (*lite, error) {
 	if err := s.adopt(c); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
@@ -173,7 +176,7 @@ func inMemory(data []byte) (*lite, error) {
 		return c, err
 	}
 	if err := c.db.Deserialize("main", data); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
@@ -191,10 +194,10 @@ func (s *Store) fill(ctx context.Context, c *lite, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.overwrite(staged), staged.close())
+	return errors.Join(c.overwrite(staged), staged.Close())
 }
 
-func (*files) overwrite(_ context.Context, writer conn, staged *lite) error {
+func (*files) overwrite(_ context.Context, writer database.Conn, staged *lite) error {
 	return writer.(*lite).overwrite(staged)
 }
 
@@ -225,7 +228,7 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 		return err
 	}
 	defer remove()
-	defer staged.close()
+	defer staged.Close()
 	release, err := s.takeAll(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // RotateMasterKey wraps all data keys by a new master key (32 bytes), which is
@@ -54,8 +56,8 @@ func (tx *Tx) alone() error {
 		return nil
 	}
 	var others []string
-	err := tx.query("SELECT id, address FROM processes WHERE seen > clock_timestamp() - interval '10 seconds' ORDER BY id", func(c cells) error {
-		others = append(others, cmp.Or(c.text(1), c.text(0)))
+	err := tx.query("SELECT id, address FROM processes WHERE seen > clock_timestamp() - interval '10 seconds' ORDER BY id", func(c database.Cells) error {
+		others = append(others, cmp.Or(c.Text(1), c.Text(0)))
 		return nil
 	})
 	if err == nil && len(others) > 0 {
@@ -146,7 +148,7 @@ func (tx *Tx) resealColumn(table, column, workspace string) error {
 		sealed    []byte
 	}
 	var values []value
-	err := tx.query("SELECT id, "+workspace+", "+column+" FROM "+table+" WHERE "+column+" IS NOT NULL", func(c cells) error {
+	err := tx.query("SELECT id, "+workspace+", "+column+" FROM "+table+" WHERE "+column+" IS NOT NULL", func(c database.Cells) error {
 		s := scan{cells: c}
 		at := place{table: table, id: s.number(), column: column}
 		values = append(values, value{at, s.number(), s.blob()})

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // scan reads the columns of a row from left to right and keeps the first error.
 type scan struct {
-	cells cells
+	cells database.Cells
 	col   int
 	err   error
 }
@@ -20,12 +22,12 @@ func (s *scan) next() int {
 }
 
 func (s *scan) number() int64 {
-	n, _ := s.cells.number(s.next())
+	n, _ := s.cells.Number(s.next())
 	return n
 }
 
 func (s *scan) optional() *int64 {
-	if n, ok := s.cells.number(s.next()); ok {
+	if n, ok := s.cells.Number(s.next()); ok {
 		return &n
 	}
 	return nil
@@ -41,9 +43,9 @@ func (s *scan) optionalFlag() *bool {
 	return nil
 }
 
-func (s *scan) text() string { return s.cells.text(s.next()) }
+func (s *scan) text() string { return s.cells.Text(s.next()) }
 
-func (s *scan) blob() []byte { return s.cells.blob(s.next()) }
+func (s *scan) blob() []byte { return s.cells.Blob(s.next()) }
 
 // time gives the zero time for NULL.
 func (s *scan) time() time.Time {

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // A sealed value is a format byte, the id of its data key (8 bytes), and what
@@ -79,8 +81,8 @@ func (tx *Tx) putSealed(at place, sealed []byte) error {
 func (tx *Tx) open(at place) ([]byte, error) {
 	found := false
 	var sealed []byte
-	err := tx.query("SELECT "+at.column+" FROM "+at.table+" WHERE id = ?", func(c cells) error {
-		found, sealed = true, c.blob(0)
+	err := tx.query("SELECT "+at.column+" FROM "+at.table+" WHERE id = ?", func(c database.Cells) error {
+		found, sealed = true, c.Blob(0)
 		return nil
 	}, at.id)
 	if err == nil && !found {

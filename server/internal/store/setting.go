@@ -1,13 +1,17 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+)
 
 // Setting reads a text that the caller keeps under a key; ErrNotFound when there
 // is none.
 func (tx *Tx) Setting(key string) (value string, err error) {
 	found := false
-	err = tx.query("SELECT value FROM settings WHERE key = ?", func(c cells) error {
-		found, value = true, c.text(0)
+	err = tx.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error {
+		found, value = true, c.Text(0)
 		return nil
 	}, key)
 	if err == nil && !found {
@@ -22,8 +26,8 @@ func (tx *Tx) Setting(key string) (value string, err error) {
 // Settings reads all texts whose keys begin with a prefix, which holds neither % nor _.
 func (tx *Tx) Settings(prefix string) (map[string]string, error) {
 	found := map[string]string{}
-	err := tx.query("SELECT key, value FROM settings WHERE key LIKE ?", func(c cells) error {
-		found[c.text(0)] = c.text(1)
+	err := tx.query("SELECT key, value FROM settings WHERE key LIKE ?", func(c database.Cells) error {
+		found[c.Text(0)] = c.Text(1)
 		return nil
 	}, prefix+"%")
 	if err != nil {

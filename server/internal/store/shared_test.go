@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // two are stores of two processes on one schema.
@@ -30,7 +32,7 @@ func caught(t testing.TB, s *Store) {
 	t.Helper()
 	c, err := s.engine.(*postgres).dial(t.Context(), true)
 	require.NoError(t, err)
-	defer c.close()
+	defer c.Close()
 	at, err := c.look()
 	require.NoError(t, err)
 	// What does not fit makes it ask.
@@ -155,14 +157,14 @@ func TestStoppedWriter(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.Equal(t, []string{"goes on"}, names(t, one))
 	view(t, one, func(tx *Tx) {
-		require.NoError(t, tx.query("SELECT current_setting('idle_in_transaction_session_timeout')", func(c cells) error {
-			require.Equal(t, "1min", c.text(0))
+		require.NoError(t, tx.query("SELECT current_setting('idle_in_transaction_session_timeout')", func(c database.Cells) error {
+			require.Equal(t, "1min", c.Text(0))
 			return nil
 		}))
 	})
 	update(t, one, func(tx *Tx) {
-		require.NoError(t, tx.query("SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')", func(c cells) error {
-			require.Equal(t, "15s 30s", c.text(0)+" "+c.text(1))
+		require.NoError(t, tx.query("SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('lock_timeout')", func(c database.Cells) error {
+			require.Equal(t, "15s 30s", c.Text(0)+" "+c.Text(1))
 			return nil
 		}))
 	})

@@ -88,7 +88,7 @@ func TestSilence(t *testing.T) {
 	require.NoError(t, err)
 	c, err := p.dial(t.Context(), false)
 	require.NoError(t, err)
-	defer c.close()
+	defer c.Close()
 	require.Equal(t, int(silence.Milliseconds()), silenceOf(t, c.whole))
 	config, err := p.at.config()
 	require.NoError(t, err)

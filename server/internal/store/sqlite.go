@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -9,36 +8,37 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // lite is one connection to SQLite.
 type lite struct{ db *sqlite.Conn }
 
-var _ conn = (*lite)(nil)
+var _ database.Conn = (*lite)(nil)
 
-func (c *lite) begin(write bool) error {
+func (c *lite) Begin(write bool) error {
 	how := "BEGIN"
 	if write {
 		how = "BEGIN IMMEDIATE"
 	}
-	_, err := c.run(how, nil)
+	_, err := c.Run(how, nil)
 	return err
 }
 
 // exec runs a statement and says how many rows it changed.
 func (c *lite) exec(query string, args ...any) (int64, error) {
-	return c.run(query, nil, args...)
+	return c.Run(query, nil, args...)
 }
 
 // query runs a statement that reads.
-func (c *lite) query(query string, each func(cells) error, args ...any) error {
-	_, err := c.run(query, each, args...)
+func (c *lite) query(query string, each func(database.Cells) error, args ...any) error {
+	_, err := c.Run(query, each, args...)
 	return err
 }
 
 // run runs a statement, which the connection keeps prepared.
-func (c *lite) run(query string, each func(cells) error, args ...any) (int64, error) {
-	if query == rollback && c.db.AutocommitEnabled() {
+func (c *lite) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
+	if query == database.Rollback && c.db.AutocommitEnabled() {
 		return 0, nil // SQLite has ended the transaction by itself
 	}
 	stmt, err := c.db.Prepare(query)
@@ -82,7 +82,7 @@ func (c *lite) pragma(query string) (value int64, err error) {
 	return value, translate(err)
 }
 
-func (c *lite) close() error { return handles.Close(c.db) }
+func (c *lite) Close() error { return handles.Close(c.db) }
 
 func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	switch v := arg.(type) {
@@ -114,12 +114,12 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 		} else {
 			stmt.BindInt64(i, v.UnixMilli())
 		}
-	case doc:
-		text, err := json.Marshal(v.value)
+	case database.Document:
+		text, err := v.JSON()
 		if err != nil {
-			return fmt.Errorf("store %T as JSON: %w", v.value, err)
+			return err
 		}
-		stmt.BindText(i, string(text))
+		stmt.BindText(i, text)
 	default:
 		panic(fmt.Sprintf("argument %d is a %T", i, arg))
 	}
@@ -129,16 +129,16 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 // row is the present row of a statement.
 type row struct{ stmt *sqlite.Stmt }
 
-func (r row) number(col int) (int64, bool) {
+func (r row) Number(col int) (int64, bool) {
 	if r.stmt.ColumnType(col) == sqlite.TypeNull {
 		return 0, false
 	}
 	return r.stmt.ColumnInt64(col), true
 }
 
-func (r row) text(col int) string { return r.stmt.ColumnText(col) }
+func (r row) Text(col int) string { return r.stmt.ColumnText(col) }
 
-func (r row) blob(col int) []byte {
+func (r row) Blob(col int) []byte {
 	b := make([]byte, r.stmt.ColumnLen(col))
 	r.stmt.ColumnBytes(col, b)
 	return b

@@ -12,6 +12,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // files is the engine of SQLite: a directory, or memory.
@@ -87,7 +89,7 @@ func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 		// A wrong key is noticed before anything is changed.
 		err = s.keys.check(c)
 	}
-	if err == nil && !s.memory && version != schemaVersion() {
+	if err == nil && !s.memory && version != migrations.Version() {
 		err = f.forgetSum()
 	}
 	if err != nil {
@@ -140,14 +142,14 @@ func (f *files) connection() (*lite, error) {
 	return connect(f.path, sqlite.OpenReadWrite|sqlite.OpenWAL)
 }
 
-func (f *files) connect(_ context.Context, write bool) (conn, error) {
+func (f *files) connect(_ context.Context, write bool) (database.Conn, error) {
 	c, err := f.connection()
 	if err != nil {
 		return nil, err
 	}
 	if !write {
 		if _, err := c.pragma("PRAGMA query_only = ON"); err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return c, nil
@@ -164,7 +166,7 @@ func connect(path string, flags sqlite.OpenFlags) (*lite, error) {
 	c := &lite{db}
 	for _, setting := range []string{"synchronous = FULL", "foreign_keys = ON", "secure_delete = ON", "trusted_schema = OFF"} {
 		if _, err := c.pragma("PRAGMA " + setting); err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return c, nil

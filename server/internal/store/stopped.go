@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // SQLite has no checksums of its pages: a bit that a disk changes within a value is
@@ -94,10 +96,10 @@ func (f *files) unchanged() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer c.close()
+	defer c.Close()
 	setting := func(key string) (value string) {
 		// What cannot be read here is told by the checks to come.
-		_ = c.query(readSetting, func(c cells) error { value = c.text(0); return nil }, key)
+		_ = c.query(readSetting, func(c database.Cells) error { value = c.Text(0); return nil }, key)
 		return value
 	}
 	switch {
@@ -130,9 +132,9 @@ const readSetting = "SELECT value FROM settings WHERE key = ?"
 // was put in its place and is not as it was made.
 func (c *lite) holdsTogether() error {
 	first, faults := "", 0
-	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c cells) error {
+	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c database.Cells) error {
 		if faults++; faults == 1 {
-			first = c.text(0)
+			first = c.Text(0)
 		}
 		return nil
 	})
@@ -210,7 +212,7 @@ func (s *Store) session() (name string) {
 	if _, ok := s.onDisk(); !ok || s.writing == nil || s.damaged.Load() {
 		return ""
 	}
-	_, err := s.writing.run(readSetting, func(c cells) error { name = c.text(0); return nil }, settingSession)
+	_, err := s.writing.Run(readSetting, func(c database.Cells) error { name = c.Text(0); return nil }, settingSession)
 	if err != nil {
 		return ""
 	}

@@ -100,7 +100,7 @@ func damage(t *testing.T, o Options, file string) {
 	require.NoError(t, err)
 	size, err := c.pragma("PRAGMA page_size")
 	require.NoError(t, err)
-	require.NoError(t, c.close())
+	require.NoError(t, c.Close())
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	text[(page-1)*size] ^= 0x70

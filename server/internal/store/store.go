@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Options of a store. The zero value is an empty store in memory.
@@ -66,12 +68,12 @@ type Store struct {
 	plan   func(*Sync, time.Time) Plan
 
 	engine  engine
-	news    *news     // of the other processes; nil: there are none
-	memory  bool      // readers and the writer are kept apart
-	measure string    // the query for the size in bytes
-	writing conn      // used by the holder of turn; nil when it was lost
-	turn    line      // before the writer
-	readers chan conn // idle ones; nil stands for one that is not open
+	news    *news              // of the other processes; nil: there are none
+	memory  bool               // readers and the writer are kept apart
+	measure string             // the query for the size in bytes
+	writing database.Conn      // used by the holder of turn; nil when it was lost
+	turn    line               // before the writer
+	readers chan database.Conn // idle ones; nil stands for one that is not open
 	closed  chan struct{}
 	closing sync.Once
 
@@ -164,7 +166,7 @@ func (s *Store) Close() error {
 		_ = s.turn.take(context.Background(), nil) // it has no end to fail at
 		for range cap(s.readers) {
 			if c := <-s.readers; c != nil {
-				err = errors.Join(err, c.close())
+				err = errors.Join(err, c.Close())
 			}
 		}
 		session := s.session()
@@ -183,7 +185,7 @@ func (s *Store) shut(session string) (err error) {
 		s.news.end()
 	}
 	if s.writing != nil {
-		err = s.writing.close()
+		err = s.writing.Close()
 	}
 	if pool := s.Pool(); pool != nil {
 		pool.Close()

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Row is what every stored row has. UpdatedAt is the moment of the last SaveX.
@@ -117,7 +119,7 @@ func (t *table[T]) save(tx *Tx, v *T) error {
 // missing says why a row with its version was not there.
 func (t *table[T]) missing(tx *Tx, id int64) error {
 	found := ErrNotFound
-	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(cells) error {
+	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(database.Cells) error {
 		found = ErrConflict
 		return nil
 	}, id)
@@ -167,7 +169,7 @@ func (t *table[T]) some(tx *Tx, condition string, args ...any) ([]*T, error) {
 
 func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
 	var found []*T
-	err := tx.query(query, func(c cells) error {
+	err := tx.query(query, func(c database.Cells) error {
 		v := new(T)
 		s := scan{cells: c}
 		*t.row(v) = Row{ID: s.number(), Version: s.number(), CreatedAt: s.time(), UpdatedAt: s.time()}
@@ -212,7 +214,7 @@ func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
 	}
 	limit, offset := p.window()
 	var found []Head
-	err := tx.query(query, func(c cells) error {
+	err := tx.query(query, func(c database.Cells) error {
 		s := scan{cells: c}
 		found = append(found, Head{ID: s.number(), Version: s.number()})
 		return nil
@@ -226,7 +228,7 @@ func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
 
 // head reads the version of one row.
 func (t *table[T]) head(tx *Tx, scopeAndID ...any) (head Head, err error) {
-	err = tx.query(t.sqlHead, func(c cells) error {
+	err = tx.query(t.sqlHead, func(c database.Cells) error {
 		s := scan{cells: c}
 		head = Head{ID: s.number(), Version: s.number()}
 		return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Tx is one transaction. It must not be used by two goroutines at once, nor
@@ -12,7 +14,7 @@ import (
 type Tx struct {
 	ctx    context.Context
 	store  *Store
-	conn   conn
+	conn   database.Conn
 	now    time.Time
 	write  bool
 	broken error              // a failure after which nothing may be committed
@@ -96,7 +98,7 @@ func (tx *Tx) commit() error {
 	}
 	// Also after a failure: it may be the answer that was lost, and not the change.
 	defer tx.store.generation.Add(1)
-	_, err := tx.conn.run(commit, nil)
+	_, err := tx.conn.Run(database.Commit, nil)
 	return err
 }
 
@@ -113,16 +115,16 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	}
 	tx.changed = true
 	tx.store.work.statements.Add(1)
-	changed, err := tx.conn.run(query, nil, args...)
+	changed, err := tx.conn.Run(query, nil, args...)
 	return changed, tx.checked(err)
 }
 
-func (tx *Tx) query(query string, each func(cells) error, args ...any) error {
+func (tx *Tx) query(query string, each func(database.Cells) error, args ...any) error {
 	if err := tx.ready(false); err != nil {
 		return err
 	}
 	rows := uint64(0)
-	_, err := tx.conn.run(query, func(c cells) error {
+	_, err := tx.conn.Run(query, func(c database.Cells) error {
 		rows++
 		return each(c)
 	}, args...)
@@ -138,8 +140,8 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 	}
 	tx.changed = true
 	tx.store.work.statements.Add(1)
-	_, err = tx.conn.run(query, func(c cells) error {
-		id, _ = c.number(0)
+	_, err = tx.conn.Run(query, func(c database.Cells) error {
+		id, _ = c.Number(0)
 		return nil
 	}, args...)
 	return id, tx.checked(err)
@@ -147,8 +149,8 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 
 // number reads a single number; 0 when there is no row.
 func (tx *Tx) number(query string, args ...any) (n int64, err error) {
-	err = tx.query(query, func(c cells) error {
-		n, _ = c.number(0)
+	err = tx.query(query, func(c database.Cells) error {
+		n, _ = c.Number(0)
 		return nil
 	}, args...)
 	return n, err

@@ -60,7 +60,7 @@ func TestViewCannotChange(t *testing.T) {
 		err := s.View(t.Context(), func(tx *Tx) error { return tx.CreateOrganization(&Organization{}) })
 		require.ErrorContains(t, err, "a View cannot change anything")
 		err = s.View(t.Context(), func(tx *Tx) error {
-			_, err := tx.conn.run("DELETE FROM organizations", nil)
+			_, err := tx.conn.Run("DELETE FROM organizations", nil)
 			return err
 		})
 		require.Regexp(t, "read-?only", err)

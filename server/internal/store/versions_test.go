@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // Ten processes that start at once make one installation.
@@ -49,7 +51,7 @@ func TestNewerProgramHasTheSchema(t *testing.T) {
 	s := open(t, Options{}.a(t, onPG))
 	change := func(tx *Tx) error { return tx.SetSetting("k", "v") }
 	require.NoError(t, s.Update(t.Context(), change))
-	command(t, admin, "UPDATE %s.installation SET version = %d", s.Schema(), schemaVersion()+1)
+	command(t, admin, "UPDATE %s.installation SET version = %d", s.Schema(), migrations.Version()+1)
 	ran := false
 	err := s.Update(t.Context(), func(*Tx) error { ran = true; return nil })
 	require.ErrorIs(t, err, ErrNewer)
@@ -59,12 +61,12 @@ func TestNewerProgramHasTheSchema(t *testing.T) {
 	require.ErrorIs(t, s.View(t.Context(), func(*Tx) error { return nil }), ErrNewer)
 	require.ErrorIs(t, s.Tell(t.Context(), "x", ""), ErrNewer)
 	require.ErrorIs(t, s.Restore(t.Context(), strings.NewReader(string(copyOf(t, open(t, Options{MasterKey: testKey}))))), ErrNewer)
-	command(t, admin, "UPDATE %s.installation SET version = %d", s.Schema(), schemaVersion())
+	command(t, admin, "UPDATE %s.installation SET version = %d", s.Schema(), migrations.Version())
 	require.NoError(t, s.Update(t.Context(), change))
 	require.NoError(t, s.View(t.Context(), func(*Tx) error { return nil }))
 
 	// Who only reads is told by the notice of the migration.
-	command(t, admin, "UPDATE %[1]s.installation SET version = %[2]d; SELECT pg_notify('%[3]s', '= %[2]d 1 0')", s.Schema(), schemaVersion()+1, s.engine.(*postgres).notify)
+	command(t, admin, "UPDATE %[1]s.installation SET version = %[2]d; SELECT pg_notify('%[3]s', '= %[2]d 1 0')", s.Schema(), migrations.Version()+1, s.engine.(*postgres).notify)
 	until(t, func() bool { return errors.Is(s.View(t.Context(), func(*Tx) error { return nil }), ErrNewer) })
 }
 
@@ -75,9 +77,9 @@ func TestSchemaOfTheVersionBefore(t *testing.T) {
 	p, err := newPostgres(o)
 	require.NoError(t, err)
 	admin := plain(t, p.at.Schema)
-	text, err := migrations.ReadFile("migrations/postgres/0001_rest.sql")
+	steps, err := migrations.Steps(migrations.Postgres)
 	require.NoError(t, err)
-	command(t, admin, "%s", "CREATE SCHEMA "+p.at.Schema+"; "+installationTable+"; "+string(text)+"; UPDATE installation SET version = 1, owner = 'pid 7, http://x'")
+	command(t, admin, "%s", "CREATE SCHEMA "+p.at.Schema+"; "+installationTable+"; "+steps[0]+"; UPDATE installation SET version = 1, owner = 'pid 7, http://x'")
 	command(t, admin, "SELECT pg_advisory_lock(%d)", p.lock)
 
 	_, err = Open(t.Context(), o)
