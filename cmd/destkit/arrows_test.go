@@ -170,7 +170,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
 		"server/internal/archive", "server/internal/background", "server/internal/call", "server/internal/organizations",
-		"server/internal/store", "internal/reach",
+		"server/internal/store", "server/internal/store/sqlite", "internal/reach",
 	},
 	"server/internal/syncs": { // the resource that runs work on
 		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
@@ -229,7 +229,10 @@ var arrows = map[string][]string{
 	"server/internal/descriptors":       {},
 	"server/internal/dialect":           {"server/api", "server/internal/problem"},
 	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
-	"server/internal/store":             {"server/api", "internal/handles", "internal/keepalive"},
+	"server/internal/store":             {"server/api", "server/internal/store/...", "internal/keepalive"},
+	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
+	"server/internal/store/migrations":  {},
+	"server/internal/store/sqlite":      {"server/internal/store/database", "server/internal/store/migrations", "internal/handles"},
 	"server/internal/strictjson":        {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
@@ -313,6 +316,7 @@ var testArrows = map[string][]string{
 	"server/internal/cluster/chronicle": {"server/internal/store"},
 	"server/internal/cluster/quota":     {"server/internal/store"},
 	"server/internal/cluster/shelf":     {"server/internal/store", "server/internal/cluster/shelf/shelftest"},
+	"server/internal/store":             {"internal/handles"},
 	"server/internal/sync/destination":  {"destsim"},
 	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
@@ -342,7 +346,7 @@ var doors = map[string][]string{
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/profiling", "cmd/destkit/internal/rest", "cmd/destkit/internal/secret"},
 	"github.com/wneessen/":        {"server/internal/lifecycle"},
-	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
+	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store/sqlite", "internal/source"},
 }
 
 type goPackage struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // The test program is also the second process that some tests need.
@@ -173,7 +174,7 @@ func requireWhole(t testing.TB, s *Store) int {
 func requireIntact(t testing.TB, s *Store) {
 	t.Helper()
 	view(t, s, func(tx *Tx) {
-		if _, ok := tx.conn.(*lite); ok { // the other one leaves no way around its rules
+		if _, ok := tx.conn.(*sqlite.Conn); ok { // the other one leaves no way around its rules
 			require.NoError(t, tx.query("PRAGMA integrity_check", func(c database.Cells) error { require.Equal(t, "ok", c.Text(0)); return nil }))
 			require.NoError(t, tx.query("PRAGMA foreign_key_check", func(c database.Cells) error { require.Fail(t, "broken reference in "+c.Text(0)); return nil }))
 		}

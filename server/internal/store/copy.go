@@ -1,17 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"strings"
 
-	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Copy writes a consistent copy of the database, as it is now, while others read
@@ -31,132 +28,73 @@ func (s *Store) copy(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer func() { s.readers <- ended(c) }()
-	return s.engine.copy(ctx, c, w)
+	return s.engine.Copy(ctx, c, w)
 }
-
-func (f *files) copy(ctx context.Context, reader database.Conn, w io.Writer) error {
-	if f.dir == "" {
-		data, err := reader.(*lite).db.Serialize("main")
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
-		return err
-	}
-	temp := filepath.Join(f.dir, rand.Text()+leftover)
-	defer removeDatabase(temp)
-	if err := reader.(*lite).backup(ctx, temp); err != nil {
-		return err
-	}
-	if err := wholeCopy(temp); err != nil {
-		return err
-	}
-	return sendFile(w, temp)
-}
-
-// wholeCopy looks at pages that were copied unread: a snapshot of a damaged database
-// would vouch for it.
-func wholeCopy(path string) error {
-	c, err := (&files{path: path}).look()
-	if err != nil {
-		return err
-	}
-	return errors.Join(c.holdsTogether(), c.Close())
-}
-
-// vacuum writes what a database holds now into a new file: one read, so others
-// go on writing, and without the free pages of the original.
-func vacuum(ctx context.Context, path, to string) error {
-	if err := createFile(to); err != nil {
-		return err
-	}
-	c, err := connect(path, sqlite.OpenReadWrite)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if _, err := versionOf(c); err != nil {
-		return err
-	}
-	c.db.SetInterrupt(ctx.Done())
-	if _, err := c.exec("VACUUM INTO ?", to); err != nil {
-		return errors.Join(ctx.Err(), err)
-	}
-	if err := markFile(to); err != nil {
-		return err
-	}
-	return syncFile(to)
-}
-
-// syncFile makes sure that a file's bytes are on disk.
-func syncFile(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
-// ErrInside refuses a backup within the data directory: it would be lost together
-// with what it is a copy of.
-var ErrInside = errors.New("a backup belongs outside of the data directory")
 
 // Backup copies the database of a data directory into a file, which appears whole
 // or not at all and replaces an earlier one. The directory may be in use by this
 // or another process, which goes on writing meanwhile; no key is needed. To start
 // from a backup, open a new directory with Options.From.
-func Backup(ctx context.Context, dir, to string) error {
-	if err := backup(ctx, dir, to); err != nil {
-		return fmt.Errorf("back up %s to %s: %w", dir, to, err)
+func Backup(ctx context.Context, dir, to string) error { return sqlite.Backup(ctx, dir, to) }
+
+// Restore replaces everything in the store by a copy: all of it or, on an error,
+// nothing. It waits for the transactions under way. Ids and versions go back to
+// those of the copy, so whatever was kept under them elsewhere has to be dropped.
+// Errors: ErrNotACopy, ErrNewer, ErrWrongKey.
+func (s *Store) Restore(ctx context.Context, from io.Reader) error {
+	if err := s.restore(ctx, from); err != nil {
+		return fmt.Errorf("restore %s: %w", s.place, err)
 	}
 	return nil
 }
 
-func backup(ctx context.Context, dir, to string) error {
-	path := filepath.Join(dir, databaseFile)
-	if info, err := os.Stat(path); err != nil {
-		return err
-	} else if info.Size() == 0 {
-		return errors.New("the directory holds no data yet")
-	}
-	if inside, err := sameFolder(dir, filepath.Dir(to)); err != nil {
-		return err
-	} else if inside {
-		return ErrInside
-	}
-	if err := leftWhole(dir, path+"-wal"); err != nil {
-		return err
-	}
-	// A checksum of what is damaged already would vouch for it.
-	if _, err := (&files{dir: dir, path: path}).unchanged(); err != nil {
-		return err
-	}
-	temp := to + "." + rand.Text() + leftover
-	defer removeDatabase(temp)
-	if err := vacuum(ctx, path, temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, to); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(to))
-}
-
-func sameFolder(a, b string) (bool, error) {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false, err
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other), err
-}
-
-// syncFolder makes a rename durable where the system can do that.
-func syncFolder(path string) error {
-	f, err := os.Open(path)
+func (s *Store) restore(ctx context.Context, from io.Reader) error {
+	staged, remove, err := sqlite.Stage(ctx, s.dir, from, s.keys.check)
 	if err != nil {
 		return err
 	}
-	_ = f.Sync() // some systems refuse it for folders
-	return f.Close()
+	defer remove()
+	defer staged.Close()
+	release, err := s.takeAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// The master key may have changed while the copy was read.
+	if err := s.keys.check(staged); err != nil {
+		return err
+	}
+	// An idle connection may have been lost; it is opened anew here.
+	c, err := s.begun(ctx, s.writing, true)
+	if err == nil {
+		c = ended(c)
+	}
+	if s.writing = c; c == nil || err != nil {
+		return cmp.Or(err, ErrUnavailable)
+	}
+	if err := s.engine.Overwrite(ctx, c, staged); err != nil {
+		return err
+	}
+	s.keys.forget(nil)
+	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
 }
+
+// What Copied says.
+const (
+	CopiedBackup   = sqlite.CopiedBackup   // it was put in its place by hand
+	CopiedRestored = sqlite.CopiedRestored // Options.From or Restore has put it there
+)
+
+// Copied reports whether the database is a copy that has not been settled yet; "": it is
+// none.
+func (tx *Tx) Copied() (how string, err error) {
+	how, err = tx.Setting(sqlite.SettingCopied)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	how, _, _ = strings.Cut(how, " ")
+	return how, err
+}
+
+// Settled takes the mark of a copy away: what lies beside the store belongs to it.
+func (tx *Tx) Settled() error { return tx.DeleteSetting(sqlite.SettingCopied) }

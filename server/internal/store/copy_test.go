@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 func copyOf(t testing.TB, s *Store) []byte {
@@ -100,7 +101,7 @@ func TestRefusedCopies(t *testing.T) {
 		"text":               {func() io.Reader { return strings.NewReader(strings.Repeat("text ", 1000)) }, testKey, ErrNotACopy},
 		"empty":              {func() io.Reader { return strings.NewReader("") }, testKey, ErrNotACopy},
 		"unreadable":         {func() io.Reader { return io.MultiReader(bytes.NewReader(data[:5000]), iotest.ErrReader(broken)) }, testKey, broken},
-		"header and nothing": {func() io.Reader { return strings.NewReader(fileHeader) }, testKey, ErrNotACopy},
+		"header and nothing": {func() io.Reader { return strings.NewReader("SQLite format 3\x00") }, testKey, ErrNotACopy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -223,14 +224,14 @@ func TestCopyUnderWrites(t *testing.T) {
 		for range 5 {
 			var b bytes.Buffer
 			require.NoError(t, s.Copy(t.Context(), &b))
-			staged, err := s.stageMemory(t.Context(), &b)
+			staged, _, err := sqlite.Stage(t.Context(), "", &b, s.keys.check)
 			require.NoError(t, err)
 			var rounds, organizations int64
-			require.NoError(t, staged.query("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c database.Cells) error {
+			require.NoError(t, second(staged.Run("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c database.Cells) error {
 				rounds, _ = c.Number(0)
 				organizations, _ = c.Number(1)
 				return nil
-			}))
+			})))
 			require.Equal(t, rounds, organizations)
 			require.NoError(t, staged.Close())
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // version puts another user_version into the heading of a file.
@@ -78,7 +80,7 @@ func TestChangedBackup(t *testing.T) {
 			return "", err
 		}
 		defer func() { require.NoError(t, opened.Close()) }()
-		return opened.writing.(*lite).checksum()
+		return opened.writing.(*sqlite.Conn).Checksum()
 	}
 	want, err := content(good)
 	require.NoError(t, err)

@@ -77,6 +77,4 @@ func TestBackupOfADamagedLog(t *testing.T) {
 	kept, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(text, kept))
-	require.True(t, owned(f.dir))
-	require.False(t, owned(killed))
 }

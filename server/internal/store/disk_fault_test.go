@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/diskfault"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // diskFaults are what a disk may do to an operation that writes, with what the caller is
@@ -235,13 +236,13 @@ func TestFaultsUnderACheckpoint(t *testing.T) {
 				require.NoError(t, f.put("kept", 30_000))
 				c.fault.File = file
 				f.disk.Fail(c.fault)
-				_, err := f.writing.(*lite).pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+				err := f.writing.(*sqlite.Conn).Checkpoint()
 				if f.disk.Heal() > 0 {
 					require.ErrorIs(t, err, c.is)
 				}
 				require.Equal(t, []int{30_000}, settings(t, f.lost(), "kept"))
 				require.Equal(t, []int{30_000}, settings(t, f.killed(), "kept"))
-				_, err = f.writing.(*lite).pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+				err = f.writing.(*sqlite.Conn).Checkpoint()
 				require.NoError(t, err)
 				require.NoError(t, f.put("later", 20))
 				require.Equal(t, []int{30_000, 20}, settings(t, f.lost(), "kept", "later"))

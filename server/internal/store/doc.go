@@ -39,7 +39,7 @@
 //
 // # PostgreSQL
 //
-// The statements are the same; engine.go is the seam and postgres.go what differs.
+// The statements are the same; package database is the seam.
 // One process has a schema, and each change has its turn there as it has with
 // SQLite. A database that does not answer is ErrUnavailable: nothing of the change
 // is kept, unless it was the answer to the commit that was lost, and the next

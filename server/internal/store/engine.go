@@ -8,19 +8,20 @@ import (
 	"io"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // engine is the database below a store: files and memory of SQLite, or a schema
 // of PostgreSQL.
 type engine interface {
-	// connect opens one more connection: the one that writes, or one of those
+	// Connect opens one more connection: the one that writes, or one of those
 	// that only read.
-	connect(ctx context.Context, write bool) (database.Conn, error)
-	// copy writes what there is now as a SQLite database, by a connection that
+	Connect(ctx context.Context, write bool) (database.Conn, error)
+	// Copy writes what there is now as a SQLite database, by a connection that
 	// reads and has nothing else to do.
-	copy(ctx context.Context, reader database.Conn, w io.Writer) error
-	// overwrite replaces every row by those of an adopted copy, all or none.
-	overwrite(ctx context.Context, writer database.Conn, staged *lite) error
+	Copy(ctx context.Context, reader database.Conn, w io.Writer) error
+	// Overwrite replaces every row by those of an adopted copy, all or none.
+	Overwrite(ctx context.Context, writer database.Conn, staged *sqlite.Conn) error
 }
 
 // doc is an argument that is stored as JSON text.
@@ -51,7 +52,7 @@ func (s *Store) begun(ctx context.Context, c database.Conn, write bool) (databas
 		}
 		_ = c.Close()
 	}
-	c, err := s.engine.connect(ctx, write)
+	c, err := s.engine.Connect(ctx, write)
 	if err != nil {
 		return nil, err
 	}

@@ -7,10 +7,10 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // What a caller may want to tell apart; compare with errors.Is.
@@ -18,13 +18,13 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrConflict = errors.New("changed meanwhile")
 	ErrFull     = database.ErrFull
-	ErrDisk     = errors.New("the disk of the database fails")
+	ErrDisk     = sqlite.ErrDisk
 	ErrNewer    = migrations.ErrNewer
 	ErrWrongKey = errors.New("wrong master key")
 	ErrDamaged  = database.ErrDamaged
 	ErrClosed   = database.ErrClosed
 	ErrHasData  = database.ErrHasData
-	ErrNotACopy = errors.New("not a copy of a store")
+	ErrNotACopy = sqlite.ErrNotACopy
 	// ErrGone says that a row belongs to another one, or refers to one, that is there
 	// no more: what was read before the change was deleted meanwhile.
 	ErrGone = errors.New("what it refers to was deleted meanwhile")
@@ -36,7 +36,7 @@ var (
 	ErrCrowded = errors.New("no connection is free")
 	ErrUnfit   = errors.New("the database cannot be used")
 	// ErrElsewhere says that a data directory goes with another store.
-	ErrElsewhere = errors.New("the data directory belongs to another store")
+	ErrElsewhere = sqlite.ErrElsewhere
 )
 
 // DuplicateError says that a value which has to be unique exists already. Value
@@ -68,35 +68,12 @@ func (e *InUseError) Error() string {
 // OwnedError says that other processes work on the directory, or on the schema.
 type OwnedError = database.OwnedError
 
-// translate turns SQLite's words into ours where callers tell them apart.
-func translate(err error) error {
-	if err == nil {
-		return nil
-	}
-	code := sqlite.ErrCode(err)
-	// The index of the log grows by writes of single bytes: what refuses them is a full
-	// disk, and SQLite does not say so.
-	if code == sqlite.ResultIOErrSHMSize {
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	switch code.ToPrimary() {
-	case sqlite.ResultFull:
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	case sqlite.ResultIOErr:
-		return fmt.Errorf("%w: %w", ErrDisk, err)
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return err
-}
-
 // unique reports whether a statement broke a unique constraint.
 func unique(err error) bool {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refusal.Code == uniqueViolation
 	}
-	code := sqlite.ErrCode(err)
-	return code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey
+	return sqlite.Unique(err)
 }
 
 // dangling reports whether a statement would have left a reference to nothing.
@@ -104,7 +81,7 @@ func dangling(err error) bool {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refusal.Code == foreignKeyViolation
 	}
-	return sqlite.ErrCode(err) == sqlite.ResultConstraintForeignKey
+	return sqlite.Dangling(err)
 }
 
 // harmless reports whether a failed statement leaves its transaction usable: a
@@ -114,7 +91,7 @@ func harmless(err error) bool {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return strings.HasPrefix(refusal.Code, constraintClass)
 	}
-	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
+	return sqlite.Harmless(err)
 }
 
 // Passing tells of an error of a store, or of what stands in it, whether it says nothing
@@ -124,25 +101,20 @@ func Passing(err error) bool {
 	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) || errors.Is(err, ErrDisk) || errors.Is(err, ErrNewer) {
 		return true
 	}
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultFull, sqlite.ResultIOErr:
-		return true
-	}
-	return false
+	return sqlite.Passing(err)
 }
 
 // Full reports whether there is no space left, be it for the store or for another
 // file: databases of warehouses and spooled snapshots lie beside it.
 func Full(err error) bool {
-	code := sqlite.ErrCode(err)
-	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrSHMSize
+	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.Full(err)
 }
 
 // Unfit reports whether err asks for another place or file: a newer version made
 // the data, a file is no copy, a backup lies in the directory it copies, or the
 // database cannot be used as it is.
 func Unfit(err error) bool {
-	for _, unfit := range []error{ErrNewer, ErrNotACopy, ErrUnfit, ErrElsewhere, ErrInside} {
+	for _, unfit := range []error{ErrNewer, ErrNotACopy, ErrUnfit, ErrElsewhere, sqlite.ErrInside} {
 		if errors.Is(err, unfit) {
 			return true
 		}

@@ -11,17 +11,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/internal/handles"
 	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // raw runs statements on a database that no store has open.
 func raw(t testing.TB, path, script string) {
 	t.Helper()
-	c, err := connect(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	c, err := handles.Open(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	require.NoError(t, err)
-	require.NoError(t, c.script(script))
-	require.NoError(t, c.Close())
+	require.NoError(t, sqlitex.ExecuteScript(c, script, nil))
+	require.NoError(t, handles.Close(c))
 }
 
 func TestModesOfFiles(t *testing.T) {

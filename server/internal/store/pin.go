@@ -6,9 +6,8 @@ import (
 	"io"
 	"sync"
 
-	"zombiezen.com/go/sqlite"
-
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Still waits for the change under way and lets no other one begin until release is
@@ -49,8 +48,8 @@ func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) 
 		return nil, err
 	}
 	if s.memory {
-		if p.image, err = c.(*lite).db.Serialize("main"); err != nil {
-			return nil, fmt.Errorf("pin %s: %w", s.place, translate(err))
+		if p.image, err = c.(*sqlite.Conn).Image(); err != nil {
+			return nil, fmt.Errorf("pin %s: %w", s.place, err)
 		}
 	}
 	taken = true
@@ -63,7 +62,7 @@ func (p *Pinned) Copy(ctx context.Context, w io.Writer) error {
 	if p.image != nil {
 		_, err = w.Write(p.image)
 	} else {
-		err = p.s.engine.copy(ctx, p.c, w)
+		err = p.s.engine.Copy(ctx, p.c, w)
 	}
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", p.s.place, err)
@@ -77,38 +76,6 @@ func (p *Pinned) Close() {
 		p.s.readers <- ended(p.c)
 		p.c = nil
 	}
-}
-
-// backupPages are copied between two looks at the context.
-const backupPages = 1024
-
-// backup copies what a reader sees into a new file.
-func (c *lite) backup(ctx context.Context, to string) error {
-	if err := createFile(to); err != nil {
-		return err
-	}
-	out, err := connect(to, sqlite.OpenReadWrite)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = out.Close() }()
-	if _, err := out.pragma("PRAGMA synchronous = OFF"); err != nil { // nobody finds the file again
-		return err
-	}
-	b, err := sqlite.NewBackup(out.db, "main", c.db, "main")
-	if err != nil {
-		return translate(err)
-	}
-	defer b.Close()
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if more, err = b.Step(backupPages); err != nil {
-			return translate(err)
-		}
-	}
-	return nil
 }
 
 // Everything names what exists in all organizations.

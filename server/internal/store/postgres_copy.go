@@ -2,19 +2,15 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // A copy is a SQLite database whatever the store: what one kind has written the
@@ -30,9 +26,9 @@ type shape struct {
 	types   []string // INTEGER, TEXT, BLOB
 }
 
-func shapeOf(c *lite, table string) (s shape, err error) {
+func shapeOf(c *sqlite.Conn, table string) (s shape, err error) {
 	s.table = table
-	err = c.query("SELECT name, type FROM pragma_table_info(?)", func(c database.Cells) error {
+	_, err = c.Run("SELECT name, type FROM pragma_table_info(?)", func(c database.Cells) error {
 		s.columns, s.types = append(s.columns, c.Text(0)), append(s.types, c.Text(1))
 		return nil
 	}, table)
@@ -68,72 +64,21 @@ func (s shape) values(c database.Cells) []any {
 	return values
 }
 
-// copy fills a SQLite database in one consistent read.
-func (p *postgres) copy(ctx context.Context, reader database.Conn, w io.Writer) error {
-	staged, path, err := p.emptyCopy()
-	if err != nil {
-		return err
-	}
-	if path != "" {
-		defer os.Remove(path)
-	}
+// Copy fills a SQLite database in one consistent read.
+func (p *postgres) Copy(ctx context.Context, reader database.Conn, w io.Writer) error {
 	from := reader.(*link)
-	from.patience = copyTime
-	defer func() { from.patience = statementTime }()
-	if err = fillCopy(ctx, staged, from); err == nil {
-		err = staged.markBackup()
-	}
-	var data []byte
-	if err == nil && path == "" {
-		data, err = staged.db.Serialize("main")
-	}
-	if err = errors.Join(err, staged.Close()); err != nil {
-		return err
-	}
-	if path == "" {
-		_, err = w.Write(data)
-		return err
-	}
-	return sendFile(w, path)
+	return sqlite.Compose(p.folder, w, func(staged *sqlite.Conn) error {
+		from.patience = copyTime
+		defer func() { from.patience = statementTime }()
+		return fillCopy(ctx, staged, from)
+	})
 }
 
-func sendFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
-}
-
-// emptyCopy makes a database without rows: in the folder, so that memory does not
-// grow with the rows, or in memory where there is none.
-func (p *postgres) emptyCopy() (staged *lite, path string, err error) {
-	empty, err := emptyStore()
-	if err != nil {
-		return nil, "", err
-	}
-	if p.folder == "" {
-		staged, err = inMemory(empty.image)
-		return staged, "", err
-	}
-	path = filepath.Join(p.folder, rand.Text()+leftover)
-	if err := os.WriteFile(path, empty.image, 0o600); err != nil {
-		return nil, "", err
-	}
-	staged, err = connect(path, sqlite.OpenReadWrite)
-	if err != nil {
-		_ = os.Remove(path)
-	}
-	return staged, path, err
-}
-
-func fillCopy(ctx context.Context, staged *lite, from *link) error {
+func fillCopy(ctx context.Context, staged *sqlite.Conn, from *link) error {
 	if err := staged.Begin(true); err != nil {
 		return err
 	}
-	defer func() { _, _ = staged.exec(database.Rollback) }()
+	defer func() { _, _ = staged.Run(database.Rollback, nil) }()
 	for _, table := range migrations.Tables {
 		s, err := shapeOf(staged, table)
 		if err != nil {
@@ -144,7 +89,7 @@ func fillCopy(ctx context.Context, staged *lite, from *link) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			_, err := staged.exec(insert, s.values(c)...)
+			_, err := staged.Run(insert, nil, s.values(c)...)
 			return err
 		})
 		if err == nil && s.numbers() {
@@ -154,31 +99,31 @@ func fillCopy(ctx context.Context, staged *lite, from *link) error {
 			return fmt.Errorf("copy %s: %w", table, err)
 		}
 	}
-	_, err := staged.exec(database.Commit)
+	_, err := staged.Run(database.Commit, nil)
 	return err
 }
 
 // copyNumber carries the last id over, also of rows that are gone: no id is given
 // twice.
-func copyNumber(staged *lite, from *link, table string) error {
+func copyNumber(staged *sqlite.Conn, from *link, table string) error {
 	last, err := numberOf(from, "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "+table+"_id_seq")
 	if err != nil {
 		return err
 	}
-	if _, err := staged.exec("DELETE FROM sqlite_sequence WHERE name = ?", table); err != nil || last == 0 {
+	if _, err := staged.Run("DELETE FROM sqlite_sequence WHERE name = ?", nil, table); err != nil || last == 0 {
 		return err
 	}
-	_, err = staged.exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last)
+	_, err = staged.Run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", nil, table, last)
 	return err
 }
 
-func (p *postgres) overwrite(ctx context.Context, writer database.Conn, staged *lite) error {
+func (p *postgres) Overwrite(ctx context.Context, writer database.Conn, staged *sqlite.Conn) error {
 	return p.replace(ctx, writer.(*link), staged, false)
 }
 
 // replace replaces every row in one transaction, fresh in a schema that holds nothing
 // yet. What other processes keep of the rows and keys ends with it.
-func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh bool) error {
+func (p *postgres) replace(ctx context.Context, c *link, staged *sqlite.Conn, fresh bool) error {
 	c.bare, c.patience = true, copyTime
 	defer func() { c.bare, c.patience = false, statementTime }()
 	if err := c.Begin(true); err != nil {
@@ -210,13 +155,13 @@ func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh boo
 	return err
 }
 
-func fillTable(ctx context.Context, c *link, staged *lite, table string) error {
+func fillTable(ctx context.Context, c *link, staged *sqlite.Conn, table string) error {
 	s, err := shapeOf(staged, table)
 	if err != nil {
 		return err
 	}
 	insert := s.inserts()
-	err = staged.query(s.selects(), func(row database.Cells) error {
+	_, err = staged.Run(s.selects(), func(row database.Cells) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -265,24 +210,5 @@ func backupPostgres(ctx context.Context, o Options, to string) error {
 	if err := c.Begin(false); err != nil {
 		return err
 	}
-	temp := to + "." + rand.Text() + leftover
-	defer os.Remove(temp)
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	err = p.copy(ctx, c, f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(temp, to); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(to))
+	return sqlite.ReplaceFile(to, func(w io.Writer) error { return p.Copy(ctx, c, w) })
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // postgres is the engine of PostgreSQL. Any number of processes work on a schema;
@@ -120,7 +120,7 @@ func (s *Store) share(ctx context.Context, p *postgres) error {
 
 // startFrom fills a schema that holds nothing yet.
 func (s *Store) startFrom(ctx context.Context, c *link, o Options) error {
-	staged, remove, err := s.stage(ctx, o.From)
+	staged, remove, err := sqlite.Stage(ctx, s.dir, o.From, s.keys.check)
 	if err != nil {
 		return err
 	}
@@ -216,9 +216,9 @@ func (p *postgres) compare(there int64, took time.Duration) {
 // tolerated is the difference of two clocks that nobody cares for.
 const tolerated = 10 * time.Millisecond
 
-// connect opens a connection for a store that is open, and looks whether the schema
+// Connect opens a connection for a store that is open, and looks whether the schema
 // is still one that this program knows.
-func (p *postgres) connect(ctx context.Context, write bool) (database.Conn, error) {
+func (p *postgres) Connect(ctx context.Context, write bool) (database.Conn, error) {
 	c, err := p.dial(ctx, !write)
 	var at standing
 	if err == nil {
@@ -259,11 +259,5 @@ func (s *Store) beside(c *link) error {
 	if _, err := c.Run("SELECT id FROM installation", func(c database.Cells) error { id = c.Text(0); return nil }); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	if err := removeLeftovers(s.dir, copyTime); err != nil {
-		return err
-	}
-	return belongs(s.dir, id)
+	return sqlite.Beside(s.dir, id, copyTime)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // RotateMasterKey wraps all data keys by a new master key (32 bytes), which is
@@ -98,8 +99,8 @@ func (s *Store) RotateDataKeys(ctx context.Context) error {
 // stand; while another process makes a backup they stay until the log is
 // overwritten.
 func (s *Store) reopenKeys(ctx context.Context) error {
-	if c, ok := s.writing.(*lite); ok {
-		_, _ = c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	if c, ok := s.writing.(*sqlite.Conn); ok {
+		_ = c.Checkpoint()
 	}
 	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
 }

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/internal/handles"
 )
 
 // stopped is a data directory that a store has filled and left.
@@ -77,7 +81,7 @@ func TestDatabaseWithoutItsSum(t *testing.T) {
 			sum, sumErr := os.ReadFile(file + sumEnd)
 			good, err := os.ReadFile(file)
 			require.NoError(t, err)
-			damage(t, o, file)
+			damage(t, file)
 			_, err = Open(t.Context(), o)
 			require.ErrorIs(t, err, ErrDamaged)
 			require.NoError(t, os.WriteFile(file, good, 0o600))
@@ -92,15 +96,19 @@ func TestDatabaseWithoutItsSum(t *testing.T) {
 }
 
 // damage makes the first page of a table one that is none.
-func damage(t *testing.T, o Options, file string) {
+func damage(t *testing.T, file string) {
 	t.Helper()
-	c, err := (&files{dir: o.Dir, path: file}).look()
+	c, err := handles.Open("file:"+filepath.ToSlash(file)+"?immutable=1", sqlite.OpenReadOnly|sqlite.OpenURI)
 	require.NoError(t, err)
-	page, err := c.pragma("SELECT rootpage FROM sqlite_schema WHERE name = 'workspaces'")
-	require.NoError(t, err)
-	size, err := c.pragma("PRAGMA page_size")
-	require.NoError(t, err)
-	require.NoError(t, c.Close())
+	number := func(query string) (n int64) {
+		require.NoError(t, sqlitex.ExecuteTransient(c, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			n = stmt.ColumnInt64(0)
+			return nil
+		}}))
+		return n
+	}
+	page, size := number("SELECT rootpage FROM sqlite_schema WHERE name = 'workspaces'"), number("PRAGMA page_size")
+	require.NoError(t, handles.Close(c))
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	text[(page-1)*size] ^= 0x70

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Options of a store. The zero value is an empty store in memory.
@@ -63,11 +62,11 @@ type Store struct {
 	place  string // names the store in errors
 	clock  func() time.Time
 	random io.Reader
-	owner  *owner // of a directory
 	keys   keyring
 	plan   func(*Sync, time.Time) Plan
 
 	engine  engine
+	disk    *sqlite.Files      // a data directory with a database; nil: there is none
 	news    *news              // of the other processes; nil: there are none
 	memory  bool               // readers and the writer are kept apart
 	measure string             // the query for the size in bytes
@@ -105,14 +104,8 @@ func (s *Store) Generation() uint64 {
 	return s.generation.Load()
 }
 
-const databaseFile = "destkit.db"
-
-// HoldsData reports whether a data directory has been used before. An empty file
-// counts as nothing: a start that found the disk full leaves one.
-func HoldsData(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, databaseFile))
-	return err == nil && info.Size() > 0
-}
+// HoldsData reports whether a data directory has been used before.
+func HoldsData(dir string) bool { return sqlite.HoldsData(dir) }
 
 // Open opens or creates a store. Errors: *OwnedError while another process works
 // on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new),
@@ -146,12 +139,28 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	return s.Update(ctx, (*Tx).openInstallation)
 }
 
+// openFiles takes a directory, or makes a database in memory.
+func (s *Store) openFiles(ctx context.Context, o Options) error {
+	s.memory, s.measure = s.dir == "", sqlite.Size
+	if !s.memory {
+		s.place = "data directory " + s.dir
+	}
+	files, c, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir, Owner: o.Owner, From: o.From, Check: s.keys.check, MaxPages: o.maxPages})
+	if err != nil {
+		return err
+	}
+	if s.engine, s.writing = files, c; !s.memory {
+		s.disk = files
+	}
+	return nil
+}
+
 // SetOwner changes what a second process on the same directory is shown.
 func (s *Store) SetOwner(text string) error {
-	if s.owner == nil {
+	if s.disk == nil {
 		return nil
 	}
-	return s.owner.write(text)
+	return s.disk.SetOwner(text)
 }
 
 // now is the present time as rows keep it.
@@ -178,6 +187,15 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// session names what the last start has written to a database on disk that is no longer
+// in use; "": it cannot be vouched for.
+func (s *Store) session() string {
+	if s.disk == nil || s.writing == nil || s.damaged.Load() {
+		return ""
+	}
+	return s.disk.Session(s.writing)
+}
+
 // shut closes what a started or half-started store holds besides its readers;
 // the lock goes last. session is that of a database that was in use.
 func (s *Store) shut(session string) (err error) {
@@ -190,11 +208,11 @@ func (s *Store) shut(session string) (err error) {
 	if pool := s.Pool(); pool != nil {
 		pool.Close()
 	}
-	if f, ok := s.onDisk(); ok && err == nil && f.session {
-		f.leaveSum(session)
-	}
-	if s.owner != nil {
-		err = errors.Join(err, s.owner.release())
+	if s.disk != nil {
+		if err != nil {
+			session = ""
+		}
+		err = errors.Join(err, s.disk.Close(session))
 	}
 	return err
 }

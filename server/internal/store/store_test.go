@@ -22,6 +22,15 @@ func testClock() func() time.Time {
 	return func() time.Time { return start.Add(time.Duration(looks.Add(1)) * time.Second) }
 }
 
+// The names of files in a data directory.
+const (
+	databaseFile = "destkit.db"
+	sumEnd       = "-sum"
+	lockFile     = "owner.lock"
+	ownerFile    = "owner"
+	leftover     = ".unfinished"
+)
+
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 func open(t testing.TB, o Options) *Store {

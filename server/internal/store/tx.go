@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Tx is one transaction. It must not be used by two goroutines at once, nor
@@ -79,15 +80,22 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
-	if err := tx.beginSession(); err != nil {
-		return fmt.Errorf("commit change: %w", err)
+	onDisk := s.disk != nil && tx.changed
+	if onDisk {
+		if err := s.disk.BeginSession(tx.SetSetting); err != nil {
+			return fmt.Errorf("commit change: %w", err)
+		}
 	}
 	if err := tx.commit(); err != nil {
-		tx.withdraw()
+		if s.disk != nil {
+			c.(*sqlite.Conn).Withdraw()
+		}
 		return fmt.Errorf("commit change: %w", err)
 	}
 	c = nil // nothing is left to undo
-	tx.begunSession()
+	if onDisk {
+		s.disk.Begun()
+	}
 	s.keys.add(tx.keys, tx.epoch)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/archive"
-	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
@@ -72,5 +72,5 @@ func looksLikeKey(text []byte) bool {
 // (https://sqlite.org/fileformat2.html#the_database_header).
 func storeFile(head []byte) bool {
 	const magic, place = "SQLite format 3\x00", 68
-	return len(head) >= place+4 && string(head[:len(magic)]) == magic && binary.BigEndian.Uint32(head[place:]) == store.ApplicationID
+	return len(head) >= place+4 && string(head[:len(magic)]) == magic && binary.BigEndian.Uint32(head[place:]) == sqlite.ApplicationID
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // FilesFolder is what local_files destinations write, below the data directory.
@@ -63,7 +64,7 @@ func New(p Parts) (Limits, error) {
 	l.Files = &reach.Files{
 		Private: p.Private, Kept: p.Dirs, Lent: lent,
 		Folders: own.open,
-		Secret:  secretContent(p.Secrets, p.MasterKey), Database: store.ApplicationID,
+		Secret:  secretContent(p.Secrets, p.MasterKey), Database: sqlite.ApplicationID,
 	}
 	return l, nil
 }

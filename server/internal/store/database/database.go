@@ -12,7 +12,7 @@ import (
 // Conn is one connection; one goroutine at a time uses it.
 type Conn interface {
 	// Begin starts a transaction. One that reads sees one moment; one that writes
-	// sees all that was committed before, and nobody else writes meanwhile.
+	// sees all that was committed before, and no other writes meanwhile.
 	Begin(write bool) error
 	// Run runs a statement, which the connection keeps prepared, and says how many
 	// rows it changed. each gets the rows and runs nothing itself. A statement that

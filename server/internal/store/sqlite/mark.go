@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"crypto/sha256"
@@ -16,38 +16,24 @@ import (
 // A database says of itself that it is a copy, until whoever keeps files beside the
 // store has seen to it that they are those of the copy.
 
-// settingCopied is the mark in a database.
-const settingCopied = "copied"
+// SettingCopied is the mark in a database.
+const SettingCopied = "copied"
 
-// What Copied says.
+// What it says, before a space and the checksum.
 const (
 	CopiedBackup   = "backup"   // it was put in its place by hand
-	CopiedRestored = "restored" // Options.From or Restore has put it there
+	CopiedRestored = "restored" // a start or a restore has put it there
 )
-
-// Copied reports whether the database is a copy that nobody has owned up to; "": it is
-// none.
-func (tx *Tx) Copied() (how string, err error) {
-	how, err = tx.Setting(settingCopied)
-	if errors.Is(err, ErrNotFound) {
-		return "", nil
-	}
-	how, _, _ = strings.Cut(how, " ")
-	return how, err
-}
-
-// Settled takes the mark of a copy away: what lies beside the store belongs to it.
-func (tx *Tx) Settled() error { return tx.DeleteSetting(settingCopied) }
 
 // A backup holds a checksum over all its rows beside the mark: SQLite itself notices
 // no changed byte within a value.
 
 // markBackup notes in a copy that it is one, and what is in it.
-func (c *lite) markBackup() error {
+func (c *Conn) markBackup() error {
 	if err := c.mark(""); err != nil { // the mark is no part of the sum
 		return err
 	}
-	sum, err := c.checksum()
+	sum, err := c.Checksum()
 	if err != nil {
 		return err
 	}
@@ -55,28 +41,28 @@ func (c *lite) markBackup() error {
 }
 
 // mark notes in a copy what it is.
-func (c *lite) mark(how string) error {
-	_, err := c.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", settingCopied, how)
+func (c *Conn) mark(how string) error {
+	_, err := c.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", SettingCopied, how)
 	return err
 }
 
 // intact compares a copy with the checksum in it, if it has one.
-func (c *lite) intact() error {
+func (c *Conn) intact() error {
 	var how string
-	err := c.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error { how = c.Text(0); return nil }, settingCopied)
+	err := c.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error { how = c.Text(0); return nil }, SettingCopied)
 	_, want, found := strings.Cut(how, " ")
 	if err != nil || !found {
 		return err
 	}
-	sum, err := c.checksum()
+	sum, err := c.Checksum()
 	if err == nil && sum != want {
 		err = fmt.Errorf("%w: its checksum is wrong, so it was changed or damaged since it was made", ErrNotACopy)
 	}
 	return err
 }
 
-// checksum is over every value of every table but the mark.
-func (c *lite) checksum() (string, error) {
+// Checksum is over every value of every table but the mark.
+func (c *Conn) Checksum() (string, error) {
 	var tables []string
 	err := c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c database.Cells) error {
 		tables = append(tables, c.Text(0))
@@ -89,7 +75,7 @@ func (c *lite) checksum() (string, error) {
 		}
 		fmt.Fprintf(sum, "%q\n", table)
 		err = c.each(`SELECT * FROM "`+table+`"`, func(stmt *sqlite.Stmt) {
-			if table == "settings" && stmt.ColumnText(0) == settingCopied {
+			if table == "settings" && stmt.ColumnText(0) == SettingCopied {
 				return
 			}
 			for i := range stmt.ColumnCount() {
@@ -101,7 +87,7 @@ func (c *lite) checksum() (string, error) {
 }
 
 // each hands out the rows of a query as SQLite has them.
-func (c *lite) each(query string, row func(*sqlite.Stmt)) error {
+func (c *Conn) each(query string, row func(*sqlite.Stmt)) error {
 	return translate(sqlitex.ExecuteTransient(c.db, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		row(stmt)
 		return nil
@@ -114,7 +100,7 @@ func markFile(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.markBackup(), c.empty(), c.Close()); err != nil {
+	if err := errors.Join(c.markBackup(), c.Checkpoint(), c.Close()); err != nil {
 		return fmt.Errorf("mark copy: %w", err)
 	}
 	return nil

@@ -1,4 +1,8 @@
-package store
+// Package sqlite owns the SQLite database below a store, in a data directory or in memory:
+// its connections, the lock of a directory and the files in it, its log and checksum after
+// a stop or a kill, and copies, which are SQLite databases whatever the store that they
+// are of. It leaves rows and transactions to the store, and the tables to migrations.
+package sqlite
 
 import (
 	"fmt"
@@ -11,12 +15,13 @@ import (
 	"github.com/destkit/destkit/server/internal/store/database"
 )
 
-// lite is one connection to SQLite.
-type lite struct{ db *sqlite.Conn }
+// Conn is one connection to SQLite.
+type Conn struct{ db *sqlite.Conn }
 
-var _ database.Conn = (*lite)(nil)
+var _ database.Conn = (*Conn)(nil)
 
-func (c *lite) Begin(write bool) error {
+// Begin implements database.Conn.
+func (c *Conn) Begin(write bool) error {
 	how := "BEGIN"
 	if write {
 		how = "BEGIN IMMEDIATE"
@@ -26,18 +31,18 @@ func (c *lite) Begin(write bool) error {
 }
 
 // exec runs a statement and says how many rows it changed.
-func (c *lite) exec(query string, args ...any) (int64, error) {
+func (c *Conn) exec(query string, args ...any) (int64, error) {
 	return c.Run(query, nil, args...)
 }
 
 // query runs a statement that reads.
-func (c *lite) query(query string, each func(database.Cells) error, args ...any) error {
+func (c *Conn) query(query string, each func(database.Cells) error, args ...any) error {
 	_, err := c.Run(query, each, args...)
 	return err
 }
 
-// run runs a statement, which the connection keeps prepared.
-func (c *lite) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
+// Run runs a statement, which the connection keeps prepared.
+func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
 	if query == database.Rollback && c.db.AutocommitEnabled() {
 		return 0, nil // SQLite has ended the transaction by itself
 	}
@@ -68,13 +73,13 @@ func (c *lite) Run(query string, each func(database.Cells) error, args ...any) (
 }
 
 // script runs several statements.
-func (c *lite) script(text string) error {
+func (c *Conn) script(text string) error {
 	return translate(sqlitex.ExecuteScript(c.db, text, nil))
 }
 
 // pragma runs one statement that is not worth keeping and gives its first
 // number, 0 when there is none.
-func (c *lite) pragma(query string) (value int64, err error) {
+func (c *Conn) pragma(query string) (value int64, err error) {
 	err = sqlitex.ExecuteTransient(c.db, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		value = stmt.ColumnInt64(0)
 		return nil
@@ -82,7 +87,14 @@ func (c *lite) pragma(query string) (value int64, err error) {
 	return value, translate(err)
 }
 
-func (c *lite) Close() error { return handles.Close(c.db) }
+// Close implements database.Conn.
+func (c *Conn) Close() error { return handles.Close(c.db) }
+
+// Image is the whole database as the bytes of a file.
+func (c *Conn) Image() ([]byte, error) {
+	data, err := c.db.Serialize("main")
+	return data, translate(err)
+}
 
 func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	switch v := arg.(type) {
@@ -129,6 +141,7 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 // row is the present row of a statement.
 type row struct{ stmt *sqlite.Stmt }
 
+// Number implements database.Cells.
 func (r row) Number(col int) (int64, bool) {
 	if r.stmt.ColumnType(col) == sqlite.TypeNull {
 		return 0, false
@@ -136,8 +149,10 @@ func (r row) Number(col int) (int64, bool) {
 	return r.stmt.ColumnInt64(col), true
 }
 
+// Text implements database.Cells.
 func (r row) Text(col int) string { return r.stmt.ColumnText(col) }
 
+// Blob implements database.Cells.
 func (r row) Blob(col int) []byte {
 	b := make([]byte, r.stmt.ColumnLen(col))
 	r.stmt.ColumnBytes(col, b)

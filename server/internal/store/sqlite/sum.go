@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"cmp"
@@ -78,7 +78,7 @@ func readSum(path string) (s stoppedSum, ok bool) {
 
 // unchanged compares the database with what the last stop left, before a connection
 // that writes is opened; false: there is nothing to compare it with.
-func (f *files) unchanged() (bool, error) {
+func (f *Files) unchanged() (bool, error) {
 	// One with a log beside it was not stopped, or another process reads it: then its
 	// file alone is not the whole of it.
 	if info, err := os.Stat(f.path + "-wal"); err == nil && info.Size() > 0 {
@@ -104,17 +104,17 @@ func (f *files) unchanged() (bool, error) {
 	}
 	switch {
 	// Another file has taken the place; a backup has a checksum within.
-	case setting(settingSession) != was.Session, setting(settingCopied) != "":
+	case setting(settingSession) != was.Session, setting(SettingCopied) != "":
 		return false, nil
 	case now.Size != was.Size || now.CRC != was.CRC:
 		return false, fmt.Errorf("%w: it is not as the service left it at its last stop, so a disk or another program has changed it (if that was meant, remove %s)",
-			ErrDamaged, databaseFile+sumEnd)
+			database.ErrDamaged, databaseFile+sumEnd)
 	}
 	return true, nil
 }
 
 // look opens a connection that changes nothing, not even the kind of journal.
-func (f *files) look() (*lite, error) {
+func (f *Files) look() (*Conn, error) {
 	path, err := filepath.Abs(f.path)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ const readSetting = "SELECT value FROM settings WHERE key = ?"
 
 // holdsTogether refuses a database whose pages do not fit each other, and a backup that
 // was put in its place and is not as it was made.
-func (c *lite) holdsTogether() error {
+func (c *Conn) holdsTogether() error {
 	first, faults := "", 0
 	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c database.Cells) error {
 		if faults++; faults == 1 {
@@ -139,13 +139,13 @@ func (c *lite) holdsTogether() error {
 		return nil
 	})
 	if err == nil && faults > 0 {
-		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults, the first: %s", ErrDamaged, faults, first))
+		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults, the first: %s", database.ErrDamaged, faults, first))
 	}
 	if err != nil {
 		return err
 	}
 	if err := c.intact(); errors.Is(err, ErrNotACopy) {
-		return fmt.Errorf("%w: it is a backup, and its checksum is wrong", ErrDamaged)
+		return fmt.Errorf("%w: it is a backup, and its checksum is wrong", database.ErrDamaged)
 	} else if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *lite) holdsTogether() error {
 }
 
 // forgetSum takes the checksum away, durably, before the database changes.
-func (f *files) forgetSum() error {
+func (f *Files) forgetSum() error {
 	if err := os.Remove(f.path + sumEnd); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
@@ -165,7 +165,7 @@ func (f *files) forgetSum() error {
 
 // leaveSum is for a store that has closed its connections. Without the file the next
 // start takes longer and sees less, so what goes wrong here is no error.
-func (f *files) leaveSum(session string) {
+func (f *Files) leaveSum(session string) {
 	if info, err := os.Stat(f.path + "-wal"); session == "" || err == nil && info.Size() > 0 {
 		return
 	}
@@ -179,40 +179,26 @@ func (f *files) leaveSum(session string) {
 	}
 }
 
-// onDisk gives the files of a store that has some.
-func (s *Store) onDisk() (*files, bool) {
-	f, ok := s.engine.(*files)
-	return f, ok && f.dir != ""
-}
-
-// beginSession names the session with its first change; one that only reads leaves the
-// checksum as it is.
-func (tx *Tx) beginSession() error {
-	f, ok := tx.store.onDisk()
-	if !ok || f.session || !tx.changed {
+// BeginSession names the session with its first change, by a setting that is a part of
+// it; one that only reads leaves the checksum as it is.
+func (f *Files) BeginSession(keep func(key, value string) error) error {
+	if f.session {
 		return nil
 	}
-	if err := tx.SetSetting(settingSession, rand.Text()); err != nil {
+	if err := keep(settingSession, rand.Text()); err != nil {
 		return err
 	}
 	return f.forgetSum()
 }
 
-// begunSession notes that the session has its name, which the first commit that succeeds
-// gives it.
-func (tx *Tx) begunSession() {
-	if f, ok := tx.store.onDisk(); ok && tx.changed {
-		f.session = true
-	}
-}
+// Begun notes that the session has its name, which the first commit that succeeds gives
+// it.
+func (f *Files) Begun() { f.session = true }
 
-// session reads the name of the session, for a store that is no longer in use; "":
+// Session reads the name of the session, for a store that is no longer in use; "":
 // it cannot be read.
-func (s *Store) session() (name string) {
-	if _, ok := s.onDisk(); !ok || s.writing == nil || s.damaged.Load() {
-		return ""
-	}
-	_, err := s.writing.Run(readSetting, func(c database.Cells) error { name = c.Text(0); return nil }, settingSession)
+func (f *Files) Session(c database.Conn) (name string) {
+	_, err := c.Run(readSetting, func(c database.Cells) error { name = c.Text(0); return nil }, settingSession)
 	if err != nil {
 		return ""
 	}

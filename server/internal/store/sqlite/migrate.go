@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ const ApplicationID = 0x646b7374
 
 // versionOf gives the version of a database, 0 for an empty one, and refuses
 // files of others and of newer programs.
-func versionOf(c *lite) (int64, error) {
+func versionOf(c *Conn) (int64, error) {
 	id, err := c.pragma("PRAGMA application_id")
 	if err != nil {
 		return 0, err
@@ -34,9 +34,9 @@ func versionOf(c *lite) (int64, error) {
 	}
 	switch {
 	case version < 0:
-		return 0, fmt.Errorf("%w: it says that it has version %d", ErrDamaged, version)
+		return 0, fmt.Errorf("%w: it says that it has version %d", database.ErrDamaged, version)
 	case version == 0 && tables > 0:
-		return 0, fmt.Errorf("%w: it has tables and no version", ErrDamaged)
+		return 0, fmt.Errorf("%w: it has tables and no version", database.ErrDamaged)
 	case version > migrations.Version():
 		return 0, migrations.Newer(version)
 	}
@@ -45,7 +45,7 @@ func versionOf(c *lite) (int64, error) {
 
 // migrate brings a database to the present version, each step in a transaction
 // of its own. Nobody else may write meanwhile.
-func migrate(c *lite) error {
+func migrate(c *Conn) error {
 	version, err := versionOf(c)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func migrate(c *lite) error {
 		err := step(c, steps[i], i+1)
 		// The statements fit every database of the version before.
 		if sqlite.ErrCode(err) == sqlite.ResultError {
-			err = fmt.Errorf("%w: its tables are not those of version %d: %w", ErrDamaged, i, err)
+			err = fmt.Errorf("%w: its tables are not those of version %d: %w", database.ErrDamaged, i, err)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate to version %d: %w", i+1, err)
@@ -67,7 +67,7 @@ func migrate(c *lite) error {
 	return nil
 }
 
-func step(c *lite, text string, version int64) error {
+func step(c *Conn, text string, version int64) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ var emptyStore = sync.OnceValues(func() (*empty, error) {
 	return &empty{schema, image}, err
 })
 
-func schemaOf(c *lite) (lines []string, err error) {
+func schemaOf(c *Conn) (lines []string, err error) {
 	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c database.Cells) error {
 		lines = append(lines, c.Text(0))
 		return nil

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -22,21 +22,17 @@ import (
 // one process; where another one goes on, or a file is used that SQLite has closed, the
 // store sees to it.
 
-// withdraw makes sure that a change whose commit failed is not found by a process that
+// Withdraw makes sure that a change whose commit failed is not found by a process that
 // starts after this one was killed: the frames in the log may be whole, and are overwritten
 // by those of a change that changes nothing. Where the disk refuses this too, the next
 // change does it.
-func (tx *Tx) withdraw() {
-	if _, ok := tx.store.onDisk(); !ok {
+func (c *Conn) Withdraw() {
+	if _, err := c.Run(database.Rollback, nil); err != nil {
 		return
 	}
-	if _, err := tx.conn.Run(database.Rollback, nil); err != nil {
+	if err := c.Begin(true); err != nil {
 		return
 	}
-	if err := tx.conn.Begin(true); err != nil {
-		return
-	}
-	c := tx.conn.(*lite)
 	if _, err := c.pragma(fmt.Sprintf("PRAGMA user_version = %d", migrations.Version())); err == nil {
 		_, _ = c.Run(database.Commit, nil)
 	}
@@ -70,9 +66,9 @@ func renewLog(path string) (err error) {
 	}
 }
 
-// empty brings all of a log into the database, whose file is then the whole of it: closing
+// Checkpoint brings all of a log into the database, whose file is then the whole of it: closing
 // the last connection does so too, and does not say when the disk refuses it.
-func (c *lite) empty() error {
+func (c *Conn) Checkpoint() error {
 	busy, err := c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
 	if err == nil && busy != 0 {
 		err = errors.New("the log of the copy is in use by another program")
@@ -121,7 +117,7 @@ func owned(dir string) bool {
 		return false
 	}
 	db.SetBusyTimeout(0)
-	lock := &lite{db}
+	lock := &Conn{db}
 	_, err = lock.exec("BEGIN IMMEDIATE")
 	return errors.Join(err, lock.Close()) != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy
 }

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // process goes; the database itself stays open to backups.
 type owner struct {
 	dir  string
-	lock *lite
+	lock *Conn
 }
 
 // own takes the directory or says who has it.
@@ -37,7 +38,7 @@ func own(dir, text string) (*owner, error) {
 		return nil, fmt.Errorf("lock: %w", translate(err))
 	}
 	db.SetBusyTimeout(0)
-	o := &owner{dir: dir, lock: &lite{db}}
+	o := &owner{dir: dir, lock: &Conn{db}}
 	// Nothing is ever written there, so it needs no journal beside it.
 	_, err = o.lock.pragma("PRAGMA journal_mode = MEMORY")
 	if err == nil {
@@ -61,7 +62,7 @@ func refusal(dir string, err error) error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, ownerFile))
-	return &OwnedError{Owner: strings.TrimSpace(string(text))}
+	return &database.OwnedError{Owner: strings.TrimSpace(string(text))}
 }
 
 // write replaces the text as a whole.
@@ -106,6 +107,21 @@ func escapeGlob(dir string) string {
 
 // installationFile ties a directory to a schema of PostgreSQL.
 const installationFile = "installation"
+
+// Beside makes the directory of what lies beside a schema of PostgreSQL, and ties it to
+// that: id is the schema's. What is unfinished in it since so long is removed.
+func Beside(dir, id string, age time.Duration) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := removeLeftovers(dir, age); err != nil {
+		return err
+	}
+	return belongs(dir, id)
+}
+
+// ErrElsewhere says that a data directory goes with another store.
+var ErrElsewhere = errors.New("the data directory belongs to another store")
 
 // belongs refuses a directory of another store: id is that of a schema, "" of the
 // directory itself. A directory without a store is taken.

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"bytes"
@@ -18,9 +18,12 @@ import (
 	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
-// adopt checks that a database is a whole copy of a store that our master key
+// ErrNotACopy refuses what is no whole copy of a store.
+var ErrNotACopy = errors.New("not a copy of a store")
+
+// adopt checks that a database is a whole copy of a store that the master key
 // opens, and brings it to the present version.
-func (s *Store) adopt(c *lite) error {
+func adopt(c *Conn, check func(database.Conn) error) error {
 	version, err := versionOf(c)
 	if err == nil && version == 0 {
 		return ErrNotACopy
@@ -42,7 +45,7 @@ func (s *Store) adopt(c *lite) error {
 	if err != nil {
 		return notACopy(err)
 	}
-	if err := s.keys.check(c); err != nil {
+	if err := check(c); err != nil {
 		return notACopy(err)
 	}
 	if err := c.intact(); err != nil {
@@ -59,7 +62,7 @@ func (s *Store) adopt(c *lite) error {
 
 // sameSchema refuses a database with other tables or triggers than ours under
 // our mark: what it would do cannot be known.
-func sameSchema(c *lite) error {
+func sameSchema(c *Conn) error {
 	empty, err := emptyStore()
 	if err != nil {
 		return err
@@ -75,21 +78,21 @@ func sameSchema(c *lite) error {
 // one.
 func notACopy(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); {
-	case errors.Is(err, ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
+	case errors.Is(err, database.ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
 		return fmt.Errorf("%w: %w", ErrNotACopy, err)
 	}
 	return err
 }
 
 // unpack makes the database file of a new directory from a copy.
-func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
-	temp := path + leftover
+func (f *Files) unpack(ctx context.Context, o Options) error {
+	path, temp := f.path, f.path+leftover
 	defer removeDatabase(temp)
-	staged, err := s.stageFile(ctx, from, temp)
+	staged, err := stageFile(ctx, o.From, temp, o.Check)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(staged.empty(), staged.Close()); err != nil {
+	if err := errors.Join(staged.Checkpoint(), staged.Close()); err != nil {
 		return err
 	}
 	if err := syncFile(temp); err != nil {
@@ -104,11 +107,11 @@ func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	return syncFolder(s.dir)
+	return syncFolder(f.dir)
 }
 
 // stageFile puts a copy into a file and adopts it.
-func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*lite, error) {
+func stageFile(ctx context.Context, from io.Reader, temp string, check func(database.Conn) error) (*Conn, error) {
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -121,11 +124,11 @@ func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*li
 	if err != nil {
 		return nil, notACopy(err)
 	}
-	return s.adopted(c)
+	return adopted(c, check)
 }
 
-func (s *Store) adopted(c *lite) (*lite, error) {
-	if err := s.adopt(c); err != nil {
+func adopted(c *Conn, check func(database.Conn) error) (*Conn, error) {
+	if err := adopt(c, check); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -153,7 +156,7 @@ const (
 )
 
 // stageMemory puts a copy into a database of its own in memory and adopts it.
-func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*lite, error) {
+func stageMemory(ctx context.Context, from io.Reader, check func(database.Conn) error) (*Conn, error) {
 	data, err := io.ReadAll(&untilDone{ctx, from})
 	if err != nil {
 		return nil, fmt.Errorf("read copy: %w", err)
@@ -166,11 +169,11 @@ func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*lite, error) 
 	if err != nil {
 		return nil, err
 	}
-	return s.adopted(c)
+	return adopted(c, check)
 }
 
 // inMemory opens a database of its own with these bytes.
-func inMemory(data []byte) (*lite, error) {
+func inMemory(data []byte) (*Conn, error) {
 	c, err := connect(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil || data == nil {
 		return c, err
@@ -183,11 +186,11 @@ func inMemory(data []byte) (*lite, error) {
 
 // fill copies a copy, or what every store begins with, into the empty store in
 // memory.
-func (s *Store) fill(ctx context.Context, c *lite, from io.Reader) error {
-	var staged *lite
+func fill(ctx context.Context, c *Conn, o Options) error {
+	var staged *Conn
 	empty, err := emptyStore()
-	if from != nil {
-		staged, err = s.stageMemory(ctx, from)
+	if o.From != nil {
+		staged, err = stageMemory(ctx, o.From, o.Check)
 	} else if err == nil {
 		staged, err = inMemory(empty.image)
 	}
@@ -197,12 +200,19 @@ func (s *Store) fill(ctx context.Context, c *lite, from io.Reader) error {
 	return errors.Join(c.overwrite(staged), staged.Close())
 }
 
-func (*files) overwrite(_ context.Context, writer database.Conn, staged *lite) error {
-	return writer.(*lite).overwrite(staged)
+// Overwrite replaces every row by those of an adopted copy, all or none.
+func (f *Files) Overwrite(_ context.Context, writer database.Conn, staged *Conn) error {
+	if f.dir != "" {
+		if err := f.forgetSum(); err != nil {
+			return err
+		}
+		f.session = false
+	}
+	return writer.(*Conn).overwrite(staged)
 }
 
 // overwrite replaces a database by another one, all at once.
-func (c *lite) overwrite(from *lite) error {
+func (c *Conn) overwrite(from *Conn) error {
 	b, err := sqlite.NewBackup(c.db, "main", from.db, "main")
 	if err != nil {
 		return translate(err)
@@ -211,64 +221,17 @@ func (c *lite) overwrite(from *lite) error {
 	return translate(errors.Join(err, b.Close()))
 }
 
-// Restore replaces everything in the store by a copy: all of it or, on an error,
-// nothing. It waits for the transactions under way. Ids and versions go back to
-// those of the copy, so whatever was kept under them elsewhere has to be dropped.
-// Errors: ErrNotACopy, ErrNewer, ErrWrongKey.
-func (s *Store) Restore(ctx context.Context, from io.Reader) error {
-	if err := s.restore(ctx, from); err != nil {
-		return fmt.Errorf("restore %s: %w", s.place, err)
-	}
-	return nil
-}
-
-func (s *Store) restore(ctx context.Context, from io.Reader) error {
-	staged, remove, err := s.stage(ctx, from)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	defer staged.Close()
-	release, err := s.takeAll(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	// The master key may have changed while the copy was read.
-	if err := s.keys.check(staged); err != nil {
-		return err
-	}
-	// An idle connection may have been lost; it is opened anew here.
-	c, err := s.begun(ctx, s.writing, true)
-	if err == nil {
-		c = ended(c)
-	}
-	if s.writing = c; c == nil || err != nil {
-		return cmp.Or(err, ErrUnavailable)
-	}
-	if f, ok := s.onDisk(); ok {
-		if err := f.forgetSum(); err != nil {
-			return err
-		}
-		f.session = false
-	}
-	if err := s.engine.overwrite(ctx, c, staged); err != nil {
-		return err
-	}
-	s.keys.forget(nil)
-	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
-}
-
-// stage adopts a copy: in the data directory where there is one, in memory
-// otherwise.
-func (s *Store) stage(ctx context.Context, from io.Reader) (staged *lite, remove func(), err error) {
-	if s.dir == "" {
-		staged, err = s.stageMemory(ctx, from)
+// Stage adopts a copy: in the data directory where there is one, in memory
+// otherwise (""). remove follows the last use. Errors: ErrNotACopy,
+// migrations.ErrNewer, and those of check.
+func Stage(ctx context.Context, dir string, from io.Reader, check func(database.Conn) error) (staged *Conn, remove func(), err error) {
+	if dir == "" {
+		staged, err = stageMemory(ctx, from, check)
 		return staged, func() {}, err
 	}
-	temp := filepath.Join(s.dir, rand.Text()+leftover)
+	temp := filepath.Join(dir, rand.Text()+leftover)
 	remove = func() { removeDatabase(temp) }
-	if staged, err = s.stageFile(ctx, from, temp); err != nil {
+	if staged, err = stageFile(ctx, from, temp, check); err != nil {
 		remove()
 	}
 	return staged, remove, err
