@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // verdict is what a reply says about the records of its batch.
@@ -86,7 +87,7 @@ func (c *checker) same(b *batch, body []byte) (verdict, bool) {
 		return verdict{}, false
 	}
 	for _, r := range c.refused {
-		c.note(KindRecordRefused, r.message, b.key(r.record))
+		c.note(failure.KindRecordRefused, r.message, b.key(r.record))
 		c.bad = append(c.bad, bad{r.record, refused})
 	}
 	return v, true
@@ -227,13 +228,13 @@ func (c *checker) scan(b *batch, body []byte) (verdict, error) {
 	}
 	switch {
 	case c.answer.Error != nil:
-		return verdict{}, failf(KindRPC, "error %d: %s", c.answer.Error.Code, c.answer.Error.Message)
+		return verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", c.answer.Error.Code, c.answer.Error.Message)
 	case !bytes.Equal(c.answer.ID, b.id()):
-		return verdict{}, failf(KindEnvelope, "the id of the reply is not that of the request")
+		return verdict{}, failure.Newf(failure.KindEnvelope, "the id of the reply is not that of the request")
 	}
 	for i, seen := range c.seen {
 		if !seen {
-			c.note(KindMissing, nil, b.key(i))
+			c.note(failure.KindMissing, nil, b.key(i))
 			c.bad = append(c.bad, bad{i, unknown})
 			c.v.failed++
 		}
@@ -251,11 +252,11 @@ func (c *checker) take(e *rpc.Entry) error {
 	switch {
 	case i < 0:
 		c.clean = false
-		c.note(KindUnknown, nil, e.Identifier)
+		c.note(failure.KindUnknown, nil, e.Identifier)
 		c.v.failed++
 	case c.seen[i]:
 		c.clean = false
-		c.note(KindRepeated, nil, e.Identifier)
+		c.note(failure.KindRepeated, nil, e.Identifier)
 		c.bad = append(c.bad, bad{i, unknown})
 		c.v.failed++
 	case e.Success:
@@ -263,7 +264,7 @@ func (c *checker) take(e *rpc.Entry) error {
 		c.v.acknowledged++
 	default:
 		c.seen[i] = true
-		c.note(KindRecordRefused, e.Message, e.Identifier)
+		c.note(failure.KindRecordRefused, e.Message, e.Identifier)
 		c.bad = append(c.bad, bad{i, refused})
 		c.v.failed++
 	}
@@ -312,12 +313,12 @@ func canonical(raw []byte) string {
 }
 
 // answerFailure sorts an error of the codec.
-func answerFailure(err error) *Failure {
+func answerFailure(err error) *failure.Failure {
 	switch {
 	case errors.Is(err, rpc.ErrEnvelope):
-		return failf(KindEnvelope, "%v", err)
+		return failure.Newf(failure.KindEnvelope, "%v", err)
 	case errors.Is(err, rpc.ErrResults):
-		return failf(KindResults, "%v", err)
+		return failure.Newf(failure.KindResults, "%v", err)
 	}
-	return failf(KindJSON, "%v", err)
+	return failure.Newf(failure.KindJSON, "%v", err)
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // answered is a batch of three records with what a checker said of replies.
@@ -80,18 +82,18 @@ func TestAFormIsLearntAndKept(t *testing.T) {
 // that knows its form and one that does not: both must see it.
 func TestNoReplyIsTakenForAGoodOne(t *testing.T) {
 	for _, c := range []struct{ name, reply, kind string }{
-		{"another id", strings.Replace(ours, "ID", `"00000000000000000000000000009999"`, 1), KindEnvelope},
-		{"a number as id", strings.Replace(ours, "ID", "7", 1), KindEnvelope},
-		{"no id", strings.Replace(ours, `"id":ID,`, "", 1), KindEnvelope},
-		{"another version", strings.Replace(ours, "2.0", "1.0", 1), KindEnvelope},
-		{"an error", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"down"}}`, KindRPC},
-		{"both", strings.Replace(ours, `"id"`, `"error":{"code":1,"message":"m"},"id"`, 1), KindEnvelope},
-		{"no results", `{"jsonrpc":"2.0","id":ID,"result":{}}`, KindResults},
-		{"not an array", `{"jsonrpc":"2.0","id":ID,"result":{"record_results":{}}}`, KindResults},
-		{"cut", ours[:len(ours)-1], KindJSON},
-		{"bytes behind", ours + "x", KindJSON},
-		{"not JSON", "<html>", KindJSON},
-		{"nothing", "", KindJSON},
+		{"another id", strings.Replace(ours, "ID", `"00000000000000000000000000009999"`, 1), failure.KindEnvelope},
+		{"a number as id", strings.Replace(ours, "ID", "7", 1), failure.KindEnvelope},
+		{"no id", strings.Replace(ours, `"id":ID,`, "", 1), failure.KindEnvelope},
+		{"another version", strings.Replace(ours, "2.0", "1.0", 1), failure.KindEnvelope},
+		{"an error", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"down"}}`, failure.KindRPC},
+		{"both", strings.Replace(ours, `"id"`, `"error":{"code":1,"message":"m"},"id"`, 1), failure.KindEnvelope},
+		{"no results", `{"jsonrpc":"2.0","id":ID,"result":{}}`, failure.KindResults},
+		{"not an array", `{"jsonrpc":"2.0","id":ID,"result":{"record_results":{}}}`, failure.KindResults},
+		{"cut", ours[:len(ours)-1], failure.KindJSON},
+		{"bytes behind", ours + "x", failure.KindJSON},
+		{"not JSON", "<html>", failure.KindJSON},
+		{"nothing", "", failure.KindJSON},
 	} {
 		for _, learnt := range []bool{false, true} {
 			a := newAnswered(t, 3)
@@ -101,7 +103,7 @@ func TestNoReplyIsTakenForAGoodOne(t *testing.T) {
 				a.next()
 			}
 			v, err := a.check.check(a.batch, a.reply(c.reply))
-			var f *Failure
+			var f *failure.Failure
 			require.ErrorAs(t, err, &f, c.name)
 			require.Equal(t, c.kind, f.Kind, "%s: %s", c.name, f.Message)
 			require.Zero(t, v.acknowledged, c.name)
@@ -120,16 +122,16 @@ func TestEveryRecordHasOneResult(t *testing.T) {
 		notes        []string // the beginning of each
 	}{
 		{"reversed", []string{entry("K2", good), entry("K1", good), entry("K0", good)}, 3, nil},
-		{"one missing", []string{entry("K0", good), entry("K2", good)}, 2, []string{KindMissing}},
-		{"all missing", nil, 0, []string{KindMissing, KindMissing, KindMissing}},
-		{"one twice", []string{entry("K0", good), entry("K0", good), entry("K1", good), entry("K2", good)}, 3, []string{KindRepeated}},
-		{"one too many", []string{entry("K0", good), entry("K1", good), entry("K2", good), entry(`"x"`, good)}, 3, []string{KindUnknown}},
-		{"another one", []string{entry("K0", good), entry(`"x"`, good), entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
-		{"success is a text", []string{entry("K0", `,"success":"true"`), entry("K1", good), entry("K2", good)}, 2, []string{KindRecordRefused}},
-		{"no success", []string{entry("K0", ""), entry("K1", good), entry("K2", good)}, 2, []string{KindRecordRefused}},
-		{"refused", []string{entry("K0", good), entry("K1", `,"success":false,"error_message":{"a":1}`), entry("K2", good)}, 2, []string{KindRecordRefused + ` {"a":1}`}},
-		{"no identifier", []string{entry("K0", good), `{"success":true}`, entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
-		{"a longer one", []string{entry("K0", good), entry(`"K1"`, good), entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
+		{"one missing", []string{entry("K0", good), entry("K2", good)}, 2, []string{failure.KindMissing}},
+		{"all missing", nil, 0, []string{failure.KindMissing, failure.KindMissing, failure.KindMissing}},
+		{"one twice", []string{entry("K0", good), entry("K0", good), entry("K1", good), entry("K2", good)}, 3, []string{failure.KindRepeated}},
+		{"one too many", []string{entry("K0", good), entry("K1", good), entry("K2", good), entry(`"x"`, good)}, 3, []string{failure.KindUnknown}},
+		{"another one", []string{entry("K0", good), entry(`"x"`, good), entry("K2", good)}, 2, []string{failure.KindUnknown, failure.KindMissing}},
+		{"success is a text", []string{entry("K0", `,"success":"true"`), entry("K1", good), entry("K2", good)}, 2, []string{failure.KindRecordRefused}},
+		{"no success", []string{entry("K0", ""), entry("K1", good), entry("K2", good)}, 2, []string{failure.KindRecordRefused}},
+		{"refused", []string{entry("K0", good), entry("K1", `,"success":false,"error_message":{"a":1}`), entry("K2", good)}, 2, []string{failure.KindRecordRefused + ` {"a":1}`}},
+		{"no identifier", []string{entry("K0", good), `{"success":true}`, entry("K2", good)}, 2, []string{failure.KindUnknown, failure.KindMissing}},
+		{"a longer one", []string{entry("K0", good), entry(`"K1"`, good), entry("K2", good)}, 2, []string{failure.KindUnknown, failure.KindMissing}},
 	} {
 		for _, learnt := range []bool{false, true} {
 			a := newAnswered(t, 3)

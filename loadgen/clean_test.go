@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // TestCleanRefusesForeignKeys: a journal that was changed names keys that no load
@@ -31,7 +32,7 @@ func TestCleanRefusesForeignKeys(t *testing.T) {
 		keys := append([]WrittenKeys{}, r.Keys...)
 		change(&keys[0])
 		_, err := Clean(context.Background(), Options{Target: Target{URL: url}}, keys)
-		var usage *UsageError
+		var usage *failure.UsageError
 		require.ErrorAs(t, err, &usage, name)
 		require.Equal(t, before, stored(t, url)["contact"], name)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // CleanupResult is what became of the records that were written.
@@ -121,7 +122,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
 	if k.Count > k.count(integer) {
-		return usagef("the file names %s of %s, more than it says that there are", plural.Count(k.Count, "key"), k.Object)
+		return failure.Usagef("the file names %s of %s, more than it says that there are", plural.Count(k.Count, "key"), k.Object)
 	}
 	if integer {
 		from, to := int64(firstInteger), int64(lastInteger)
@@ -129,7 +130,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 			from, to = o.KeyFrom, o.KeyTo
 		}
 		if k.From < from || k.To > to || k.From > k.To {
-			return usagef("the file names the keys %d to %d of %s, which no load makes: %s", k.From, k.To, k.Object, why)
+			return failure.Usagef("the file names the keys %d to %d of %s, which no load makes: %s", k.From, k.To, k.Object, why)
 		}
 		return nil
 	}
@@ -142,7 +143,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 	}
 	form := strings.ReplaceAll(regexp.QuoteMeta(template), regexp.QuoteMeta("{run}"), run)
 	if made, err := regexp.MatchString("^"+form+"$", k.Template); err != nil || !made || strings.Count(k.Template, "{n}") != 1 {
-		return usagef("the file names the keys %q of %s, which no load makes: %s", clip([]byte(k.Template)), k.Object, why)
+		return failure.Usagef("the file names the keys %q of %s, which no load makes: %s", failure.Clip([]byte(k.Template)), k.Object, why)
 	}
 	return nil
 }

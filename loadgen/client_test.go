@@ -18,6 +18,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 func client(t *testing.T, o Options) *Client {
@@ -78,7 +79,7 @@ func TestErrorsOfABatchAreThoseOfThatBatch(t *testing.T) {
 	require.Equal(t, 503, sent.Status)
 	require.Zero(t, sent.Acknowledged)
 	require.Len(t, sent.Errors, 1)
-	require.Equal(t, KindStatus, sent.Errors[0].Kind)
+	require.Equal(t, failure.KindStatus, sent.Errors[0].Kind)
 	sent, err = s.Send(t.Context())
 	require.NoError(t, err)
 	require.True(t, sent.Good(), "%+v", sent)
@@ -124,7 +125,7 @@ func TestACallIsBroken(t *testing.T) {
 	go func() { <-entered }()
 	sent, err := s.Send(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, KindTimeout, sent.Errors[0].Kind)
+	require.Equal(t, failure.KindTimeout, sent.Errors[0].Kind)
 	require.False(t, sent.Untimed)
 	hangs.Store(false)
 	sent, err = s.Send(t.Context())
@@ -168,7 +169,7 @@ func TestCheckRefusesWithoutAsking(t *testing.T) {
 	} {
 		o := good
 		spoil(&o)
-		var usage *UsageError
+		var usage *failure.UsageError
 		require.True(t, errors.As(o.Check(), &usage), name)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Data is a file of records: CSV with a header line, JSON lines or Parquet.
@@ -54,26 +55,26 @@ func (d *Data) Load(ctx context.Context) error {
 	}
 	typ, ok := formats[format]
 	if !ok {
-		return usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", d.Path, format)
+		return failure.Usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", d.Path, format)
 	}
 	path, err := filepath.Abs(d.Path)
 	if err != nil {
-		return usagef("data file %s: %v", d.Path, err)
+		return failure.Usagef("data file %s: %v", d.Path, err)
 	}
 	text, err := json.Marshal(path)
 	if err != nil {
-		return usagef("data file %s: %v", d.Path, err)
+		return failure.Usagef("data file %s: %v", d.Path, err)
 	}
 	src, err := source.Open(ctx, typ, map[string]json.RawMessage{"path": text}, source.Options{})
 	if err != nil {
-		return usagef("data file: %v", err)
+		return failure.Usagef("data file: %v", err)
 	}
 	defer src.Close()
 	if err := d.read(ctx, src); err != nil {
-		return usagef("data file: %v", err)
+		return failure.Usagef("data file: %v", err)
 	}
 	if len(d.cells) == 0 {
-		return usagef("data file %s: there is no record in it", d.Path)
+		return failure.Usagef("data file %s: there is no record in it", d.Path)
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (m *maker) fromData(d *Data) ([]row, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, usagef("data file %s: no column for %s; it has %s", d.Path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
+		return nil, failure.Usagef("data file %s: no column for %s; it has %s", d.Path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
 	}
 	m.object.mapped = slices.DeleteFunc(slices.Clone(m.object.mapped), func(f rpc.Field) bool {
 		_, there := at[f.APIName]
@@ -146,7 +147,7 @@ func (m *maker) fromData(d *Data) ([]row, error) {
 	rows := make([]row, len(d.cells))
 	for i, cells := range d.cells {
 		if err := m.dataRow(&rows[i], d, at, cells); err != nil {
-			return nil, usagef("data file %s: record %d: %v", d.Path, i+1, err)
+			return nil, failure.Usagef("data file %s: record %d: %v", d.Path, i+1, err)
 		}
 	}
 	return rows, nil

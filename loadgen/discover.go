@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // object is a destination object with what a plan needs of it.
@@ -83,7 +84,7 @@ func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*dec
 			for i, o := range all {
 				known[i] = o.APIName
 			}
-			return nil, usagef("the endpoint has no object %q; it has %s", name, strings.Join(known, ", "))
+			return nil, failure.Usagef("the endpoint has no object %q; it has %s", name, strings.Join(known, ", "))
 		}
 		o := object{Object: all[at]}
 		if o.fields, err = client.ListFields(ctx, o.Ref()); err != nil {
@@ -112,14 +113,14 @@ func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*dec
 func (o object) forOperation(operation, identifier string, only []string) (object, error) {
 	if o.identifier = chooseIdentifier(o.fields, identifier); o.identifier.APIName == "" {
 		if identifier != "" {
-			return o, usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
+			return o, failure.Usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
 		}
-		return o, usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
+		return o, failure.Usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
 	}
 	o.mapped = []rpc.Field{o.identifier}
 	for _, name := range only {
 		if !slices.ContainsFunc(o.fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return o, usagef("the object %q has no field %q", o.APIName, name)
+			return o, failure.Usagef("the object %q has no field %q", o.APIName, name)
 		}
 	}
 	for _, f := range o.fields {

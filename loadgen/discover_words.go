@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // planningError says in words what a planning call met: before a load there is
@@ -21,9 +22,9 @@ func (e *endpoint) planningError(err error) error {
 			return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
 		}
 		if status.Status == 400 && speaksOfTLS(status.Body) {
-			return fmt.Errorf("%s: %s", called(err), tlsPort)
+			return fmt.Errorf("%s: %s", called(err), failure.TlsPort)
 		}
-		return fmt.Errorf("%s: %s", called(err), e.redact(statusText(status.Status, []byte(status.Body))))
+		return fmt.Errorf("%s: %s", called(err), e.redact(failure.StatusText(status.Status, []byte(status.Body))))
 	}
 	if words := e.lineWords(err); words != "" {
 		return fmt.Errorf("%s: %s", called(err), e.redact(words))
@@ -57,20 +58,20 @@ func (e *endpoint) lineWords(err error) string {
 	text := err.Error()
 	var op *net.OpError
 	switch {
-	case errors.As(err, &op) && op.Op == "dial" && !timedOut(err):
-		return dialFailure(err).Message
-	case timedOut(err):
+	case errors.As(err, &op) && op.Op == "dial" && !failure.TimedOut(err):
+		return failure.Dial(err).Message
+	case failure.TimedOut(err):
 		return fmt.Sprintf("no whole reply in %s (--planning-timeout)", e.transport.PlanningTimeout)
 	case strings.Contains(text, "HTTP response to HTTPS client"):
-		return plainPort
+		return failure.PlainPort
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
-		return tlsFailure(err).Message
+		return failure.TLS(err).Message
 	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
-		return tlsPort
+		return failure.TlsPort
 	case strings.Contains(text, "malformed HTTP"):
 		return "the reply is not HTTP: is the port right?"
 	case strings.Contains(text, ": send request: "):
-		return callFailure(err, false).Message
+		return failure.Call(err, false).Message
 	}
 	return ""
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 const (
@@ -33,7 +35,7 @@ type Keys struct {
 // is "" and from and to are 0 for a run without keys of its own.
 func RunKeys(run, template string, from, to int64) (Keys, error) {
 	if run == "" || strings.ContainsAny(run, "{}") {
-		return Keys{}, usagef("%q is no id of a run: it is in the keys, such as e9e7dc in zz-load-e9e7dc-000000000000", run)
+		return Keys{}, failure.Usagef("%q is no id of a run: it is in the keys, such as e9e7dc in zz-load-e9e7dc-000000000000", run)
 	}
 	return newKeys(template, run, from, to)
 }
@@ -46,17 +48,17 @@ func newKeys(template, run string, from, to int64) (Keys, error) {
 		template = DefaultKeyTemplate
 	}
 	if !strings.Contains(template, "{n}") {
-		return Keys{}, usagef("the key template %q has no {n}: every record would have the same key", template)
+		return Keys{}, failure.Usagef("the key template %q has no {n}: every record would have the same key", template)
 	}
 	if !strings.Contains(template, "{run}") {
-		return Keys{}, usagef("the key template %q has no {run}: nobody could tell whose records they are", template)
+		return Keys{}, failure.Usagef("the key template %q has no {run}: nobody could tell whose records they are", template)
 	}
 	if strings.Count(template, "{n}") > 1 {
-		return Keys{}, usagef("the key template %q has {n} more than once", template)
+		return Keys{}, failure.Usagef("the key template %q has {n} more than once", template)
 	}
 	k := Keys{Template: strings.ReplaceAll(template, "{run}", run), From: from, To: to}
 	if !utf8.ValidString(k.Template) {
-		return Keys{}, usagef("the key template %q is not UTF-8", template)
+		return Keys{}, failure.Usagef("the key template %q is not UTF-8", template)
 	}
 	if from == 0 && to == 0 {
 		h := fnv.New32a()
@@ -66,9 +68,9 @@ func newKeys(template, run string, from, to int64) (Keys, error) {
 	}
 	switch {
 	case k.From < 0:
-		return Keys{}, usagef("the key range %d:%d has negative numbers", from, to)
+		return Keys{}, failure.Usagef("the key range %d:%d has negative numbers", from, to)
 	case k.From > k.To:
-		return Keys{}, usagef("the key range %d:%d is empty", from, to)
+		return Keys{}, failure.Usagef("the key range %d:%d is empty", from, to)
 	}
 	// All keys have as many digits as the last: a request is patched in place.
 	least := int64(1)

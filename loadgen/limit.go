@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // generator reports whether the generator was the limit and not the target. It is,
@@ -40,10 +41,10 @@ func (m *measure) generator() Generator {
 	for _, t := range m.tallies {
 		kinds[t.Kind] += t.Count
 	}
-	if n := kinds[KindDescriptors]; n > 0 {
+	if n := kinds[failure.KindDescriptors]; n > 0 {
 		add("%s this machine had no file descriptor left", plural.Count(n, "time"))
 	}
-	if n := kinds[KindPorts]; n > 0 {
+	if n := kinds[failure.KindPorts]; n > 0 {
 		add("%s this machine had no local port left", plural.Count(n, "time"))
 	}
 	return g

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // link is one connection to the target with the bytes read from it: HTTP/1.1,
@@ -93,7 +95,7 @@ func (l *link) call(r request, now int64) (rep reply, err error) {
 // exchange writes and reads; both errors end the connection.
 func (l *link) exchange(request []byte) (head, []byte, error) {
 	if l.r != l.w {
-		return head{}, nil, failf(KindHTTP, "the target sent bytes that nobody asked for")
+		return head{}, nil, failure.Newf(failure.KindHTTP, "the target sent bytes that nobody asked for")
 	}
 	l.r, l.w = 0, 0
 	l.sock.send(l.conn, request)
@@ -109,14 +111,14 @@ func (l *link) exchange(request []byte) (head, []byte, error) {
 	if l.sock.failed != nil {
 		err = l.sock.failed
 	}
-	var own *Failure
+	var own *failure.Failure
 	switch {
 	case l.late.Load():
-		return head{}, nil, failf(KindTimeout, "no whole reply in time")
+		return head{}, nil, failure.Newf(failure.KindTimeout, "no whole reply in time")
 	case errors.As(err, &own):
 		return head{}, nil, own
 	}
-	return head{}, nil, callFailure(err, l.w > 0)
+	return head{}, nil, failure.Call(err, l.w > 0)
 }
 
 // readHead reads up to the blank line.
@@ -130,13 +132,13 @@ func (l *link) readHead() (head, error) {
 			text := l.in[l.r : l.r+end+4]
 			h, err := parseHead(text)
 			if err != nil {
-				return h, failf(KindHTTP, "%v", err)
+				return h, failure.Newf(failure.KindHTTP, "%v", err)
 			}
 			l.r += len(text)
 			if h.status/100 == 1 {
 				// 100 Continue and the like come before the response.
 				if informed++; h.status == 101 || informed > 8 {
-					return h, failf(KindHTTP, "status %d instead of a response", h.status)
+					return h, failure.Newf(failure.KindHTTP, "status %d instead of a response", h.status)
 				}
 				continue
 			}
@@ -144,10 +146,10 @@ func (l *link) readHead() (head, error) {
 			return h, nil
 		}
 		if l.w-l.r >= longestHead {
-			return head{}, failf(KindHTTP, "the head of the reply has more than %d bytes", longestHead)
+			return head{}, failure.Newf(failure.KindHTTP, "the head of the reply has more than %d bytes", longestHead)
 		}
 		if l.w-l.r >= 8 && string(l.in[l.r:l.r+7]) != "HTTP/1." {
-			return head{}, failf(KindHTTP, "the reply is not HTTP/1.1: it begins with %q", clip(l.in[l.r:min(l.w, l.r+24)]))
+			return head{}, failure.Newf(failure.KindHTTP, "the reply is not HTTP/1.1: it begins with %q", failure.Clip(l.in[l.r:min(l.w, l.r+24)]))
 		}
 		if err := l.fill(1); err != nil {
 			return head{}, err
@@ -182,9 +184,9 @@ func (l *link) connect() error {
 	conn, err := l.end.transport.Dial(ctx, "tcp", l.end.address)
 	if err != nil {
 		if l.ctx.Err() != nil {
-			return failf(KindInterrupted, "the run ended while connecting")
+			return failure.Newf(failure.KindInterrupted, "the run ended while connecting")
 		}
-		return dialFailure(err)
+		return failure.Dial(err)
 	}
 	l.sock = newSocket(conn, &l.late)
 	l.conn = l.sock
@@ -193,14 +195,14 @@ func (l *link) connect() error {
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
 			l.conn = nil
-			return tlsFailure(err)
+			return failure.TLS(err)
 		}
 		l.conn = secure
 	}
 	l.open.Store(l.sock)
 	if l.late.Load() {
 		l.drop()
-		return failf(KindTimeout, "connecting took too long")
+		return failure.Newf(failure.KindTimeout, "connecting took too long")
 	}
 	l.r, l.w, l.lastHead = 0, 0, l.lastHead[:0]
 	return nil
@@ -254,12 +256,12 @@ func (m *memory) decode(buf []byte, encoding string, body []byte, most int64) (a
 	if err == nil {
 		buf, plain, err = m.read(buf, r, most)
 	}
-	var own *Failure
+	var own *failure.Failure
 	switch {
-	case errors.As(err, &own) && own.Kind == KindTooLarge:
-		return buf, nil, failf(KindTooLarge, "decoded, %s", own.Message)
+	case errors.As(err, &own) && own.Kind == failure.KindTooLarge:
+		return buf, nil, failure.Newf(failure.KindTooLarge, "decoded, %s", own.Message)
 	case err != nil:
-		return buf, nil, failf(KindHTTP, "%v", fmt.Errorf("decode %s: %w", clip([]byte(encoding)), err))
+		return buf, nil, failure.Newf(failure.KindHTTP, "%v", fmt.Errorf("decode %s: %w", failure.Clip([]byte(encoding)), err))
 	}
 	return buf, plain, nil
 }

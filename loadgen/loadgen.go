@@ -8,20 +8,13 @@
 package loadgen
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
-// UsageError is a mistake of the caller: nothing was sent.
-type UsageError struct{ Message string }
-
-func (e *UsageError) Error() string { return e.Message }
-
-func usagef(format string, args ...any) error {
-	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
-}
+// UsageError is a mistake of the caller, in words: nothing was sent.
+type UsageError = failure.UsageError
 
 // clock counts nanoseconds from a moment, which costs less than time.Now.
 type clock struct{ base time.Time }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Replies come from somebody else. Each has a bound, and what all connections hold
@@ -86,8 +87,8 @@ func (m *memory) read(buf []byte, r io.Reader, most int64) (all, body []byte, er
 	}
 }
 
-func (m *memory) full() *Failure {
-	return failf(KindTooLarge, "the replies to all connections have together more than %s", plural.Count(m.most, "byte"))
+func (m *memory) full() *failure.Failure {
+	return failure.Newf(failure.KindTooLarge, "the replies to all connections have together more than %s", plural.Count(m.most, "byte"))
 }
 
 // firstPart is as much of a foreign text as is looked at.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Merge puts results of several generators together that loaded one target at
@@ -14,18 +15,18 @@ import (
 // which of them do not fit.
 func Merge(results []*Result) (*Result, error) {
 	if len(results) < 2 {
-		return nil, usagef("there must be two results or more to merge")
+		return nil, failure.Usagef("there must be two results or more to merge")
 	}
 	first := results[0]
 	m := *first
 	m.Notes = append([]string(nil), first.Notes...)
 	latency, err := histogram.Decode(first.Histograms.Latency)
 	if err != nil {
-		return nil, usagef("result 1: %v", err)
+		return nil, failure.Usagef("result 1: %v", err)
 	}
 	service, err := histogram.Decode(first.Histograms.ServiceTime)
 	if err != nil {
-		return nil, usagef("result 1: %v", err)
+		return nil, failure.Usagef("result 1: %v", err)
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
@@ -39,21 +40,21 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	for i, r := range results[1:] {
 		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.Scenario != first.Load.Scenario || r.Load.BatchSize != first.Load.BatchSize {
-			return nil, usagef("result %d is of another target, another mode or another batch size than result 1", i+2)
+			return nil, failure.Usagef("result %d is of another target, another mode or another batch size than result 1", i+2)
 		}
 		if slices.ContainsFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) }) {
-			return nil, usagef("result %d is the same run as one before", i+2)
+			return nil, failure.Usagef("result %d is the same run as one before", i+2)
 		}
 		l, errL := histogram.Decode(r.Histograms.Latency)
 		s, errS := histogram.Decode(r.Histograms.ServiceTime)
 		if errL != nil || errS != nil {
-			return nil, usagef("result %d: its histograms cannot be read", i+2)
+			return nil, failure.Usagef("result %d: its histograms cannot be read", i+2)
 		}
 		latency.Merge(l)
 		service.Merge(s)
 		end := r.Started.Add(seconds64(r.Seconds))
 		if r.Started.After(to) || end.Before(from) {
-			return nil, usagef("result %d began at %s and overlaps no other: use --start-at", i+2, r.Started.Format(time.RFC3339))
+			return nil, failure.Usagef("result %d began at %s and overlaps no other: use --start-at", i+2, r.Started.Format(time.RFC3339))
 		}
 		if gap := r.Started.Sub(first.Started).Abs(); gap > time.Second {
 			m.Notes = append(m.Notes, fmt.Sprintf("result %d began %s apart from result 1: the rates add up only where they overlap", i+2, gap.Round(time.Millisecond)))

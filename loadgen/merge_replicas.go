@@ -6,6 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // joinReplicas puts the figures of each process together, by its address. Two
@@ -17,7 +18,7 @@ func (r *Result) joinReplicas(results []*Result) error {
 	}
 	for i, o := range results {
 		if err := r.joinProcesses(o.processes()); err != nil {
-			return usagef("result %d: %v", i+1, err)
+			return failure.Usagef("result %d: %v", i+1, err)
 		}
 	}
 	for _, f := range r.Replicas[1:] {

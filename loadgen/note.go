@@ -4,14 +4,12 @@ import (
 	"bytes"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // distinct bounds how many different messages of errors a connection keeps
 // apart; the rest is counted together, by kind.
 const distinct = 100
-
-// longestMessage bounds a message in reports.
-const longestMessage = 300
 
 // noteRecord counts a record that was not acknowledged. message is raw JSON;
 // the identifier is taken out of it, or every message would be another one.
@@ -32,11 +30,11 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	if t == nil {
 		text := recordMessage(kind, w.scratch[len(kind)+1:])
 		if len(message) < len(full) {
-			text = shorten(recordMessage(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
+			text = failure.Shorten(recordMessage(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
 		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.redact(text))
 		t.Example = Example{
-			Identifier: w.e.end.redact(clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
+			Identifier: w.e.end.redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
 		}
 	}
 	t.Count++
@@ -45,24 +43,17 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 // recordMessage is what the target says, or what is wrong.
 func recordMessage(kind string, raw []byte) string {
 	switch kind {
-	case KindMissing:
+	case failure.KindMissing:
 		return "a record has no result"
-	case KindUnknown:
+	case failure.KindUnknown:
 		return "a result is for an identifier that was not sent"
-	case KindRepeated:
+	case failure.KindRepeated:
 		return "a record has more than one result"
 	}
 	if text := rpc.MessageText(raw); text != "" {
-		return shorten(text)
+		return failure.Shorten(text)
 	}
 	return "success is not true, and there is no error_message"
-}
-
-func shorten(text string) string {
-	if len(text) <= longestMessage {
-		return text
-	}
-	return string(bytes.ToValidUTF8([]byte(text[:longestMessage]), nil)) + "…"
 }
 
 // newTally makes the count of a new message. The lock is held.
@@ -80,19 +71,19 @@ func (w *worker) newTally(key, kind, message string) *tally {
 
 // fail counts a request that failed as a whole.
 func (w *worker) fail(err error, example Example) {
-	f, ok := err.(*Failure)
+	f, ok := err.(*failure.Failure)
 	if !ok {
-		f = &Failure{Kind: KindHTTP, Message: err.Error()}
+		f = &failure.Failure{Kind: failure.KindHTTP, Message: err.Error()}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(f.Message) > 2*longestMessage {
-		f = &Failure{Kind: f.Kind, Message: shorten(f.Message[:2*longestMessage])}
+	if len(f.Message) > 2*failure.LongestMessage {
+		f = &failure.Failure{Kind: f.Kind, Message: failure.Shorten(f.Message[:2*failure.LongestMessage])}
 	}
 	key := f.Kind + " " + f.Message
 	t := w.tally[key]
 	if t == nil {
-		t = w.newTally(key, f.Kind, shorten(w.e.end.redact(f.Message)))
+		t = w.newTally(key, f.Kind, failure.Shorten(w.e.end.redact(f.Message)))
 		t.Example = example
 	}
 	t.Count++

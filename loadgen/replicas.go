@@ -6,6 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // replicas makes the endpoints of the further processes. They share what counts the
@@ -17,7 +18,7 @@ func (e *endpoint) replicas(t Target) ([]*endpoint, error) {
 		r, err := newEndpoint(t, e.transport)
 		if err != nil {
 			// The messages are about the URL of the endpoint.
-			return nil, usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
+			return nil, failure.Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
 		}
 		r.memory, r.hidden = e.memory, e.hidden
 		e.seedURL(r.url, "$DESTKIT_URL")

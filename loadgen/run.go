@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Moment is how a run stands, for a live view.
@@ -105,7 +106,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 // everything that is sent.
 func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Service != nil {
-		return nil, usagef("single batches are sent to a destination, not to a service")
+		return nil, failure.Usagef("single batches are sent to a destination, not to a service")
 	}
 	o, err = o.withDefaults()
 	if err != nil {
@@ -144,7 +145,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Search != nil && e.plan.primed {
 		o.Search.FixedBatch = true // the records that were written first are in batches of one size
 		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.operation == rpc.OperationDelete }) {
-			return nil, usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
+			return nil, failure.Usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
 		}
 	}
 	if v := o.Verify; v != nil {
@@ -253,7 +254,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 	until := time.Until(s.o.StartAt)
 	if until < -time.Second {
-		return usagef("the start time %s is over", s.o.StartAt.Format(time.RFC3339))
+		return failure.Usagef("the start time %s is over", s.o.StartAt.Format(time.RFC3339))
 	}
 	timer := time.NewTimer(until)
 	defer timer.Stop()

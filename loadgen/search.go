@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Search looks for the highest rate at which a target holds a goal: first the
@@ -81,7 +83,7 @@ func (s Search) withDefaults() (Search, error) {
 		s.Margin = 0.2
 	}
 	if s.Probe < 0 || s.Step < 0 || s.Confirm < 0 || !(s.Precision > 0 && s.Precision < 0.5) || !(s.Margin > 0 && s.Margin < 1) {
-		return s, usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
+		return s, failure.Usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
 	}
 	if len(s.Goals) == 0 {
 		s.Goals = []Threshold{{Text: "errors=0.1%", Metric: "errors", Op: ">", Value: 0.001, Share: true}}

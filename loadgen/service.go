@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // The scenarios of a load on the REST API of a service.
@@ -82,42 +83,42 @@ func (s Service) withDefaults(write bool) (Service, error) {
 	case ScenarioList, ScenarioPoll:
 	case ScenarioTrigger:
 		if len(s.Syncs) == 0 {
-			return s, usagef("the scenario trigger starts runs of syncs: name each with --sync ID, and say so with --write")
+			return s, failure.Usagef("the scenario trigger starts runs of syncs: name each with --sync ID, and say so with --write")
 		}
 		if !write {
-			return s, usagef("the scenario trigger starts runs, which write into the destination of the sync: say so with --write")
+			return s, failure.Usagef("the scenario trigger starts runs, which write into the destination of the sync: say so with --write")
 		}
 	case "":
-		return s, usagef("name the scenario: --scenario list, poll or trigger")
+		return s, failure.Usagef("name the scenario: --scenario list, poll or trigger")
 	default:
-		return s, usagef("there is no scenario %q; there are list, poll and trigger", s.Scenario)
+		return s, failure.Usagef("there is no scenario %q; there are list, poll and trigger", s.Scenario)
 	}
 	switch {
 	case s.PerPage < 0 || s.PerPage > mostPerPage:
-		return s, usagef("%s per page are not from 1 to %d", plural.Count(s.PerPage, "item"), mostPerPage)
+		return s, failure.Usagef("%s per page are not from 1 to %d", plural.Count(s.PerPage, "item"), mostPerPage)
 	case s.PollInterval < 0 || s.RunTimeout < 0:
-		return s, usagef("an interval and a time limit cannot be negative")
+		return s, failure.Usagef("an interval and a time limit cannot be negative")
 	case len(s.Lists) > 0 && s.Scenario != ScenarioList:
-		return s, usagef("lists are walked in the scenario list, not in %s", s.Scenario)
+		return s, failure.Usagef("lists are walked in the scenario list, not in %s", s.Scenario)
 	case s.FullSync && s.Scenario != ScenarioTrigger:
-		return s, usagef("full syncs are started in the scenario trigger, not in %s", s.Scenario)
+		return s, failure.Usagef("full syncs are started in the scenario trigger, not in %s", s.Scenario)
 	}
 	for i, id := range s.Syncs {
 		if id < 0 || slices.Contains(s.Syncs[:i], id) {
-			return s, usagef("the sync %d is named twice, or is no id", id)
+			return s, failure.Usagef("the sync %d is named twice, or is no id", id)
 		}
 	}
 	for i, name := range s.Lists {
 		if _, known := lists[name]; !known {
-			return s, usagef("there is no list %q; there are %s", name, strings.Join(ListNames(), ", "))
+			return s, failure.Usagef("there is no list %q; there are %s", name, strings.Join(ListNames(), ", "))
 		}
 		if slices.Contains(s.Lists[:i], name) {
-			return s, usagef("the list %q is named twice", name)
+			return s, failure.Usagef("the list %q is named twice", name)
 		}
 	}
 	if s.Scenario == ScenarioList {
 		if runs := slices.Contains(s.Lists, "sync_runs"); runs != (len(s.Syncs) > 0) {
-			return s, usagef("the list sync_runs and --sync ID go together: a sync has a list of its runs")
+			return s, failure.Usagef("the list sync_runs and --sync ID go together: a sync has a list of its runs")
 		}
 	}
 	if len(s.Lists) == 0 {
@@ -141,11 +142,11 @@ func (o Options) serviceDefaults() (Options, error) {
 	work := o.Work
 	switch {
 	case o.AsDeclared || o.Search != nil || o.InRecords:
-		return o, usagef("a load on a service is a closed loop or has a rate of requests: a service declares no speed")
+		return o, failure.Usagef("a load on a service is a closed loop or has a rate of requests: a service declares no speed")
 	case o.Closed && (len(o.Stages) > 0 || o.Burst.Size > 0):
-		return o, usagef("a closed loop and rates exclude each other")
+		return o, failure.Usagef("a closed loop and rates exclude each other")
 	case len(work.Objects) > 0 || len(work.Operations) > 0 || work.Data != nil || len(work.Template) > 0 || o.Verify != nil || o.Journal != "" || o.Cleanup || o.MaxRecords > 0:
-		return o, usagef("a load on a service sends no records: objects, operations, data and what follows from them are those of a load on a destination")
+		return o, failure.Usagef("a load on a service sends no records: objects, operations, data and what follows from them are those of a load on a destination")
 	}
 	o.Closed = len(o.Stages) == 0 && o.Burst.Size == 0
 	service, err := o.Service.withDefaults(o.Write)
@@ -159,7 +160,7 @@ func (o Options) serviceDefaults() (Options, error) {
 	o.Target.Replicas = slices.Clone(o.Target.Replicas)
 	for i, replica := range o.Target.Replicas {
 		if o.Target.Replicas[i], err = apiURL(replica, o.Target.Development); err != nil {
-			return o, usagef("replica: %s", err)
+			return o, failure.Usagef("replica: %s", err)
 		}
 	}
 	return o.commonDefaults()
@@ -170,13 +171,13 @@ func apiURL(raw, development string) (string, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "", usagef("the URL of the service does not parse: check the escapes, the port and the brackets")
+		return "", failure.Usagef("the URL of the service does not parse: check the escapes, the port and the brackets")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return "", usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
+		return "", failure.Usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
+		return "", failure.Usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
 	case u.Scheme == "http" && development != "on" && (development == "off" || !privateHost(u.Hostname())):
-		return "", usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
+		return "", failure.Usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
 	}
 	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), apiBase)+apiBase, ""
 	return u.String(), nil
@@ -313,7 +314,7 @@ func (s *session) discoverService(ctx context.Context) error {
 		}
 	}
 	if len(work.Syncs) == 0 {
-		return usagef("the workspace has no sync that could be polled")
+		return failure.Usagef("the workspace has no sync that could be polled")
 	}
 	if work.Syncs = work.Syncs[:min(len(work.Syncs), mostPolled)]; len(work.Syncs) == mostPolled {
 		s.note("the workspace has %d syncs or more: these are polled", mostPolled)
@@ -353,23 +354,14 @@ func (s *session) askOnce(ctx context.Context, c apiCall, check func(body []byte
 	if ctx.Err() != nil {
 		return errors.New("interrupted before the load")
 	}
-	what := s.e.end.redact(fmt.Sprintf("%s %s: %s", c.method, c.path, messageOf(err)))
+	what := s.e.end.redact(fmt.Sprintf("%s %s: %s", c.method, c.path, failure.MessageOf(err)))
 	switch rep.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%s; --token-env names the variable with the API key of the workspace", what)
 	case http.StatusNotFound:
-		return usagef("%s; is the URL that of a service, and the id one of this workspace?", what)
+		return failure.Usagef("%s; is the URL that of a service, and the id one of this workspace?", what)
 	}
 	return errors.New(what)
-}
-
-// messageOf is an error without the word for its kind.
-func messageOf(err error) string {
-	var f *Failure
-	if errors.As(err, &f) {
-		return f.Message
-	}
-	return err.Error()
 }
 
 // followRuns polls the runs that are still going after a load, so that each of them has

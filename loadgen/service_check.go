@@ -4,18 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-)
 
-// The kinds of errors that only a load on the API of a service has; those of connections,
-// status and JSON are the same. KindEnvelope is a reply without the status success or
-// without data (spec 2.1).
-const (
-	KindPagination    = "pagination"     // page, per_page, next_page, last_page or total_records are wrong
-	KindItem          = "item"           // not what was asked for, or without an id
-	KindItemRepeated  = "item_repeated"  // an item stands in a list twice
-	KindItemMissing   = "item_missing"   // a list ends with fewer items than it counts
-	KindRunState      = "run_state"      // a run has a state that cannot be
-	KindRunUnfinished = "run_unfinished" // a run has not ended in time
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // envelope is every reply (spec 2.1).
@@ -53,28 +43,28 @@ func checkStatus(rep reply) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusTooManyRequests:
-		return failf(KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+		return failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
 	}
 	var says struct{ Message string }
 	if json.Unmarshal(rep.body, &says) == nil && says.Message != "" {
-		return failf(KindStatus, "HTTP status %d: %s", rep.status, shorten(says.Message))
+		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.status, failure.Shorten(says.Message))
 	}
-	return failf(KindStatus, "%s", statusText(rep.status, rep.body))
+	return failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.status, rep.body))
 }
 
 // open reads the envelope of a reply.
 func open(body []byte) (e envelope, err error) {
 	if !json.Valid(body) {
-		return e, failf(KindJSON, "the body is no JSON")
+		return e, failure.Newf(failure.KindJSON, "the body is no JSON")
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return e, failf(KindEnvelope, "the reply is not an object")
+		return e, failure.Newf(failure.KindEnvelope, "the reply is not an object")
 	}
 	if string(e.Status) != `"success"` {
-		return e, failf(KindEnvelope, `the status of the reply is not "success"`)
+		return e, failure.Newf(failure.KindEnvelope, `the status of the reply is not "success"`)
 	}
 	if len(e.Data) == 0 || string(e.Data) == "null" {
-		return e, failf(KindEnvelope, "the reply has no data")
+		return e, failure.Newf(failure.KindEnvelope, "the reply has no data")
 	}
 	return e, nil
 }
@@ -89,7 +79,7 @@ func decodeItem(data json.RawMessage) (apiItem, error) {
 		Message  *string `json:"error_message"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil || v.ID == nil {
-		return apiItem{}, failf(KindItem, "an item is no object with an id that is an integer")
+		return apiItem{}, failure.Newf(failure.KindItem, "an item is no object with an id that is an integer")
 	}
 	item := apiItem{id: *v.ID, sync: -1, canceled: v.Canceled}
 	if v.SyncID != nil {
@@ -112,11 +102,11 @@ func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
 	}
 	var data []json.RawMessage
 	if json.Unmarshal(e.Data, &data) != nil {
-		return nil, failf(KindEnvelope, "the data of a list is no array")
+		return nil, failure.Newf(failure.KindEnvelope, "the data of a list is no array")
 	}
 	var p pagination
 	if json.Unmarshal(e.Pagination, &p) != nil || p.Total == nil || p.PerPage == nil || p.Page == nil || p.Last == nil {
-		return nil, failf(KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
+		return nil, failure.Newf(failure.KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
 	}
 	list := &listPage{total: *p.Total, page: *p.Page, last: *p.Last}
 	prev, okPrev := pageNumber(p.Prev)
@@ -125,22 +115,22 @@ func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
 	per, last := int64(perPage), (list.total+int64(perPage)-1)/int64(perPage)
 	switch {
 	case !okPrev || !okNext:
-		return nil, failf(KindPagination, "prev_page and next_page are not both a page or null")
+		return nil, failure.Newf(failure.KindPagination, "prev_page and next_page are not both a page or null")
 	case *p.PerPage != per || list.page != page:
-		return nil, failf(KindPagination, "the reply has another page or per_page than was asked for")
+		return nil, failure.Newf(failure.KindPagination, "the reply has another page or per_page than was asked for")
 	case list.total < 0 || list.last != last:
-		return nil, failf(KindPagination, "last_page is not total_records divided by per_page, rounded up")
+		return nil, failure.Newf(failure.KindPagination, "last_page is not total_records divided by per_page, rounded up")
 	case next != 0 && next != page+1 || (next != 0) != (page < last):
-		return nil, failf(KindPagination, "next_page is neither the page that follows nor, on the last one, null")
+		return nil, failure.Newf(failure.KindPagination, "next_page is neither the page that follows nor, on the last one, null")
 	case prev != 0 && prev != page-1 || (prev != 0) != (page > 1):
-		return nil, failf(KindPagination, "prev_page is neither the page before nor, on the first one, null")
+		return nil, failure.Newf(failure.KindPagination, "prev_page is neither the page before nor, on the first one, null")
 	case int64(len(data)) > per:
-		return nil, failf(KindPagination, "a page has more items than per_page")
+		return nil, failure.Newf(failure.KindPagination, "a page has more items than per_page")
 	}
 	if want := min(per, max(list.total-(page-1)*per, 0)); int64(len(data)) < want {
-		return nil, failf(KindItemMissing, "a page has fewer items than total_records and per_page leave for it")
+		return nil, failure.Newf(failure.KindItemMissing, "a page has fewer items than total_records and per_page leave for it")
 	} else if int64(len(data)) > want {
-		return nil, failf(KindPagination, "a page has more items than total_records leaves for it")
+		return nil, failure.Newf(failure.KindPagination, "a page has more items than total_records leaves for it")
 	}
 	for _, text := range data {
 		item, err := decodeItem(text)
@@ -173,12 +163,12 @@ func (w *walk) add(p *listPage) error {
 	w.total = p.total
 	for _, item := range p.items {
 		if w.seen[item.id] {
-			return failf(KindItemRepeated, "an item stands in a list twice")
+			return failure.Newf(failure.KindItemRepeated, "an item stands in a list twice")
 		}
 		w.seen[item.id] = true
 	}
 	if n := int64(len(w.seen)); p.next == 0 && n < w.total && !w.shrunk {
-		return failf(KindItemMissing, "a list has ended with fewer items than its total_records")
+		return failure.Newf(failure.KindItemMissing, "a list has ended with fewer items than its total_records")
 	}
 	return nil
 }
@@ -194,13 +184,13 @@ func checkSync(body []byte, id int64) error {
 	case err != nil:
 		return err
 	case item.id != id:
-		return failf(KindItem, "the reply is about another sync than was asked for")
+		return failure.Newf(failure.KindItem, "the reply is about another sync than was asked for")
 	}
 	switch item.status {
 	case "ready", "up to date", "failing":
 		return nil
 	}
-	return failf(KindItem, "the status of a sync is none of ready, up to date and failing")
+	return failure.Newf(failure.KindItem, "the status of a sync is none of ready, up to date and failing")
 }
 
 // decodeRun reads the reply to GET /sync_runs/{id}.
@@ -221,11 +211,11 @@ func decodeRun(body []byte, id, sync int64) (apiItem, error) {
 func (r apiItem) check(id, sync int64) error {
 	switch {
 	case id >= 0 && r.id != id:
-		return failf(KindItem, "the reply is about another run than was asked for")
+		return failure.Newf(failure.KindItem, "the reply is about another run than was asked for")
 	case r.sync != sync:
-		return failf(KindItem, "a run is shown for a sync that it is not of")
+		return failure.Newf(failure.KindItem, "a run is shown for a sync that it is not of")
 	case !r.over() && r.status != "queued" && r.status != "working":
-		return failf(KindRunState, "the status of a run is none of queued, working, completed, failed and skipped")
+		return failure.Newf(failure.KindRunState, "the status of a run is none of queued, working, completed, failed and skipped")
 	}
 	return nil
 }
@@ -250,7 +240,7 @@ func decodeTriggered(body []byte) (int64, error) {
 		Run *int64 `json:"sync_run_id"`
 	}
 	if json.Unmarshal(e.Data, &data) != nil || data.Run == nil {
-		return 0, failf(KindItem, "the reply to a trigger has no sync_run_id that is an integer")
+		return 0, failure.Newf(failure.KindItem, "the reply to a trigger has no sync_run_id that is an integer")
 	}
 	return *data.Run, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // ServiceFigures are what a load on the API of a service has measured beside what every
@@ -95,7 +96,7 @@ func (f *serviceFound) finish(run apiItem, took int64) {
 		f.runs.Canceled++
 	default:
 		f.runs.Failed++
-		f.runs.Failure = shorten(run.message)
+		f.runs.Failure = failure.Shorten(run.message)
 	}
 }
 
@@ -165,7 +166,7 @@ func (r *Result) joinService(results []*Result) error {
 			r.Service = &ServiceFigures{Calls: []CallFigures{}}
 		}
 		if err := r.Service.add(o.Service); err != nil {
-			return usagef("result %d: %v", i+1, err)
+			return failure.Usagef("result %d: %v", i+1, err)
 		}
 	}
 	return nil

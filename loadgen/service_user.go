@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // apiCall is one call of the API.
@@ -223,7 +225,7 @@ func (p *polling) same(run apiItem) error {
 	id := p.work.Syncs[p.at]
 	before := p.ended[id]
 	if before.status != "" && before.run == run.id && before.status != run.status {
-		return failf(KindRunState, "a run that had ended as %s is %s later", before.status, run.status)
+		return failure.Newf(failure.KindRunState, "a run that had ended as %s is %s later", before.status, run.status)
 	}
 	if run.over() {
 		p.ended[id] = endedRun{run.id, run.status}
@@ -265,7 +267,7 @@ func (t *triggering) took(c apiCall, body []byte) error {
 			return err
 		}
 		if !t.work.found.begin(run) {
-			return failf(KindItem, "the trigger answers with the id of a run that was started before")
+			return failure.Newf(failure.KindItem, "the trigger answers with the id of a run that was started before")
 		}
 		t.run, t.going, t.started = run, true, t.now()
 		return nil
@@ -280,7 +282,7 @@ func (t *triggering) took(c apiCall, body []byte) error {
 		t.work.found.finish(run, took)
 		t.turn()
 	case took > int64(t.work.RunTimeout):
-		return failf(KindRunUnfinished, "a run has not ended after %s: it is %s", t.work.RunTimeout, run.status)
+		return failure.Newf(failure.KindRunUnfinished, "a run has not ended after %s: it is %s", t.work.RunTimeout, run.status)
 	}
 	return nil
 }

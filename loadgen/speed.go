@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // SpeedChange is what get_sync_speed said when it was asked again, and from when on it
@@ -82,13 +83,13 @@ func (s *session) askSpeed(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil && (speed.MaximumBatchSize < 1 || speed.MaximumParallelBatches < 1 || speed.MaximumRecordsPerSecond < 1):
-			err = failf(KindResults, "the three numbers must be 1 or more")
+			err = failure.Newf(failure.KindResults, "the three numbers must be 1 or more")
 		case err != nil:
 			err = s.e.end.planningError(err)
 		}
 		if err != nil {
 			if !failed {
-				s.later.say("get_sync_speed was asked again, and the speed from before is kept: " + messageOf(err))
+				s.later.say("get_sync_speed was asked again, and the speed from before is kept: " + failure.MessageOf(err))
 			}
 			failed = true
 			continue

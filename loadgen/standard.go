@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // roundTripper is a transport of net/http to the endpoint: of planning calls, and
@@ -38,7 +40,7 @@ func checkProxy(raw string) error {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" && u.Scheme != "socks5h" {
-		return usagef("the proxy must be a URL such as http://HOST:PORT or socks5://HOST:PORT")
+		return failure.Usagef("the proxy must be a URL such as http://HOST:PORT or socks5://HOST:PORT")
 	}
 	return nil
 }
@@ -74,7 +76,7 @@ func (s *standard) call(r request, _ int64) (rep reply, err error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(r.body))
 	if err != nil {
-		return rep, failf(KindHTTP, "the request cannot be made")
+		return rep, failure.Newf(failure.KindHTTP, "the request cannot be made")
 	}
 	req.Header = s.end.header.Clone()
 	req.Host = s.end.host
@@ -85,7 +87,7 @@ func (s *standard) call(r request, _ int64) (rep reply, err error) {
 	defer resp.Body.Close()
 	most := s.end.transport.MaxReply
 	var body []byte
-	var own *Failure
+	var own *failure.Failure
 	switch s.buf, body, err = s.end.memory.read(s.buf, resp.Body, most); {
 	case errors.As(err, &own):
 		s.release()
@@ -117,7 +119,7 @@ func (s *standard) release() {
 }
 
 // failure sorts an error of net/http like one of a link.
-func (s *standard) failure(err error, begun bool) *Failure {
+func (s *standard) failure(err error, begun bool) *failure.Failure {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // the URL may be secret
@@ -125,15 +127,15 @@ func (s *standard) failure(err error, begun bool) *Failure {
 	var op *net.OpError
 	switch {
 	case s.late.Load():
-		return failf(KindTimeout, "no whole reply in time")
+		return failure.Newf(failure.KindTimeout, "no whole reply in time")
 	case errors.As(err, &op) && op.Op == "dial":
-		return dialFailure(err)
+		return failure.Dial(err)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
-		return tlsFailure(err)
+		return failure.TLS(err)
 	case strings.Contains(err.Error(), "malformed HTTP"):
-		return failf(KindHTTP, "the reply is not HTTP")
+		return failure.Newf(failure.KindHTTP, "the reply is not HTTP")
 	}
-	return callFailure(err, begun)
+	return failure.Call(err, begun)
 }
 
 // interrupt implements caller.

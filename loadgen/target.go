@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Target is the custom destination to be loaded.
@@ -105,15 +106,15 @@ func newEndpoint(t Target, tr Transport) (*endpoint, error) {
 	u, err := url.Parse(t.URL)
 	switch {
 	case err != nil:
-		return nil, usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+		return nil, failure.Usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usagef("the URL of the endpoint must start with https:// (or http:// in development)")
+		return nil, failure.Usagef("the URL of the endpoint must start with https:// (or http:// in development)")
 	case u.Hostname() == "":
-		return nil, usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
+		return nil, failure.Usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
 	}
 	port := u.Port()
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
-		return nil, usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
+		return nil, failure.Usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
 	}
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
@@ -124,7 +125,7 @@ func newEndpoint(t Target, tr Transport) (*endpoint, error) {
 	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && privateHost(u.Hostname())
 	switch {
 	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
-		return nil, usagef("development %q is none of auto, on and off", t.Development)
+		return nil, failure.Usagef("development %q is none of auto, on and off", t.Development)
 	case u.Scheme == "https":
 		// spec 5.2.1: a chain that does not verify is for development only.
 		e.tls = &tls.Config{
@@ -132,10 +133,10 @@ func newEndpoint(t Target, tr Transport) (*endpoint, error) {
 			NextProtos: []string{"http/1.1"}, ClientSessionCache: tls.NewLRUClientSessionCache(0),
 		}
 	case !development:
-		return nil, usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
+		return nil, failure.Usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
 	}
 	if e.transport.HTTP2 && e.tls == nil {
-		return nil, usagef("HTTP/2 is offered over https only, and the URL is http://")
+		return nil, failure.Usagef("HTTP/2 is offered over https only, and the URL is http://")
 	}
 	return e, e.setHeaders(t)
 }
@@ -166,9 +167,9 @@ func (e *endpoint) setHeaders(t Target) error {
 	for name, value := range t.Headers {
 		switch {
 		case !fieldName([]byte(name)) || !fieldValue([]byte(value)):
-			return usagef("the header %q has a name or a value that HTTP does not allow", name)
+			return failure.Usagef("the header %q has a name or a value that HTTP does not allow", name)
 		case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, "Connection"):
-			return usagef("the header %q is set by the client itself", name)
+			return failure.Usagef("the header %q is set by the client itself", name)
 		case strings.EqualFold(name, "Host"):
 			e.host = value
 			continue
@@ -176,7 +177,7 @@ func (e *endpoint) setHeaders(t Target) error {
 		h.Set(name, value)
 	}
 	if !fieldValue([]byte(t.Token)) {
-		return usagef("the token holds a character that no header may have")
+		return failure.Usagef("the token holds a character that no header may have")
 	}
 	e.header = h
 	var b strings.Builder
@@ -185,7 +186,7 @@ func (e *endpoint) setHeaders(t Target) error {
 		b.WriteString("Connection: close\r\n")
 	}
 	if err := h.Write(&b); err != nil {
-		return usagef("the headers cannot be written: %v", err)
+		return failure.Usagef("the headers cannot be written: %v", err)
 	}
 	e.lines = b.String()
 	e.head = []byte("POST " + e.url.RequestURI() + " HTTP/1.1\r\n" + e.lines + "Content-Length: ")
@@ -241,9 +242,9 @@ func (e *endpoint) redact(text string) string { return e.hidden.String(text) }
 
 // hide takes secrets out of an error that names what the target has.
 func (e *endpoint) hide(err error) error {
-	var usage *UsageError
+	var usage *failure.UsageError
 	if errors.As(err, &usage) {
-		return &UsageError{Message: e.redact(err.Error())}
+		return &failure.UsageError{Message: e.redact(err.Error())}
 	}
 	return err // discover has redacted what the target said
 }

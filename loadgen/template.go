@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // A template is one JSON object: the fields of a record, with placeholders in
@@ -28,11 +29,11 @@ func (m *maker) fromTemplate(text []byte) ([]row, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&members); err != nil || members == nil {
-		return nil, usagef("template: it must be one JSON object: %v", describeJSON(err, decoder.InputOffset()))
+		return nil, failure.Usagef("template: it must be one JSON object: %v", describeJSON(err, decoder.InputOffset()))
 	}
 	for name := range members {
 		if !slices.ContainsFunc(m.object.fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return nil, usagef("template: the object %q has no field %q", m.object.APIName, name)
+			return nil, failure.Usagef("template: the object %q has no field %q", m.object.APIName, name)
 		}
 	}
 	kept := []rpc.Field{m.object.identifier}
@@ -40,12 +41,12 @@ func (m *maker) fromTemplate(text []byte) ([]row, error) {
 		if _, there := members[f.APIName]; there {
 			kept = append(kept, f)
 		} else if f.Required {
-			return nil, usagef("template: the field %q is required and not in it", f.APIName)
+			return nil, failure.Usagef("template: the field %q is required and not in it", f.APIName)
 		}
 	}
 	m.object.mapped = kept
 	if v, there := members[m.object.identifier.APIName]; there && v != "{{key}}" {
-		return nil, usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.object.identifier.APIName)
+		return nil, failure.Usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.object.identifier.APIName)
 	}
 	rows := make([]row, pooled)
 	for i := range rows {
@@ -65,7 +66,7 @@ func (m *maker) templateRow(r *row, members map[string]any) error {
 		}
 		value, err := m.render(members[f.APIName], f)
 		if err != nil {
-			return usagef("template: field %q: %v", f.APIName, err)
+			return failure.Usagef("template: field %q: %v", f.APIName, err)
 		}
 		r.text = append(r.text, value...)
 	}

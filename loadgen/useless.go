@@ -6,12 +6,13 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // unansweredKinds are the errors of requests that got no complete reply.
 var unansweredKinds = []string{
-	KindDescriptors, KindPorts, KindDNS, KindRefused, KindConnect, KindTLS, KindTimeout,
-	KindReset, KindClosed, KindTruncated, KindTooLarge, KindHTTP, KindInterrupted,
+	failure.KindDescriptors, failure.KindPorts, failure.KindDNS, failure.KindRefused, failure.KindConnect, failure.KindTLS, failure.KindTimeout,
+	failure.KindReset, failure.KindClosed, failure.KindTruncated, failure.KindTooLarge, failure.KindHTTP, failure.KindInterrupted,
 }
 
 // Answered counts the requests that got a complete reply, whatever it said.

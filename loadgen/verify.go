@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // HookSpec says where the read-back hook is: a URL or a command.
@@ -40,14 +41,6 @@ type Verify struct {
 	// Timeout of one call; 10 s when 0.
 	Timeout time.Duration
 }
-
-// The kinds of errors that a verification finds.
-const (
-	KindLost      = "record_lost"      // acknowledged, and not there
-	KindWrong     = "record_wrong"     // there, with another value than any that was acknowledged last
-	KindDoubled   = "record_doubled"   // there more than once
-	KindUndeleted = "record_undeleted" // its deletion was acknowledged, and it is there
-)
 
 // Verification is what was read back. Its findings are among the errors of the result.
 type Verification struct {
@@ -127,13 +120,13 @@ const (
 func (v *Verify) check() error {
 	switch {
 	case v.Func == nil && !v.Hook.Set():
-		return usagef("a verification needs a read-back hook: --readback-url URL or --readback-command COMMAND")
+		return failure.Usagef("a verification needs a read-back hook: --readback-url URL or --readback-command COMMAND")
 	case v.Func != nil && v.Hook.Set():
-		return usagef("a verification has one read-back hook: a function, a URL or a command")
+		return failure.Usagef("a verification has one read-back hook: a function, a URL or a command")
 	case !(v.Share >= 0 && v.Share <= 1):
-		return usagef("the share of keys to verify must be from 0 to 1, not %v", v.Share)
+		return failure.Usagef("the share of keys to verify must be from 0 to 1, not %v", v.Share)
 	case v.Window < 0 || v.Window > time.Hour:
-		return usagef("the window of a read-back must be from 0 to 1 hour, not %s", v.Window)
+		return failure.Usagef("the window of a read-back must be from 0 to 1 hour, not %s", v.Window)
 	}
 	return nil
 }
@@ -407,16 +400,16 @@ func (v *verifier) flush(ctx context.Context) {
 // count adds a finding.
 func (v *verifier) count(x *expected, f finding) {
 	switch f.kind {
-	case KindLost:
+	case failure.KindLost:
 		v.result.Lost++
-	case KindDoubled:
+	case failure.KindDoubled:
 		v.result.Doubled++
-	case KindUndeleted:
+	case failure.KindUndeleted:
 		v.result.Undeleted++
-	case KindWrong:
+	case failure.KindWrong:
 		v.result.Wrong++
 	}
-	message := shorten(v.e.end.redact(foreign.Line(f.message)))
+	message := failure.Shorten(v.e.end.redact(foreign.Line(f.message)))
 	key := f.kind + " " + message
 	t := v.tallies[key]
 	if t == nil {
@@ -426,7 +419,7 @@ func (v *verifier) count(x *expected, f finding) {
 		}
 		if t == nil {
 			t = &tally{Kind: f.kind, Message: message, Example: Example{
-				Identifier: v.e.end.redact(clip(x.key)), At: float64(x.at) / 1e9, Detail: shorten(v.e.end.redact(foreign.Line(f.detail))),
+				Identifier: v.e.end.redact(failure.Clip(x.key)), At: float64(x.at) / 1e9, Detail: failure.Shorten(v.e.end.redact(foreign.Line(f.detail))),
 			}}
 			v.tallies[key] = t
 		}
@@ -446,7 +439,7 @@ func (v *verifier) finish(r *Result) {
 	for _, t := range v.tallies {
 		r.ErrorMessages = append(r.ErrorMessages, ErrorMessage{Kind: t.Kind, Message: t.Message, Count: t.Count, Example: t.Example})
 	}
-	for kind, n := range map[string]int64{KindLost: v.result.Lost, KindWrong: v.result.Wrong, KindDoubled: v.result.Doubled, KindUndeleted: v.result.Undeleted} {
+	for kind, n := range map[string]int64{failure.KindLost: v.result.Lost, failure.KindWrong: v.result.Wrong, failure.KindDoubled: v.result.Doubled, failure.KindUndeleted: v.result.Undeleted} {
 		if n > 0 {
 			r.ErrorsByKind[kind] += n
 			r.Errors += n

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // write is one write of a key that is verified.
@@ -143,16 +144,16 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 	case got == nil && x.absent:
 		return nil
 	case got == nil:
-		return []finding{{KindLost, "an acknowledged record is not there", ""}}
+		return []finding{{failure.KindLost, "an acknowledged record is not there", ""}}
 	case x.absent:
-		return []finding{{KindUndeleted, "a record is there whose deletion was acknowledged", ""}}
+		return []finding{{failure.KindUndeleted, "a record is there whose deletion was acknowledged", ""}}
 	}
 	if got.Count > 1 {
-		wrong = append(wrong, finding{KindDoubled, fmt.Sprintf("a key is stored %s", plural.Count(got.Count, "time")), ""})
+		wrong = append(wrong, finding{failure.KindDoubled, fmt.Sprintf("a key is stored %s", plural.Count(got.Count, "time")), ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.fields)) {
 		if detail := x.fields[name].differs(got.Fields[name]); detail != "" {
-			return append(wrong, finding{KindWrong, "a record has another value of " + name + " than it was acknowledged with", detail})
+			return append(wrong, finding{failure.KindWrong, "a record has another value of " + name + " than it was acknowledged with", detail})
 		}
 	}
 	return wrong
@@ -163,7 +164,7 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 func (v *values) differs(stored json.RawMessage) string {
 	is := "is missing"
 	if stored != nil {
-		is = "is " + clip(stored)
+		is = "is " + failure.Clip(stored)
 	}
 	for _, sent := range v.any {
 		if stored == nil && string(sent) == "null" {
@@ -173,7 +174,7 @@ func (v *values) differs(stored json.RawMessage) string {
 			return ""
 		}
 	}
-	sent := clip(v.any[0])
+	sent := failure.Clip(v.any[0])
 	if n := len(v.any) - 1; n > 0 {
 		sent += fmt.Sprintf(" or what one of %s at the same time had", plural.Count(n, "further write"))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // verified is a short load whose records are all read back.
@@ -143,7 +144,7 @@ func TestVerifyFindsOneOfTenThousand(t *testing.T) {
 	require.EqualValues(t, 12_000, r.Verification.Verified)
 	require.EqualValues(t, 1, r.Verification.Lost)
 	require.EqualValues(t, 1, r.Errors)
-	require.Equal(t, map[string]int64{KindLost: 1}, r.ErrorsByKind)
+	require.Equal(t, map[string]int64{failure.KindLost: 1}, r.ErrorsByKind)
 	limit, err := ParseThreshold("lost>0")
 	require.NoError(t, err)
 	limit.Check(r)
@@ -181,18 +182,18 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			for i := range r.Records {
 				r.Records[i].Count = 2
 			}
-		}, KindDoubled, "stored 2 times"},
+		}, failure.KindDoubled, "stored 2 times"},
 		"missing field": {func(r *hook.ReadbackReply) {
 			for i := range r.Records {
 				delete(r.Records[i].Fields, "last_name")
 			}
-		}, KindWrong, "another value of last_name"},
+		}, failure.KindWrong, "another value of last_name"},
 		"other type": {func(r *hook.ReadbackReply) {
 			for i := range r.Records {
 				r.Records[i].Fields["last_name"] = json.RawMessage("5")
 			}
-		}, KindWrong, "another value of last_name"},
-		"lost": {func(r *hook.ReadbackReply) { r.Records = r.Records[:0] }, KindLost, "is not there"},
+		}, failure.KindWrong, "another value of last_name"},
+		"lost": {func(r *hook.ReadbackReply) { r.Records = r.Records[:0] }, failure.KindLost, "is not there"},
 	}
 	url := simulator(t, destsim.Config{})
 	ctx := context.WithValue(context.Background(), urlKey{}, url)
@@ -208,7 +209,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			require.Len(t, r.ErrorMessages, 1)
 			require.Contains(t, r.ErrorMessages[0].Message, c.want)
 			require.NotEmpty(t, r.ErrorMessages[0].Example.Identifier)
-			require.Equal(t, c.kind == KindWrong, r.ErrorMessages[0].Example.Detail != "")
+			require.Equal(t, c.kind == failure.KindWrong, r.ErrorMessages[0].Example.Detail != "")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Share is one part of a mix: an object or an operation and its weight.
@@ -90,10 +91,10 @@ func normalised(what string, shares []Share, fallback string) ([]Share, error) {
 			out[i].Weight = 1
 		}
 		if s.Name == "" || out[i].Weight < 0 || out[i].Weight > 1e9 {
-			return nil, usagef("%s %q: a share is NAME or NAME=WEIGHT with a weight above 0", what, s.Name)
+			return nil, failure.Usagef("%s %q: a share is NAME or NAME=WEIGHT with a weight above 0", what, s.Name)
 		}
 		if slices.ContainsFunc(out[:i], func(o Share) bool { return o.Name == s.Name }) {
-			return nil, usagef("%s %q is named twice", what, s.Name)
+			return nil, failure.Usagef("%s %q is named twice", what, s.Name)
 		}
 	}
 	return out, nil
@@ -149,16 +150,16 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 	switch operation {
 	case rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete:
 	case rpc.OperationMirror:
-		return nil, usagef("operation mirror: no batch has it; a mirror sync sends upsert and delete (--operation upsert=9,delete=1)")
+		return nil, failure.Usagef("operation mirror: no batch has it; a mirror sync sends upsert and delete (--operation upsert=9,delete=1)")
 	default:
-		return nil, usagef("operation %q is none of upsert, insert, update and delete", operation)
+		return nil, failure.Usagef("operation %q is none of upsert, insert, update and delete", operation)
 	}
 	o, err := g.object.forOperation(operation, w.Identifier, w.Fields)
 	if err != nil {
 		return nil, err
 	}
 	if !o.supports(operation) {
-		return nil, usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.operations, ", "))
+		return nil, failure.Usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.operations, ", "))
 	}
 	integer := o.identifier.Type == rpc.TypeInteger
 	g.object, g.keys = o, p.keys.count(integer)
@@ -184,7 +185,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 		return nil, err
 	}
 	if t.own && !t.creates() {
-		return nil, usagef("operation %s with the identifiers of the file: only upsert and insert write them", operation)
+		return nil, failure.Usagef("operation %s with the identifiers of the file: only upsert and insert write them", operation)
 	}
 	return t, nil
 }

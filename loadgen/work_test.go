@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // planned makes the first batch of some work on a made-up object, as a target
@@ -155,7 +156,7 @@ func TestRecordsFromFiles(t *testing.T) {
 			_, _, err = planned(t, Work{Data: bad}, nil)
 			words = "no column for email"
 		}
-		var usage *UsageError
+		var usage *failure.UsageError
 		require.ErrorAs(t, err, &usage, text)
 		require.Contains(t, usage.Message, words)
 	}

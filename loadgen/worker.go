@@ -1,10 +1,8 @@
 package loadgen
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // caller is one connection: of this package or of net/http.
@@ -209,8 +208,8 @@ func untimed(err error) bool {
 	if err == nil {
 		return false
 	}
-	var f *Failure
-	return errors.As(err, &f) && f.Kind != KindTimeout
+	var f *failure.Failure
+	return errors.As(err, &f) && f.Kind != failure.KindTimeout
 }
 
 // deliver sends one batch and judges its reply.
@@ -232,37 +231,24 @@ func (w *worker) judge(b *batch, rep reply) (verdict, error) {
 	// The envelope says what happened, whatever the status; without one the
 	// status does.
 	if _, rpcErr, err := rpc.DecodeResponse(rep.body, ""); err == nil && rpcErr != nil {
-		return verdict{}, failf(KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
+		return verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
 	}
 	if rep.status == http.StatusTooManyRequests {
-		return verdict{}, failf(KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+		return verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
 	}
-	return verdict{}, failf(KindStatus, "%s", statusText(rep.status, rep.body))
-}
-
-// statusText says what an answer without an envelope was. Where a redirect leads
-// is not shown: it may hold a secret, and no batch is sent there.
-func statusText(status int, body []byte) string {
-	text := fmt.Sprintf("HTTP status %d", status)
-	if status/100 == 3 {
-		return text + ", a redirect, which is not followed: give the URL that it leads to"
-	}
-	if said := clip(bytes.TrimSpace(body)); said != "" {
-		text += ": " + said
-	}
-	return text
+	return verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.status, rep.body))
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a
 // port where nobody listens would only burn the processor.
 func (w *worker) pause(err error) bool {
-	f, _ := err.(*Failure)
+	f, _ := err.(*failure.Failure)
 	if f == nil {
 		w.fails = 0
 		return true
 	}
 	switch f.Kind {
-	case KindRefused, KindConnect, KindDNS, KindTLS, KindDescriptors, KindPorts:
+	case failure.KindRefused, failure.KindConnect, failure.KindDNS, failure.KindTLS, failure.KindDescriptors, failure.KindPorts:
 		w.fails++
 		wait := time.NewTimer(min(time.Duration(w.fails)*10*time.Millisecond, time.Second))
 		defer wait.Stop()
