@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Bare is what the generator does for itself, without a network: keys into a
@@ -22,7 +23,7 @@ type Bare struct {
 // NewBare prepares batches of a size for an object with ten fields. One record
 // in refused is answered without success; 0: none.
 func NewBare(size, refused int) (*Bare, error) {
-	end, err := newEndpoint(Target{URL: "http://127.0.0.1/"}, Transport{})
+	end, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/"}, wire.Transport{})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // shape is one kind of batch: an object, an operation and a size. It is shared
@@ -72,12 +73,12 @@ type batch struct {
 type span struct{ from, to int }
 
 // newBatch makes an empty batch for an endpoint.
-func newBatch(s *shape, e *endpoint) *batch {
-	return &batch{shape: s, room: max(headRoom, len(e.head)+32)}
+func newBatch(s *shape, e *wire.Endpoint) *batch {
+	return &batch{shape: s, room: max(headRoom, len(e.Head)+32)}
 }
 
 // fill writes the whole request for some rows. id has idDigits digits.
-func (b *batch) fill(e *endpoint, rows []row, id string) {
+func (b *batch) fill(e *wire.Endpoint, rows []row, id string) {
 	buf := b.buf[:0]
 	if cap(buf) < b.room {
 		buf = make([]byte, 0, b.room+len(b.shape.plan)+128+len(rows)*(len(rows[0].text)+16))
@@ -146,11 +147,11 @@ func (b *batch) add(buf []byte, r *row) []byte {
 }
 
 // putHead writes the head so that it ends where the body begins.
-func (b *batch) putHead(e *endpoint) {
+func (b *batch) putHead(e *wire.Endpoint) {
 	var digits [20]byte
 	length := strconv.AppendInt(digits[:0], int64(len(b.buf)-b.room), 10)
-	b.start = b.room - len(e.head) - len(length) - 4
-	at := b.start + copy(b.buf[b.start:], e.head)
+	b.start = b.room - len(e.Head) - len(length) - 4
+	at := b.start + copy(b.buf[b.start:], e.Head)
 	at += copy(b.buf[at:], length)
 	copy(b.buf[at:], "\r\n\r\n")
 }

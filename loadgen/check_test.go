@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // answered is a batch of three records with what a checker said of replies.
@@ -272,7 +273,7 @@ func TestKeysThatCountUp(t *testing.T) {
 			r.text = append(r.text, '}')
 			rows = append(rows, r)
 		}
-		end, err := newEndpoint(Target{URL: "http://127.0.0.1/"}, Transport{})
+		end, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/"}, wire.Transport{})
 		require.NoError(t, err)
 		b := newBatch(&shape{plan: []byte("{}")}, end)
 		b.fill(end, rows, strings.Repeat("0", idDigits))

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // TestCleanRefusesForeignKeys: a journal that was changed names keys that no load
@@ -67,9 +68,9 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	require.NoError(t, err)
 	keys := append([]WrittenKeys{}, r.Keys...)
 	keys[0].Count = 33
-	end, err := newEndpoint(Target{URL: url}, Transport{})
+	end, err := wire.NewEndpoint(wire.Target{URL: url}, wire.Transport{})
 	require.NoError(t, err)
-	d, err := end.discover(context.Background(), Target{URL: url}, []string{"contact"})
+	d, err := discover(context.Background(), end, Target{URL: url}, []string{"contact"})
 	require.NoError(t, err)
 	require.Greater(t, d.speed.MaximumBatchSize, int64(33))
 	result, err := Clean(context.Background(), Options{Target: Target{URL: url}}, keys)

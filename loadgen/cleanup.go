@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // CleanupResult is what became of the records that were written.
@@ -39,7 +40,7 @@ func (s *session) written() []WrittenKeys {
 		}
 		list = append(list, w)
 	}
-	s.e.end.hidden.Value(&list) // labels and names are the target's words
+	s.e.end.Hidden.Value(&list) // labels and names are the target's words
 	return list
 }
 
@@ -152,7 +153,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 // Connections and what says how keys are made of the options count. Keys that no
 // load makes are a *UsageError, and nothing is deleted.
 func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, error) {
-	end, err := newEndpoint(o.Target, o.Transport)
+	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for _, k := range keys {
 		objects = append(objects, k.Object)
 	}
-	d, err := end.discover(ctx, o.Target, objects)
+	d, err := discover(ctx, end, o.Target, objects)
 	if err != nil {
 		return nil, err
 	}
@@ -169,19 +170,19 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 		connections = int(min(d.speed.MaximumParallelBatches, serviceParallel))
 	}
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: 1, declared: *d, connections: connections}
-	if end.transport.Standard {
-		end.shared, _ = end.roundTripper()
+	if end.Transport.Standard {
+		end.Shared, _ = end.RoundTripper()
 	}
 	defer e.close()
-	end.bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
+	end.Bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
 	result := &CleanupResult{}
 	found := make([]object, len(keys))
 	for i, k := range keys {
 		if found[i], err = d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil); err != nil {
-			return nil, end.hide(err)
+			return nil, end.Hide(err)
 		}
 		if err := k.own(found[i].identifier.Type == rpc.TypeInteger, o); err != nil {
-			return nil, end.hide(err)
+			return nil, end.Hide(err)
 		}
 	}
 	for i, k := range keys {

@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Client sends single batches for a load engine that has loops and figures of
@@ -40,7 +43,7 @@ func (o Options) Check() error {
 	if _, err := newKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo); err != nil {
 		return err
 	}
-	_, err = newEndpoint(o.Target, o.Transport)
+	_, err = wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
 	return err
 }
 
@@ -83,7 +86,7 @@ func (c *Client) attend() {
 }
 
 // Sender adds a connection; dial makes it, and nil stands for Transport.Dial.
-func (c *Client) Sender(dial Dial) *Sender {
+func (c *Client) Sender(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Sender {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.s.e
@@ -91,10 +94,10 @@ func (c *Client) Sender(dial Dial) *Sender {
 	s := &Sender{w: w}
 	if dial != nil {
 		end := *e.end
-		end.transport.Dial = dial
-		if w.line = caller(newLink(e.ctx, &end)); end.transport.Standard {
-			shared, _ := end.roundTripper()
-			w.line = newStandard(e.ctx, &end, shared)
+		end.Transport.Dial = dial
+		if w.line = caller(wire.NewLink(e.ctx, &end)); end.Transport.Standard {
+			shared, _ := end.RoundTripper()
+			w.line = wire.NewStandard(e.ctx, &end, shared)
 		}
 	}
 	c.senders = append(c.senders, w)
@@ -106,7 +109,7 @@ func (c *Client) BatchSize() int { return c.s.e.plan.size }
 
 // Journal names the keys that were used so far, in the form that ReadKeys reads.
 func (c *Client) Journal() Journal {
-	return Journal{Load: journalVersion, Run: c.s.o.RunID, Target: c.s.e.end.shown(), Keys: c.s.written()}
+	return Journal{Load: journalVersion, Run: c.s.o.RunID, Target: c.s.e.end.Shown(), Keys: c.s.written()}
 }
 
 // Cleanup deletes what the client has written, through delete batches; not while
@@ -118,7 +121,7 @@ func (c *Client) Close() {
 	c.close.Do(func() {
 		close(c.ended)
 		for _, w := range c.senders {
-			w.line.close()
+			w.line.Close()
 		}
 		c.s.e.close()
 	})
@@ -175,7 +178,7 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 		return nil, &UsedUpError{stopReason(w.e.reason.Load()).String()}
 	}
 	start := w.e.clock.now()
-	stop := context.AfterFunc(ctx, w.line.interrupt)
+	stop := context.AfterFunc(ctx, w.line.Interrupt)
 	v, rep, err := w.deliver(b, start)
 	stop()
 	end := w.e.clock.now()
@@ -185,7 +188,7 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	}
 	sent := &Sent{
 		RequestID: string(bytes.Trim(b.id(), `"`)), Object: t.ground.object.APIName, Operation: t.shape.operation,
-		Records: b.size(), Acknowledged: v.acknowledged, Status: rep.status, Took: time.Duration(end - start), Untimed: untimed(err),
+		Records: b.size(), Acknowledged: v.acknowledged, Status: rep.Status, Took: time.Duration(end - start), Untimed: untimed(err),
 	}
 	switch {
 	case err != nil:

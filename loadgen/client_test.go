@@ -44,7 +44,7 @@ func TestSendersOfAClientShareItsKeys(t *testing.T) {
 		}
 		var all sync.WaitGroup
 		var ids sync.Map
-		for _, d := range []Dial{dial, dial, nil} {
+		for _, d := range []func(ctx context.Context, network, address string) (net.Conn, error){dial, dial, nil} {
 			s := c.Sender(d)
 			all.Go(func() {
 				for range 20 {

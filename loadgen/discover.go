@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // object is a destination object with what a plan needs of it.
@@ -54,27 +55,27 @@ func (w *limitWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // planner makes the client of the planning calls.
-func (e *endpoint) planner(token string, headers map[string]string) (*rpc.Client, *limitWatch, func()) {
-	transport, close := e.roundTripper()
+func planner(e *wire.Endpoint, token string, headers map[string]string) (*rpc.Client, *limitWatch, func()) {
+	transport, close := e.RoundTripper()
 	watch := &limitWatch{RoundTripper: transport}
 	h := http.Header{}
 	for name, value := range headers {
 		h.Set(name, value)
 	}
-	return &rpc.Client{URL: e.url.String(), Token: token, Header: h, MaxReply: mostPlanning, HTTP: &http.Client{
-		Transport: watch, Timeout: e.transport.PlanningTimeout,
+	return &rpc.Client{URL: e.URL.String(), Token: token, Header: h, MaxReply: wire.MostPlanning, HTTP: &http.Client{
+		Transport: watch, Timeout: e.Transport.PlanningTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, watch, close
 }
 
 // discover asks the target for its objects, their fields and its speed, in the
 // order of the service. The error says what was asked, never the URL.
-func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*declared, error) {
-	client, watch, done := e.planner(t.Token, t.Headers)
+func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (*declared, error) {
+	client, watch, done := planner(e, t.Token, t.Headers)
 	defer done()
 	all, err := client.ListObjects(ctx)
 	if err != nil {
-		return nil, e.planningError(err)
+		return nil, planningError(e, err)
 	}
 	d := &declared{objects: map[string]object{}}
 	for _, name := range names {
@@ -88,15 +89,15 @@ func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*dec
 		}
 		o := object{Object: all[at]}
 		if o.fields, err = client.ListFields(ctx, o.Ref()); err != nil {
-			return nil, e.planningError(err)
+			return nil, planningError(e, err)
 		}
 		if o.operations, err = client.SupportedOperations(ctx, o.Ref()); err != nil {
-			return nil, e.planningError(err)
+			return nil, planningError(e, err)
 		}
 		d.objects[name] = o
 	}
 	if d.speed, err = client.GetSyncSpeed(ctx); err != nil {
-		return nil, e.planningError(err)
+		return nil, planningError(e, err)
 	}
 	s := d.speed
 	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {

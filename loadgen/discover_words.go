@@ -9,14 +9,15 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // planningError says in words what a planning call met: before a load there is
 // one error and no table of kinds.
-func (e *endpoint) planningError(err error) error {
+func planningError(e *wire.Endpoint, err error) error {
 	var status *rpc.StatusError
 	if errors.As(err, &status) {
-		if refused := status.Status == 401 || status.Status == 403; refused && !e.tokenSent() {
+		if refused := status.Status == 401 || status.Status == 403; refused && !tokenSent(e) {
 			return fmt.Errorf("no token was sent, and the endpoint answers HTTP %d: %s", status.Status, giveToken)
 		} else if refused {
 			return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
@@ -24,16 +25,16 @@ func (e *endpoint) planningError(err error) error {
 		if status.Status == 400 && speaksOfTLS(status.Body) {
 			return fmt.Errorf("%s: %s", called(err), failure.TlsPort)
 		}
-		return fmt.Errorf("%s: %s", called(err), e.redact(failure.StatusText(status.Status, []byte(status.Body))))
+		return fmt.Errorf("%s: %s", called(err), e.Redact(failure.StatusText(status.Status, []byte(status.Body))))
 	}
-	if words := e.lineWords(err); words != "" {
-		return fmt.Errorf("%s: %s", called(err), e.redact(words))
+	if words := lineWords(e, err); words != "" {
+		return fmt.Errorf("%s: %s", called(err), e.Redact(words))
 	}
 	var refused *rpc.Error
-	if errors.As(err, &refused) && !e.tokenSent() && authentication.MatchString(refused.Message) {
-		return fmt.Errorf("%s; no token was sent: %s", e.redact(err.Error()), giveToken)
+	if errors.As(err, &refused) && !tokenSent(e) && authentication.MatchString(refused.Message) {
+		return fmt.Errorf("%s; no token was sent: %s", e.Redact(err.Error()), giveToken)
 	}
-	return errors.New(e.redact(err.Error()))
+	return errors.New(e.Redact(err.Error()))
 }
 
 // giveToken is what to do where the endpoint wants a token.
@@ -43,7 +44,7 @@ const giveToken = "run 'export DESTKIT_TOKEN=…', or give --token-env NAME (NAM
 var authentication = regexp.MustCompile(`(?i)authenticat|authori[sz]|credential|token|api[ _-]?key|forbidden|denied`)
 
 // tokenSent reports whether the requests carry a token.
-func (e *endpoint) tokenSent() bool { return e.header.Get("Authorization") != "" }
+func tokenSent(e *wire.Endpoint) bool { return e.Header.Get("Authorization") != "" }
 
 // speaksOfTLS recognises the page by which servers refuse plain http on a port of
 // TLS: that of Go and that of nginx.
@@ -54,14 +55,14 @@ func speaksOfTLS(body string) bool {
 
 // lineWords sorts what went wrong before there was a whole reply; "" for the rest,
 // which is about the reply and says so.
-func (e *endpoint) lineWords(err error) string {
+func lineWords(e *wire.Endpoint, err error) string {
 	text := err.Error()
 	var op *net.OpError
 	switch {
 	case errors.As(err, &op) && op.Op == "dial" && !failure.TimedOut(err):
 		return failure.Dial(err).Message
 	case failure.TimedOut(err):
-		return fmt.Sprintf("no whole reply in %s (--planning-timeout)", e.transport.PlanningTimeout)
+		return fmt.Sprintf("no whole reply in %s (--planning-timeout)", e.Transport.PlanningTimeout)
 	case strings.Contains(text, "HTTP response to HTTPS client"):
 		return failure.PlainPort
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):

@@ -9,19 +9,20 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // engine sends the work of a run: one phase after another, over connections
 // that stay.
 type engine struct {
 	ctx   context.Context // its end breaks every call
-	end   *endpoint
+	end   *wire.Endpoint
 	clock clock
 	seed  uint64
 	work  Work
 	plan  *plan
 	// replicas take turns with end, connection by connection.
-	replicas []*endpoint
+	replicas []*wire.Endpoint
 	budget   budget
 
 	service     *serviceWork // of a load on a service's API; nil: batches are sent
@@ -232,7 +233,7 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 		defer timer.Stop()
 		over = timer.C
 	}
-	patience := e.end.transport.Timeout + look
+	patience := e.end.Transport.Timeout + look
 	if ph.patience > 0 {
 		patience = ph.patience
 	}
@@ -263,7 +264,7 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 		case <-cut:
 			e.cutting.Store(true)
 			for _, w := range active {
-				w.line.interrupt()
+				w.line.Interrupt()
 			}
 			<-finished
 			e.cutting.Store(false)
@@ -282,19 +283,19 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 // watch breaks calls that take too long, and lets those look that have waited
 // without.
 func (e *engine) watch(active []*worker, now int64) {
-	limit := int64(e.end.transport.Timeout)
+	limit := int64(e.end.Transport.Timeout)
 	for _, w := range active {
 		s := w.started.Load()
-		switch l, own := w.line.(*link); {
+		switch l, own := w.line.(*wire.Link); {
 		case s <= 0:
 		case now-s > limit:
 			w.breaks.Lock()
 			if w.started.CompareAndSwap(s, -1) {
-				w.line.interrupt()
+				w.line.Interrupt()
 			}
 			w.breaks.Unlock()
-		case own && now-s > trusted:
-			l.look()
+		case own && now-s > wire.Trusted:
+			l.Look()
 		}
 	}
 }
@@ -348,11 +349,11 @@ func (w *worker) task(ph phase) *task {
 // close ends all connections.
 func (e *engine) close() {
 	for _, w := range e.workers {
-		w.line.close()
+		w.line.Close()
 	}
-	for _, end := range append([]*endpoint{e.end}, e.replicas...) {
-		if end.shared != nil {
-			end.shared.(*http.Transport).CloseIdleConnections()
+	for _, end := range append([]*wire.Endpoint{e.end}, e.replicas...) {
+		if end.Shared != nil {
+			end.Shared.(*http.Transport).CloseIdleConnections()
 		}
 	}
 }

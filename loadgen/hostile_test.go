@@ -18,6 +18,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // hostile is a target whose planning is fine and whose batches are answered by
@@ -286,7 +287,7 @@ func TestASecretIsNotCut(t *testing.T) {
 		require.Contains(t, r.ErrorMessages[0].Message, "HTTP status 500: xxx")
 		require.NotContains(t, r.ErrorMessages[0].Message, token[:4])
 	}
-	e, err := newEndpoint(Target{URL: "http://127.0.0.1/", Token: token}, Transport{})
+	e, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/", Token: token}, wire.Transport{})
 	require.NoError(t, err)
 	const whole, part = "$DESTKIT_TOKEN", "[part of $DESTKIT_TOKEN]"
 	for text, want := range map[string]string{
@@ -294,7 +295,7 @@ func TestASecretIsNotCut(t *testing.T) {
 		"a hush-01 is over": "a hush-01 is over", "hus": "hus", "": "", "hush-hush-0123…": "hush-" + part + "…",
 		"a " + base64.StdEncoding.EncodeToString([]byte("Bearer "+token)): "a " + whole,
 	} {
-		require.Equal(t, want, e.redact(text))
+		require.Equal(t, want, e.Redact(text))
 	}
 }
 

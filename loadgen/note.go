@@ -32,9 +32,9 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 		if len(message) < len(full) {
 			text = failure.Shorten(recordMessage(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
 		}
-		t = w.newTally(string(w.scratch), kind, w.e.end.redact(text))
+		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
 		t.Example = Example{
-			Identifier: w.e.end.redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
+			Identifier: w.e.end.Redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
 		}
 	}
 	t.Count++
@@ -83,8 +83,17 @@ func (w *worker) fail(err error, example Example) {
 	key := f.Kind + " " + f.Message
 	t := w.tally[key]
 	if t == nil {
-		t = w.newTally(key, f.Kind, failure.Shorten(w.e.end.redact(f.Message)))
+		t = w.newTally(key, f.Kind, failure.Shorten(w.e.end.Redact(f.Message)))
 		t.Example = example
 	}
 	t.Count++
+}
+
+// firstPart is as much of a foreign text as is looked at.
+func firstPart(text []byte) []byte {
+	const most = 2 << 10
+	if len(text) <= most {
+		return text
+	}
+	return bytes.ToValidUTF8(text[:most], nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Options of a run. Target, Write and Work.Objects must be there; the rest has
@@ -181,7 +182,7 @@ func (o Options) commonDefaults() (Options, error) {
 	if err := checkStages(o.Stages, o.Burst); err != nil {
 		return o, err
 	}
-	if err := checkProxy(o.Transport.Proxy); err != nil {
+	if err := wire.CheckProxy(o.Transport.Proxy); err != nil {
 		return o, err
 	}
 	if o.Seed == 0 {

@@ -1,19 +1,13 @@
 package loadgen
 
-import "bytes"
+import (
+	"bytes"
 
-// request is one request that is ready to be sent: a batch, or a call of a service's
-// API. It is good until the next one of its connection.
-type request struct {
-	wire []byte // all of it: what a link writes
-	// For net/http: body without the head, method and the path with its query. Without a
-	// method it is a POST to the URL of the endpoint.
-	body           []byte
-	method, target string
-}
+	"github.com/destkit/destkit/loadgen/internal/wire"
+)
 
 // request of a batch.
-func (b *batch) request() request { return request{wire: b.wire(), body: b.body()} }
+func (b *batch) request() wire.Request { return wire.Request{Wire: b.wire(), Body: b.body()} }
 
 // example of an error of the whole batch.
 func (b *batch) example(at int64) Example {
@@ -30,12 +24,12 @@ func (w *worker) due(intended int64, waited bool) sample {
 }
 
 // exchange sends one request and has its reply. Meanwhile the watch may break the call.
-func (w *worker) exchange(r request, start int64) (rep reply, err error) {
+func (w *worker) exchange(r wire.Request, start int64) (rep wire.Reply, err error) {
 	w.started.Store(max(start, 1))
-	rep, err = w.line.call(r, start)
+	rep, err = w.line.Call(r, start)
 	if w.started.Swap(0) < 0 {
 		w.breaks.Lock() // the watch is at work on this connection
-		w.line.close()
+		w.line.Close()
 		w.breaks.Unlock()
 	}
 	return rep, err
@@ -43,8 +37,8 @@ func (w *worker) exchange(r request, start int64) (rep reply, err error) {
 
 // finish closes a sample; false: the end of the run has broken the call, and what the reply
 // would have been is not known.
-func (w *worker) finish(s *sample, rep reply, err error) bool {
-	s.connected = rep.dialled > 0
+func (w *worker) finish(s *sample, rep wire.Reply, err error) bool {
+	s.connected = rep.Dialled > 0
 	s.end = w.e.clock.now()
 	if err != nil && w.broken() {
 		w.e.cut.Add(1)

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Moment is how a run stands, for a live view.
@@ -67,7 +68,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	}
 	// What of the result came from outside was redacted when it came; this is for
 	// the names that stand in other places.
-	defer func() { s.e.end.hidden.Value(s.result) }()
+	defer func() { s.e.end.Hidden.Value(s.result) }()
 	defer s.e.close()
 	if err := s.probe(ctx); err != nil {
 		return nil, err
@@ -116,17 +117,17 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := newEndpoint(o.Target, o.Transport)
+	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = end.hide(err) }()
+	defer func() { err = end.Hide(err) }()
 	if o.Work.Data != nil {
 		if err := o.Work.Data.Load(ctx); err != nil {
 			return nil, err
 		}
 	}
-	d, err := end.discover(ctx, o.Target, names(o.Work.Objects))
+	d, err := discover(ctx, end, o.Target, names(o.Work.Objects))
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +137,10 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if e.plan, err = newPlan(o.Work, d, keys, o.Seed, syncRun(o.Seed)); err != nil {
 		return nil, err
 	}
-	if end.transport.Standard {
-		end.shared, _ = end.roundTripper()
+	if end.Transport.Standard {
+		end.Shared, _ = end.RoundTripper()
 	}
-	if e.replicas, err = end.replicas(o.Target); err != nil {
+	if e.replicas, err = end.Replicas(wire.Target(o.Target)); err != nil {
 		return nil, err
 	}
 	if o.Search != nil && e.plan.primed {
@@ -150,7 +151,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	if v := o.Verify; v != nil {
 		if u, err := url.Parse(v.Hook.URL); err == nil && v.Hook.URL != "" {
-			end.seedURL(u, "$DESTKIT_READBACK_URL")
+			end.SeedURL(u, "$DESTKIT_READBACK_URL")
 		}
 		if e.acks = newAcks(v.Share); v.Share == 0 {
 			e.acks = newAcks(1) // which of them is chosen when all are known
@@ -162,12 +163,12 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Search != nil { // it tries other sizes
 		size = int(min(max(int64(size), d.speed.MaximumBatchSize), mostBatch))
 	}
-	end.bound(size, s.o.Connections, o.Transport.MaxReply)
+	end.Bound(size, s.o.Connections, o.Transport.MaxReply)
 	for _, r := range e.replicas {
-		r.transport.MaxReply = end.transport.MaxReply
+		r.Transport.MaxReply = end.Transport.MaxReply
 	}
 	if o.Journal != "" {
-		s.journal = &journalFile{path: o.Journal, run: o.RunID, target: end.shown()}
+		s.journal = &journalFile{path: o.Journal, run: o.RunID, target: end.Shown()}
 	}
 	return s, nil
 }
@@ -218,7 +219,7 @@ func (s *session) begin(mode string) {
 	operations, _ := normalised("operation", o.Work.Operations, rpc.OperationUpsert)
 	r := &Result{
 		SchemaVersion: SchemaVersion, Tool: "destkit " + o.Version, Started: time.Now().UTC(), ErrorsByKind: map[string]int64{}, ErrorMessages: []ErrorMessage{},
-		Target: TargetInfo{Address: s.e.end.shown(), Objects: objects},
+		Target: TargetInfo{Address: s.e.end.Shown(), Objects: objects},
 		Load: LoadInfo{
 			Mode: mode, Stages: o.Stages, Rate: meanRate(o.Stages, o.Burst, o.Duration), Connections: o.Connections,
 			BatchSize: s.e.plan.size, Operations: operations, Records: "generated", Client: "own", Seed: o.Seed, Run: o.RunID,
@@ -233,7 +234,7 @@ func (s *session) begin(mode string) {
 		r.Load.Burst = &o.Burst
 	}
 	for _, end := range s.e.replicas {
-		r.Target.Replicas = append(r.Target.Replicas, end.shown())
+		r.Target.Replicas = append(r.Target.Replicas, end.Shown())
 	}
 	switch {
 	case o.Work.Data != nil:
@@ -241,7 +242,7 @@ func (s *session) begin(mode string) {
 	case len(o.Work.Template) > 0:
 		r.Load.Records = "template"
 	}
-	if s.e.end.transport.Standard {
+	if s.e.end.Transport.Standard {
 		r.Load.Client = "net/http"
 	}
 	s.result = r

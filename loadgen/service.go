@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // The scenarios of a load on the REST API of a service.
@@ -176,7 +177,7 @@ func apiURL(raw, development string) (string, error) {
 		return "", failure.Usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", failure.Usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
-	case u.Scheme == "http" && development != "on" && (development == "off" || !privateHost(u.Hostname())):
+	case u.Scheme == "http" && development != "on" && (development == "off" || !wire.PrivateHost(u.Hostname())):
 		return "", failure.Usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
 	}
 	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), apiBase)+apiBase, ""
@@ -216,7 +217,7 @@ func runService(ctx context.Context, o Options) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { s.e.end.hidden.Value(s.result) }()
+	defer func() { s.e.end.Hidden.Value(s.result) }()
 	defer s.e.close()
 	if err := s.wait(ctx); err != nil {
 		return s.result, err
@@ -230,23 +231,23 @@ func newServiceSession(ctx context.Context, o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := newEndpoint(o.Target, o.Transport)
+	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
 	if err != nil {
 		return nil, err
 	}
-	if end.transport.Standard {
-		end.shared, _ = end.roundTripper()
+	if end.Transport.Standard {
+		end.Shared, _ = end.RoundTripper()
 	}
 	work := &serviceWork{Service: *o.Service, calls: callsOf[o.Service.Scenario], found: newServiceFound()}
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: o.Seed, plan: &plan{size: 1}, service: work, control: o.Control}
-	if e.replicas, err = end.replicas(o.Target); err != nil {
+	if e.replicas, err = end.Replicas(wire.Target(o.Target)); err != nil {
 		return nil, err
 	}
 	s := &session{o: o, e: e}
 	s.settleService()
-	end.bound(mostServiceItem, s.o.Connections, o.Transport.MaxReply)
+	end.Bound(mostServiceItem, s.o.Connections, o.Transport.MaxReply)
 	for _, r := range e.replicas {
-		r.transport.MaxReply = end.transport.MaxReply
+		r.Transport.MaxReply = end.Transport.MaxReply
 	}
 	if err := s.discoverService(ctx); err != nil {
 		e.close()
@@ -336,17 +337,17 @@ func (s *session) firstPage(ctx context.Context, path string, page int64, perPag
 // to count, unless nothing can be sent at all.
 func (s *session) askOnce(ctx context.Context, c apiCall, check func(body []byte) error) error {
 	w := s.e.newWorker(firstSender)
-	defer w.line.close()
-	stop := context.AfterFunc(ctx, w.line.interrupt)
+	defer w.line.Close()
+	stop := context.AfterFunc(ctx, w.line.Interrupt)
 	defer stop()
-	timer := time.AfterFunc(s.e.end.transport.PlanningTimeout, w.line.interrupt)
+	timer := time.AfterFunc(s.e.end.Transport.PlanningTimeout, w.line.Interrupt)
 	defer timer.Stop()
 	rep, err := w.exchange(w.user.request(c), s.e.clock.now())
 	if err == nil {
 		err = checkStatus(rep)
 	}
 	if err == nil {
-		err = check(rep.body)
+		err = check(rep.Body)
 	}
 	if err == nil {
 		return nil
@@ -354,8 +355,8 @@ func (s *session) askOnce(ctx context.Context, c apiCall, check func(body []byte
 	if ctx.Err() != nil {
 		return errors.New("interrupted before the load")
 	}
-	what := s.e.end.redact(fmt.Sprintf("%s %s: %s", c.method, c.path, failure.MessageOf(err)))
-	switch rep.status {
+	what := s.e.end.Redact(fmt.Sprintf("%s %s: %s", c.method, c.path, failure.MessageOf(err)))
+	switch rep.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%s; --token-env names the variable with the API key of the workspace", what)
 	case http.StatusNotFound:

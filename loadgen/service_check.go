@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // envelope is every reply (spec 2.1).
@@ -38,18 +39,18 @@ type listPage struct {
 }
 
 // checkStatus looks at the status of a reply. Every call here succeeds with 200.
-func checkStatus(rep reply) error {
-	switch rep.status {
+func checkStatus(rep wire.Reply) error {
+	switch rep.Status {
 	case http.StatusOK:
 		return nil
 	case http.StatusTooManyRequests:
-		return failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+		return failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
 	}
 	var says struct{ Message string }
-	if json.Unmarshal(rep.body, &says) == nil && says.Message != "" {
-		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.status, failure.Shorten(says.Message))
+	if json.Unmarshal(rep.Body, &says) == nil && says.Message != "" {
+		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.Status, failure.Shorten(says.Message))
 	}
-	return failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.status, rep.body))
+	return failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
 }
 
 // open reads the envelope of a reply.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // apiCall is one call of the API.
@@ -39,7 +40,7 @@ type apiUser struct {
 }
 
 func newAPIUser(w *worker, work *serviceWork) *apiUser {
-	u := &apiUser{w: w, base: w.end.url.EscapedPath()}
+	u := &apiUser{w: w, base: w.end.URL.EscapedPath()}
 	switch work.Scenario {
 	case ScenarioList:
 		u.scenario = &listing{work: work, at: w.number % max(len(work.walks), 1)}
@@ -52,15 +53,15 @@ func newAPIUser(w *worker, work *serviceWork) *apiUser {
 }
 
 // request makes the bytes of a call.
-func (u *apiUser) request(c apiCall) request {
+func (u *apiUser) request(c apiCall) wire.Request {
 	target := u.base + c.path
 	u.buf = append(append(append(append(u.buf[:0], c.method...), ' '), target...), " HTTP/1.1\r\n"...)
-	u.buf = append(u.buf, u.w.end.lines...)
+	u.buf = append(u.buf, u.w.end.Lines...)
 	if c.method == http.MethodPost {
 		u.buf = append(u.buf, "Content-Length: 0\r\n"...)
 	}
 	u.buf = append(u.buf, "\r\n"...)
-	return request{wire: u.buf, method: c.method, target: target}
+	return wire.Request{Wire: u.buf, Method: c.method, Target: target}
 }
 
 // ask sends the next call of the scenario, checks its reply and records it; false ends
@@ -78,13 +79,13 @@ func (u *apiUser) ask(ph phase, intended int64, waited bool) bool {
 		err = checkStatus(rep)
 	}
 	if err == nil {
-		err = u.scenario.took(c, rep.body)
+		err = u.scenario.took(c, rep.Body)
 	}
 	if !w.finish(&s, rep, err) {
 		return false
 	}
 	if err != nil {
-		w.fail(err, Example{Identifier: c.method + " " + w.end.redact(c.path), At: float64(s.end) / 1e9})
+		w.fail(err, Example{Identifier: c.method + " " + w.end.Redact(c.path), At: float64(s.end) / 1e9})
 		u.scenario.lost(c)
 	} else {
 		s.good = 1

@@ -67,7 +67,7 @@ func (w *worker) maySend() bool {
 
 // askSpeed asks get_sync_speed again and again until ctx ends, and follows it.
 func (s *session) askSpeed(ctx context.Context) {
-	client, watch, done := s.e.end.planner(s.o.Target.Token, s.o.Target.Headers)
+	client, watch, done := planner(s.e.end, s.o.Target.Token, s.o.Target.Headers)
 	defer done()
 	ticker := time.NewTicker(s.o.AskSpeed)
 	defer ticker.Stop()
@@ -85,7 +85,7 @@ func (s *session) askSpeed(ctx context.Context) {
 		case err == nil && (speed.MaximumBatchSize < 1 || speed.MaximumParallelBatches < 1 || speed.MaximumRecordsPerSecond < 1):
 			err = failure.Newf(failure.KindResults, "the three numbers must be 1 or more")
 		case err != nil:
-			err = s.e.end.planningError(err)
+			err = planningError(s.e.end, err)
 		}
 		if err != nil {
 			if !failed {

@@ -24,8 +24,8 @@ func (s *session) newStanding(name string, ph phase) *standing {
 	st := &standing{target: s.result.Target, load: s.result.Load, ph: ph}
 	st.target.Objects, st.target.Replicas = slices.Clone(st.target.Objects), slices.Clone(st.target.Replicas)
 	st.load.Operations, st.load.Stages = slices.Clone(st.load.Operations), slices.Clone(st.load.Stages)
-	s.e.end.hidden.Value(&st.target)
-	s.e.end.hidden.Value(&st.load)
+	s.e.end.Hidden.Value(&st.target)
+	s.e.end.Hidden.Value(&st.load)
 	if name == "load" {
 		st.wanted = s.o.Limits
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // HookSpec says where the read-back hook is: a URL or a command.
@@ -132,10 +133,10 @@ func (v *Verify) check() error {
 }
 
 // readback is the hook, asked for at most PageSize keys at once.
-func (v *Verify) readback(e *endpoint) ReadbackFunc {
+func (v *Verify) readback(e *wire.Endpoint) ReadbackFunc {
 	ask := v.Func
 	if ask == nil {
-		transport, _ := e.roundTripper()
+		transport, _ := e.RoundTripper()
 		client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		ask = v.Hook.Readback(client, v.Timeout)
 	}
@@ -158,7 +159,7 @@ func (s *session) probe(ctx context.Context) error {
 			err = fmt.Errorf("call hook readback: it shows the key %s of %s, which was never used: let it answer only keys that are stored", key, g.object.APIName)
 		}
 		if err != nil {
-			return errors.New(s.e.end.redact(err.Error()) + "; nothing was written")
+			return errors.New(s.e.end.Redact(err.Error()) + "; nothing was written")
 		}
 	}
 	return nil
@@ -332,7 +333,7 @@ func (v *verifier) turn(ctx context.Context) {
 	}
 	reply, err := v.question(ctx, request)
 	if err != nil {
-		v.unverified[v.e.end.redact(foreign.Line(err.Error()))] += int64(len(page))
+		v.unverified[v.e.end.Redact(foreign.Line(err.Error()))] += int64(len(page))
 		return
 	}
 	found := make(map[string]*hook.ReadbackRecord, len(reply.Records))
@@ -409,7 +410,7 @@ func (v *verifier) count(x *expected, f finding) {
 	case failure.KindWrong:
 		v.result.Wrong++
 	}
-	message := failure.Shorten(v.e.end.redact(foreign.Line(f.message)))
+	message := failure.Shorten(v.e.end.Redact(foreign.Line(f.message)))
 	key := f.kind + " " + message
 	t := v.tallies[key]
 	if t == nil {
@@ -419,7 +420,7 @@ func (v *verifier) count(x *expected, f finding) {
 		}
 		if t == nil {
 			t = &tally{Kind: f.kind, Message: message, Example: Example{
-				Identifier: v.e.end.redact(failure.Clip(x.key)), At: float64(x.at) / 1e9, Detail: failure.Shorten(v.e.end.redact(foreign.Line(f.detail))),
+				Identifier: v.e.end.Redact(failure.Clip(x.key)), At: float64(x.at) / 1e9, Detail: failure.Shorten(v.e.end.Redact(foreign.Line(f.detail))),
 			}}
 			v.tallies[key] = t
 		}

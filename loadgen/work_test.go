@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // planned makes the first batch of some work on a made-up object, as a target
@@ -39,7 +40,7 @@ func planned(t *testing.T, w Work, change func(*object)) (rpc.Request, *rpc.Batc
 	if err != nil {
 		return rpc.Request{}, nil, err
 	}
-	end, err := newEndpoint(Target{URL: "http://localhost/x?y=z"}, Transport{})
+	end, err := wire.NewEndpoint(wire.Target{URL: "http://localhost/x?y=z"}, wire.Transport{})
 	require.NoError(t, err)
 	e := &engine{end: end, plan: p, work: w, connections: 1, quit: make(chan struct{})}
 	worker := e.newWorker(0)

@@ -12,13 +12,14 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // caller is one connection: of this package or of net/http.
 type caller interface {
-	call(r request, now int64) (reply, error)
-	interrupt() // from another goroutine: the call ends now
-	close()
+	Call(r wire.Request, now int64) (wire.Reply, error)
+	Interrupt() // from another goroutine: the call ends now
+	Close()
 }
 
 // sample is one request that has ended, in nanoseconds of the clock.
@@ -42,7 +43,7 @@ type written struct {
 type worker struct {
 	e      *engine
 	number int
-	end    *endpoint // that it is connected to
+	end    *wire.Endpoint // that it is connected to
 	line   caller
 	check  checker
 	user   *apiUser // of a load on a service's API: what is asked next; else nil
@@ -99,10 +100,10 @@ func (e *engine) newWorker(number int) *worker {
 		id[i] = digits[w.random.IntN(16)]
 	}
 	w.id = string(id)
-	if w.end = e.endOf(number); w.end.transport.Standard {
-		w.line = newStandard(e.ctx, w.end, w.end.shared)
+	if w.end = e.endOf(number); w.end.Transport.Standard {
+		w.line = wire.NewStandard(e.ctx, w.end, w.end.Shared)
 	} else {
-		w.line = newLink(e.ctx, w.end)
+		w.line = wire.NewLink(e.ctx, w.end)
 	}
 	w.check.note = w.noteRecord
 	if e.service != nil {
@@ -213,7 +214,7 @@ func untimed(err error) bool {
 }
 
 // deliver sends one batch and judges its reply.
-func (w *worker) deliver(b *batch, start int64) (v verdict, rep reply, err error) {
+func (w *worker) deliver(b *batch, start int64) (v verdict, rep wire.Reply, err error) {
 	if rep, err = w.exchange(b.request(), start); err == nil {
 		v, err = w.judge(b, rep)
 	}
@@ -221,22 +222,22 @@ func (w *worker) deliver(b *batch, start int64) (v verdict, rep reply, err error
 }
 
 // judge looks at status and body.
-func (w *worker) judge(b *batch, rep reply) (verdict, error) {
-	if rep.limit > 0 && w.e.follow {
-		w.e.limited(rep.limit)
+func (w *worker) judge(b *batch, rep wire.Reply) (verdict, error) {
+	if rep.Limit > 0 && w.e.follow {
+		w.e.limited(rep.Limit)
 	}
-	if rep.status == http.StatusOK {
-		return w.check.check(b, rep.body)
+	if rep.Status == http.StatusOK {
+		return w.check.check(b, rep.Body)
 	}
 	// The envelope says what happened, whatever the status; without one the
 	// status does.
-	if _, rpcErr, err := rpc.DecodeResponse(rep.body, ""); err == nil && rpcErr != nil {
+	if _, rpcErr, err := rpc.DecodeResponse(rep.Body, ""); err == nil && rpcErr != nil {
 		return verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
 	}
-	if rep.status == http.StatusTooManyRequests {
-		return verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+	if rep.Status == http.StatusTooManyRequests {
+		return verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
 	}
-	return verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.status, rep.body))
+	return verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a

@@ -91,9 +91,14 @@ var arrows = map[string][]string{
 	"destsim/rpc":                {},
 
 	"features": {},
-	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/redact", "internal/rawconn", "internal/source", "internal/unreached"},
-	"openapi":  {},
-	"proxy":    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
+	"loadgen": {
+		"destsim/rpc", "loadgen/internal/...",
+		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/source",
+	},
+	"loadgen/internal/failure": {"internal/foreign", "internal/unreached"},                                             // what goes wrong, in words
+	"loadgen/internal/wire":    {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"}, // calls as bytes
+	"openapi":                  {},
+	"proxy":                    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",

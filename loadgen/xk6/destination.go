@@ -83,7 +83,7 @@ func (d *destination) SyncBatch() *Result {
 
 // connect makes the client of the process and the connection of this VU.
 func (d *destination) connect(ctx context.Context, state *lib.State) bool {
-	var dial loadgen.Dial
+	var dial dialing
 	if state.Dialer != nil {
 		dial = dialer(state.Dialer)
 	}
@@ -137,9 +137,12 @@ func (d *destination) Cleanup() *Cleaned {
 	return c
 }
 
+// dialing connects to an address.
+type dialing func(ctx context.Context, network, address string) (net.Conn, error)
+
 // dialer connects as k6 does, with its hosts, DNS, local addresses and blocked
 // names, and so that k6 counts the bytes.
-func dialer(d lib.DialContexter) loadgen.Dial {
+func dialer(d lib.DialContexter) dialing {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, network, address)
 		if counted, ok := conn.(*netext.Conn); ok && err == nil {

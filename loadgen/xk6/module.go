@@ -142,7 +142,7 @@ func (m *Module) slot(wished, first, end int64) (int64, bool) {
 
 // connect makes the client, once in a process. A failure stays: what the target
 // has refused once it would refuse for every iteration.
-func (s *shared) connect(ctx context.Context, state *lib.State, dial loadgen.Dial) (*loadgen.Client, error) {
+func (s *shared) connect(ctx context.Context, state *lib.State, dial dialing) (*loadgen.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client != nil || s.failed != nil {

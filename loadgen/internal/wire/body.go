@@ -1,4 +1,4 @@
-package loadgen
+package wire
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 )
 
 // readBody reads what the head announces. What it returns is a part of l.in.
-func (l *link) readBody(h head) ([]byte, error) {
-	most := l.end.transport.MaxReply
+func (l *Link) readBody(h head) ([]byte, error) {
+	most := l.end.Transport.MaxReply
 	switch {
 	case h.status == 204 || h.status == 304:
 		return nil, nil
@@ -49,7 +49,7 @@ func tooLarge(most int64) *failure.Failure {
 }
 
 // readToEnd reads a body that ends with its connection (RFC 9112 section 6.3).
-func (l *link) readToEnd(most int64) ([]byte, error) {
+func (l *Link) readToEnd(most int64) ([]byte, error) {
 	from := l.r
 	for {
 		if int64(l.w-from) > most {
@@ -70,7 +70,7 @@ func (l *link) readToEnd(most int64) ([]byte, error) {
 }
 
 // readChunks joins the chunks in place: each moves down over the lines before.
-func (l *link) readChunks(most int64) ([]byte, error) {
+func (l *Link) readChunks(most int64) ([]byte, error) {
 	from, to := l.r, l.r
 	for {
 		size, err := l.chunkSize(to)
@@ -116,7 +116,7 @@ func (l *link) readChunks(most int64) ([]byte, error) {
 
 // chunkSize reads the line before a chunk. The bytes between keep and the line
 // are of no use any more, so an endless train of small chunks needs no room.
-func (l *link) chunkSize(keep int) (int64, error) {
+func (l *Link) chunkSize(keep int) (int64, error) {
 	if l.r-keep > 64<<10 {
 		l.w = keep + copy(l.in[keep:], l.in[l.r:l.w])
 		l.r = keep
@@ -135,7 +135,7 @@ func (l *link) chunkSize(keep int) (int64, error) {
 }
 
 // line reads a line, without its end.
-func (l *link) line() ([]byte, error) {
+func (l *Link) line() ([]byte, error) {
 	for seen := 0; ; {
 		if end := bytes.Index(l.in[l.r+seen:l.w], crlf); end >= 0 {
 			line := l.in[l.r : l.r+seen+end]

@@ -1,4 +1,8 @@
-package loadgen
+// Package wire carries the calls of a load: endpoints that are ready to be called, and
+// connections to them that write a request at once and read its reply with as few calls
+// of the system as there can be, or by net/http. What is in a request, and what a reply
+// means, it leaves to the generator.
+package wire
 
 import (
 	"bytes"
@@ -13,10 +17,10 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
-// link is one connection to the target with the bytes read from it: HTTP/1.1,
+// Link is one connection to the target with the bytes read from it: HTTP/1.1,
 // one call at a time, one write per request. It connects when it has to.
-type link struct {
-	end  *endpoint
+type Link struct {
+	end  *Endpoint
 	ctx  context.Context // of the whole run: its end ends dialling
 	conn net.Conn        // nil: not connected
 	sock *socket         // conn, or what is below its TLS
@@ -37,15 +41,6 @@ type link struct {
 	late atomic.Bool
 }
 
-// reply is the answer to one request; body is good until the next call.
-type reply struct {
-	status  int
-	body    []byte
-	limit   int64
-	retry   string
-	dialled int64 // nanoseconds that connecting took, 0 on a kept connection
-}
-
 const (
 	firstRoom = 4 << 10
 	// stale is how long a connection must have been idle before it is looked at
@@ -53,13 +48,13 @@ const (
 	stale = int64(200 * time.Millisecond)
 )
 
-func newLink(ctx context.Context, end *endpoint) *link {
-	return &link{end: end, ctx: ctx, in: make([]byte, firstRoom)}
+func NewLink(ctx context.Context, end *Endpoint) *Link {
+	return &Link{end: end, ctx: ctx, in: make([]byte, firstRoom)}
 }
 
-// call sends one whole request and reads its reply. After an error the
+// Call sends one whole request and reads its reply. After an error the
 // connection is closed.
-func (l *link) call(r request, now int64) (rep reply, err error) {
+func (l *Link) Call(r Request, now int64) (rep Reply, err error) {
 	// A connection that was broken between two calls has a deadline in the past.
 	if l.late.Swap(false) || l.conn != nil && now-l.used > stale && gone(l.sock.Conn) {
 		l.drop()
@@ -69,23 +64,23 @@ func (l *link) call(r request, now int64) (rep reply, err error) {
 		if err := l.connect(); err != nil {
 			return rep, err
 		}
-		rep.dialled = int64(time.Since(began))
+		rep.Dialled = int64(time.Since(began))
 	}
-	h, body, err := l.exchange(r.wire)
+	h, body, err := l.exchange(r.Wire)
 	if err != nil {
 		l.drop()
 		l.release()
 		return rep, err
 	}
-	rep.status, rep.body, rep.limit, rep.retry = h.status, body, h.limit, h.retry
+	rep.Status, rep.Body, rep.Limit, rep.Retry = h.status, body, h.limit, h.retry
 	if h.encoding != "" && h.encoding != "identity" {
-		if l.plain, rep.body, err = l.end.memory.decode(l.plain, h.encoding, body, l.end.transport.MaxReply); err != nil {
+		if l.plain, rep.Body, err = l.end.memory.decode(l.plain, h.encoding, body, l.end.Transport.MaxReply); err != nil {
 			l.drop()
 			l.release()
 			return rep, err
 		}
 	}
-	if h.closing || l.end.transport.Reconnect {
+	if h.closing || l.end.Transport.Reconnect {
 		l.drop()
 	}
 	l.used = now
@@ -93,7 +88,7 @@ func (l *link) call(r request, now int64) (rep reply, err error) {
 }
 
 // exchange writes and reads; both errors end the connection.
-func (l *link) exchange(request []byte) (head, []byte, error) {
+func (l *Link) exchange(request []byte) (head, []byte, error) {
 	if l.r != l.w {
 		return head{}, nil, failure.Newf(failure.KindHTTP, "the target sent bytes that nobody asked for")
 	}
@@ -122,7 +117,7 @@ func (l *link) exchange(request []byte) (head, []byte, error) {
 }
 
 // readHead reads up to the blank line.
-func (l *link) readHead() (head, error) {
+func (l *Link) readHead() (head, error) {
 	for informed := 0; ; {
 		if n := len(l.lastHead); n > 0 && l.w-l.r >= n && bytes.Equal(l.in[l.r:l.r+n], l.lastHead) {
 			l.r += n
@@ -158,7 +153,7 @@ func (l *link) readHead() (head, error) {
 }
 
 // fill reads until at least n further bytes are there.
-func (l *link) fill(n int) error {
+func (l *Link) fill(n int) error {
 	if l.w+n > len(l.in) {
 		more, ok := l.end.memory.grow(l.in, l.w, l.w+n)
 		if !ok {
@@ -177,11 +172,11 @@ func (l *link) fill(n int) error {
 }
 
 // connect dials and shakes hands within the time of a call.
-func (l *link) connect() error {
+func (l *Link) connect() error {
 	l.late.Store(false)
-	ctx, cancel := context.WithTimeout(l.ctx, l.end.transport.Timeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.end.Transport.Timeout)
 	defer cancel()
-	conn, err := l.end.transport.Dial(ctx, "tcp", l.end.address)
+	conn, err := l.end.Transport.Dial(ctx, "tcp", l.end.address)
 	if err != nil {
 		if l.ctx.Err() != nil {
 			return failure.Newf(failure.KindInterrupted, "the run ended while connecting")
@@ -209,7 +204,7 @@ func (l *link) connect() error {
 }
 
 // drop closes the connection.
-func (l *link) drop() {
+func (l *Link) drop() {
 	if l.conn == nil {
 		return
 	}
@@ -222,7 +217,7 @@ func (l *link) drop() {
 }
 
 // release gives large buffers back, after a call whose reply is of no use.
-func (l *link) release() {
+func (l *Link) release() {
 	if len(l.in) > freeRoom {
 		l.end.memory.give(l.in)
 		l.in = make([]byte, firstRoom)
@@ -231,24 +226,24 @@ func (l *link) release() {
 	l.plain = nil
 }
 
-// interrupt breaks the call that is under way, from another goroutine. A
+// Interrupt breaks the call that is under way, from another goroutine. A
 // deadline for every call would cost more than the call's own work.
-func (l *link) interrupt() {
+func (l *Link) Interrupt() {
 	l.late.Store(true)
 	if s := l.open.Load(); s != nil {
 		s.SetDeadline(time.Now().Add(-time.Second))
 	}
 }
 
-// look sees to it that a call that lasts does not wait for something that is
+// Look sees to it that a call that lasts does not wait for something that is
 // there already, from another goroutine.
-func (l *link) look() {
+func (l *Link) Look() {
 	if s := l.open.Load(); s != nil {
 		s.look()
 	}
 }
 
-func (l *link) close() { l.drop() }
+func (l *Link) Close() { l.drop() }
 
 // decode is decompress with the errors of a call, into a buffer that is used again.
 func (m *memory) decode(buf []byte, encoding string, body []byte, most int64) (all, plain []byte, err error) {

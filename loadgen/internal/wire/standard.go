@@ -1,4 +1,4 @@
-package loadgen
+package wire
 
 import (
 	"bytes"
@@ -14,27 +14,27 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
-// roundTripper is a transport of net/http to the endpoint: of planning calls, and
+// RoundTripper is a transport of net/http to the endpoint: of planning calls, and
 // of the standard client.
-func (e *endpoint) roundTripper() (http.RoundTripper, func()) {
+func (e *Endpoint) RoundTripper() (http.RoundTripper, func()) {
 	t := &http.Transport{
-		DialContext: e.transport.Dial, TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true, MaxResponseHeaderBytes: longestHead,
-		DisableKeepAlives: e.transport.Reconnect, MaxIdleConnsPerHost: 1 << 16, MaxIdleConns: 0, IdleConnTimeout: 90 * time.Second,
+		DialContext: e.Transport.Dial, TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.Transport.HTTP2, DisableCompression: true, MaxResponseHeaderBytes: longestHead,
+		DisableKeepAlives: e.Transport.Reconnect, MaxIdleConnsPerHost: 1 << 16, MaxIdleConns: 0, IdleConnTimeout: 90 * time.Second,
 	}
-	if e.transport.HTTP2 {
+	if e.Transport.HTTP2 {
 		t.TLSClientConfig.NextProtos = nil // net/http puts h2 first by itself
 	}
-	if e.transport.Proxy != "" {
+	if e.Transport.Proxy != "" {
 		// Checked in newStandard; a URL that does not parse proxies nothing.
-		if proxy, err := url.Parse(e.transport.Proxy); err == nil {
+		if proxy, err := url.Parse(e.Transport.Proxy); err == nil {
 			t.Proxy = http.ProxyURL(proxy)
 		}
 	}
 	return t, t.CloseIdleConnections
 }
 
-// checkProxy refuses the URL of a proxy that net/http would not take.
-func checkProxy(raw string) error {
+// CheckProxy refuses the URL of a proxy that net/http would not take.
+func CheckProxy(raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -45,10 +45,10 @@ func checkProxy(raw string) error {
 	return nil
 }
 
-// standard carries calls with net/http, for HTTP/2 and proxies. All connections
+// Standard carries calls with net/http, for HTTP/2 and proxies. All connections
 // of a run share the transport, as they would in a program.
-type standard struct {
-	end    *endpoint
+type Standard struct {
+	end    *Endpoint
 	client *http.Client
 	ctx    context.Context
 	cancel atomic.Pointer[context.CancelFunc]
@@ -57,35 +57,35 @@ type standard struct {
 	plain  []byte // … and what it was, where it came encoded
 }
 
-func newStandard(ctx context.Context, end *endpoint, shared http.RoundTripper) *standard {
-	return &standard{end: end, ctx: ctx, client: &http.Client{
+func NewStandard(ctx context.Context, end *Endpoint, shared http.RoundTripper) *Standard {
+	return &Standard{end: end, ctx: ctx, client: &http.Client{
 		Transport:     shared,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// call implements caller.
-func (s *standard) call(r request, _ int64) (rep reply, err error) {
+// Call sends one request as that of a Link does, with net/http.
+func (s *Standard) Call(r Request, _ int64) (rep Reply, err error) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	s.late.Store(false)
 	s.cancel.Store(&cancel)
-	method, address := http.MethodPost, s.end.url.String()
-	if r.method != "" {
-		method, address = r.method, s.end.shown()+r.target
+	method, address := http.MethodPost, s.end.URL.String()
+	if r.Method != "" {
+		method, address = r.Method, s.end.Shown()+r.Target
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(r.Body))
 	if err != nil {
 		return rep, failure.Newf(failure.KindHTTP, "the request cannot be made")
 	}
-	req.Header = s.end.header.Clone()
+	req.Header = s.end.Header.Clone()
 	req.Host = s.end.host
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return rep, s.failure(err, false)
 	}
 	defer resp.Body.Close()
-	most := s.end.transport.MaxReply
+	most := s.end.Transport.MaxReply
 	var body []byte
 	var own *failure.Failure
 	switch s.buf, body, err = s.end.memory.read(s.buf, resp.Body, most); {
@@ -102,9 +102,9 @@ func (s *standard) call(r request, _ int64) (rep reply, err error) {
 			_ = h.field([]byte(name), []byte(value)) // none of these can be wrong
 		}
 	}
-	rep = reply{status: resp.StatusCode, body: body, limit: h.limit, retry: h.retry}
+	rep = Reply{Status: resp.StatusCode, Body: body, Limit: h.limit, Retry: h.retry}
 	if h.encoding != "" && h.encoding != "identity" {
-		if s.plain, rep.body, err = s.end.memory.decode(s.plain, h.encoding, rep.body, most); err != nil {
+		if s.plain, rep.Body, err = s.end.memory.decode(s.plain, h.encoding, rep.Body, most); err != nil {
 			s.release()
 		}
 	}
@@ -112,14 +112,14 @@ func (s *standard) call(r request, _ int64) (rep reply, err error) {
 }
 
 // release gives large buffers back, after a call whose reply is of no use.
-func (s *standard) release() {
+func (s *Standard) release() {
 	s.end.memory.give(s.buf)
 	s.end.memory.give(s.plain)
 	s.buf, s.plain = nil, nil
 }
 
 // failure sorts an error of net/http like one of a link.
-func (s *standard) failure(err error, begun bool) *failure.Failure {
+func (s *Standard) failure(err error, begun bool) *failure.Failure {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // the URL may be secret
@@ -138,13 +138,13 @@ func (s *standard) failure(err error, begun bool) *failure.Failure {
 	return failure.Call(err, begun)
 }
 
-// interrupt implements caller.
-func (s *standard) interrupt() {
+// Interrupt breaks the call that is under way, from another goroutine.
+func (s *Standard) Interrupt() {
 	s.late.Store(true)
 	if cancel := s.cancel.Load(); cancel != nil {
 		(*cancel)()
 	}
 }
 
-// close implements caller; the transport is closed by whoever made it.
-func (s *standard) close() {}
+// Close has nothing to close: the transport is closed by whoever made it.
+func (s *Standard) Close() {}

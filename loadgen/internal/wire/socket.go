@@ -1,4 +1,4 @@
-package loadgen
+package wire
 
 import (
 	"io"
@@ -44,8 +44,8 @@ const (
 	// mostAtOnce is how much is written in a turn. Of more the socket takes a part
 	// only, mostly.
 	mostAtOnce = 64 << 10
-	// trusted is how long a wait may be blind.
-	trusted = int64(time.Second)
+	// Trusted is how long a wait may be blind.
+	Trusted = int64(time.Second)
 	// early is how long a target that did not take a request has for its answer.
 	early = time.Second
 )

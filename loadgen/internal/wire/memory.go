@@ -1,7 +1,6 @@
-package loadgen
+package wire
 
 import (
-	"bytes"
 	"io"
 	"sync/atomic"
 
@@ -20,8 +19,8 @@ const (
 	replyRoom, recordRoom = 512 << 10, 4 << 10
 	// mostReplies and usualRecord bound what all connections hold at once.
 	mostReplies, usualRecord = 64 << 20, 256
-	// mostPlanning bounds the reply to a planning call.
-	mostPlanning = 8 << 20
+	// MostPlanning bounds the reply to a planning call.
+	MostPlanning = 8 << 20
 )
 
 // memory counts what the connections of a run hold of replies.
@@ -30,10 +29,10 @@ type memory struct {
 	used atomic.Int64
 }
 
-// bound fits the bounds to batches of a size over so many connections.
-func (e *endpoint) bound(size, connections int, given int64) {
+// Bound fits the bounds to batches of a size over so many connections.
+func (e *Endpoint) Bound(size, connections int, given int64) {
 	if given <= 0 {
-		e.transport.MaxReply = min(int64(replyRoom)+int64(size)*recordRoom, defaultMaxReply)
+		e.Transport.MaxReply = min(int64(replyRoom)+int64(size)*recordRoom, defaultMaxReply)
 	}
 	e.memory.most = mostReplies + int64(connections)*int64(size)*usualRecord
 }
@@ -89,13 +88,4 @@ func (m *memory) read(buf []byte, r io.Reader, most int64) (all, body []byte, er
 
 func (m *memory) full() *failure.Failure {
 	return failure.Newf(failure.KindTooLarge, "the replies to all connections have together more than %s", plural.Count(m.most, "byte"))
-}
-
-// firstPart is as much of a foreign text as is looked at.
-func firstPart(text []byte) []byte {
-	const most = 2 << 10
-	if len(text) <= most {
-		return text
-	}
-	return bytes.ToValidUTF8(text[:most], nil)
 }

@@ -1,0 +1,248 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/loadgen/internal/failure"
+)
+
+// Target is the custom destination, as the options of a load have it.
+type Target struct {
+	URL         string
+	Replicas    []string
+	Token       string
+	Headers     map[string]string
+	Roots       *x509.CertPool
+	Development string
+}
+
+// Transport says how it is reached, as the options have it.
+type Transport struct {
+	Standard  bool
+	HTTP2     bool
+	Proxy     string
+	Reconnect bool
+	Compress  bool
+
+	Timeout, PlanningTimeout time.Duration
+
+	Dial     func(ctx context.Context, network, address string) (net.Conn, error)
+	MaxReply int64
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	defaultPlanning = 10 * time.Second
+	defaultMaxReply = 32 << 20
+)
+
+func (t Transport) withDefaults() Transport {
+	if t.Timeout <= 0 {
+		t.Timeout = defaultTimeout
+	}
+	if t.PlanningTimeout <= 0 {
+		t.PlanningTimeout = defaultPlanning
+	}
+	if t.MaxReply <= 0 {
+		t.MaxReply = defaultMaxReply
+	}
+	if t.Dial == nil {
+		t.Dial = new(net.Dialer).DialContext
+	}
+	t.Standard = t.Standard || t.HTTP2 || t.Proxy != ""
+	return t
+}
+
+// Endpoint is a target that was looked at: what every connection needs.
+type Endpoint struct {
+	URL       *url.URL
+	address   string      // host:port
+	tls       *tls.Config // nil: plain http
+	Lines     string      // of the head of every request, behind its first line
+	Head      []byte      // of every batch, up to the value of Content-Length
+	Header    http.Header // the same for net/http
+	host      string      // a Host header that replaces that of the URL
+	Transport Transport
+	Hidden    *redact.Redactor  // what is never shown
+	memory    *memory           // of all connections
+	Shared    http.RoundTripper // of the standard client
+}
+
+// NewEndpoint checks a target and prepares the head of its requests.
+func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
+	u, err := url.Parse(t.URL)
+	switch {
+	case err != nil:
+		return nil, failure.Usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, failure.Usagef("the URL of the endpoint must start with https:// (or http:// in development)")
+	case u.Hostname() == "":
+		return nil, failure.Usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
+	}
+	port := u.Port()
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
+		return nil, failure.Usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	e := &Endpoint{URL: u, address: net.JoinHostPort(u.Hostname(), port), Transport: tr.withDefaults(), host: u.Host,
+		Hidden: redact.New(), memory: &memory{most: mostReplies}}
+	e.seed(t)
+	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && PrivateHost(u.Hostname())
+	switch {
+	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
+		return nil, failure.Usagef("development %q is none of auto, on and off", t.Development)
+	case u.Scheme == "https":
+		// spec 5.2.1: a chain that does not verify is for development only.
+		e.tls = &tls.Config{
+			ServerName: u.Hostname(), RootCAs: t.Roots, InsecureSkipVerify: development && t.Roots == nil,
+			NextProtos: []string{"http/1.1"}, ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		}
+	case !development:
+		return nil, failure.Usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
+	}
+	if e.Transport.HTTP2 && e.tls == nil {
+		return nil, failure.Usagef("HTTP/2 is offered over https only, and the URL is http://")
+	}
+	return e, e.setHeaders(t)
+}
+
+// PrivateHost tells loopback and private addresses and names that never leave
+// the machine.
+func PrivateHost(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
+}
+
+// setHeaders makes the head of a request, once for all.
+func (e *Endpoint) setHeaders(t Target) error {
+	h := http.Header{}
+	h.Set("User-Agent", "destkit")
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "*/*")
+	h.Set("Accept-Encoding", "identity")
+	if e.Transport.Compress {
+		h.Set("Accept-Encoding", "gzip;q=1.0,deflate;q=0.6,identity;q=0.3")
+	}
+	if t.Token != "" {
+		h.Set("Authorization", "Bearer "+t.Token)
+	}
+	for name, value := range t.Headers {
+		switch {
+		case !fieldName([]byte(name)) || !fieldValue([]byte(value)):
+			return failure.Usagef("the header %q has a name or a value that HTTP does not allow", name)
+		case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, "Connection"):
+			return failure.Usagef("the header %q is set by the client itself", name)
+		case strings.EqualFold(name, "Host"):
+			e.host = value
+			continue
+		}
+		h.Set(name, value)
+	}
+	if !fieldValue([]byte(t.Token)) {
+		return failure.Usagef("the token holds a character that no header may have")
+	}
+	e.Header = h
+	var b strings.Builder
+	b.WriteString("Host: " + e.host + "\r\n")
+	if e.Transport.Reconnect {
+		b.WriteString("Connection: close\r\n")
+	}
+	if err := h.Write(&b); err != nil {
+		return failure.Usagef("the headers cannot be written: %v", err)
+	}
+	e.Lines = b.String()
+	e.Head = []byte("POST " + e.URL.RequestURI() + " HTTP/1.1\r\n" + e.Lines + "Content-Length: ")
+	return nil
+}
+
+// Shown is the target as reports name it: no path, no query, no user.
+func (e *Endpoint) Shown() string { return e.URL.Scheme + "://" + e.URL.Host }
+
+// seed tells the redactor what of a target is secret: the token, the values of
+// headers, and all of the URL beyond its host.
+func (e *Endpoint) seed(t Target) {
+	e.Hidden.Add(t.Token, "$DESTKIT_TOKEN")
+	for _, value := range t.Headers {
+		e.Hidden.Add(value, "$DESTKIT_HEADER")
+		if _, rest, ok := strings.Cut(value, " "); ok {
+			e.Hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
+		}
+	}
+	e.SeedURL(e.URL, "$DESTKIT_URL")
+}
+
+// SeedURL tells the redactor what of a URL is secret: all beyond its host. name is what
+// messages call the URL.
+func (e *Endpoint) SeedURL(u *url.URL, name string) {
+	if u.User != nil {
+		password, _ := u.User.Password()
+		e.Hidden.Add(password, name+"_PASSWORD")
+		e.Hidden.Add(u.User.Username(), name+"_USER")
+	}
+	if rest := u.RequestURI(); len(rest) >= longSecret {
+		e.Hidden.Add(rest, name+"_PATH")
+	}
+	for _, part := range strings.FieldsFunc(u.EscapedPath()+"&"+u.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
+		if _, value, ok := strings.Cut(part, "="); ok {
+			part = value
+		}
+		plain, err := url.QueryUnescape(part)
+		for _, text := range []string{part, plain} {
+			if err == nil && len(text) >= longSecret && !redact.PlainWord(text) {
+				e.Hidden.Add(text, name+"_PATH")
+			}
+		}
+	}
+}
+
+// longSecret is the length in bytes from which a part of a URL counts as a secret:
+// shorter ones are words, mostly.
+const longSecret = 8
+
+// Redact takes secrets out of a text that came from the target.
+func (e *Endpoint) Redact(text string) string { return e.Hidden.String(text) }
+
+// Hide takes secrets out of an error that names what the target has.
+func (e *Endpoint) Hide(err error) error {
+	var usage *failure.UsageError
+	if errors.As(err, &usage) {
+		return &failure.UsageError{Message: e.Redact(err.Error())}
+	}
+	return err // discover has redacted what the target said
+}
+
+// Replicas makes the endpoints of the further processes. They share what counts the
+// memory of replies and what hides secrets.
+func (e *Endpoint) Replicas(t Target) ([]*Endpoint, error) {
+	var all []*Endpoint
+	for _, url := range t.Replicas {
+		t.URL = url
+		r, err := NewEndpoint(t, e.Transport)
+		if err != nil {
+			// The messages are about the URL of the endpoint.
+			return nil, failure.Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
+		}
+		r.memory, r.Hidden = e.memory, e.Hidden
+		e.SeedURL(r.URL, "$DESTKIT_URL")
+		if r.Transport.Standard {
+			r.Shared, _ = r.RoundTripper()
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
