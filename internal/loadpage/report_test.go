@@ -54,7 +54,7 @@ func TestAStallIsSeen(t *testing.T) {
 func TestThePageShowsTextsOfOthers(t *testing.T) {
 	r := stalled(t)
 	const hostile = "<script>alert(1)</script>\u202e\x1b[31m\x00\"'"
-	r.ErrorMessages = []loadgen.ErrorMessage{{Kind: loadgen.KindRecordRefused, Message: hostile, Count: 1, Example: loadgen.Example{Identifier: hostile}}}
+	r.ErrorMessages = []loadgen.ErrorMessage{{Kind: "record_refused", Message: hostile, Count: 1, Example: loadgen.Example{Identifier: hostile}}}
 	r.Keys = []loadgen.WrittenKeys{{Object: hostile, Field: hostile, First: hostile, Last: hostile}}
 	r.Target.Objects = []loadgen.Share{{Name: hostile, Weight: 1}}
 	r.Notes = []string{hostile}
