@@ -285,8 +285,10 @@ var arrows = map[string][]string{
 		"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/source/internal/...",
 		"internal/source/rowsort", "internal/yamldoc", "server/api",
 	},
-	"internal/source/internal/cell": {"server/api"}, // values of rows as JSON text
-	"internal/source/rowsort":       {},             // the executor and the audit sort too
+	"internal/source/internal/cell":       {"server/api"},                                                                        // values of rows as JSON text
+	"internal/source/internal/fileformat": {"internal/source/internal/cell", "internal/source/internal/valuekind", "server/api"}, // files as tables
+	"internal/source/internal/valuekind":  {"server/api"},                                                                        // kinds of columns
+	"internal/source/rowsort":             {},                                                                                    // the executor and the audit sort too
 
 	// Only tests import these.
 	"internal/browsertest":                    {}, // pages in a real browser
@@ -313,7 +315,6 @@ var testArrows = map[string][]string{
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim"},
-	"internal/source/rowsort":           {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},
@@ -325,6 +326,9 @@ var testArrows = map[string][]string{
 	"server/internal/sync/destination":  {"destsim"},
 	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
+
+	"internal/source/internal/fileformat": {"internal/source"},
+	"internal/source/rowsort":             {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
 }
 
 // testHelpers are what every test may import.
@@ -346,7 +350,7 @@ var doors = map[string][]string{
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/":         {"internal/liquid"},
 	"github.com/netresearch/":     {"server/internal/sync/mapping"},
-	"github.com/parquet-go/":      {"internal/source"},
+	"github.com/parquet-go/":      {"internal/source/internal/fileformat"},
 	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/profiling", "cmd/destkit/internal/rest", "cmd/destkit/internal/secret"},

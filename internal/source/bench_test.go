@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 )
 
@@ -128,4 +129,10 @@ func benchedFiles(b *testing.B, src Source) (csv, jsonl string) {
 	require.NoError(b, os.WriteFile(csv, c.Bytes(), 0o600))
 	require.NoError(b, os.WriteFile(jsonl, j.Bytes(), 0o600))
 	return csv, jsonl
+}
+
+// writeParquetPlain writes rows as a writer does by itself.
+func writeParquetPlain[T any](t testing.TB, path string, rows []T) {
+	t.Helper()
+	require.NoError(t, parquet.WriteFile(path, rows))
 }

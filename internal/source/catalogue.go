@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -65,9 +66,9 @@ func init() { // a composite literal would refer to itself through open
 	builtIn = &Catalogue{types: map[string]*sourceType{}}
 	for _, t := range []*sourceType{
 		sqliteType(), postgresType(),
-		fileType("csv", "CSV", csvFormat{}),
-		fileType("jsonl", "JSON lines", jsonlFormat{}),
-		fileType("parquet", "Parquet", parquetFormat{}),
+		fileType("csv", "CSV", fileformat.CSV{}),
+		fileType("jsonl", "JSON lines", fileformat.JSONLines{}),
+		fileType("parquet", "Parquet", fileformat.Parquet{}),
 		generatorType(), topicType(),
 	} {
 		t.compile()

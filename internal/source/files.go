@@ -8,28 +8,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 	"github.com/destkit/destkit/server/api"
 )
 
-// fileFormat is one format of files.
-type fileFormat interface {
-	// extensions of its files in a folder, in lower case and with the point.
-	extensions() []string
-	columns(ctx context.Context, f *os.File) ([]api.Column, error)
-	// rows reads the columns wanted, by their place among all columns.
-	rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error)
-}
-
 // fileType describes a source of files of one format.
-func fileType(name, label string, format fileFormat) *sourceType {
-	hint := "A file, or a folder whose " + strings.Join(format.extensions(), " and ") + " files are a table each, on the machine of the service."
+func fileType(name, label string, format fileformat.Format) *sourceType {
+	hint := "A file, or a folder whose " + strings.Join(format.Extensions(), " and ") + " files are a table each, on the machine of the service."
 	d := describe(name, label,
-		matching(text("path", "Path", "/data/users"+format.extensions()[0], hint), namePattern))
+		matching(text("path", "Path", "/data/users"+format.Extensions()[0], hint), namePattern))
 	d.File = true
-	_, typed := format.(parquetFormat)
+	_, typed := format.(fileformat.Parquet)
 	d.Inferred = !typed
 	return &sourceType{Description: d, steps: opening,
 		open: func(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
@@ -42,7 +33,7 @@ func fileType(name, label string, format fileFormat) *sourceType {
 // files is a source of one file or of the files of one folder.
 type files struct {
 	typ, path string
-	format    fileFormat
+	format    fileformat.Format
 	options   Options
 }
 
@@ -78,7 +69,7 @@ func (s *files) list() ([]fileTable, error) {
 	count := map[string]int{}
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || !slices.Contains(s.format.extensions(), strings.ToLower(filepath.Ext(name))) {
+		if strings.HasPrefix(name, ".") || !slices.Contains(s.format.Extensions(), strings.ToLower(filepath.Ext(name))) {
 			continue
 		}
 		path := filepath.Join(s.path, name)
@@ -172,32 +163,13 @@ func (s *files) columns(ctx context.Context, path string) ([]api.Column, error) 
 	return s.columnsOf(ctx, path, f)
 }
 
-// columnsOf reads the columns of an open file. Two of the same name are
-// refused: a mapping could not tell them apart.
+// columnsOf reads the columns of an open file.
 func (s *files) columnsOf(ctx context.Context, path string, f *os.File) ([]api.Column, error) {
-	columns, err := s.format.columns(ctx, f)
-	if err == nil {
-		err = distinctNames(columns)
-	}
+	columns, err := fileformat.Columns(ctx, s.format, f)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, pathless(err))
 	}
 	return columns, nil
-}
-
-// distinctNames refuses columns that a mapping could not name or tell apart.
-func distinctNames(columns []api.Column) error {
-	at := map[string]int{}
-	for i, c := range columns {
-		if !utf8.ValidString(c.Name) {
-			return fmt.Errorf("the name of column %d is not UTF-8", i+1)
-		}
-		if first, ok := at[c.Name]; ok {
-			return fmt.Errorf("columns %d and %d are both named %q", first+1, i+1, c.Name)
-		}
-		at[c.Name] = i
-	}
-	return nil
 }
 
 // sortTables puts tables into the order of catalog, schema and name.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 )
 
 var _ Reader = (*files)(nil)
@@ -39,7 +41,7 @@ func (s *files) Rows(ctx context.Context, object Object, columns, order []string
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.format.rows(ctx, f, all, chosen.wanted)
+	rows, err := s.format.Rows(ctx, f, all, chosen.wanted)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -67,7 +69,7 @@ func (r *fileRows) Next() ([][]byte, error) {
 	changed := statErr != nil || after.Size() != r.before.Size() || !after.ModTime().Equal(r.before.ModTime())
 	switch {
 	case changed:
-		return nil, fmt.Errorf("read %s: %w", r.path, errChanged)
+		return nil, fmt.Errorf("read %s: %w", r.path, fileformat.ErrChanged)
 	case errors.Is(err, io.EOF):
 		return nil, io.EOF
 	}

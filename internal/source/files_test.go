@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 )
 
 // folder writes files into a new folder.
@@ -98,13 +98,7 @@ func TestFileChangedWhileRead(t *testing.T) {
 		for err == nil {
 			_, err = rows.Next()
 		}
-		require.ErrorIs(t, err, errChanged)
+		require.ErrorIs(t, err, fileformat.ErrChanged)
 		require.NoError(t, rows.Close())
 	}
-}
-
-func TestDistinctNames(t *testing.T) {
-	require.NoError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "A"}, {Name: ""}}))
-	require.EqualError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "b"}, {Name: "a"}}), `columns 1 and 3 are both named "a"`)
-	require.EqualError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "\xff"}}), "the name of column 2 is not UTF-8")
 }

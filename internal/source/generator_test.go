@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -52,15 +55,15 @@ func TestGeneratedTypes(t *testing.T) {
 			text := strings.Trim(string(cell), `"`)
 			switch described[c].Kind {
 			case api.KindInteger:
-				require.True(t, isIntegerText(text), "%s", cell)
+				require.True(t, valuekind.IsInteger(text), "%s", cell)
 			case api.KindDecimal, api.KindFloat:
-				require.True(t, isFloatText(text), "%s", cell)
+				require.True(t, valuekind.IsFloat(text), "%s", cell)
 			case api.KindBoolean:
-				require.True(t, isBooleanText(text), "%s", cell)
+				require.True(t, valuekind.IsBoolean(text), "%s", cell)
 			case api.KindDate:
-				require.True(t, isDateText(text), "%s", cell)
+				require.True(t, valuekind.IsDate(text), "%s", cell)
 			case api.KindDateTime:
-				require.True(t, isMomentText(text), "%s", cell)
+				require.True(t, valuekind.IsMoment(text), "%s", cell)
 			case api.KindObject:
 				require.Equal(t, byte('{'), cell[0])
 			case api.KindArray:
@@ -131,4 +134,13 @@ func TestGeneratorOrder(t *testing.T) {
 			return strings.Compare(strings.TrimSuffix(a, "]"), strings.TrimSuffix(b, "]"))
 		}), column)
 	}
+}
+
+// requireCanonical holds a value to the one form that keys compare in. Damaged
+// text has no such form: it is never a key.
+func requireCanonical(t *testing.T, v []byte) {
+	t.Helper()
+	require.True(t, json.Valid(v), "%q", v)
+	require.True(t, utf8.Valid(v), "%q", v)
+	require.Equal(t, strings.ReplaceAll(string(v), api.LostByte, "\ufffd"), string(cell.AppendCanonical(nil, v)))
 }

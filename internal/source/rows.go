@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -27,9 +26,6 @@ type Rows interface {
 	Next() ([][]byte, error)
 	Close() error
 }
-
-// errChanged: a file is not what it was when its columns were read.
-var errChanged = errors.New("the file was changed while it was read")
 
 // selection is what of an object is read: places of the columns that were asked
 // for and, after them, of those that are only sorted by.

@@ -1,4 +1,4 @@
-package source
+package valuekind
 
 import (
 	"strings"
@@ -32,9 +32,9 @@ var kindWords = []kindWord{
 	{"DEC", false, api.KindDecimal}, {"NUM", false, api.KindDecimal}, {"MONEY", false, api.KindDecimal},
 }
 
-// declaredKind reads a declared type such as "varchar(20)". A number with a
+// Declared reads a declared type such as "varchar(20)". A number with a
 // precision and no places after the point is an integer.
-func declaredKind(declared string) api.Kind {
+func Declared(declared string) api.Kind {
 	name := strings.ToUpper(strings.TrimSpace(declared))
 	word, arguments, _ := strings.Cut(name, "(")
 	word = strings.TrimSpace(word)

@@ -1,4 +1,4 @@
-package source
+package fileformat_test
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 )
 
 // flat has a column of each type without nesting.
@@ -85,8 +88,8 @@ func TestParquetFlat(t *testing.T) {
 			Price: -5, Big: big, UUID: [16]byte{0xde, 0xad, 15: 1}, Doc: `{ "a" : 1 }`, Plan: "free", Old: deprecated.Int96{1000, 0, 2440589}},
 		{ID: 2, Score: math.Inf(-1), Day: -1, At: time.Unix(0, 0), AtNano: time.Unix(0, 0), Price: 123456, Big: negative, Doc: "no json", Old: deprecated.Int96{0, 0, 2440588}},
 	})
-	src := open(t, "parquet", map[string]any{"path": path}, Options{})
-	columns, err := src.Columns(t.Context(), Object{Name: "a"})
+	src := open(t, "parquet", map[string]any{"path": path}, source.Options{})
+	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
 	require.NoError(t, err)
 	var kinds []string
 	for _, c := range columns {
@@ -98,8 +101,8 @@ func TestParquetFlat(t *testing.T) {
 	require.Equal(t, []string{
 		`[1,"ä\n",-7,18446744073709551615,1.5,0.1,true,"AP8=","2024-02-29","2024-02-29T23:59:58.12Z","2024-02-29T23:59:58.120000001Z",-0.05,0.005,"dead0000-0000-0000-0000-000000000001",{"a":1},"free","1970-01-02T00:00:00.000001Z"]`,
 		`[2,null,0,0,"-Infinity",0,false,"","1969-12-31","1970-01-01T00:00:00Z","1970-01-01T00:00:00Z",1234.56,-0.001,"00000000-0000-0000-0000-000000000000","no json","","1970-01-01T00:00:00Z"]`,
-	}, readAll(t, src, Object{Name: "a"}, nil, []string{"id"}))
-	require.Equal(t, []string{`[-0.05,1]`, `[1234.56,2]`}, readAll(t, src, Object{Name: "a"}, []string{"price", "id"}, nil))
+	}, readAll(t, src, source.Object{Name: "a"}, nil, []string{"id"}))
+	require.Equal(t, []string{`[-0.05,1]`, `[1234.56,2]`}, readAll(t, src, source.Object{Name: "a"}, []string{"price", "id"}, nil))
 }
 
 func TestParquetNested(t *testing.T) {
@@ -111,16 +114,16 @@ func TestParquetNested(t *testing.T) {
 		{ID: 3, Tags: []string{"a", "b", "c"}, Group: &inner{A: &seven, B: []inner2{{"p"}, {"q"}}},
 			Groups: []inner{{B: []inner2{{"r"}}}, {A: &seven, B: []inner2{{"s"}, {"t"}}}}, Lists: []listOf{{}, {[]int64{1, 2}}, {[]int64{3}}}},
 	})
-	src := open(t, "parquet", map[string]any{"path": path}, Options{})
-	columns, err := src.Columns(t.Context(), Object{Name: "a"})
+	src := open(t, "parquet", map[string]any{"path": path}, source.Options{})
+	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"id INT(64,true) integer", "tags LIST array", "plain LIST array", "attrs MAP object", "group GROUP object", "groups LIST array", "lists LIST array", "by_num MAP object"}, short(columns))
 	require.Equal(t, []string{
 		`[1,[],[],{},null,[],[],{}]`,
 		`[2,["x"],[1,2],{"k":1},{"a":null,"b":[]},[{"a":null,"b":[]},{"a":7,"b":[]}],[],{"5":"five"}]`,
 		`[3,["a","b","c"],[],{},{"a":7,"b":[{"c":"p"},{"c":"q"}]},[{"a":null,"b":[{"c":"r"}]},{"a":7,"b":[{"c":"s"},{"c":"t"}]}],[{"values":[]},{"values":[1,2]},{"values":[3]}],{}]`,
-	}, readAll(t, src, Object{Name: "a"}, nil, nil))
-	require.Equal(t, `[[{"values":[]},{"values":[1,2]},{"values":[3]}]]`, readAll(t, src, Object{Name: "a"}, []string{"lists"}, []string{"id"})[2])
+	}, readAll(t, src, source.Object{Name: "a"}, nil, nil))
+	require.Equal(t, `[[{"values":[]},{"values":[1,2]},{"values":[3]}]]`, readAll(t, src, source.Object{Name: "a"}, []string{"lists"}, []string{"id"})[2])
 }
 
 func TestParquetManyRows(t *testing.T) {
@@ -130,7 +133,7 @@ func TestParquetManyRows(t *testing.T) {
 		rows[i] = nested{ID: int64(i), Tags: make([]string, i%5)}
 	}
 	writeParquet(t, path, rows)
-	got := readAll(t, open(t, "parquet", map[string]any{"path": path}, Options{}), Object{Name: "a"}, []string{"id", "tags"}, nil)
+	got := readAll(t, open(t, "parquet", map[string]any{"path": path}, source.Options{}), source.Object{Name: "a"}, []string{"id", "tags"}, nil)
 	require.Len(t, got, 1000)
 	require.Equal(t, `[999,["","","",""]]`, got[999])
 	require.Equal(t, `[500,[]]`, got[500])
@@ -146,7 +149,7 @@ func TestParquetRefuses(t *testing.T) {
 		"no end": whole[:len(whole)-4], "no start": whole[8:],
 	} {
 		path := write(t, name+".parquet", string(content))
-		_, err := open(t, "parquet", map[string]any{"path": path}, Options{}).Tables(t.Context())
+		_, err := open(t, "parquet", map[string]any{"path": path}, source.Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": ", name)
 		require.ErrorContains(t, err, "not a Parquet file", name)
 		require.Equal(t, name == "no end" || name == "text", strings.Contains(err.Error(), "its end is missing"), err)
@@ -168,12 +171,6 @@ func FuzzParquet(f *testing.F) {
 			content = bytes.Clone(content)
 			content[int(at)%len(content)] ^= flip
 		}
-		fuzzFile(t, parquetFormat{}, "a.parquet", string(content))
+		fuzzFile(t, fileformat.Parquet{}, "a.parquet", string(content))
 	})
-}
-
-// writeParquetPlain writes rows as a writer does by itself.
-func writeParquetPlain[T any](t testing.TB, path string, rows []T) {
-	t.Helper()
-	require.NoError(t, parquet.WriteFile(path, rows))
 }

@@ -1,4 +1,4 @@
-package source
+package fileformat
 
 import (
 	"bufio"
@@ -12,17 +12,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
-// jsonlFormat reads one JSON object per line; blank lines are skipped. The
+// JSONLines reads one JSON object per line; blank lines are skipped. The
 // columns are the keys of the first 1,000 lines, in the order in which they
 // appear; a key that comes later is no column. A line without a key has null
 // there.
-type jsonlFormat struct{}
+type JSONLines struct{}
 
-// extensions: two names for the same format.
-func (jsonlFormat) extensions() []string { return []string{".jsonl", ".ndjson"} }
+// Extensions: two names for the same format.
+func (JSONLines) Extensions() []string { return []string{".jsonl", ".ndjson"} }
 
 // jsonLines reads objects line by line.
 type jsonLines struct {
@@ -104,7 +105,7 @@ func syntaxError(text []byte) error {
 
 // columns gathers the keys of a sample, in the order in which they first come.
 // Objects need not have all of them.
-func (jsonlFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
+func (JSONLines) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	lines := openJSONL(ctx, f)
 	var names []string
 	kinds := map[string]*jsonKinds{}
@@ -148,8 +149,8 @@ func (jsonlFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error
 // jsonKinds collects the kinds of the values of one key.
 type jsonKinds struct {
 	line    int // of the last value
-	strings inference
-	numbers inference
+	strings valuekind.Inference
+	numbers valuekind.Inference
 	others  map[api.Kind]bool
 }
 
@@ -168,10 +169,10 @@ func (k *jsonKinds) add(value []byte) {
 		k.others[api.KindArray] = true
 	case '"':
 		k.others[api.KindString] = true
-		k.strings.add(string(value[1 : len(value)-1]))
+		k.strings.Add(string(value[1 : len(value)-1]))
 	default:
 		k.others[api.KindDecimal] = true
-		k.numbers.add(string(value))
+		k.numbers.Add(string(value))
 	}
 }
 
@@ -184,17 +185,17 @@ func (k *jsonKinds) kind() api.Kind {
 	for kind := range k.others {
 		switch kind {
 		case api.KindString:
-			return k.strings.kind(api.KindDate, api.KindDateTime)
+			return k.strings.Kind(api.KindDate, api.KindDateTime)
 		case api.KindDecimal:
-			return k.numbers.kind(api.KindInteger, api.KindDecimal, api.KindFloat)
+			return k.numbers.Kind(api.KindInteger, api.KindDecimal, api.KindFloat)
 		}
 		return kind
 	}
 	return api.KindAny
 }
 
-// rows reads the file anew. Keys that the sample did not show are not read.
-func (jsonlFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
+// Rows reads the file anew. Keys that the sample did not show are not read.
+func (JSONLines) Rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}

@@ -1,4 +1,4 @@
-package source
+package fileformat
 
 import (
 	"bufio"
@@ -15,16 +15,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
-// csvFormat reads RFC 4180 with a header line; files that end in .tsv have tabs.
+// CSV reads RFC 4180 with a header line; files that end in .tsv have tabs.
 // An empty field is null: whether it stood in quotes is not told apart. The kind
 // of a column is that of all of its first 1,000 values, else string.
-type csvFormat struct{}
+type CSV struct{}
 
-// extensions: both separators are read, whatever the file is called.
-func (csvFormat) extensions() []string { return []string{".csv", ".tsv"} }
+// Extensions: both separators are read, whatever the file is called.
+func (CSV) Extensions() []string { return []string{".csv", ".tsv"} }
 
 // longestRecord bounds a line of a file: a quote that is never closed would
 // otherwise read the whole file into memory.
@@ -122,12 +123,12 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 
 // columns takes the names from the first record, and the kinds from a sample of
 // the others.
-func (csvFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
+func (CSV) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	r, names, err := openCSV(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	kinds := make([]inference, len(names))
+	kinds := make([]valuekind.Inference, len(names))
 	for range sampled {
 		record, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -137,20 +138,20 @@ func (csvFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) 
 			return nil, err
 		}
 		for i, value := range record {
-			kinds[i].add(value)
+			kinds[i].Add(value)
 		}
 	}
 	columns := make([]api.Column, len(names))
 	for i, name := range names {
-		kind := kinds[i].kind(everyKind...)
+		kind := kinds[i].Kind(valuekind.Every...)
 		columns[i] = api.Column{Name: name, Type: string(kind), Kind: kind}
 	}
 	return columns, nil
 }
 
-// rows reads the file anew, and gives up where the names are not those that the
+// Rows reads the file anew, and gives up where the names are not those that the
 // columns were made of.
-func (csvFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
+func (CSV) Rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
 	}
@@ -159,7 +160,7 @@ func (csvFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wan
 		return nil, err
 	}
 	if !slices.EqualFunc(names, columns, func(name string, c api.Column) bool { return name == c.Name }) {
-		return nil, errChanged
+		return nil, ErrChanged
 	}
 	return &csvRows{r: r, columns: columns, wanted: wanted, row: cell.NewRow(len(wanted))}, nil
 }
@@ -198,13 +199,13 @@ func appendText(dst []byte, value string, kind api.Kind) []byte {
 	bare := false
 	switch kind {
 	case api.KindBoolean:
-		bare = isBooleanText(value)
+		bare = valuekind.IsBoolean(value)
 	case api.KindInteger:
-		bare = isIntegerText(value)
+		bare = valuekind.IsInteger(value)
 	case api.KindDecimal:
-		bare = isDecimalText(value)
+		bare = valuekind.IsDecimal(value)
 	case api.KindFloat:
-		bare = isFloatText(value)
+		bare = valuekind.IsFloat(value)
 	}
 	if bare {
 		return append(dst, value...)

@@ -1,4 +1,9 @@
-package source
+// Package valuekind finds the kind of the values of a column: from the type that the
+// column is declared with, or from the texts of its first values.
+//
+// It leaves to the readers of sources which values are looked at, and how they are
+// written.
+package valuekind
 
 import (
 	"time"
@@ -6,14 +11,11 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// sampled is how many rows of a file are looked at for the kinds of its columns.
-const sampled = 1000
-
-// inference finds the kind of a column from the texts of its first values. A
+// Inference finds the kind of a column from the texts of its first values. A
 // column is of a kind when all of them are: one word among numbers makes it a
 // string. Values are not converted by it: what comes later and is of another
 // kind stays readable as text.
-type inference struct {
+type Inference struct {
 	seen int
 	not  [len(inferred)]bool
 }
@@ -23,16 +25,16 @@ var inferred = [...]struct {
 	kind api.Kind
 	is   func(string) bool
 }{
-	{api.KindBoolean, isBooleanText},
-	{api.KindInteger, isIntegerText},
-	{api.KindDecimal, isDecimalText},
-	{api.KindFloat, isFloatText},
-	{api.KindDate, isDateText},
-	{api.KindDateTime, isMomentText},
+	{api.KindBoolean, IsBoolean},
+	{api.KindInteger, IsInteger},
+	{api.KindDecimal, IsDecimal},
+	{api.KindFloat, IsFloat},
+	{api.KindDate, IsDate},
+	{api.KindDateTime, IsMoment},
 }
 
-// add looks at a value; an empty one says nothing.
-func (f *inference) add(value string) {
+// Add looks at a value; an empty one says nothing.
+func (f *Inference) Add(value string) {
 	if value == "" {
 		return
 	}
@@ -44,8 +46,8 @@ func (f *inference) add(value string) {
 	}
 }
 
-// kind is the first kind that all values have, string when none has.
-func (f *inference) kind(of ...api.Kind) api.Kind {
+// Kind is the first kind that all values have, string when none has.
+func (f *Inference) Kind(of ...api.Kind) api.Kind {
 	if f.seen == 0 {
 		return api.KindString
 	}
@@ -62,23 +64,23 @@ func (f *inference) kind(of ...api.Kind) api.Kind {
 	return api.KindString
 }
 
-// everyKind are the kinds that a text without types may have.
-var everyKind = []api.Kind{api.KindBoolean, api.KindInteger, api.KindDecimal, api.KindFloat, api.KindDate, api.KindDateTime}
+// Every are the kinds that a text without types may have.
+var Every = []api.Kind{api.KindBoolean, api.KindInteger, api.KindDecimal, api.KindFloat, api.KindDate, api.KindDateTime}
 
 // Texts of numbers follow JSON, so that 007 and +1 stay strings: they are codes
 // and telephone numbers more often than numbers.
 
-// isBooleanText: small letters only, since True may as well be a name.
-func isBooleanText(s string) bool { return s == "true" || s == "false" }
+// IsBoolean: small letters only, since True may as well be a name.
+func IsBoolean(s string) bool { return s == "true" || s == "false" }
 
-// isIntegerText: -0 is none, as an integer would lose its sign.
-func isIntegerText(s string) bool {
+// IsInteger: -0 is none, as an integer would lose its sign.
+func IsInteger(s string) bool {
 	n, rest := numberPart(s)
 	return n && rest == "" && s != "-0"
 }
 
-// isDecimalText takes a point with digits on both sides.
-func isDecimalText(s string) bool {
+// IsDecimal takes a point with digits on both sides.
+func IsDecimal(s string) bool {
 	ok, rest := numberPart(s)
 	if !ok {
 		return false
@@ -86,8 +88,8 @@ func isDecimalText(s string) bool {
 	return rest == "" || rest[0] == '.' && digits(rest[1:]) == len(rest)-1 && len(rest) > 1
 }
 
-// isFloatText takes an exponent as well.
-func isFloatText(s string) bool {
+// IsFloat takes an exponent as well.
+func IsFloat(s string) bool {
 	ok, rest := numberPart(s)
 	if !ok {
 		return false
@@ -133,8 +135,8 @@ func digits(s string) int {
 	return n
 }
 
-// isDateText takes a day that exists, in the one form that sorts.
-func isDateText(s string) bool {
+// IsDate takes a day that exists, in the one form that sorts.
+func IsDate(s string) bool {
 	if len(s) != len(time.DateOnly) {
 		return false
 	}
@@ -142,8 +144,8 @@ func isDateText(s string) bool {
 	return err == nil
 }
 
-// isMomentText takes ISO 8601 with T or a blank, with or without a zone.
-func isMomentText(s string) bool {
+// IsMoment takes ISO 8601 with T or a blank, with or without a zone.
+func IsMoment(s string) bool {
 	if len(s) < len("2006-01-02T15:04:05") || s[4] != '-' || s[10] != 'T' && s[10] != ' ' {
 		return false
 	}

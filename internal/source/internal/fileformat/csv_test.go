@@ -1,4 +1,4 @@
-package source
+package fileformat_test
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/internal/fileformat"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -46,31 +48,31 @@ func TestCSVKinds(t *testing.T) {
 		for _, v := range strings.Split(column, ",") {
 			content += v + ",x\n"
 		}
-		columns, err := open(t, "csv", map[string]any{"path": write(t, "a.csv", content)}, Options{}).Columns(t.Context(), Object{Name: "a"})
+		columns, err := open(t, "csv", map[string]any{"path": write(t, "a.csv", content)}, source.Options{}).Columns(t.Context(), source.Object{Name: "a"})
 		require.NoError(t, err)
 		require.Equal(t, want, columns[0].Kind, column)
 		require.Equal(t, string(want), columns[0].Type)
 	}
-	late := "a\n" + strings.Repeat("1\n", sampled) + "x\n"
-	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", late)}, Options{})
-	columns, err := src.Columns(t.Context(), Object{Name: "a"})
+	late := "a\n" + strings.Repeat("1\n", fileformat.Sampled) + "x\n"
+	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", late)}, source.Options{})
+	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, api.KindInteger, columns[0].Kind, "only the first 1,000 values count")
-	rows := readAll(t, src, Object{Name: "a"}, nil, nil)
-	require.Equal(t, `["x"]`, rows[sampled], "what comes later stays text")
+	rows := readAll(t, src, source.Object{Name: "a"}, nil, nil)
+	require.Equal(t, `["x"]`, rows[fileformat.Sampled], "what comes later stays text")
 }
 
 func TestCSVRows(t *testing.T) {
 	path := write(t, "a.csv", "\ufeff id , name\t,\"quo\"\"ted\",ok\r\n"+
 		"2,\"a, \"\"b\"\"\nc\",x,true\r\n10,,\"\",false\n1,ä\xff,\\,\n")
-	src := open(t, "csv", map[string]any{"path": path}, Options{})
-	columns, err := src.Columns(t.Context(), Object{Name: "a"})
+	src := open(t, "csv", map[string]any{"path": path}, source.Options{})
+	columns, err := src.Columns(t.Context(), source.Object{Name: "a"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"id integer integer", "name string string", `quo"ted string string`, "ok boolean boolean"}, short(columns))
 	want := []string{`[1,"ä\uFFfd","\\",null]`, `[10,null,null,false]`, `[2,"a, \"b\"\nc","x",true]`}
-	require.Equal(t, want, readAll(t, src, Object{Name: "a"}, nil, []string{"id"}))
-	require.Equal(t, []string{"[true,2]", "[false,10]", "[null,1]"}, readAll(t, src, Object{Name: "a"}, []string{"ok", "id"}, nil))
-	require.Equal(t, []string{"[true]", "[null]", "[false]"}, readAll(t, src, Object{Name: "a"}, []string{"ok"}, []string{"name"}))
+	require.Equal(t, want, readAll(t, src, source.Object{Name: "a"}, nil, []string{"id"}))
+	require.Equal(t, []string{"[true,2]", "[false,10]", "[null,1]"}, readAll(t, src, source.Object{Name: "a"}, []string{"ok", "id"}, nil))
+	require.Equal(t, []string{"[true]", "[null]", "[false]"}, readAll(t, src, source.Object{Name: "a"}, []string{"ok"}, []string{"name"}))
 }
 
 func TestCSVRefuses(t *testing.T) {
@@ -87,10 +89,10 @@ func TestCSVRefuses(t *testing.T) {
 		"a\n1\n1,2\n":     "line 3: 2 fields, and the header has 1",
 		"a\n1\"2\n":       "line 2, column 2: bare \" in non-quoted-field",
 		"a\n\"open\n":     "line 2, column 7: extraneous or missing \" in quoted-field",
-		"a\n\"" + strings.Repeat("x\n", longestRecord/2+(64<<10)): "after line 1: the record is longer than 16 MiB",
+		"a\n\"" + strings.Repeat("x\n", fileformat.LongestRecord/2+(64<<10)): "after line 1: the record is longer than 16 MiB",
 	} {
 		path := write(t, "a.csv", content)
-		_, err := open(t, "csv", map[string]any{"path": path}, Options{}).Tables(t.Context())
+		_, err := open(t, "csv", map[string]any{"path": path}, source.Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": ")
 		require.ErrorContains(t, err, says, "%.40q", content)
 	}
@@ -102,16 +104,16 @@ func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"a,b\n1,2\n", "a\n\"x\"\"y\"\n", "\ufeffa\n\xff\n", "a,a\n", "a\n1e5\n2024-01-01\n", "\"", "a\r\n\r\n"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, content string) { fuzzFile(t, csvFormat{}, "a.csv", content) })
+	f.Fuzz(func(t *testing.T, content string) { fuzzFile(t, fileformat.CSV{}, "a.csv", content) })
 }
 
 // fuzzFile reads any bytes as a file.
-func fuzzFile(t *testing.T, format fileFormat, name, content string) {
+func fuzzFile(t *testing.T, format fileformat.Format, name, content string) {
 	file, err := os.Open(write(t, name, content))
 	require.NoError(t, err)
 	defer file.Close()
-	columns, err := format.columns(t.Context(), file)
-	if err != nil || distinctNames(columns) != nil {
+	columns, err := fileformat.Columns(t.Context(), format, file)
+	if err != nil {
 		return
 	}
 	wanted := make([]int, len(columns))
@@ -119,7 +121,7 @@ func fuzzFile(t *testing.T, format fileFormat, name, content string) {
 		wanted[i] = i
 		require.True(t, utf8.ValidString(c.Name))
 	}
-	rows, err := format.rows(t.Context(), file, columns, wanted)
+	rows, err := format.Rows(t.Context(), file, columns, wanted)
 	if err != nil {
 		return
 	}
@@ -137,13 +139,13 @@ func fuzzFile(t *testing.T, format fileFormat, name, content string) {
 }
 
 func TestCSVReaderStopsAfterError(t *testing.T) {
-	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", "a,b\n"+strings.Repeat("1,2\n", sampled)+"1\n")}, Options{})
-	rows, err := src.(Reader).Rows(t.Context(), Object{Name: "a"}, nil, nil)
+	src := open(t, "csv", map[string]any{"path": write(t, "a.csv", "a,b\n"+strings.Repeat("1,2\n", fileformat.Sampled)+"1\n")}, source.Options{})
+	rows, err := src.(source.Reader).Rows(t.Context(), source.Object{Name: "a"}, nil, nil)
 	require.NoError(t, err)
 	defer rows.Close()
 	for err == nil {
 		_, err = rows.Next()
 	}
 	require.False(t, errors.Is(err, io.EOF))
-	require.ErrorContains(t, err, fmt.Sprintf("line %d: 1 fields", sampled+2))
+	require.ErrorContains(t, err, fmt.Sprintf("line %d: 1 fields", fileformat.Sampled+2))
 }

@@ -1,4 +1,4 @@
-package source
+package fileformat
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// parquetFormat reads the fields at the top of a schema as columns; what is
+// Parquet reads the fields at the top of a schema as columns; what is
 // nested in them becomes JSON.
-type parquetFormat struct{}
+type Parquet struct{}
 
-// extensions: there is but one.
-func (parquetFormat) extensions() []string { return []string{".parquet"} }
+// Extensions: there is but one.
+func (Parquet) Extensions() []string { return []string{".parquet"} }
 
 // shielded turns a panic of the decoder into an error: it takes a file at its
 // word, and a damaged one may say anything.
@@ -63,7 +63,7 @@ func ends(f io.ReaderAt, at int64, mark string) bool {
 }
 
 // columns are those of the schema, which the file holds itself.
-func (parquetFormat) columns(_ context.Context, f *os.File) (_ []api.Column, err error) {
+func (Parquet) columns(_ context.Context, f *os.File) (_ []api.Column, err error) {
 	defer shielded(&err)
 	file, err := openParquet(f)
 	if err != nil {
@@ -154,9 +154,9 @@ func annotated(c *parquet.Column, is func(any) bool) *parquet.Column {
 	return c.Columns()[0]
 }
 
-// rows prepares a writer for each wanted column. A file with another number of
+// Rows prepares a writer for each wanted column. A file with another number of
 // columns was replaced meanwhile.
-func (parquetFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (_ Rows, err error) {
+func (Parquet) Rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (_ Rows, err error) {
 	defer shielded(&err)
 	file, err := openParquet(f)
 	if err != nil {
@@ -164,7 +164,7 @@ func (parquetFormat) rows(ctx context.Context, f *os.File, columns []api.Column,
 	}
 	top := file.Root().Columns()
 	if len(top) != len(columns) {
-		return nil, errChanged
+		return nil, ErrChanged
 	}
 	r := &parquetRows{ctx: ctx, groups: file.RowGroups(), row: cell.NewRow(len(wanted)), batch: make([]parquet.Row, 64)}
 	for _, i := range wanted {

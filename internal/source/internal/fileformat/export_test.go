@@ -1,0 +1,7 @@
+package fileformat
+
+// What tests go by.
+const (
+	Sampled       = sampled
+	LongestRecord = longestRecord
+)
