@@ -287,6 +287,7 @@ var arrows = map[string][]string{
 	},
 	"internal/source/internal/cell":       {"server/api"},                                                                        // values of rows as JSON text
 	"internal/source/internal/fileformat": {"internal/source/internal/cell", "internal/source/internal/valuekind", "server/api"}, // files as tables
+	"internal/source/internal/generated":  {"internal/connector", "internal/source/internal/cell", "server/api"},                 // made-up rows
 	"internal/source/internal/valuekind":  {"server/api"},                                                                        // kinds of columns
 	"internal/source/rowsort":             {},                                                                                    // the executor and the audit sort too
 

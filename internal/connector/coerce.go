@@ -21,7 +21,7 @@ func Coerce(fields []api.ConfigField, given map[string]Raw) map[string]Raw {
 		f := &fields[i]
 		raw := bytes.TrimSpace(given[f.ID])
 		switch {
-		case !has(raw):
+		case !Has(raw):
 		case string(raw) == `""` && !slices.Contains(f.Rules.Words, Required):
 			delete(read, f.ID)
 		default:

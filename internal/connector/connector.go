@@ -97,7 +97,7 @@ type Refuse struct {
 // file it is the private key that counts.
 func (r Refuse) Refused(credentials map[string]Raw) string {
 	for _, id := range append([]string{r.Credential}, r.Or...) {
-		if value := textOf(credentials[id]); r.Word != "" && value == r.Word {
+		if value := Text(credentials[id]); r.Word != "" && value == r.Word {
 			return id
 		}
 		if key, err := readAccount(credentials[id]); err == nil && r.Word != "" && key.PrivateKey == r.Word {

@@ -13,17 +13,17 @@ import (
 // Raw is the value of a credential as it was sent.
 type Raw = json.RawMessage
 
-// has tells that a credential is given: null is the same as left out.
-func has(raw Raw) bool {
+// Has reports whether a credential is given: null is the same as left out.
+func Has(raw Raw) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) > 0 && string(raw) != "null"
 }
 
 // filled tells that a credential is given and is not the empty text.
-func filled(raw Raw) bool { return has(raw) && string(bytes.TrimSpace(raw)) != `""` }
+func filled(raw Raw) bool { return Has(raw) && string(bytes.TrimSpace(raw)) != `""` }
 
-// textOf is the value of a text, "" for everything else.
-func textOf(raw Raw) (text string) {
+// Text is the value of a text, "" for everything else.
+func Text(raw Raw) (text string) {
 	_ = json.Unmarshal(raw, &text)
 	return text
 }
@@ -64,7 +64,7 @@ func (d Declared) Problems(credentials map[string]Raw) []api.Problem {
 		if f.RequiredIf != "" && json.Unmarshal(credentials[f.RequiredIf], &set) == nil && set && !filled(raw) {
 			problems = append(problems, api.Problem{Field: f.ID, Message: "is required with " + f.RequiredIf})
 		}
-		if f.Format == ServiceAccount && has(raw) {
+		if f.Format == ServiceAccount && Has(raw) {
 			problems = append(problems, checkAccount(f.ID, raw)...)
 		}
 	}

@@ -19,18 +19,11 @@ import (
 type settings map[string]json.RawMessage
 
 // has tells that a field is given: null is the same as left out.
-func (s settings) has(id string) bool {
-	v := bytes.TrimSpace(s[id])
-	return len(v) > 0 && !bytes.Equal(v, []byte("null"))
-}
+func (s settings) has(id string) bool { return connector.Has(s[id]) }
 
 // text is the value of a field, "" when it is left out; CheckCredentials has
 // seen that it is a text.
-func (s settings) text(id string) string {
-	var v string
-	_ = json.Unmarshal(s[id], &v)
-	return v
-}
+func (s settings) text(id string) string { return connector.Text(s[id]) }
 
 // integer reads a whole number; 1e3 and 1000.0 are whole numbers to JSON.
 func (s settings) integer(id string, otherwise int64) int64 {
@@ -201,3 +194,5 @@ func (t *sourceType) checkText(f *api.ConfigField, raw json.RawMessage) string {
 
 // maxFieldBytes is far more than any credential; the longest are keys in PEM.
 const maxFieldBytes = 64 << 10
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/source/internal/generated"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 )
@@ -228,8 +229,8 @@ func (t *tableEntry) check(place string, schemas []string, add func(place, forma
 	if t.Rows < 0 || t.Rows > maxSampleRows {
 		add(place+".rows", "must be 0 to %d, not %d", maxSampleRows, t.Rows)
 	}
-	if len(t.Columns) == 0 || len(t.Columns) > maxGeneratedColumns {
-		add(place+".columns", "must be 1 to %d", maxGeneratedColumns)
+	if len(t.Columns) == 0 || len(t.Columns) > generated.MaxColumns {
+		add(place+".columns", "must be 1 to %d", generated.MaxColumns)
 	}
 	names := map[string]bool{}
 	for j, c := range t.Columns {
@@ -241,8 +242,8 @@ func (t *tableEntry) check(place string, schemas []string, add func(place, forma
 		} else {
 			names[key] = true
 		}
-		if generatedTypes[c.Values] == nil {
-			add(at+".values", "unknown value %q; use one of %s", c.Values, strings.Join(generatedTypeNames(), ", "))
+		if _, known := generated.Kind(c.Values); !known {
+			add(at+".values", "unknown value %q; use one of %s", c.Values, strings.Join(generated.Types(), ", "))
 		}
 	}
 }
@@ -265,7 +266,8 @@ func (w *warehouseEntry) dialect() *warehouseDialect {
 	for _, t := range w.Tables {
 		table := sampleTable{schema: max(0, slices.Index(w.Schemas, t.Schema)), rows: t.Rows, name: t.Name}
 		for _, c := range t.Columns {
-			table.columns = append(table.columns, sampleColumn{c.Name, declaredAs[generatedTypes[c.Values].kind], c.Values})
+			kind, _ := generated.Kind(c.Values)
+			table.columns = append(table.columns, sampleColumn{c.Name, declaredAs[kind], c.Values})
 		}
 		d.tables = append(d.tables, table)
 	}

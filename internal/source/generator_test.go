@@ -2,7 +2,6 @@ package source
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/internal/source/internal/generated"
 	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
@@ -41,7 +40,7 @@ func TestGeneratorDefault(t *testing.T) {
 // TestGeneratedTypes: every type makes values of its kind.
 func TestGeneratedTypes(t *testing.T) {
 	var columns []any
-	for _, name := range generatedTypeNames() {
+	for _, name := range generated.Types() {
 		columns = append(columns, map[string]any{"name": name, "type": name})
 	}
 	src := open(t, "generator", map[string]any{"rows": 300, "columns": columns}, Options{})
@@ -105,24 +104,6 @@ func TestGeneratorDistinctAndNull(t *testing.T) {
 	require.Len(t, count[1], 5000)
 	require.InDelta(t, 1500, count[2]["null"], 150)
 	require.Equal(t, map[string]int{"null": 5000}, count[3])
-}
-
-// TestNextByDigits: counting by digits is sorting the texts.
-func TestNextByDigits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := rapid.Int64Range(1, 3000).Draw(t, "limit")
-		var want, got []string
-		for n := range limit {
-			want = append(want, fmt.Sprint(n+1))
-		}
-		slices.Sort(want)
-		n := int64(0)
-		for range limit {
-			n = nextByDigits(n, limit)
-			got = append(got, fmt.Sprint(n))
-		}
-		require.Equal(t, want, got)
-	})
 }
 
 func TestGeneratorOrder(t *testing.T) {

@@ -316,7 +316,7 @@ func (r *sqliteRows) advance() (*lane, error) {
 	return r.at, nil
 }
 
-// appendCell writes a value by what it is, not by what its column is declared
+// AppendCell writes a value by what it is, not by what its column is declared
 // as: the database stores any value in any column. Only 0 and 1 of a boolean
 // column and JSON text of a structured one have another form.
 func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {

@@ -9,6 +9,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/internal/source/internal/generated"
 )
 
 // sampleColumn is a column of a sample table; make is a type of the generator.
@@ -83,16 +84,15 @@ func (w *warehouse) copySample(conn *sqlite.Conn) error {
 // depend on nothing but seed, row and column.
 func (w *warehouse) fillTable(conn *sqlite.Conn, table sampleTable, seed int64) error {
 	name := quote(w.storedName(w.dialect.schemas[table.schema], w.cased(table.name)))
-	g := &generator{seed: seed}
+	made := &generated.Table{Seed: seed}
 	var defined, marks []string
 	for _, c := range table.columns {
-		column := generatedColumn{Name: c.name, Type: c.make}
 		var limit int64
 		if n, _ := fmt.Sscanf(c.make, "up to %d", &limit); n == 1 {
-			column.Distinct, column.Type = &limit, "id"
+			made.Columns = append(made.Columns, generated.NewColumn(c.name, "id", &limit))
+		} else {
+			made.Columns = append(made.Columns, generated.NewColumn(c.name, c.make, nil))
 		}
-		column.made = generatedTypes[column.Type]
-		g.columns = append(g.columns, column)
 		key := ""
 		if c.name == "id" {
 			key = " PRIMARY KEY"
@@ -113,11 +113,11 @@ func (w *warehouse) fillTable(conn *sqlite.Conn, table sampleTable, seed int64) 
 	var row []byte
 	for n := range table.rows {
 		row = append(row[:0], '[')
-		for i := range g.columns {
+		for i := range made.Columns {
 			if i > 0 {
 				row = append(row, ',')
 			}
-			row = g.appendCell(row, int64(n), i)
+			row = made.AppendCell(row, int64(n), i)
 		}
 		insert.BindText(1, string(append(row, ']')))
 		if _, err := insert.Step(); err != nil {

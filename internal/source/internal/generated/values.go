@@ -1,4 +1,4 @@
-package source
+package generated
 
 import (
 	"maps"
@@ -9,16 +9,16 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// generatedType makes the values of one type: JSON text from the number of the
+// valueType makes the values of one type: JSON text from the number of the
 // value and 64 random bits that belong to it.
-type generatedType struct {
+type valueType struct {
 	kind api.Kind
 	make func(dst []byte, n int64, random uint64) []byte
 }
 
-// generatedTypes make a value of row n from r, random bits of that cell alone.
+// types make a value of row n from r, random bits of that cell alone.
 // So a cell is the same whatever other columns there are.
-var generatedTypes = map[string]*generatedType{
+var types = map[string]*valueType{
 	"id":      {api.KindInteger, func(dst []byte, n int64, _ uint64) []byte { return strconv.AppendInt(dst, n+1, 10) }},
 	"integer": {api.KindInteger, func(dst []byte, _ int64, r uint64) []byte { return strconv.AppendUint(dst, r%1_000_000_000, 10) }},
 	"float": {api.KindFloat, func(dst []byte, _ int64, r uint64) []byte {
@@ -42,9 +42,17 @@ var generatedTypes = map[string]*generatedType{
 	"array":     {api.KindArray, appendTags},
 }
 
-func generatedTypeNames() []string { return slices.Sorted(maps.Keys(generatedTypes)) }
+// Kind is the kind of the values of a type; false: there is no such type.
+func Kind(typ string) (api.Kind, bool) {
+	t := types[typ]
+	if t == nil {
+		return "", false
+	}
+	return t.kind, true
+}
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// Types are the types of columns, sorted.
+func Types() []string { return slices.Sorted(maps.Keys(types)) }
 
 // mix spreads 64 bits (the finalizer of splitmix64).
 func mix(x uint64) uint64 {
@@ -54,17 +62,17 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// appendCell writes the value of a cell that was never updated: a function of
+// AppendCell writes the value of a cell that was never updated: a function of
 // seed, row and column and of nothing else.
-func (g *generator) appendCell(dst []byte, row int64, column int) []byte {
-	return g.appendVersion(dst, row, column, 0)
+func (t *Table) AppendCell(dst []byte, row int64, column int) []byte {
+	return t.appendVersion(dst, row, column, 0)
 }
 
-// appendVersion is appendCell for a row that was updated in a step.
-func (g *generator) appendVersion(dst []byte, row int64, column int, updated int64) []byte {
-	c := &g.columns[column]
+// appendVersion is AppendCell for a row that was updated in a step.
+func (t *Table) appendVersion(dst []byte, row int64, column int, updated int64) []byte {
+	c := &t.Columns[column]
 	// The bits of different questions about a cell must not depend on each other.
-	base := mix(uint64(g.seed) ^ mix(uint64(column)+1))
+	base := mix(uint64(t.Seed) ^ mix(uint64(column)+1))
 	if updated > 0 && !lasting[c.Type] {
 		base = mix(base ^ uint64(updated))
 	}
@@ -145,17 +153,17 @@ func appendCompany(dst []byte, _ int64, r uint64) []byte {
 
 // Generated days are from 2020 to 2024.
 const (
-	firstGeneratedDay = 18262 // 2020-01-01 in days since 1970
-	generatedDays     = 1827
+	firstDay = 18262 // 2020-01-01 in days since 1970
+	days     = 1827
 )
 
 // appendDay and appendMoment fall into the same span of days.
 func appendDay(dst []byte, _ int64, r uint64) []byte {
-	return append(cell.AppendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays)), '"')
+	return append(cell.AppendDate(append(dst, '"'), firstDay+int64(r%days)), '"')
 }
 
 func appendMoment(dst []byte, _ int64, r uint64) []byte {
-	dst = cell.AppendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays))
+	dst = cell.AppendDate(append(dst, '"'), firstDay+int64(r%days))
 	dst = cell.AppendClock(append(dst, 'T'), int64(r>>16%86400)*1e9)
 	return append(dst, `Z"`...)
 }

@@ -1,4 +1,10 @@
-package source
+// Package generated makes the rows of a table up from a seed: the types of columns, their
+// values, and what becomes of the rows on a schedule. A cell is a function of seed, row,
+// column and moment, so that any number of rows needs no memory.
+//
+// It leaves to the generator of sources which moment it is, and to the emulated warehouses
+// where rows are stored.
+package generated
 
 import (
 	"context"
@@ -6,35 +12,47 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
+	"github.com/destkit/destkit/server/api"
 )
 
-// Rows makes rows up, as they are at the moment of the call. In the order of a column of type id nothing is sorted:
-// the numbers themselves are made in the order of their digits.
-func (g *generator) Rows(ctx context.Context, object Object, columns, order []string) (Rows, error) {
-	if err := g.find(object); err != nil {
-		return nil, err
+// Table makes rows up: the value of a cell is a function of seed, row and
+// column, and of the moment where the rows change, so that any number of rows
+// needs no memory.
+type Table struct {
+	Rows, Seed int64
+	Columns    []Column
+	Changes    Changes
+}
+
+// Describe gives the columns as they were asked for.
+func (t *Table) Describe() []api.Column {
+	columns := make([]api.Column, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = api.Column{Name: c.Name, Type: c.Type, Kind: c.made.kind}
 	}
-	chosen, err := choose(object, g.describe(), columns, order)
-	if err != nil {
-		return nil, err
-	}
-	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: cell.NewRow(len(chosen.wanted))}
-	if len(chosen.order) > 0 {
-		first := g.columns[chosen.wanted[chosen.order[0]]]
-		r.byDigits = first.Type == "id"
-	}
+	return columns
+}
+
+// InDigits reports whether the rows can be made in the order of a column: that of a
+// column of type id is the order of the digits of their numbers.
+func (t *Table) InDigits(column int) bool { return t.Columns[column].Type == "id" }
+
+// Read makes the wanted columns of the rows as they are at a moment, in the order of
+// their numbers or, byDigits, of the digits of these.
+func (t *Table) Read(ctx context.Context, now time.Time, wanted []int, byDigits bool) *Rows {
+	r := &Rows{t: t, history: t.Changes.after(t.Rows, now), ctx: ctx, wanted: wanted, row: cell.NewRow(len(wanted)), byDigits: byDigits}
 	switch {
 	case !r.byDigits: // the oldest are gone
 		r.seen, r.last = r.history.gone, r.history.gone
 	case r.history.total > 0:
 		r.next = 1
 	}
-	return arranged(ctx, r, chosen, r.byDigits, g.scratch)
+	return r
 }
 
-// generatedRows counts through the rows.
-type generatedRows struct {
-	g        *generator
+// Rows are the rows of a table at a moment: it counts through their numbers.
+type Rows struct {
+	t        *Table
 	history  *history
 	ctx      context.Context
 	wanted   []int
@@ -45,9 +63,12 @@ type generatedRows struct {
 	next     int64 // in the order of digits; 0: there is none
 }
 
-func (r *generatedRows) Close() error { return nil }
+// Close has nothing to do.
+func (r *Rows) Close() error { return nil }
 
-func (r *generatedRows) Next() ([][]byte, error) {
+// Next returns the cells of the next row, valid until the next call, and io.EOF after
+// the last one.
+func (r *Rows) Next() ([][]byte, error) {
 	var l life
 	for !l.there {
 		// Not for each row: asking costs more than making one.
@@ -61,10 +82,10 @@ func (r *generatedRows) Next() ([][]byte, error) {
 	}
 	r.row.Reset()
 	for _, column := range r.wanted {
-		if r.g.columns[column].Type == changedType {
+		if r.t.Columns[column].Type == changedType {
 			r.row.Buf = append(appendTime(append(r.row.Buf, '"'), r.history.moment(l.changed)), '"')
 		} else {
-			r.row.Buf = r.g.appendVersion(r.row.Buf, r.last-1, column, l.updated)
+			r.row.Buf = r.t.appendVersion(r.row.Buf, r.last-1, column, l.updated)
 		}
 		r.row.End()
 	}
@@ -72,7 +93,7 @@ func (r *generatedRows) Next() ([][]byte, error) {
 }
 
 // advance goes to the next number; false: there is none.
-func (r *generatedRows) advance() bool {
+func (r *Rows) advance() bool {
 	if !r.byDigits {
 		if r.seen == r.history.total {
 			return false

@@ -1,16 +1,19 @@
-package source
+package generated
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/server/api"
 )
 
-// changes is the schedule of a generator: at the end of each step, so many rows
+// Changes is the schedule of a generator: at the end of each step, so many rows
 // are added, changed and removed.
-type changes struct {
+type Changes struct {
 	every                     time.Duration
 	from                      time.Time // the beginning of the first step
 	inserts, updates, deletes int64
@@ -34,62 +37,62 @@ type changeFields struct {
 	Deletes int64  `json:"deletes"`
 }
 
-// generatedChanges reads the credential, which was checked. Without a from the
+// ReadChanges reads the credential, which was checked. Without a from the
 // steps count from since.
-func generatedChanges(raw json.RawMessage, since time.Time) (changes, error) {
-	if !(settings{"changes": raw}).has("changes") {
-		return changes{}, nil
+func ReadChanges(raw json.RawMessage, since time.Time) (Changes, error) {
+	if !connector.Has(raw) {
+		return Changes{}, nil
 	}
 	var f changeFields
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return changes{}, fmt.Errorf("read changes: %w", err)
+		return Changes{}, fmt.Errorf("read changes: %w", err)
 	}
-	c := changes{from: since, inserts: f.Inserts, updates: f.Updates, deletes: f.Deletes}
+	c := Changes{from: since, inserts: f.Inserts, updates: f.Updates, deletes: f.Deletes}
 	var err error
 	if c.every, err = time.ParseDuration(f.Every); err != nil {
-		return changes{}, fmt.Errorf("read changes: %w", err)
+		return Changes{}, fmt.Errorf("read changes: %w", err)
 	}
 	if f.From != "" {
 		if c.from, err = time.Parse(time.RFC3339, f.From); err != nil {
-			return changes{}, fmt.Errorf("read changes: %w", err)
+			return Changes{}, fmt.Errorf("read changes: %w", err)
 		}
 	}
 	return c, nil
 }
 
 // checkChanges reports everything that is wrong with the schedule.
-func checkChanges(s settings) []api.Problem {
+func checkChanges(columns, raw json.RawMessage) []api.Problem {
 	const place = "credentials.changes"
-	if !s.has("changes") {
+	if !connector.Has(raw) {
 		return nil
 	}
 	const shape = "must be an object with every, such as 1h, and at least one of inserts, updates and deletes"
-	var members settings
-	if json.Unmarshal(s["changes"], &members) != nil {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
 		return []api.Problem{{Field: place, Message: shape}}
 	}
 	var problems []api.Problem
 	object := func(name, message string) {
 		problems = append(problems, api.Problem{Field: place + "." + name, Message: message})
 	}
-	for _, name := range sortedKeys(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		switch name {
 		case "every", "from", "inserts", "updates", "deletes":
 		default:
 			object(name, "is not known; changes have every, from, inserts, updates and deletes")
 		}
 	}
-	if every, err := time.ParseDuration(members.text("every")); err != nil || every < shortestStep {
+	if every, err := time.ParseDuration(connector.Text(members["every"])); err != nil || every < shortestStep {
 		object("every", "must be a duration of 1s or more, such as 1h")
 	}
-	if members.has("from") {
-		if _, err := time.Parse(time.RFC3339, members.text("from")); err != nil {
+	if connector.Has(members["from"]) {
+		if _, err := time.Parse(time.RFC3339, connector.Text(members["from"])); err != nil {
 			object("from", "must be a moment such as 2026-12-01T00:00:00Z")
 		}
 	}
 	sum := int64(0)
 	for _, name := range []string{"inserts", "updates", "deletes"} {
-		if !members.has(name) {
+		if !connector.Has(members[name]) {
 			continue
 		}
 		n, ok := plainNumber(members[name])
@@ -102,12 +105,12 @@ func checkChanges(s settings) []api.Problem {
 	if sum == 0 && len(problems) == 0 {
 		problems = append(problems, api.Problem{Field: place, Message: shape})
 	}
-	return append(problems, checkChangeable(s, members)...)
+	return append(problems, checkChangeable(columns, members)...)
 }
 
 // checkChangeable demands a column that an update can change.
-func checkChangeable(s, members settings) []api.Problem {
-	columns, err := generatedColumns(s["columns"])
+func checkChangeable(raw json.RawMessage, members map[string]json.RawMessage) []api.Problem {
+	columns, err := ReadColumns(raw)
 	if n, ok := plainNumber(members["updates"]); err != nil || !ok || n <= 0 {
 		return nil // what is wrong with the columns is said elsewhere
 	}
@@ -131,7 +134,7 @@ var lasting = map[string]bool{"id": true, "uuid": true, "email": true}
 // changes exactly as many rows as it is told to while there are enough, and what
 // has become of a row follows from two rounds alone, without any memory of rows.
 type history struct {
-	changes
+	Changes
 	rows  int64
 	steps int64
 	total int64 // rows that ever were
@@ -144,8 +147,8 @@ type history struct {
 type updateRound struct{ first, top, count int64 }
 
 // after is the history at a moment.
-func (c changes) after(rows int64, now time.Time) *history {
-	h := &history{changes: c, rows: rows}
+func (c Changes) after(rows int64, now time.Time) *history {
+	h := &history{Changes: c, rows: rows}
 	if c.every > 0 && now.After(c.from) {
 		h.steps = min(int64(now.Sub(c.from)/c.every), maxSteps)
 	}
@@ -158,7 +161,7 @@ func (c changes) after(rows int64, now time.Time) *history {
 
 // born is how many rows there ever were after a step.
 func (h *history) born(step int64) int64 {
-	return min(h.rows+h.inserts*step, maxGeneratedRows)
+	return min(h.rows+h.inserts*step, maxRows)
 }
 
 // removed is how many rows are gone after a step, which removes no row that came
