@@ -8,6 +8,8 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
+	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
@@ -20,7 +22,7 @@ func newClean() *cobra.Command {
 	var conn endpoint.Connection
 	var hooks string
 	var read endpoint.Reading
-	var keys ownKeys
+	var keys keyrange.Own
 	var url string
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
@@ -62,7 +64,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			if suite, err := conformance.JournalSuite(options.Journal); err == nil && suite == conformance.SuiteService {
 				return cleanService(cmd, url, options)
 			}
-			if err := keys.resolve(&options); err != nil {
+			if err := keys.Resolve(&options); err != nil {
 				return err
 			}
 			if hooks != "" {
@@ -75,7 +77,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			}
 			residue, err := conformance.Clean(cmd.Context(), target, options)
 			if err != nil {
-				return judgeError(err)
+				return failure.OfJudge(err)
 			}
 			return printResidue(cmd, residue, "records")
 		},
@@ -83,7 +85,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
 	cmd.Flags().StringVar(&url, "url", "", "`URL` of the endpoint (default: that of the journal, unless it holds a secret)")
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
-	keys.register(cmd)
+	keys.Register(cmd)
 	read.Register(cmd, &options)
 	conn.Register(cmd, &options)
 	return cmd
@@ -98,7 +100,7 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 	o := service.Options{Options: options, NewSimulator: newStageSimulator, Listen: j.listen}
 	residue, err := service.Clean(cmd.Context(), j.target, o)
 	if err != nil {
-		return judgeError(err)
+		return failure.OfJudge(err)
 	}
 	return printResidue(cmd, residue, "things")
 }

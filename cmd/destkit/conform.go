@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
@@ -206,7 +205,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		if ownJournal && errors.As(err, &usage) {
 			os.Remove(options.Journal) // refused before the first batch: it is empty
 		}
-		return judgeError(err)
+		return failure.OfJudge(err)
 	}
 	if ownJournal {
 		dropJournal(options.Journal, result)
@@ -236,7 +235,7 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files
 		screen = cmd.ErrOrStderr()
 	}
 	options := report.Options{
-		Color: terminal.Colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
+		Color: terminal.Colourful(screen, v.noColor), Width: terminal.Width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
 		Access: v.access, Rerun: v.rerun, Group: outputs.Groups(screen),
 	}
 	if err := writeBodies(result); err != nil {
@@ -247,19 +246,6 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files
 		return exit.Untested(fmt.Errorf("print report: %w", err))
 	}
 	return exit.With(status)
-}
-
-// judgeError gives an error of the judge its exit status.
-func judgeError(err error) error {
-	var usage *conformance.UsageError
-	switch {
-	case errors.As(err, &usage):
-		return exit.Usage(err)
-	case errors.Is(err, context.Canceled):
-		return exit.Untested(errors.New("interrupted"))
-	default:
-		return exit.Untested(err)
-	}
 }
 
 // journalName is the journal of a run that was given none: in the working
@@ -277,12 +263,4 @@ func dropJournal(name string, result *conformance.Report) {
 	if err := os.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
 		result.Residue.Journal = ""
 	}
-}
-
-// width is the number of columns of a terminal, 80 for anything else.
-func width(w io.Writer) int {
-	if columns := terminal.Columns(w); columns > 0 {
-		return min(columns, 120)
-	}
-	return 80
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
@@ -62,12 +63,12 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if side.passive, err = conformance.NewPassive(conformance.Target{URL: url}, options); err != nil {
-		return judgeError(err)
+		return failure.OfJudge(err)
 	}
 	if len(side.callerOutputs) > 0 {
 		side.side = judgeBoth
 		if side.caller, err = service.NewCaller(url, side.passive.Secrets(), conformance.Options{Profile: options.Profile, Version: options.Version}); err != nil {
-			return judgeError(err)
+			return failure.OfJudge(err)
 		}
 	}
 	skipped, err := proxy.ReadRecording(file, func(x *conformance.Sight) error {
@@ -79,7 +80,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	})
 	switch {
 	case cmd.Context().Err() != nil:
-		return judgeError(cmd.Context().Err())
+		return failure.OfJudge(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", j.recorded.file, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -137,7 +138,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 		if ownJournal && errors.As(err, &usage) {
 			os.Remove(options.Journal) // refused before anything was made
 		}
-		return judgeError(err)
+		return failure.OfJudge(err)
 	}
 	if ownJournal {
 		dropJournal(options.Journal, result)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
@@ -190,7 +191,7 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage) && s.runs == 0:
-		return judgeError(err)
+		return failure.OfJudge(err)
 	case err != nil || ctx.Err() != nil:
 		s.unjudged(ctx, reason, err)
 		return nil

@@ -73,7 +73,7 @@ func (s *watchSession) lines(r *conformance.Report) []any {
 		if p.Kind == "gate" { // the failures say it
 			continue
 		}
-		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*width(s.cmd.OutOrStdout())))
+		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*terminal.Width(s.cmd.OutOrStdout())))
 	}
 	room := max(1, (s.height()-len(lines)-8)/linesOfFinding)
 	var more []string
@@ -176,7 +176,7 @@ func changeLines(d report.Comparison) []string {
 
 // failure is a check with its first finding, one line for each part.
 func (s *watchSession) failure(check conformance.CheckResult) []any {
-	columns := width(s.cmd.OutOrStdout())
+	columns := terminal.Width(s.cmd.OutOrStdout())
 	lines := []any{"", s.paint(colorFailed, clipLine(fmt.Sprintf("%s  %s  %s", check.Status, check.ID, check.Title), columns))}
 	if len(check.Findings) == 0 {
 		return append(lines, clipLine("      "+check.Reason, columns))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -64,7 +65,7 @@ func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
 		if i == demoFindings {
 			break
 		}
-		d.wrong("audit: %s %s: %s", finding.Kind, foreign.Line(compacted(finding.Identifier)), foreign.Line(finding.Message))
+		d.wrong("audit: %s %s: %s", finding.Kind, foreign.Line(command.CompactJSON(finding.Identifier)), foreign.Line(finding.Message))
 	}
 	if !a.Clean && len(a.Findings) == 0 {
 		d.wrong("the audit is not clean")

@@ -7,6 +7,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
@@ -73,7 +74,7 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	})
 	done()
 	if err != nil {
-		return nil, judgeError(err)
+		return nil, failure.OfJudge(err)
 	}
 	return result, nil
 }
@@ -88,7 +89,7 @@ func (d *demo) deliver(name string, one *judged) error {
 		return exit.Untested(err)
 	}
 	err := report.WriteText(d.out, one.Report, report.Options{
-		Color: terminal.Colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: outputs.Groups(d.out),
+		Color: terminal.Colourful(d.out, false), Width: terminal.Width(d.out), ReportFile: data, Group: outputs.Groups(d.out),
 	})
 	if err != nil {
 		return exit.Untested(err)

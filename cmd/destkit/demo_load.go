@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/destsim"
@@ -46,7 +47,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 	})
 	show.Done()
 	if err != nil {
-		return loadError(err)
+		return failure.OfLoad(err)
 	}
 	d.load = result
 	loadview.WriteSummary(d.out, result)

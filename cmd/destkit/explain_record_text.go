@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -30,8 +30,8 @@ func (w *recordWay) text(verbose bool) string {
 		}
 		foreign.Printf(&b, "%s%-*s  %s\n", indent, 14-len(indent), name, foreign.Own(value))
 	}
-	foreign.Printf(&b, "%s in run %d of sync %d\n", foreign.Line(compacted(w.Identifier)), w.RunID, w.SyncID)
-	row := cmp.Or(compacted(w.SourceRow), "the source has none now")
+	foreign.Printf(&b, "%s in run %d of sync %d\n", foreign.Line(command.CompactJSON(w.Identifier)), w.RunID, w.SyncID)
+	row := cmp.Or(command.CompactJSON(w.SourceRow), "the source has none now")
 	if w.SourceError != nil {
 		row = joined("cannot be read now", *w.SourceError)
 	}
@@ -42,7 +42,7 @@ func (w *recordWay) text(verbose bool) string {
 	if w.Invalid != nil {
 		line("  ", "invalid", *w.Invalid)
 	} else {
-		line("  ", "record", cmp.Or(compacted(w.Record), "none"))
+		line("  ", "record", cmp.Or(command.CompactJSON(w.Record), "none"))
 	}
 	line("  ", "fingerprint", fmt.Sprintf("before %s, after %s, of the row as it is now %s",
 		cmp.Or(syncview.Text(w.Prints.Before), "none"), cmp.Or(syncview.Text(w.Prints.After), "none"), cmp.Or(syncview.Text(w.Prints.Now), "none")))
@@ -52,7 +52,7 @@ func (w *recordWay) text(verbose bool) string {
 	}
 	for _, try := range w.Attempts {
 		foreign.Printf(&b, "  attempt %d: %s%s\n", try.Number, foreign.Line(try.Operation), during(try))
-		line("    ", "sent", cmp.Or(compacted(try.Record), "not kept"))
+		line("    ", "sent", cmp.Or(command.CompactJSON(try.Record), "not kept"))
 		showCall(try.Exchange, line)
 		line("    ", "verdict", joined(try.Verdict, try.Message))
 	}
@@ -81,7 +81,7 @@ func showCall(x *server.ExplainedExchange, line func(indent, name, value string)
 		text  json.RawMessage
 		bytes int64
 	}{{"request", x.Request, x.RequestBytes}, {"response", x.Response, x.ResponseBytes}} {
-		text := compacted(body.text)
+		text := command.CompactJSON(body.text)
 		if text == "" && body.bytes > 0 {
 			text = quantity.Counted(body.bytes, "byte")
 		}
@@ -103,15 +103,6 @@ func during(try server.ExplainedAttempt) string {
 
 // clock is a moment as the API writes it.
 func clock(t *api.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// compacted is a JSON value on one line, "" for null and for nothing.
-func compacted(value json.RawMessage) string {
-	var b bytes.Buffer
-	if len(value) == 0 || json.Compact(&b, value) != nil || b.String() == "null" {
-		return ""
-	}
-	return b.String()
-}
 
 // joined adds an explanation, where there is one.
 func joined(text, why string) string {

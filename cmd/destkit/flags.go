@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +8,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -87,36 +86,7 @@ func (j *judging) resolveBounds() error {
 	case o.MaxRecords < 1:
 		return exit.Usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
 	}
-	return resolveKeyRange(j.keyRange, o)
-}
-
-// resolveKeyRange parses --key-range; "" leaves the range to the run.
-func resolveKeyRange(text string, o *conformance.Options) error {
-	if text == "" {
-		return nil
-	}
-	from, to, _ := strings.Cut(text, ":")
-	var errFrom, errTo error
-	o.KeyFrom, errFrom = strconv.ParseInt(from, 10, 64)
-	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
-	if errFrom != nil || errTo != nil {
-		return exit.Usagef("--key-range %q is not FROM:TO with two whole numbers", text)
-	}
-	return nil
-}
-
-// ownKeys holds the flags by which replay and clean tell the keys of a run from
-// all others: what the file itself says of them proves nothing.
-type ownKeys struct{ template, span string }
-
-func (k *ownKeys) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&k.template, "key-template", "", "`TEMPLATE` of the string identifiers, if the run had one")
-	cmd.Flags().StringVar(&k.span, "key-range", "", "closed range `FROM:TO` of the integer identifiers, if the run had one")
-}
-
-func (k *ownKeys) resolve(o *conformance.Options) error {
-	o.KeyTemplate = k.template
-	return resolveKeyRange(k.span, o)
+	return keyrange.Resolve(j.keyRange, o)
 }
 
 // resolveHooks builds the read-back hook and reads the file of the others.

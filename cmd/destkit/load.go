@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
@@ -258,7 +258,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 	defer page.close()
 	result, err := l.watched(cmd, l.options, page)
 	if err != nil {
-		return loadError(err)
+		return failure.OfLoad(err)
 	}
 	delivered := l.deliver(cmd, result, thresholds)
 	if err := page.finish(cmd.Context(), result); err != nil {
@@ -343,19 +343,6 @@ func loadStatus(r *loadgen.Result) int {
 		status = exit.Worst(status, exit.Residue)
 	}
 	return status
-}
-
-// loadError gives an error of the hammer its exit status.
-func loadError(err error) error {
-	var usage *loadgen.UsageError
-	var ended *exit.Error
-	switch {
-	case errors.As(err, &usage):
-		return exit.Usage(err)
-	case errors.As(err, &ended):
-		return err
-	}
-	return exit.Untested(err)
 }
 
 // thresholds reads --fail-if.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
@@ -58,7 +59,7 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 	} {
 		r, err := l.calibrateOne(cmd, c, each)
 		if err != nil {
-			return loadError(err)
+			return failure.OfLoad(err)
 		}
 		if r.Ended == "interrupted" {
 			return exit.Untested(fmt.Errorf("interrupted"))

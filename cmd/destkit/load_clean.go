@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/loadgen"
@@ -79,7 +80,7 @@ func runKeys(run string, objects []string, identifier string, o loadgen.Options)
 		}
 		keys, err := loadgen.RunKeys(run, o.KeyTemplate, o.KeyFrom, o.KeyTo)
 		if err != nil {
-			return nil, loadError(err)
+			return nil, failure.OfLoad(err)
 		}
 		all = append(all, loadgen.WrittenKeys{Object: name, Field: identifier, Count: count, Keys: keys})
 	}

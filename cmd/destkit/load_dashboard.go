@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -41,17 +39,7 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 			return exit.Usagef("--%s is about the page of --dashboard: add that", name)
 		}
 	}
-	return openToOthers("--dashboard-addr", d.addr, d.token)
-}
-
-// openToOthers refuses an address for pages that others reach and may not use: without
-// a token they answer this machine alone.
-func openToOthers(flag, addr string, token secret.Flag) error {
-	host, _, err := net.SplitHostPort(addr)
-	if err == nil && token.Variable == "" && !loopback.Name(host) {
-		return exit.Usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
-	}
-	return nil
+	return listen.OpenToOthers("--dashboard-addr", d.addr, d.token)
 }
 
 // stays reports whether the report stays on the page after the load. At a terminal there

@@ -10,6 +10,8 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
+	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -151,7 +153,7 @@ stands for all.`,
 			}
 			merged, err := loadgen.Merge(results)
 			if err != nil {
-				return loadError(err)
+				return failure.OfLoad(err)
 			}
 			if err := files.write(cmd.OutOrStdout(), merged); err != nil {
 				return exit.Untested(err)
@@ -174,7 +176,7 @@ func newLoadClean() *cobra.Command {
 	var conn endpoint.Connection
 	var journal, url, run, identifier string
 	var objects []string
-	var own ownKeys
+	var own keyrange.Own
 	var options loadgen.Options
 	cmd := &cobra.Command{
 		Use:   "clean {--journal FILE | --run RUN --object NAME=N} [URL]",
@@ -194,7 +196,7 @@ goes to a public address that it names only with --token-env.`,
 			if (journal == "") == (run == "") {
 				return exit.Usagef("name the journal or the JSON result with --journal FILE, or the run with --run RUN --object NAME=COUNT")
 			}
-			if err := own.resolve(&dials); err != nil {
+			if err := own.Resolve(&dials); err != nil {
 				return err
 			}
 			options.KeyTemplate, options.KeyFrom, options.KeyTo, options.RunID = dials.KeyTemplate, dials.KeyFrom, dials.KeyTo, run
@@ -234,7 +236,7 @@ goes to a public address that it names only with --token-env.`,
 			options.Transport.Timeout, options.Transport.PlanningTimeout = dials.BatchTimeout, dials.PlanningTimeout
 			result, err := loadgen.Clean(cmd.Context(), options, keys)
 			if err != nil {
-				return loadError(err)
+				return failure.OfLoad(err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "%s deleted, %s left\n", quantity.Counted(result.Deleted, "record"), quantity.Grouped(result.Left))
 			for _, reason := range result.Reasons {
@@ -251,7 +253,7 @@ goes to a public address that it names only with --token-env.`,
 	cmd.Flags().StringVar(&run, "run", "", "the id of the `RUN`, where there is no file")
 	cmd.Flags().StringSliceVarP(&objects, "object", "o", nil, "with --run: object `NAME=COUNT` and how many keys the run has used in it (repeatable, or with commas)")
 	cmd.Flags().StringVar(&identifier, "identifier", "", "with --run: the field `NAME` that the load matched records by, if it named one")
-	own.register(cmd)
+	own.Register(cmd)
 	conn.Register(cmd, &dials)
 	_ = cmd.Flags().MarkHidden("url-secret")
 	return cmd

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -85,11 +86,11 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 		return nil, err
 	}
 	if b.passive, err = conformance.NewPassive(conformance.Target{URL: url}, o); err != nil {
-		return nil, judgeError(err)
+		return nil, failure.OfJudge(err)
 	}
 	if j.side != judgeEndpoint {
 		if b.caller, err = service.NewCaller(url, b.passive.Secrets(), conformance.Options{Profile: o.Profile, Version: o.Version}); err != nil {
-			return nil, judgeError(err)
+			return nil, failure.OfJudge(err)
 		}
 	} else if len(j.callerReports) > 0 {
 		return nil, exit.Usagef("--caller-report needs --judge both or caller")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
@@ -44,7 +45,7 @@ $DESTKIT_URL instead.`,
 			}
 			plan, err := conformance.Plan(cmd.Context(), target, options)
 			if err != nil {
-				return judgeError(err)
+				return failure.OfJudge(err)
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)
@@ -80,7 +81,7 @@ Nothing is sent.`,
 			}
 			plan, err := service.Plan(j.target, options)
 			if err != nil {
-				return judgeError(err)
+				return failure.OfJudge(err)
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)

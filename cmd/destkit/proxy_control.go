@@ -49,7 +49,7 @@ func (j *proxying) checkControl() error {
 	case j.controlKeep && j.limit == 0:
 		return exit.Usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
 	}
-	return openToOthers("--control-addr", j.control, j.controlToken)
+	return listen.OpenToOthers("--control-addr", j.control, j.controlToken)
 }
 
 // serveControl opens the second port; without --control-addr there is none, and nil comes

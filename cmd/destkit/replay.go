@@ -11,6 +11,8 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
+	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -25,7 +27,7 @@ func newReplay() *cobra.Command {
 	var url string
 	var asJSON bool
 	var profiles profiling.Flags
-	var keys ownKeys
+	var keys keyrange.Own
 	cmd := &cobra.Command{
 		Use:   "replay REPORT.json [URL] [ID...]",
 		Short: "Send the exchanges of a report's findings again",
@@ -61,7 +63,7 @@ or a request got no complete response, 0 when all are fixed.`,
   destkit replay calls.ndjson --url http://127.0.0.1:8080/ --write -o contact`,
 		Args: command.Arguments(1, -1, "the JSON report of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := keys.resolve(&options); err != nil {
+			if err := keys.Resolve(&options); err != nil {
 				return err
 			}
 			if options.MaxRecords < 1 {
@@ -99,11 +101,11 @@ or a request got no complete response, 0 when all are fixed.`,
 			defer stopProfile()
 			results, err := conformance.Replay(cmd.Context(), target, options, old, ids)
 			if err != nil {
-				return judgeError(err)
+				return failure.OfJudge(err)
 			}
 			verdicts, err := judgeAgain(cmd.Context(), target, options, old, results)
 			if err != nil {
-				return judgeError(err)
+				return failure.OfJudge(err)
 			}
 			if asJSON {
 				err = command.PrintJSON(cmd.OutOrStdout(), results)
@@ -121,7 +123,7 @@ or a request got no complete response, 0 when all are fixed.`,
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
 	f.StringSliceVarP(&options.Objects, "object", "o", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
 	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")
-	keys.register(cmd)
+	keys.Register(cmd)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	conn.Register(cmd, &options)
 	profiles.Register(cmd)

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -51,7 +52,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 	}
 	passive, err := conformance.NewPassive(target, conformance.Options{Development: options.Development, Roots: options.Roots})
 	if err != nil {
-		return judgeError(err)
+		return failure.OfJudge(err)
 	}
 	secure := passive.TLSConfig()
 	secure.VerifyConnection = passive.VerifyTLS
@@ -78,7 +79,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 	result, _, err := replay.Run(cmd.Context(), file)
 	switch {
 	case cmd.Context().Err() != nil:
-		return judgeError(cmd.Context().Err())
+		return failure.OfJudge(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", name, err)
 	}

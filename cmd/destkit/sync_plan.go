@@ -158,8 +158,8 @@ func (p *plannedRun) text() string {
 
 // sampleText is one record on one line.
 func sampleText(r *server.DryRunRecord) string {
-	text := fmt.Sprintf("%-7s %s", r.Action, cmp.Or(foreign.Line(compacted(r.Identifier)), "(none)"))
-	switch record := compacted(r.Record); {
+	text := fmt.Sprintf("%-7s %s", r.Action, cmp.Or(foreign.Line(command.CompactJSON(r.Identifier)), "(none)"))
+	switch record := command.CompactJSON(r.Record); {
 	case record != "":
 		text += "  " + foreign.Line(record)
 	case r.Bytes > 0:

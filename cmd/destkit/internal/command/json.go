@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -14,4 +16,13 @@ func PrintJSON(w io.Writer, v any) error {
 		return exit.Untested(fmt.Errorf("print json: %w", err))
 	}
 	return nil
+}
+
+// CompactJSON is a JSON value on one line, "" for null and for nothing.
+func CompactJSON(value json.RawMessage) string {
+	var b bytes.Buffer
+	if len(value) == 0 || json.Compact(&b, value) != nil || b.String() == "null" {
+		return ""
+	}
+	return b.String()
 }

@@ -89,3 +89,12 @@ func Columns(w io.Writer) int {
 	}
 	return columns
 }
+
+// Width is how wide a text is written to w: the columns of a terminal, at most 120,
+// and 80 for anything else.
+func Width(w io.Writer) int {
+	if columns := Columns(w); columns > 0 {
+		return min(columns, 120)
+	}
+	return 80
+}
