@@ -85,12 +85,12 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	ctx, dir := t.Context(), t.TempDir()
 	target, err := newDemoDestination(ctx, destsim.Config{})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, target.stop()) }()
+	defer func() { require.NoError(t, target.Stop()) }()
 	service, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, target.certificates.CAPEM())
 	require.NoError(t, err)
-	defer func() { require.NoError(t, service.stop()) }()
+	defer func() { require.NoError(t, service.Stop()) }()
 	w := &demoWorld{api: client, destination: controlOf(target)}
-	require.NoError(t, w.make(ctx, target.url, 20))
+	require.NoError(t, w.make(ctx, target.URL, 20))
 	_, err = w.runOnce(ctx, &demo{screen: io.Discard, out: io.Discard}, 20)
 	require.NoError(t, err)
 	// A fault of each.
@@ -102,7 +102,7 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	require.Error(t, endpoint.Call(ctx, http.MethodPost, "/", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"get_sync_speed","params":{}}`), nil))
 
 	var simulator strings.Builder
-	answer, err := w.destination.HTTP.Get(target.url + "/_control/metrics")
+	answer, err := w.destination.HTTP.Get(target.URL + "/_control/metrics")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	require.Equal(t, http.StatusOK, answer.StatusCode)
@@ -115,7 +115,7 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	defer meter.stop()
 	meter.take(someMoment())
 	return map[string]map[string]family{
-		"service.json":   scraped(t, service.url+"/metrics"),
+		"service.json":   scraped(t, service.URL+"/metrics"),
 		"simulator.json": parseScrape(simulator.String()),
 		"load.json":      scraped(t, regexp.MustCompile(`http://\S+/metrics`).FindString(screen.String())),
 	}

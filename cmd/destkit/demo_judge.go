@@ -59,18 +59,18 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 		return nil, err
 	}
 	defer func() {
-		if failed := port.stop(); err == nil {
+		if failed := port.Stop(); err == nil {
 			err = failed
 		}
 	}()
-	hooks, err := configfile.DecodeHooks("hooks", destsim.HooksFile(port.url, ""))
+	hooks, err := configfile.DecodeHooks("hooks", destsim.HooksFile(port.URL, ""))
 	if err != nil {
 		return nil, err
 	}
 	step, done := outputs.Progress(d.screen, d.quiet)
-	result, err := conformance.Run(ctx, conformance.Target{URL: port.url + "/", Token: demoToken}, conformance.Options{
+	result, err := conformance.Run(ctx, conformance.Target{URL: port.URL + "/", Token: demoToken}, conformance.Options{
 		Write: true, Objects: []string{demoObject}, Roots: port.roots(), Hooks: hooks, Progress: step,
-		Readback: conformance.HookSpec{URL: port.url + "/_control/readback"}, Version: build.Read().Version,
+		Readback: conformance.HookSpec{URL: port.URL + "/_control/readback"}, Version: build.Read().Version,
 	})
 	done()
 	if err != nil {

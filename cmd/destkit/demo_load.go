@@ -34,14 +34,14 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if failed := port.stop(); err == nil {
+		if failed := port.Stop(); err == nil {
 			err = failed
 		}
 	}()
 	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
 	show := loadview.NewDisplay(d.screen, d.quiet || !terminal.Is(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
-		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
+		Target: loadgen.Target{URL: port.URL + "/", Token: demoToken, Roots: port.roots()},
 		Write:  true, Closed: true, Duration: demoLoadFor, Version: build.Read().Version, Progress: show.Moment,
 		Work: loadgen.Work{Objects: []loadgen.Share{{Name: demoObject}}, BatchSize: 100},
 	})

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -96,16 +97,16 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 // runOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
 func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v syncview.View, err error) {
-	f := &follower{client: w.api, show: syncview.Quiet{}, every: 200 * time.Millisecond, now: time.Now, wait: elapse}
+	f := &syncs.Follower{Client: w.api, Show: syncview.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
 	if terminal.Is(d.screen) && !d.quiet {
-		f.show = syncview.NewBar(d.screen, d.screen)
+		f.Show = syncview.NewBar(d.screen, d.screen)
 	}
-	p := syncview.NewPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
+	p := syncview.NewPulse(f.Now(), &api.SyncRun{SourceRecordCount: &rows})
 	run, err := w.api.Trigger(ctx, w.sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
 	}
-	return f.follow(ctx, syncview.Sync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
+	return f.Follow(ctx, syncview.Sync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
 }
 
 // compare notes every number that is not what it must be (spec 2.9): what is to

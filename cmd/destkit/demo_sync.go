@@ -40,7 +40,7 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() {
-		if failed := target.stop(); err == nil {
+		if failed := target.Stop(); err == nil {
 			err = failed
 		}
 	}()
@@ -49,15 +49,15 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { // before the destination, which it may still call
-		if failed := port.stop(); err == nil {
+		if failed := port.Stop(); err == nil {
 			err = failed
 		}
 	}()
 	w := &demoWorld{api: client, destination: controlOf(target)}
-	foreign.Printf(d.out, "service at %s, destination at %s\n", port.url, target.url)
+	foreign.Printf(d.out, "service at %s, destination at %s\n", port.URL, target.URL)
 	began := time.Now()
 	done := terminal.GoesOn(d.screen, d.quiet, "filling the table")
-	err = w.make(ctx, target.url, d.rows)
+	err = w.make(ctx, target.URL, d.rows)
 	done()
 	if err != nil {
 		return rest.Failure("prepare the demo", err)
@@ -80,7 +80,7 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 func controlOf(p *demoPort) *rest.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig.RootCAs = p.roots()
-	return &rest.Client{Root: p.url, HTTP: &http.Client{Timeout: time.Minute, Transport: transport}}
+	return &rest.Client{Root: p.URL, HTTP: &http.Client{Timeout: time.Minute, Transport: transport}}
 }
 
 // make creates the table, the source, the destination and the sync.

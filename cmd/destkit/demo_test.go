@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -63,14 +64,14 @@ func TestDemoAudit(t *testing.T) {
 		"it looked at nothing":       {`{"clean":true,"checked":{}}`, []string{"the audit looked at 0 rows, 0 records and 0 runs instead of 995, 995 and 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, url := answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
+			s, url := resttest.Answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
 			var out bytes.Buffer
 			d := demo{out: &out, runs: make([]demoRun, 1)}
 			w := &demoWorld{sync: 1, api: &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
 				destination: &rest.Client{Root: "https://127.0.0.1:1"}}
 			require.NoError(t, d.prove(t.Context(), w, last))
 			require.Equal(t, tc.want, d.problems)
-			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.said())
+			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.Said())
 			require.Contains(t, out.String(), "identifiers of the ledger compared")
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -27,38 +26,8 @@ func demoFiles(dir string) demoPlaces {
 
 // demoPort is a handler that is served on loopback.
 type demoPort struct {
-	url  string
-	end  context.CancelFunc
-	done chan error
-	// close lets go of what is behind the port.
-	close        func() error
+	*listen.Background
 	certificates *destsim.Certificates // nil: plain http
-}
-
-// serveDemo opens a port.
-func serveDemo(ctx context.Context, port *listen.Port, closing func() error) (*demoPort, error) {
-	ln, url, err := port.Open()
-	if err != nil {
-		return nil, errors.Join(err, closing())
-	}
-	return serveDemoOn(ctx, port, ln, url, closing), nil
-}
-
-// serveDemoOn serves a port that is open.
-func serveDemoOn(ctx context.Context, port *listen.Port, ln net.Listener, url string, closing func() error) *demoPort {
-	ctx, end := context.WithCancel(ctx)
-	p := &demoPort{url: url, end: end, done: make(chan error, 1), close: closing}
-	go func() { p.done <- port.Serve(ctx, ln) }()
-	return p
-}
-
-// stop ends it once calls in flight are over.
-func (p *demoPort) stop() error {
-	p.end()
-	if err := errors.Join(<-p.done, p.close()); err != nil {
-		return exit.Untested(err)
-	}
-	return nil
 }
 
 // roots trusts the destination alone.
@@ -86,11 +55,11 @@ func newDemoDestination(ctx context.Context, config destsim.Config, front ...fun
 	if port.TLS, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
-	p, err := serveDemo(ctx, port, sim.Close)
-	if err == nil {
-		p.certificates = certificates
+	served, err := listen.Start(ctx, port, sim.Close)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	return &demoPort{served, certificates}, nil
 }
 
 // demoPatience bounds one call of the demo: an audit of many rows takes minutes.
@@ -124,7 +93,7 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, chang
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	listening.Handler = world
-	port := serveDemoOn(ctx, listening, ln, url, world.Close)
-	client := &rest.Client{Root: port.url, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: demoPatience}}
+	port := &demoPort{Background: listen.StartOn(ctx, listening, ln, url, world.Close)}
+	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: demoPatience}}
 	return port, client, nil
 }

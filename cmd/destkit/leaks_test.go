@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
@@ -291,10 +292,10 @@ func TestNoServiceActsOnTheScreen(t *testing.T) {
 		e.calls.Store(int64(i) * 11)
 		said := quoted(e.said())
 		sync := fmt.Sprintf(`200 {"status":"success","data":{"id":1,"label":"%s","status":"%[1]s"}}`, said)
-		run := strings.ReplaceAll(oneRun("working", "STEP", 5, 3, 1, 0, `,"error_code":"STEP"`), "STEP", said)
-		end := strings.ReplaceAll(oneRun("failed", "STEP", 5, 3, 1, 0, `,"error_code":"STEP","error_message":"STEP","error_detail":"STEP"`), "STEP", said)
-		odd := strings.ReplaceAll(oneRun("STEP", "STEP", 5, 3, 1, 0, ""), "STEP", said)
-		way := "200 " + strings.ReplaceAll(wayText, `\u001b[2J`, said)
+		run := strings.ReplaceAll(resttest.OneRun("working", "STEP", 5, 3, 1, 0, `,"error_code":"STEP"`), "STEP", said)
+		end := strings.ReplaceAll(resttest.OneRun("failed", "STEP", 5, 3, 1, 0, `,"error_code":"STEP","error_message":"STEP","error_detail":"STEP"`), "STEP", said)
+		odd := strings.ReplaceAll(resttest.OneRun("STEP", "STEP", 5, 3, 1, 0, ""), "STEP", said)
+		way := "200 " + strings.ReplaceAll(resttest.RecordWay, `\u001b[2J`, said)
 		refused := fmt.Sprintf(`500 {"status":"error","message":"%s"}`, said)
 		for name, tc := range map[string]struct {
 			answers map[string][]string
@@ -308,8 +309,8 @@ func TestNoServiceActsOnTheScreen(t *testing.T) {
 			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", secret.WorkspaceKeyVariable}},
 			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", secret.WorkspaceKeyVariable}},
 		} {
-			s, url := answering(t, tc.answers)
-			s.key = leakToken
+			s, url := resttest.Answering(t, tc.answers)
+			s.Key = leakToken
 			t.Setenv(secret.WorkspaceKeyVariable, leakToken)
 			got := inProcess(t, append(tc.args, "--url", url)...)
 			require.Contains(t, got.out+got.err, "owned", "%s: the service is heard", name)

@@ -93,12 +93,12 @@ func (l *loading) calibrateOne(cmd *cobra.Command, c calibration, each time.Dura
 		roots = x509.NewCertPool()
 		roots.AppendCertsFromPEM(certificates.CAPEM())
 	}
-	served, err := serveDemo(cmd.Context(), port, sim.Close)
+	served, err := listen.Start(cmd.Context(), port, sim.Close)
 	if err != nil {
 		return nil, err
 	}
 	o := l.options
-	o.Target, o.Write, o.Closed, o.Duration, o.WarmUp = loadgen.Target{URL: served.url + "/", Roots: roots}, true, true, each, each/6
+	o.Target, o.Write, o.Closed, o.Duration, o.WarmUp = loadgen.Target{URL: served.URL + "/", Roots: roots}, true, true, each, each/6
 	o.Work = loadgen.Work{Objects: []loadgen.Share{{Name: "contact"}}, BatchSize: c.batch}
 	if o.Connections == 0 {
 		o.Connections = 32
@@ -107,7 +107,7 @@ func (l *loading) calibrateOne(cmd *cobra.Command, c calibration, each time.Dura
 	o.Progress = show.Moment
 	result, err := loadgen.Run(cmd.Context(), o)
 	show.Done()
-	if stopErr := served.stop(); err == nil {
+	if stopErr := served.Stop(); err == nil {
 		err = stopErr
 	}
 	return result, err

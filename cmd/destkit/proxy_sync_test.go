@@ -121,7 +121,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 			Kind: "throttle", RetryAfter: "seconds", Seconds: s.rest, When: destsim.Trigger{Method: rpc.MethodSyncBatch, First: 1},
 		}, nil))
 	}
-	b := proxyBetween(t, target.url)
+	b := proxyBetween(t, target.URL)
 	dir := t.TempDir()
 	port, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, b.certificates.CAPEM(), func(c *server.Config) {
 		if s.service != "" {
@@ -129,7 +129,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 		}
 	})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, port.stop(), "the service"); b.stop(); _ = target.stop() }()
+	defer func() { require.NoError(t, port.Stop(), "the service"); b.stop(); _ = target.Stop() }()
 	w := &demoWorld{api: client}
 	advance := func() { // retries and backoffs, until nothing is left to run
 		if s.speed != (rpc.Speed{}) {
@@ -154,15 +154,10 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 		_ = client.Get(ctx, "/destinations", nil)
 		_ = client.Post(ctx, "/destinations/"+itoa(w.target)+"/test", nil, nil)
 	}
-	require.NoError(t, port.stop())
+	require.NoError(t, port.Stop())
 	b.stop()
-	port.end = func() {}
-	port.done = closedWith(nil)
-	port.close = func() error { return nil }
 	return b.passive.Report(), b.caller.Report()
 }
-
-func closedWith(err error) chan error { c := make(chan error, 1); c <- err; return c }
 
 func itoa(n int64) string { return strings.TrimSpace(sprintf("%d", n)) }
 

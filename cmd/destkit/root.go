@@ -7,6 +7,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/serve"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 )
 
 // newRoot assembles the program, one file per subcommand.
@@ -58,8 +59,8 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		frugal(newDiff()),
 		newDestsim(),
 		serve.New(),
-		newSync(),
-		newExplainRecord(),
+		syncs.New(),
+		syncs.NewExplainRecord(),
 		newLoad(),
 		newInit(),
 		newDemo(),

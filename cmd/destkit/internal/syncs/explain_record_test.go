@@ -1,4 +1,4 @@
-package main
+package syncs
 
 import (
 	"net/http"
@@ -8,19 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
 )
-
-// wayText is an answer of the control API.
-const wayText = `{"sync_id": 1, "sync_run_id": 2, "identifier": "ada@example.com",
- "source_row": {"email": "ada@example.com", "id": 9007199254740993}, "record": {"email": "ada@example.com"}, "invalid": null,
- "fingerprints": {"before": "0c3d", "after": null, "now": "91be"}, "decision": "sent", "reason": "the record has changed",
- "attempts": [
-  {"number": 1, "operation": "upsert", "started_at": "2026-12-01T08:00:00.000Z", "completed_at": "2026-12-01T08:00:00.120Z",
-   "verdict": "failed", "message": "", "record": {"email": "ada@example.com"}, "call": "4f",
-   "exchange": {"id": "call_000000000012", "request": {"method": "sync_batch"}, "response": null, "response_bytes": 20000, "status": 503, "error": "busy\nnow", "outcome": "failed"}},
-  {"number": 2, "operation": "upsert", "started_at": "2026-12-01T08:00:04.000Z", "completed_at": null,
-   "verdict": "rejected", "message": "no \u001b[2J such country", "record": null, "exchange": null}],
- "verdict": "rejected", "message": "no such country", "next_retry": {"when": "next run", "at": "2026-12-02T08:00:00.000Z"}}`
 
 func TestExplainRecord(t *testing.T) {
 	var asked string
@@ -36,7 +25,7 @@ func TestExplainRecord(t *testing.T) {
 		case r.URL.Query().Get("identifier") == "gone":
 			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"source_error":"no such table","copies":2,"invalid":"the identifier is NULL","decision":"invalid","schema_changes":[{"change":"added","column":"city","type_before":null,"type_after":"TEXT","handling":"mapped to the field \"city\""}],"attempts":[],"next_retry":{"when":"none","at":null}}`))
 		default:
-			_, _ = w.Write([]byte(wayText))
+			_, _ = w.Write([]byte(resttest.RecordWay))
 		}
 	}))
 	defer served.Close()
@@ -76,7 +65,7 @@ func TestExplainRecord(t *testing.T) {
   verdict       none: it was not sent in this run
   next retry    none
 `},
-		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, exit.OK, "/_control/explain?identifier=%2242%22&sync_id=1", wayText + "\n"},
+		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, exit.OK, "/_control/explain?identifier=%2242%22&sync_id=1", resttest.RecordWay + "\n"},
 		"nobody":        {[]string{"--sync", "1", "nobody"}, exit.BadUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
 		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, exit.NotTested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
 		"no run":        {[]string{"a"}, exit.BadUsage, "", "in which run? --sync-run N"},

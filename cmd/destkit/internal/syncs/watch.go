@@ -1,4 +1,4 @@
-package main
+package syncs
 
 import (
 	"context"
@@ -65,9 +65,9 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	defer stopProfile()
-	w := &syncWatch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
+	w := &syncWatch{Follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
 	err = w.run(cmd.Context())
-	f.show.Moment(nil)
+	f.Show.Moment(nil)
 	switch {
 	case cmd.Context().Err() == nil:
 		if err != nil {
@@ -82,7 +82,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 
 // syncWatch follows the runs of several syncs.
 type syncWatch struct {
-	*follower
+	*Follower
 	only   int64 // 0: every sync
 	once   bool
 	syncs  map[int64]*watched
@@ -112,11 +112,11 @@ func (w *syncWatch) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.show.Moment(active)
+		w.Show.Moment(active)
 		if w.once && len(active) == 0 {
 			return nil
 		}
-		if err := w.wait(ctx, w.every); err != nil {
+		if err := w.Wait(ctx, w.Every); err != nil {
 			return err
 		}
 		if w.once {
@@ -133,10 +133,10 @@ func (w *syncWatch) list(ctx context.Context, first bool) error {
 	var all []syncview.Sync
 	err := w.ask(ctx, func() (err error) {
 		if w.only == 0 {
-			all, err = rest.AllOf[syncview.Sync](ctx, w.client, "/syncs")
+			all, err = rest.AllOf[syncview.Sync](ctx, w.Client, "/syncs")
 			return err
 		}
-		s, err := w.client.Sync(ctx, w.only)
+		s, err := w.Client.Sync(ctx, w.only)
 		all = []syncview.Sync{s}
 		return err
 	})
@@ -164,7 +164,7 @@ func (w *syncWatch) list(ctx context.Context, first bool) error {
 		if len(all) == 1 {
 			what = "sync"
 		}
-		w.show.Note(fmt.Sprintf("watching %s %s", quantity.Grouped(int64(len(all))), what))
+		w.Show.Note(fmt.Sprintf("watching %s %s", quantity.Grouped(int64(len(all))), what))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (w *syncWatch) past(ctx context.Context, one *watched) error {
 			last = &r
 		}
 		if !syncview.Over(r) {
-			one.active[r.ID] = syncview.NewPulse(w.now(), one.ended)
+			one.active[r.ID] = syncview.NewPulse(w.Now(), one.ended)
 			one.active[r.ID].Late = true
 		}
 	}
@@ -196,7 +196,7 @@ func (w *syncWatch) past(ctx context.Context, one *watched) error {
 // runsOf are the latest runs of a sync; none when it is gone.
 func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRun, err error) {
 	err = w.ask(ctx, func() (err error) {
-		runs, err = w.client.LastRuns(ctx, one.sync.ID, 20)
+		runs, err = w.Client.LastRuns(ctx, one.sync.ID, 20)
 		return err
 	})
 	if missing(err) {
@@ -237,7 +237,7 @@ func (w *syncWatch) lookAround(ctx context.Context) error {
 				continue
 			}
 			one.seen = r.ID
-			p := syncview.NewPulse(w.now(), one.ended)
+			p := syncview.NewPulse(w.Now(), one.ended)
 			p.Late = true
 			// Too short to be seen at work, and told of all the same.
 			if syncview.Over(r) {
@@ -256,7 +256,7 @@ func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err
 		for id, p := range one.active {
 			var r api.SyncRun
 			err := w.ask(ctx, func() (err error) {
-				r, err = w.client.Run(ctx, id)
+				r, err = w.Client.Run(ctx, id)
 				return err
 			})
 			switch {
@@ -268,7 +268,7 @@ func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err
 				delete(one.active, id)
 				w.end(one, r, p)
 			default:
-				active = append(active, syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.now(), r)})
+				active = append(active, syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
 			}
 		}
 	}
@@ -279,12 +279,12 @@ func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err
 // end shows how a run has ended.
 func (w *syncWatch) end(one *watched, r api.SyncRun, p *syncview.Pulse) {
 	if p == nil {
-		p = syncview.NewPulse(w.now(), nil)
+		p = syncview.NewPulse(w.Now(), nil)
 		p.Late = true
 	}
 	if syncview.HasStatus(r.Status, api.RunCompleted) {
 		one.ended = &r
 	}
 	w.status = exit.Worst(w.status, w.verdict(r))
-	w.show.Ended(syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.now(), r)})
+	w.Show.Ended(syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
 }

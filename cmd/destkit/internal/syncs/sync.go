@@ -1,4 +1,6 @@
-package main
+// Package syncs is `destkit sync` with what is below it, and `destkit explain-record`: runs
+// of a service started, followed and explained on a terminal.
+package syncs
 
 import (
 	"context"
@@ -18,9 +20,9 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// newSync groups what is done with syncs of a running service. But for plan it goes
+// New groups what is done with syncs of a running service. But for plan it goes
 // through the REST API alone, so that it works with every service that speaks it.
-func newSync() *cobra.Command {
+func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
 		Short: "Plan, run, watch and cancel syncs of a service",
@@ -32,7 +34,7 @@ plan asks the control API of destkit serve instead.`,
 		Args: command.NoSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	command.EndHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, exitTable)
 	cmd.AddCommand(newSyncPlan(), newSyncRun(), newSyncWatch(), newSyncCancel())
 	return cmd
 }
@@ -102,17 +104,17 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	defer stopProfile()
-	s, err := f.client.Sync(ctx, id)
+	s, err := f.Client.Sync(ctx, id)
 	if err != nil {
 		return rest.Failure(fmt.Sprintf("read sync %d", id), err)
 	}
 	// Before the trigger, or the new run would be among them.
-	earlier, err := f.client.LastRuns(ctx, id, 20)
+	earlier, err := f.Client.LastRuns(ctx, id, 20)
 	if err != nil {
 		return rest.Failure(fmt.Sprintf("read runs of sync %d", id), err)
 	}
-	p := syncview.NewPulse(f.now(), lastCompleted(earlier))
-	run, err := f.client.Trigger(ctx, id, r.full)
+	p := syncview.NewPulse(f.Now(), lastCompleted(earlier))
+	run, err := f.Client.Trigger(ctx, id, r.full)
 	if err != nil {
 		return rest.Failure(fmt.Sprintf("trigger sync %d", id), err)
 	}
@@ -120,7 +122,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		foreign.Println(cmd.OutOrStdout(), run)
 		return nil
 	}
-	v, err := f.follow(ctx, s, run, p)
+	v, err := f.Follow(ctx, s, run, p)
 	if ctx.Err() != nil {
 		if v, err = r.interrupted(ctx, f, s, run, p); err != nil {
 			return err
@@ -129,7 +131,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return rest.Failure(fmt.Sprintf("follow run %d", run), err)
 	}
-	f.show.Ended(v)
+	f.Show.Ended(v)
 	return exit.With(f.verdict(v.Run))
 }
 
@@ -137,20 +139,20 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 const cancelTime = time.Minute
 
 // interrupted leaves the run alone, or cancels it and waits for its end.
-func (r *runner) interrupted(ctx context.Context, f *follower, s syncview.Sync, run int64, p *syncview.Pulse) (v syncview.View, err error) {
-	f.show.Moment(nil) // takes the bar away
+func (r *runner) interrupted(ctx context.Context, f *Follower, s syncview.Sync, run int64, p *syncview.Pulse) (v syncview.View, err error) {
+	f.Show.Moment(nil) // takes the bar away
 	if !r.cancel {
 		return v, exit.Untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
 	}
-	f.show.Note(fmt.Sprintf("interrupted; cancelling run %d", run))
+	f.Show.Note(fmt.Sprintf("interrupted; cancelling run %d", run))
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
 	var refused *rest.Error
 	// A run that is over by now has an end to show.
-	if err := f.client.Cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.Code != http.StatusConflict) {
+	if err := f.Client.Cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.Code != http.StatusConflict) {
 		return v, rest.Failure(fmt.Sprintf("cancel run %d", run), err)
 	}
-	if v, err = f.follow(ctx, s, run, p); err != nil {
+	if v, err = f.Follow(ctx, s, run, p); err != nil {
 		return v, rest.Failure(fmt.Sprintf("follow run %d", run), err)
 	}
 	return v, nil
@@ -185,6 +187,6 @@ acknowledged stays.`,
 	}
 	flags.Register(cmd)
 	flags.RegisterToken(cmd)
-	command.EndHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, exitTable)
 	return cmd
 }

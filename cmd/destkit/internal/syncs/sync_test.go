@@ -1,33 +1,21 @@
-package main
+package syncs
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 )
 
-// oneRun is the answer that shows run 4 of sync 1.
-func oneRun(status, step string, rows, updates, processed, failed int64, more string) string {
-	return fmt.Sprintf(`200 {"status":"success","data":%s}`, runText(status, step, rows, updates, processed, failed, more))
-}
-
-func runText(status, step string, rows, updates, processed, failed int64, more string) string {
-	return fmt.Sprintf(`{"id":4,"sync_id":1,"created_at":"2026-12-01T08:00:00.000Z","updated_at":"2026-12-01T08:00:00.000Z",`+
-		`"status":%q,"current_step":%q,"source_record_count":%d,"source_record_updates":%d,"source_record_deletes":0,`+
-		`"records_processed":%d,"records_updated":%d,"records_failed":%d,"records_invalid":0%s}`,
-		status, step, rows, updates, processed, processed-failed, failed, more)
-}
-
 func TestSyncRun(t *testing.T) {
-	working := oneRun("working", "reading", 100000, 30, 10, 0, "")
+	working := resttest.OneRun("working", "reading", 100000, 30, 10, 0, "")
 	const failure = `,"error_code":"UNREACHABLE","error_message":"the destination gives no answer","error_detail":"line\nbreak"`
 	for name, tc := range map[string]struct {
 		runs   []string
@@ -36,27 +24,27 @@ func TestSyncRun(t *testing.T) {
 		out    []string
 	}{
 		"completed": {
-			[]string{oneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, oneRun("completed", "", 100000, 30, 30, 0, "")}, nil, exit.OK,
+			[]string{resttest.OneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, resttest.OneRun("completed", "", 100000, 30, 30, 0, "")}, nil, exit.OK,
 			[]string{"sync 1 (Contacts), run 4: queued", "run 4: reading, 100,000 read, 30 to send, 10 sent", "run 4: completed",
 				"100,000 rows read, 30 updates, 0 deletes, 0 invalid; 30 records processed, 30 updated, 0 failed"}},
 		"capitals and words of other versions": {
-			[]string{oneRun("Preparing", "", 0, 0, 0, 0, ""), oneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), oneRun("Completed", "", 1, 1, 1, 0, "")}, nil, exit.OK,
+			[]string{resttest.OneRun("Preparing", "", 0, 0, 0, 0, ""), resttest.OneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), resttest.OneRun("Completed", "", 1, 1, 1, 0, "")}, nil, exit.OK,
 			[]string{"Running Sync", "run 4: completed"}},
 		"failed": {
-			[]string{working, oneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, exit.GateFailed,
+			[]string{working, resttest.OneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, exit.GateFailed,
 			[]string{"run 4: failed", "8 updated, 2 failed", "  UNREACHABLE: the destination gives no answer\n  line break\n"}},
 		"cancelled": {
-			[]string{oneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, exit.GateFailed, []string{"run 4: cancelled", "  CANCELED\n"}},
-		"skipped":                {[]string{oneRun("skipped", "", 0, 0, 0, 0, "")}, nil, exit.GateFailed, []string{"skipped: an earlier run of the sync is still active"}},
-		"failed records":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, nil, exit.OK, []string{"7 updated, 2 failed"}},
-		"too many":               {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, exit.GateFailed, []string{"2 failed"}},
-		"as many as may":         {[]string{oneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, exit.OK, []string{"2 failed"}},
-		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", oneRun("completed", "", 9, 9, 9, 0, "")}, nil, exit.OK, []string{"run 4: completed"}},
-		"quiet":                  {[]string{working, oneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, exit.GateFailed, nil},
-		"full":                   {[]string{oneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, exit.OK, []string{"completed (full sync)"}},
+			[]string{resttest.OneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, exit.GateFailed, []string{"run 4: cancelled", "  CANCELED\n"}},
+		"skipped":                {[]string{resttest.OneRun("skipped", "", 0, 0, 0, 0, "")}, nil, exit.GateFailed, []string{"skipped: an earlier run of the sync is still active"}},
+		"failed records":         {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, nil, exit.OK, []string{"7 updated, 2 failed"}},
+		"too many":               {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, exit.GateFailed, []string{"2 failed"}},
+		"as many as may":         {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, exit.OK, []string{"2 failed"}},
+		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", resttest.OneRun("completed", "", 9, 9, 9, 0, "")}, nil, exit.OK, []string{"run 4: completed"}},
+		"quiet":                  {[]string{working, resttest.OneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, exit.GateFailed, nil},
+		"full":                   {[]string{resttest.OneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, exit.OK, []string{"completed (full sync)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
+			s, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
 			args := append([]string{"sync", "run", "1", "--url", url, "--interval", "1ms"}, tc.args...)
 			status, out, screen := runHere(t.Context(), args...)
 			require.Equal(t, tc.status, status, out+screen)
@@ -71,14 +59,14 @@ func TestSyncRun(t *testing.T) {
 			if name == "full" {
 				full += ` {"force_full_sync":true}`
 			}
-			require.Contains(t, s.said(), full)
+			require.Contains(t, s.Said(), full)
 		})
 	}
 }
 
 func TestSyncRunAsJSON(t *testing.T) {
-	_, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {
-		oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("working", "reading", 5, 5, 1, 0, ""), oneRun("completed", "", 9, 9, 9, 0, ""),
+	_, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {
+		resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("completed", "", 9, 9, 9, 0, ""),
 	}})
 	status, out, _ := runHere(t.Context(), "sync", "run", "1", "--url", url+"/api/v1/", "--interval", "1ms", "--json")
 	require.Zero(t, status)
@@ -107,19 +95,19 @@ func TestSyncRunInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
-			s, url := answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {oneRun("working", "reading", 5, 5, 1, 0, "")}})
-			s.each = func(call string) {
+			s, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {resttest.OneRun("working", "reading", 5, 5, 1, 0, "")}})
+			s.Each = func(call string) {
 				switch call {
 				case "GET /api/v1/sync_runs/4":
 					interrupt()
 				case "POST /api/v1/sync_runs/4/cancel":
-					s.answers["GET /api/v1/sync_runs/4"] = []string{oneRun("failed", "reading", 5, 5, 1, 0, `,"canceled":true`)}
+					s.Answers["GET /api/v1/sync_runs/4"] = []string{resttest.OneRun("failed", "reading", 5, 5, 1, 0, `,"canceled":true`)}
 				}
 			}
 			status, out, screen := runHere(ctx, append([]string{"sync", "run", "1", "--url", url}, tc.args...)...)
 			require.Equal(t, tc.status, status)
 			require.Contains(t, screen, tc.said)
-			require.Equal(t, tc.cancel, strings.Contains(strings.Join(s.said(), "\n"), "POST /api/v1/sync_runs/4/cancel"))
+			require.Equal(t, tc.cancel, strings.Contains(strings.Join(s.Said(), "\n"), "POST /api/v1/sync_runs/4/cancel"))
 			require.Equal(t, tc.cancel, strings.Contains(out, "run 4: cancelled"))
 		})
 	}
@@ -149,7 +137,7 @@ func TestSyncRefusals(t *testing.T) {
 		"a subcommand that isn't": {nil, "", []string{"runn"}, exit.BadUsage, `unknown command "runn", did you mean "run"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, url := answering(t, tc.answers)
+			_, url := resttest.Answering(t, tc.answers)
 			switch tc.key {
 			case "":
 			case "-":

@@ -1,4 +1,4 @@
-package main
+package syncs
 
 import (
 	"context"
@@ -40,11 +40,11 @@ func (o *following) register(cmd *cobra.Command) {
 	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
 	o.profiling.Register(cmd)
-	command.EndHelp(cmd, syncExitTable)
+	command.EndHelp(cmd, exitTable)
 }
 
 // open checks the flags and prepares what follows runs.
-func (o *following) open(out, screen io.Writer) (*follower, error) {
+func (o *following) open(out, screen io.Writer) (*Follower, error) {
 	switch {
 	case o.interval <= 0:
 		return nil, exit.Usagef("--interval must be longer than nothing, not %s", o.interval)
@@ -57,14 +57,14 @@ func (o *following) open(out, screen io.Writer) (*follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &follower{
-		client: client, show: syncview.NewDisplay(out, screen, o.asJSON, o.quiet, time.Now), every: o.interval,
-		patience: o.patience, maxFailed: o.maxFailed, now: time.Now, wait: elapse,
+	return &Follower{
+		Client: client, Show: syncview.NewDisplay(out, screen, o.asJSON, o.quiet, time.Now), Every: o.interval,
+		patience: o.patience, maxFailed: o.maxFailed, Now: time.Now, Wait: Elapse,
 	}, nil
 }
 
-// syncExitTable stands in the help texts of sync and what is below it.
-const syncExitTable = `Exit status:
+// exitTable stands in the help texts of sync and what is below it.
+const exitTable = `Exit status:
   0  done: the run completed
   1  a run failed, was cancelled or skipped, or has more failed and invalid
      records than --max-failed allows
@@ -72,18 +72,18 @@ const syncExitTable = `Exit status:
   3  the service gave no answer or refused the token, or the command was
      interrupted before the end`
 
-// follower looks at runs through the API, again and again, politely.
-type follower struct {
-	client          *rest.Client
-	show            syncview.Display
-	every, patience time.Duration
+// Follower looks at runs through the API, again and again, politely.
+type Follower struct {
+	Client          *rest.Client
+	Show            syncview.Display
+	Every, patience time.Duration
 	maxFailed       int64 // negative: any number
-	now             func() time.Time
-	wait            func(context.Context, time.Duration) error
+	Now             func() time.Time
+	Wait            func(context.Context, time.Duration) error
 }
 
-// elapse waits for real time to pass.
-func elapse(ctx context.Context, d time.Duration) error {
+// Elapse waits for real time to pass.
+func Elapse(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -99,22 +99,22 @@ const lastPause = 5 * time.Second
 
 // ask repeats a call that reads while the service gives no proper answer: it may
 // be starting again, and its runs go on.
-func (f *follower) ask(ctx context.Context, call func() error) error {
-	deadline := f.now().Add(f.patience)
-	for pause := f.every; ; pause = min(2*pause, lastPause) {
+func (f *Follower) ask(ctx context.Context, call func() error) error {
+	deadline := f.Now().Add(f.patience)
+	for pause := f.Every; ; pause = min(2*pause, lastPause) {
 		err := call()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		hint, passing := passes(err)
 		wait := max(pause, hint)
-		if !passing || f.now().Add(wait).After(deadline) {
+		if !passing || f.Now().Add(wait).After(deadline) {
 			return err
 		}
-		if pause == f.every {
-			f.show.Note(fmt.Sprintf("%v; trying again for %s", err, f.patience))
+		if pause == f.Every {
+			f.Show.Note(fmt.Sprintf("%v; trying again for %s", err, f.patience))
 		}
-		if err := f.wait(ctx, wait); err != nil {
+		if err := f.Wait(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -141,31 +141,31 @@ func passes(err error) (hint time.Duration, passing bool) {
 // between looks. Many runs take less.
 const firstLook = 50 * time.Millisecond
 
-// follow shows a run until it is over.
-func (f *follower) follow(ctx context.Context, s syncview.Sync, id int64, p *syncview.Pulse) (v syncview.View, err error) {
-	for pause := min(firstLook, f.every); ; pause = min(2*pause, f.every) {
+// Follow shows a run until it is over.
+func (f *Follower) Follow(ctx context.Context, s syncview.Sync, id int64, p *syncview.Pulse) (v syncview.View, err error) {
+	for pause := min(firstLook, f.Every); ; pause = min(2*pause, f.Every) {
 		var r api.SyncRun
 		err := f.ask(ctx, func() (err error) {
-			r, err = f.client.Run(ctx, id)
+			r, err = f.Client.Run(ctx, id)
 			return err
 		})
 		if err != nil {
 			return v, err
 		}
-		v = syncview.View{Sync: s, Run: r, Figures: p.Take(f.now(), r)}
+		v = syncview.View{Sync: s, Run: r, Figures: p.Take(f.Now(), r)}
 		if syncview.Over(r) {
-			f.show.Moment(nil)
+			f.Show.Moment(nil)
 			return v, nil
 		}
-		f.show.Moment([]syncview.View{v})
-		if err := f.wait(ctx, pause); err != nil {
+		f.Show.Moment([]syncview.View{v})
+		if err := f.Wait(ctx, pause); err != nil {
 			return v, err
 		}
 	}
 }
 
 // verdict is the exit status of a run that is over.
-func (f *follower) verdict(r api.SyncRun) int {
+func (f *Follower) verdict(r api.SyncRun) int {
 	switch {
 	case !syncview.HasStatus(r.Status, api.RunCompleted):
 		return exit.GateFailed

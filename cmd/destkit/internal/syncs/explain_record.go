@@ -1,4 +1,4 @@
-package main
+package syncs
 
 import (
 	"encoding/json"
@@ -31,9 +31,9 @@ const explainExitTable = `Exit status:
   2  usage or configuration: a flag, no such run or record
   3  the service gave no answer or refused the token`
 
-// newExplainRecord is a door to the control API: the published API has no such
+// NewExplainRecord is a door to the control API: the published API has no such
 // call.
-func newExplainRecord() *cobra.Command {
+func NewExplainRecord() *cobra.Command {
 	var e recordExplainer
 	cmd := &cobra.Command{
 		Use:   "explain-record IDENTIFIER",
