@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
@@ -294,7 +295,7 @@ func reportWords(cmd *cobra.Command, _ []string, begun string) (candidates, cobr
 	}
 	formats := outputs.JudgeFormats()
 	if cmd.Name() == "load" || cmd.HasParent() && cmd.Parent().Name() == "load" {
-		formats = loadFormats()
+		formats = loads.Formats()
 	}
 	var all candidates
 	for _, f := range formats {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/internal/crowd"
 )
@@ -145,7 +146,7 @@ func (w *crowded) audits(want int) (unclean []string) {
 		unclean = append(unclean, fmt.Sprintf("%d runs are still active", active))
 	}
 	for id, url := range w.syncs {
-		var a demoAudit
+		var a demo.Audit
 		w.control("POST", "/audit", map[string]any{"sync_id": id, "readback": map[string]string{"url": url + "/_control/readback"}}, &a)
 		if !a.Clean || a.Checked.Source != 20 {
 			unclean = append(unclean, fmt.Sprintf("sync %d: %v %v", id, a.Totals, a.Findings))

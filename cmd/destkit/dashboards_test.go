@@ -11,10 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
+	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/loadgen"
 )
 
 // dashboard is what a test reads of a dashboard of Grafana.
@@ -83,26 +87,26 @@ func scraped(t *testing.T, url string) map[string]family {
 func scrapeAll(t *testing.T) map[string]map[string]family {
 	t.Helper()
 	ctx, dir := t.Context(), t.TempDir()
-	target, err := newDemoDestination(ctx, destsim.Config{})
+	target, err := demo.NewDestination(ctx, destsim.Config{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, target.Stop()) }()
-	service, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, target.certificates.CAPEM())
+	service, client, err := demo.NewService(ctx, demo.Places{Service: filepath.Join(dir, "s"), Key: filepath.Join(dir, "k")}, target.Certificates.CAPEM())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, service.Stop()) }()
-	w := &demoWorld{api: client, destination: controlOf(target)}
-	require.NoError(t, w.make(ctx, target.URL, 20))
-	_, err = w.runOnce(ctx, &demo{screen: io.Discard, out: io.Discard}, 20)
+	w := &demo.World{API: client, Destination: demo.ControlOf(target)}
+	require.NoError(t, w.Make(ctx, target.URL, 20))
+	_, err = w.RunOnce(ctx, &demo.Demo{Screen: io.Discard, Out: io.Discard}, 20)
 	require.NoError(t, err)
 	// A fault of each.
 	require.NoError(t, client.Control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"status","operation":"listSyncs"}`), nil))
 	require.Error(t, client.Get(ctx, "/syncs", nil))
-	require.NoError(t, w.destination.Control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"http_status","status":503,"when":{"method":"get_sync_speed"}}`), nil))
-	endpoint := *w.destination
-	endpoint.Token = demoToken
+	require.NoError(t, w.Destination.Control(ctx, http.MethodPost, "/faults", json.RawMessage(`{"kind":"http_status","status":503,"when":{"method":"get_sync_speed"}}`), nil))
+	endpoint := *w.Destination
+	endpoint.Token = demo.Token
 	require.Error(t, endpoint.Call(ctx, http.MethodPost, "/", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"get_sync_speed","params":{}}`), nil))
 
 	var simulator strings.Builder
-	answer, err := w.destination.HTTP.Get(target.URL + "/_control/metrics")
+	answer, err := w.Destination.HTTP.Get(target.URL + "/_control/metrics")
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	require.Equal(t, http.StatusOK, answer.StatusCode)
@@ -110,10 +114,13 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	require.NoError(t, err)
 
 	var screen strings.Builder
-	meter, err := serveLoadMetrics(context.Background(), "127.0.0.1:0", "", &screen)
+	meter, err := loads.ServeMetrics(context.Background(), "127.0.0.1:0", "", &screen)
 	require.NoError(t, err)
-	defer meter.stop()
-	meter.take(someMoment())
+	defer meter.Stop()
+	meter.Take(loadgen.Moment{
+		Phase: "load", Elapsed: 12 * time.Second, Of: time.Minute, Requests: 600_000, Records: 600_000, Errors: 3, InFlight: 4, Asked: 50_000,
+		Latest: loadgen.Point{RequestsPerSecond: 50_012, RecordsPerSecond: 50_012, P50: 0.31, P95: 0.8, P99: 1.7, Max: 123.4, ServiceP50: 0.2, ServiceP99: 1.1},
+	})
 	return map[string]map[string]family{
 		"service.json":   scraped(t, service.URL+"/metrics"),
 		"simulator.json": parseScrape(simulator.String()),

@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
@@ -218,7 +219,7 @@ func (in *installation) wait(id int64) (r api.SyncRun) {
 }
 
 // audit holds source, ledger and destination of a sync against one another.
-func (in *installation) audit(sync int64, readback string) (a demoAudit) {
+func (in *installation) audit(sync int64, readback string) (a demo.Audit) {
 	in.insist(func(ctx context.Context) error {
 		return in.api.Control(ctx, http.MethodPost, "/audit", map[string]any{"sync_id": sync, "readback": map[string]string{"url": readback + "/_control/readback"}}, &a)
 	})

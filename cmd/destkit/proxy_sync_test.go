@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -114,23 +115,23 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	if s.meet > 0 {
 		front = append(front, meeting(t, s.meet))
 	}
-	target, err := newDemoDestination(ctx, config, front...)
+	target, err := demo.NewDestination(ctx, config, front...)
 	require.NoError(t, err)
 	if s.rest > 0 {
-		require.NoError(t, controlOf(target).Control(ctx, http.MethodPost, "/faults", destsim.Fault{
+		require.NoError(t, demo.ControlOf(target).Control(ctx, http.MethodPost, "/faults", destsim.Fault{
 			Kind: "throttle", RetryAfter: "seconds", Seconds: s.rest, When: destsim.Trigger{Method: rpc.MethodSyncBatch, First: 1},
 		}, nil))
 	}
 	b := proxyBetween(t, target.URL)
 	dir := t.TempDir()
-	port, client, err := newDemoService(ctx, demoPlaces{filepath.Join(dir, "s"), filepath.Join(dir, "k"), ""}, b.certificates.CAPEM(), func(c *server.Config) {
+	port, client, err := demo.NewService(ctx, demo.Places{Service: filepath.Join(dir, "s"), Key: filepath.Join(dir, "k")}, b.certificates.CAPEM(), func(c *server.Config) {
 		if s.service != "" {
 			c.Violate = []string{s.service}
 		}
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, port.Stop(), "the service"); b.stop(); _ = target.Stop() }()
-	w := &demoWorld{api: client}
+	w := &demo.World{API: client}
 	advance := func() { // retries and backoffs, until nothing is left to run
 		if s.speed != (rpc.Speed{}) {
 			require.NoError(t, client.Control(ctx, http.MethodPost, "/settle", nil, nil))
@@ -138,12 +139,12 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 		}
 		require.NoError(t, client.Control(ctx, http.MethodPost, "/clock", map[string]string{"advance": "2h"}, nil))
 	}
-	if err := w.make(ctx, b.url, 120); err == nil {
+	if err := w.Make(ctx, b.url, 120); err == nil {
 		for _, change := range []string{"", "UPDATE CONTACTS SET LAST_NAME = 'Other' WHERE ID <= 20", "INSERT INTO CONTACTS (ID, EMAIL, LAST_NAME) VALUES (900, 'Late@Example.com', NULL)"} {
 			if change != "" {
-				require.NoError(t, w.change(ctx, change))
+				require.NoError(t, w.Change(ctx, change))
 			}
-			_, _ = client.Trigger(ctx, w.sync, false) // a broken endpoint may keep it from starting
+			_, _ = client.Trigger(ctx, w.Sync, false) // a broken endpoint may keep it from starting
 			advance()
 		}
 	} else {
@@ -152,7 +153,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	// What the buttons of the interface call.
 	for range 2 {
 		_ = client.Get(ctx, "/destinations", nil)
-		_ = client.Post(ctx, "/destinations/"+itoa(w.target)+"/test", nil, nil)
+		_ = client.Post(ctx, "/destinations/"+itoa(w.Target)+"/test", nil, nil)
 	}
 	require.NoError(t, port.Stop())
 	b.stop()
@@ -259,7 +260,7 @@ func TestMatrixOddCallsShowMore(t *testing.T) {
 func oddCallsShowMore(t *testing.T, ids []string) {
 	for _, id := range ids {
 		t.Run("violation "+id, func(t *testing.T) {
-			config := destsim.Config{Token: demoToken}
+			config := destsim.Config{Token: demo.Token}
 			if id != "" {
 				config.Violate = []string{id}
 			}
@@ -269,8 +270,8 @@ func oddCallsShowMore(t *testing.T, ids []string) {
 			target := httptest.NewServer(sim)
 			defer target.Close()
 			b := proxyBetween(t, target.URL)
-			objects := []string{demoObject}
-			_, err = conformance.Run(t.Context(), conformance.Target{URL: b.url + "/", Token: demoToken},
+			objects := []string{demo.Object}
+			_, err = conformance.Run(t.Context(), conformance.Target{URL: b.url + "/", Token: demo.Token},
 				conformance.Options{Write: true, Objects: objects, PlanningTimeout: 2 * time.Second, BatchTimeout: 4 * time.Second, Seed: 7})
 			require.NoError(t, err)
 			b.stop()

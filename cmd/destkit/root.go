@@ -5,7 +5,9 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/cmd/destkit/internal/serve"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 )
@@ -61,9 +63,9 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		serve.New(),
 		syncs.New(),
 		syncs.NewExplainRecord(),
-		newLoad(),
+		loads.New(),
 		newInit(),
-		newDemo(),
+		demo.New(),
 		newSchema(),
 		newValidate(),
 		newVersion(),

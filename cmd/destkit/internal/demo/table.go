@@ -1,17 +1,17 @@
-package main
+package demo
 
 import "fmt"
 
 // The table of the demo, in an emulated warehouse: no client has to install one.
 const (
-	demoCatalog   = "DEMO"
-	demoSchema    = "PUBLIC"
-	demoTableName = "CONTACTS"
+	catalog   = "DEMO"
+	schema    = "PUBLIC"
+	tableName = "CONTACTS"
 )
 
-// demoMappings are columns and the fields that they go to; the first one is the
+// mapped are the columns and the fields that they go to; the first one is the
 // identifier.
-var demoMappings = []struct{ column, field string }{
+var mapped = []struct{ column, field string }{
 	{"EMAIL", "email"},
 	{"LAST_NAME", "last_name"},
 	{"FIRST_NAME", "first_name"},
@@ -21,34 +21,34 @@ var demoMappings = []struct{ column, field string }{
 	{"SEEN_AT", "last_seen_at"},
 }
 
-// demoPortion is how many rows one call inserts: the service bounds its time.
-const demoPortion = 100_000
+// portion is how many rows one call inserts: the service bounds its time.
+const portion = 100_000
 
-// demoTable are the statements, a call each, that make the table with rows
+// table are the statements, a call each, that make the table with rows
 // numbered from 1.
-func demoTable(rows int64) []string {
+func table(rows int64) []string {
 	all := []string{`CREATE TABLE CONTACTS (ID INTEGER PRIMARY KEY, EMAIL TEXT, LAST_NAME TEXT, FIRST_NAME TEXT,
   AGE INTEGER, BALANCE DECIMAL(12,2), SUBSCRIBED BOOLEAN, SEEN_AT DATETIME)`}
-	for from := int64(1); from <= rows; from += demoPortion {
-		all = append(all, demoInsert(from, min(from+demoPortion-1, rows)))
+	for from := int64(1); from <= rows; from += portion {
+		all = append(all, insertRows(from, min(from+portion-1, rows)))
 	}
 	return all
 }
 
-// demoInsert adds the rows from to to.
-func demoInsert(from, to int64) string {
+// insertRows adds the rows from to to.
+func insertRows(from, to int64) string {
 	return fmt.Sprintf(`WITH RECURSIVE numbers(n) AS (SELECT %d UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)
 INSERT INTO CONTACTS SELECT n, printf('person%%08d@example.com', n), 'Family ' || (n %% 977), 'Given ' || (n %% 89),
   18 + n %% 70, printf('%%d.%%02d', n %% 10000, n %% 100), n %% 2, printf('2026-01-%%02dT%%02d:00:00Z', 1 + n %% 28, n %% 24)
 FROM numbers;`, from, to)
 }
 
-// demoUpdate changes the first rows.
-func demoUpdate(rows int64) string {
+// updateRows changes the first rows.
+func updateRows(rows int64) string {
 	return fmt.Sprintf("UPDATE CONTACTS SET LAST_NAME = 'Married ' || ID, AGE = AGE + 1 WHERE ID <= %d;", rows)
 }
 
-// demoDelete removes rows from the middle, far from those that were changed.
-func demoDelete(from, to int64) string {
+// deleteRows removes rows from the middle, far from those that were changed.
+func deleteRows(from, to int64) string {
 	return fmt.Sprintf("DELETE FROM CONTACTS WHERE ID BETWEEN %d AND %d;", from, to)
 }

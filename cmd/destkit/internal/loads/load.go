@@ -1,4 +1,6 @@
-package main
+// Package loads is `destkit load` and what is below it: flags, the page and the metrics of
+// a load, its files. The load itself is package loadgen.
+package loads
 
 import (
 	"os"
@@ -39,15 +41,15 @@ type loading struct {
 	replicas                                []string
 	verify                                  string
 	calibrate                               bool
-	files                                   loadFiles
+	files                                   files
 	prometheus, otlp                        string
 	dashboard                               dashboardFlags
 	quiet, noColor                          bool
 	profiling                               profiling.Flags
 }
 
-// newLoad is the hammer's door.
-func newLoad() *cobra.Command {
+// New is the hammer's door.
+func New() *cobra.Command {
 	var l loading
 	cmd := &cobra.Command{
 		Use:   "load [URL] --write --object NAME",
@@ -106,7 +108,7 @@ $DESTKIT_URL instead of on the command line.`,
 	}
 	l.register(cmd)
 	command.EndHelp(cmd, command.LoadExitTable)
-	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean(), newLoadService())
+	cmd.AddCommand(newCompare(), newMerge(), newClean(), newService())
 	return cmd
 }
 
@@ -271,12 +273,12 @@ func (l *loading) send(cmd *cobra.Command) error {
 func (l *loading) watched(cmd *cobra.Command, o loadgen.Options, page *loadPage) (*loadgen.Result, error) {
 	screen := cmd.ErrOrStderr()
 	show := loadview.NewDisplay(screen, l.quiet)
-	meter, err := serveLoadMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
+	meter, err := ServeMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
 	if err != nil {
 		return nil, err
 	}
-	defer meter.stop()
-	o.Progress = func(m loadgen.Moment) { show.Moment(m); meter.take(m); page.moment(m) }
+	defer meter.Stop()
+	o.Progress = func(m loadgen.Moment) { show.Moment(m); meter.Take(m); page.moment(m) }
 	o.Note = func(text string) { show.Note(text); page.note(text) }
 	result, err := loadgen.Run(cmd.Context(), o)
 	show.Done()

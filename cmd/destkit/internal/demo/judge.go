@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -25,16 +25,16 @@ type judged struct {
 }
 
 // judgeAll judges the destination as it should be, and with a rule broken.
-func (d *demo) judgeAll(ctx context.Context) error {
+func (d *Demo) judgeAll(ctx context.Context) error {
 	for _, j := range []struct {
 		name, title string
 		violate     []string
 		want        int
 	}{
 		{"clean", "A destination that obeys every rule", nil, exit.OK},
-		{"broken", "The same destination with " + demoBroken + " broken", []string{demoBroken}, exit.GateFailed},
+		{"broken", "The same destination with " + broken + " broken", []string{broken}, exit.GateFailed},
 	} {
-		foreign.Printf(d.out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
+		foreign.Printf(d.Out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
 		result, err := d.judge(ctx, j.violate)
 		if err != nil {
 			return err
@@ -53,8 +53,8 @@ func (d *demo) judgeAll(ctx context.Context) error {
 
 // judge starts a destination with the given rules broken and judges it. It goes
 // the way of any user, over TLS and through the hooks file.
-func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Report, err error) {
-	port, err := newDemoDestination(ctx, destsim.Config{Violate: violate})
+func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Report, err error) {
+	port, err := NewDestination(ctx, destsim.Config{Violate: violate})
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	if err != nil {
 		return nil, err
 	}
-	step, done := outputs.Progress(d.screen, d.quiet)
-	result, err := conformance.Run(ctx, conformance.Target{URL: port.URL + "/", Token: demoToken}, conformance.Options{
-		Write: true, Objects: []string{demoObject}, Roots: port.roots(), Hooks: hooks, Progress: step,
+	step, done := outputs.Progress(d.Screen, d.quiet)
+	result, err := conformance.Run(ctx, conformance.Target{URL: port.URL + "/", Token: Token}, conformance.Options{
+		Write: true, Objects: []string{Object}, Roots: port.roots(), Hooks: hooks, Progress: step,
 		Readback: conformance.HookSpec{URL: port.URL + "/_control/readback"}, Version: build.Read().Version,
 	})
 	done()
@@ -81,15 +81,15 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 
 // deliver shows one judgement and writes it as a page and as JSON for
 // 'destkit replay'.
-func (d *demo) deliver(name string, one *judged) error {
+func (d *Demo) deliver(name string, one *judged) error {
 	data := filepath.Join(d.dir, name+".json")
 	one.Page = name + ".html"
 	written := outputs.List{{Format: report.JSON, File: data}, {Format: report.HTML, File: filepath.Join(d.dir, one.Page)}}
-	if err := written.Write(d.out, one.Report, report.Options{}); err != nil {
+	if err := written.Write(d.Out, one.Report, report.Options{}); err != nil {
 		return exit.Untested(err)
 	}
-	err := report.WriteText(d.out, one.Report, report.Options{
-		Color: terminal.Colourful(d.out, false), Width: terminal.Width(d.out), ReportFile: data, Group: outputs.Groups(d.out),
+	err := report.WriteText(d.Out, one.Report, report.Options{
+		Color: terminal.Colourful(d.Out, false), Width: terminal.Width(d.Out), ReportFile: data, Group: outputs.Groups(d.Out),
 	})
 	if err != nil {
 		return exit.Untested(err)

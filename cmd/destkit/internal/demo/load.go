@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -20,16 +20,16 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// demoLoadReport is the page of the load, beside that of the demo.
-const demoLoadReport = "load.html"
+// loadReport is the page of the load, beside that of the demo.
+const loadReport = "load.html"
 
-// demoLoadFor is how long the demo's load lasts: long enough for a plot.
-const demoLoadFor = 2 * time.Second
+// loadFor is how long the demo's load lasts: long enough for a plot.
+const loadFor = 2 * time.Second
 
 // loadOnce loads a destination over https and holds what was acknowledged
 // against what is stored.
-func (d *demo) loadOnce(ctx context.Context) (err error) {
-	port, err := newDemoDestination(ctx, destsim.Config{})
+func (d *Demo) loadOnce(ctx context.Context) (err error) {
+	port, err := NewDestination(ctx, destsim.Config{})
 	if err != nil {
 		return err
 	}
@@ -38,23 +38,23 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 			err = failed
 		}
 	}()
-	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
-	show := loadview.NewDisplay(d.screen, d.quiet || !terminal.Is(d.screen))
+	foreign.Printf(d.Out, "\nA load of that destination, over https, every reply checked:\n\n")
+	show := loadview.NewDisplay(d.Screen, d.quiet || !terminal.Is(d.Screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
-		Target: loadgen.Target{URL: port.URL + "/", Token: demoToken, Roots: port.roots()},
-		Write:  true, Closed: true, Duration: demoLoadFor, Version: build.Read().Version, Progress: show.Moment,
-		Work: loadgen.Work{Objects: []loadgen.Share{{Name: demoObject}}, BatchSize: 100},
+		Target: loadgen.Target{URL: port.URL + "/", Token: Token, Roots: port.roots()},
+		Write:  true, Closed: true, Duration: loadFor, Version: build.Read().Version, Progress: show.Moment,
+		Work: loadgen.Work{Objects: []loadgen.Share{{Name: Object}}, BatchSize: 100},
 	})
 	show.Done()
 	if err != nil {
 		return failure.OfLoad(err)
 	}
 	d.load = result
-	loadview.WriteSummary(d.out, result)
+	loadview.WriteSummary(d.Out, result)
 	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
 		d.wrong("the load: %s of %s were acknowledged", quantity.Grouped(result.Acknowledged), quantity.Counted(result.Records, "record"))
 	}
-	world := &demoWorld{destination: controlOf(port)}
+	world := &World{Destination: ControlOf(port)}
 	after, err := world.held(ctx)
 	if err != nil {
 		return exit.Untested(fmt.Errorf("read the counts of the destination: %w", err))
@@ -66,8 +66,8 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 	if err := loadpage.Write(&page, result); err != nil {
 		return exit.Untested(err)
 	}
-	if err := os.WriteFile(filepath.Join(d.dir, demoLoadReport), page.Bytes(), 0o644); err != nil {
-		return exit.Untested(fmt.Errorf("write %s: %w", demoLoadReport, err))
+	if err := os.WriteFile(filepath.Join(d.dir, loadReport), page.Bytes(), 0o644); err != nil {
+		return exit.Untested(fmt.Errorf("write %s: %w", loadReport, err))
 	}
 	return nil
 }

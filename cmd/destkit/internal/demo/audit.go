@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// demoAudit is what the service's audit says: it reads every record of the
+// Audit is what the service's audit says: it reads every record of the
 // destination through the read-back hook and holds it against the source and
 // the ledger.
-type demoAudit struct {
+type Audit struct {
 	Clean   bool `json:"clean"`
 	Checked struct {
 		Source      int64 `json:"source"`
@@ -34,11 +34,11 @@ type demoAudit struct {
 	Seconds float64 `json:"-"`
 }
 
-// demoFindings is how many findings are shown.
-const demoFindings = 5
+// shownFindings is how many findings are shown.
+const shownFindings = 5
 
 // String is the audit on one line.
-func (a demoAudit) String() string {
+func (a Audit) String() string {
 	verdict := "clean"
 	if !a.Clean {
 		verdict = "not clean"
@@ -48,21 +48,21 @@ func (a demoAudit) String() string {
 }
 
 // prove has the service audited, after the last run.
-func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
-	foreign.Print(d.out, "\naudit ") // it takes a moment
+func (d *Demo) prove(ctx context.Context, w *World, last step) error {
+	foreign.Print(d.Out, "\naudit ") // it takes a moment
 	began := time.Now()
-	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.Root + "/_control/readback"}}
-	done := terminal.GoesOn(d.screen, d.quiet, "auditing")
-	err := w.api.Control(ctx, http.MethodPost, "/audit", body, &d.audit)
+	body := map[string]any{"sync_id": w.Sync, "readback": map[string]string{"url": w.Destination.Root + "/_control/readback"}}
+	done := terminal.GoesOn(d.Screen, d.quiet, "auditing")
+	err := w.API.Control(ctx, http.MethodPost, "/audit", body, &d.audit)
 	done()
 	if err != nil {
 		return err
 	}
 	d.audit.Seconds = time.Since(began).Seconds()
-	foreign.Println(d.out, d.audit)
+	foreign.Println(d.Out, d.audit)
 	a := d.audit
 	for i, finding := range a.Findings {
-		if i == demoFindings {
+		if i == shownFindings {
 			break
 		}
 		d.wrong("audit: %s %s: %s", finding.Kind, foreign.Line(command.CompactJSON(finding.Identifier)), foreign.Line(finding.Message))

@@ -1,4 +1,4 @@
-package main
+package loads
 
 import (
 	"bytes"
@@ -27,10 +27,10 @@ func someMoment() loadgen.Moment {
 
 func TestMetricsOfALoad(t *testing.T) {
 	var screen bytes.Buffer
-	meter, err := serveLoadMetrics(context.Background(), "127.0.0.1:0", "", &screen)
+	meter, err := ServeMetrics(context.Background(), "127.0.0.1:0", "", &screen)
 	require.NoError(t, err)
-	defer meter.stop()
-	meter.take(someMoment())
+	defer meter.Stop()
+	meter.Take(someMoment())
 	url := regexp.MustCompile(`http://\S+`).FindString(screen.String())
 	resp, err := http.Get(url)
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestMetricsOfALoad(t *testing.T) {
 	} {
 		require.Contains(t, string(text), line)
 	}
-	_, err = serveLoadMetrics(context.Background(), "nowhere:x", "", &screen)
+	_, err = ServeMetrics(context.Background(), "nowhere:x", "", &screen)
 	require.Error(t, err)
 }
 
@@ -59,9 +59,9 @@ func TestPushedMetricsOfALoad(t *testing.T) {
 	}))
 	defer collector.Close()
 	var screen bytes.Buffer
-	meter, err := serveLoadMetrics(context.Background(), "", collector.URL, &screen)
+	meter, err := ServeMetrics(context.Background(), "", collector.URL, &screen)
 	require.NoError(t, err)
-	meter.take(someMoment())
+	meter.Take(someMoment())
 	var request struct {
 		ResourceMetrics []struct {
 			ScopeMetrics []struct {
@@ -76,17 +76,17 @@ func TestPushedMetricsOfALoad(t *testing.T) {
 	metrics := request.ResourceMetrics[0].ScopeMetrics[0].Metrics
 	require.Equal(t, "destkit.load.requests", metrics[0].Name)
 	require.Equal(t, "600000", metrics[0].Sum.DataPoints[0].AsInt)
-	meter.stop()
+	meter.Stop()
 	require.Empty(t, screen.String())
 
 	status = http.StatusForbidden
-	meter, err = serveLoadMetrics(context.Background(), "", collector.URL+"/v1/metrics", &screen)
+	meter, err = ServeMetrics(context.Background(), "", collector.URL+"/v1/metrics", &screen)
 	require.NoError(t, err)
-	meter.take(someMoment())
-	meter.take(someMoment())
-	meter.stop()
+	meter.Take(someMoment())
+	meter.Take(someMoment())
+	meter.Stop()
 	require.Contains(t, screen.String(), "push metrics: HTTP status 403")
-	_, err = serveLoadMetrics(context.Background(), "", "ftp://x", &screen)
+	_, err = ServeMetrics(context.Background(), "", "ftp://x", &screen)
 	require.Error(t, err)
 }
 
@@ -104,11 +104,11 @@ func TestPushedMetricsStayWhereTheyAre(t *testing.T) {
 	}))
 	defer collector.Close()
 	var screen bytes.Buffer
-	meter, err := serveLoadMetrics(context.Background(), "", collector.URL+"/otlp/?api-key=secret", &screen)
+	meter, err := ServeMetrics(context.Background(), "", collector.URL+"/otlp/?api-key=secret", &screen)
 	require.NoError(t, err)
-	meter.take(someMoment())
+	meter.Take(someMoment())
 	require.Equal(t, "/otlp/v1/metrics?api-key=secret", <-asked)
-	meter.stop()
+	meter.Stop()
 	require.Equal(t, "note: --otlp: push metrics: HTTP status 302\n", screen.String())
 }
 

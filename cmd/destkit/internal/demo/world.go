@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -17,29 +17,29 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// demoPlaces are the parts of the demo's data.
-type demoPlaces struct{ service, key, destination string }
+// Places are the parts of the demo's data.
+type Places struct{ Service, Key, Destination string }
 
-func demoFiles(dir string) demoPlaces {
-	return demoPlaces{filepath.Join(dir, "service"), filepath.Join(dir, "master.key"), filepath.Join(dir, "destination.db")}
+func places(dir string) Places {
+	return Places{filepath.Join(dir, "service"), filepath.Join(dir, "master.key"), filepath.Join(dir, "destination.db")}
 }
 
-// demoPort is a handler that is served on loopback.
-type demoPort struct {
+// Port is a handler that is served on loopback.
+type Port struct {
 	*listen.Background
-	certificates *destsim.Certificates // nil: plain http
+	Certificates *destsim.Certificates // nil: plain http
 }
 
 // roots trusts the destination alone.
-func (p *demoPort) roots() *x509.CertPool {
+func (p *Port) roots() *x509.CertPool {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(p.certificates.CAPEM())
+	roots.AppendCertsFromPEM(p.Certificates.CAPEM())
 	return roots
 }
 
-// newDemoDestination serves a simulator over https. Tests put something in front of it.
-func newDemoDestination(ctx context.Context, config destsim.Config, front ...func(http.Handler) http.Handler) (*demoPort, error) {
-	config.Token = demoToken
+// NewDestination serves a simulator over https. Tests put something in front of it.
+func NewDestination(ctx context.Context, config destsim.Config, front ...func(http.Handler) http.Handler) (*Port, error) {
+	config.Token = Token
 	sim, err := destsim.New(config)
 	if err != nil {
 		return nil, exit.Untested(err)
@@ -59,22 +59,22 @@ func newDemoDestination(ctx context.Context, config destsim.Config, front ...fun
 	if err != nil {
 		return nil, err
 	}
-	return &demoPort{served, certificates}, nil
+	return &Port{served, certificates}, nil
 }
 
-// demoPatience bounds one call of the demo: an audit of many rows takes minutes.
-const demoPatience = 15 * time.Minute
+// patience bounds one call of the demo: an audit of many rows takes minutes.
+const patience = 15 * time.Minute
 
-// newDemoService serves the service on a data directory, as 'destkit serve'
+// NewService serves the service on a data directory, as 'destkit serve'
 // does, and returns a client of it with the key of its workspace. Tests change its
 // configuration.
-func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, change ...func(*server.Config)) (*demoPort, *rest.Client, error) {
-	key, err := serve.MakeKeyFile(files.key)
+func NewService(ctx context.Context, files Places, trusted []byte, change ...func(*server.Config)) (*Port, *rest.Client, error) {
+	key, err := serve.MakeKeyFile(files.Key)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := serve.Flags{}
-	s.Config.Dir, s.Config.MasterKey, s.Config.Trusted = files.service, key.Bytes, trusted
+	s.Config.Dir, s.Config.MasterKey, s.Config.Trusted = files.Service, key.Bytes, trusted
 	s.Config.Version, s.Config.Owner = build.Read().Version, "destkit demo"
 	s.Config.CallTimeout = 30 * time.Second
 	for _, f := range change {
@@ -93,7 +93,7 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte, chang
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	listening.Handler = world
-	port := &demoPort{Background: listen.StartOn(ctx, listening, ln, url, world.Close)}
-	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: demoPatience}}
+	port := &Port{Background: listen.StartOn(ctx, listening, ln, url, world.Close)}
+	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: patience}}
 	return port, client, nil
 }

@@ -1,21 +1,21 @@
-package main
+package demo
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
 
-// demoStep is a change of the world, the run after it, and what that must show.
-type demoStep struct {
+// step is a change of the world, the run after it, and what that must show.
+type step struct {
 	title                    string
 	change                   string // SQL, "" for none
 	mirror                   bool   // the sync becomes a mirror first
@@ -23,22 +23,22 @@ type demoStep struct {
 	stored                   int64
 }
 
-// demoSteps are the runs of the demo for a table of so many rows.
-func demoSteps(rows int64) []demoStep {
+// steps are the runs of the demo for a table of so many rows.
+func steps(rows int64) []step {
 	added, changed, gone := rows/100, rows/50, rows/200
 	all := rows + added
-	return []demoStep{
+	return []step{
 		{title: "everything is new", source: rows, updates: rows, stored: rows},
 		{title: "nothing has changed", source: rows, stored: rows},
-		{title: fmt.Sprintf("%s new, %s changed", quantity.Grouped(added), quantity.Grouped(changed)), change: demoInsert(rows+1, all) + demoUpdate(changed),
+		{title: fmt.Sprintf("%s new, %s changed", quantity.Grouped(added), quantity.Grouped(changed)), change: insertRows(rows+1, all) + updateRows(changed),
 			source: all, updates: added + changed, stored: all},
-		{title: fmt.Sprintf("mirror, %s gone", quantity.Grouped(gone)), change: demoDelete(rows/2+1, rows/2+gone), mirror: true,
+		{title: fmt.Sprintf("mirror, %s gone", quantity.Grouped(gone)), change: deleteRows(rows/2+1, rows/2+gone), mirror: true,
 			source: all - gone, deletes: gone, stored: all - gone},
 	}
 }
 
-// demoRun is one line of the table.
-type demoRun struct {
+// figures are one line of the table.
+type figures struct {
 	Number                                               int
 	Title                                                string
 	Source, Updates, Deletes, Processed, Updated, Failed int64
@@ -47,17 +47,17 @@ type demoRun struct {
 	PerSecond                                            int64
 }
 
-const demoHeader = "  run                            source   updates  deletes  processed   updated  failed  requests    stored  seconds  records/s"
+const header = "  run                            source   updates  deletes  processed   updated  failed  requests    stored  seconds  records/s"
 
 // String is the line as text.
-func (r demoRun) String() string {
+func (r figures) String() string {
 	return fmt.Sprintf("  %d %-24s %10s %9s %8s %10s %9s %7s %9s %9s %8.2f %10s", r.Number, r.Title, quantity.Grouped(r.Source), quantity.Grouped(r.Updates),
 		quantity.Grouped(r.Deletes), quantity.Grouped(r.Processed), quantity.Grouped(r.Updated), quantity.Grouped(r.Failed), quantity.Grouped(r.Requests), quantity.Grouped(r.Stored), r.Seconds, quantity.Grouped(r.PerSecond))
 }
 
 // step changes the world, runs the sync and compares.
-func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
-	done := terminal.GoesOn(d.screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
+func (d *Demo) step(ctx context.Context, w *World, step step) error {
+	done := terminal.GoesOn(d.Screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
 	defer done()
 	if step.mirror {
 		if err := w.mirror(ctx); err != nil {
@@ -65,7 +65,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 		}
 	}
 	if step.change != "" {
-		if err := w.change(ctx, step.change); err != nil {
+		if err := w.Change(ctx, step.change); err != nil {
 			return fmt.Errorf("change the table: %w", err)
 		}
 	}
@@ -73,7 +73,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 	if err != nil {
 		return fmt.Errorf("read the counts of the destination: %w", err)
 	}
-	v, err := w.runOnce(ctx, d, step.source)
+	v, err := w.RunOnce(ctx, d, step.source)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 	if err != nil {
 		return fmt.Errorf("read the counts of the destination: %w", err)
 	}
-	r := demoRun{
+	r := figures{
 		Number: len(d.runs) + 1, Title: step.title, Source: syncview.Count(v.Run.SourceRecordCount), Updates: syncview.Count(v.Run.SourceRecordUpdates),
 		Deletes: syncview.Count(v.Run.SourceRecordDeletes), Processed: syncview.Count(v.Run.RecordsProcessed), Updated: syncview.Count(v.Run.RecordsUpdated),
 		Failed: syncview.Count(v.Run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
@@ -89,29 +89,29 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 	}
 	d.runs = append(d.runs, r)
 	done()
-	foreign.Println(d.out, r)
+	foreign.Println(d.Out, r)
 	d.compare(r, step, v.Run)
 	return nil
 }
 
-// runOnce triggers the sync and waits for the end of the run; rows are in the
+// RunOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
-func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v syncview.View, err error) {
-	f := &syncs.Follower{Client: w.api, Show: syncview.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
-	if terminal.Is(d.screen) && !d.quiet {
-		f.Show = syncview.NewBar(d.screen, d.screen)
+func (w *World) RunOnce(ctx context.Context, d *Demo, rows int64) (v syncview.View, err error) {
+	f := &syncs.Follower{Client: w.API, Show: syncview.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
+	if terminal.Is(d.Screen) && !d.quiet {
+		f.Show = syncview.NewBar(d.Screen, d.Screen)
 	}
 	p := syncview.NewPulse(f.Now(), &api.SyncRun{SourceRecordCount: &rows})
-	run, err := w.api.Trigger(ctx, w.sync, false)
+	run, err := w.API.Trigger(ctx, w.Sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
 	}
-	return f.Follow(ctx, syncview.Sync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
+	return f.Follow(ctx, syncview.Sync{ID: w.Sync, Label: api.Ptr("Contacts")}, run, p)
 }
 
 // compare notes every number that is not what it must be (spec 2.9): what is to
 // be sent is what has changed, all of it arrives, and the destination holds it.
-func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
+func (d *Demo) compare(r figures, step step, run api.SyncRun) {
 	if !syncview.HasStatus(run.Status, api.RunCompleted) {
 		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, syncview.Text(run.ErrorCode), foreign.Line(syncview.Text(run.ErrorMessage)))
 	}

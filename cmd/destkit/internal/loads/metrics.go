@@ -1,4 +1,4 @@
-package main
+package loads
 
 import (
 	"context"
@@ -39,8 +39,8 @@ var (
 	loadServiceDesc  = prometheus.NewDesc("destkit_load_service_time_seconds", "Time from the send in the last interval.", []string{"phase", "quantile"}, nil)
 )
 
-// serveLoadMetrics opens the port of --prometheus and the way of --otlp.
-func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) (*loadMeter, error) {
+// ServeMetrics opens the port of --prometheus and the way of --otlp.
+func ServeMetrics(ctx context.Context, addr, otlp string, screen io.Writer) (*loadMeter, error) {
 	if addr == "" && otlp == "" {
 		return nil, nil
 	}
@@ -80,7 +80,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	return m, nil
 }
 
-func (m *loadMeter) take(moment loadgen.Moment) {
+func (m *loadMeter) Take(moment loadgen.Moment) {
 	if m == nil {
 		return
 	}
@@ -90,8 +90,8 @@ func (m *loadMeter) take(moment loadgen.Moment) {
 	m.push.take(moment)
 }
 
-// stop closes the port.
-func (m *loadMeter) stop() {
+// Stop closes the port.
+func (m *loadMeter) Stop() {
 	if m == nil {
 		return
 	}

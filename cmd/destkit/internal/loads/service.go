@@ -1,4 +1,4 @@
-package main
+package loads
 
 import (
 	"time"
@@ -20,7 +20,7 @@ type serviceLoading struct {
 	token   secret.Flag
 }
 
-func newLoadService() *cobra.Command {
+func newService() *cobra.Command {
 	var l serviceLoading
 	cmd := &cobra.Command{
 		Use:   "service URL --scenario list|poll|trigger",

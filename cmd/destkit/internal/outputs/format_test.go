@@ -1,4 +1,4 @@
-package main
+package outputs
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 )
 
 // TestReportFormats: an extension names the format of a file; a format that is given
@@ -27,7 +26,7 @@ func TestReportFormats(t *testing.T) {
 		"badge=badge.json": {"badge", "badge.json"},
 		"github=-":         {"github", "-"},
 	} {
-		format, file, err := outputs.JudgeFormats().Parse(flag)
+		format, file, err := JudgeFormats().Parse(flag)
 		require.NoError(t, err, flag)
 		require.Equal(t, want, [2]string{format, file}, flag)
 	}
@@ -40,26 +39,8 @@ func TestReportFormats(t *testing.T) {
 		"htlm=r":  "did you mean html?",
 		"zebra=r": `unknown format "zebra"; formats are text (.txt)`,
 	} {
-		_, _, err := outputs.JudgeFormats().Parse(flag)
+		_, _, err := JudgeFormats().Parse(flag)
 		require.ErrorContains(t, err, want, flag)
-		requireUsage(t, err)
-	}
-}
-
-// TestLoadReports: --report of a load names the same files as its other flags.
-func TestLoadReports(t *testing.T) {
-	l := loadFiles{reports: []string{"out.html", "r.json", "hdr=a.log", "intervals.csv"}}
-	require.NoError(t, l.resolve())
-	require.Equal(t, loadFiles{reports: l.reports, html: "out.html", json: "r.json", hdr: "a.log", csv: "intervals.csv"}, l)
-
-	for want, l := range map[string]loadFiles{
-		"formats are json (.json), html (.html, .htm), csv (.csv), hdr (.hlog)": {reports: []string{"out.pdf"}},
-		"did you mean html?":                   {reports: []string{"htlm=r"}},
-		"there is a json file already: r.json": {reports: []string{"s.json"}, json: "r.json"},
-		"there is a html file already: a.html": {reports: []string{"a.html", "html=b.html"}},
-	} {
-		err := l.resolve()
-		require.ErrorContains(t, err, want)
 		requireUsage(t, err)
 	}
 }

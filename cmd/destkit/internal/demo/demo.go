@@ -1,4 +1,7 @@
-package main
+// Package demo is `destkit demo`: service and destination in one process, a table that
+// changes, a sync of it, and one page about all that came of it. Its world is a fixture
+// of tests, too.
+package demo
 
 import (
 	"context"
@@ -18,26 +21,26 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// demoToken is no secret: it opens a destination that lives for seconds on
+// Token is no secret: it opens a destination that lives for seconds on
 // loopback.
-const demoToken = "demo-token-of-a-destination-that-lives-for-seconds"
+const Token = "demo-token-of-a-destination-that-lives-for-seconds"
 
-// demoBroken is the rule that the last part of the demo breaks.
-const demoBroken = "RES-002"
+// broken is the rule that the last part of the demo breaks.
+const broken = "RES-002"
 
-// demoReport is the page with everything.
-const demoReport = "demo.html"
+// reportFile is the page with everything.
+const reportFile = "demo.html"
 
-// demoExitTable stands in the help text of the demo, which is a test of the
+// exitTable stands in the help text of the demo, which is a test of the
 // whole as well.
-const demoExitTable = `Exit status:
+const exitTable = `Exit status:
   0  everything went as it must
   1  a number, an audit or a verdict is not what it must be
   2  usage: a flag, or a folder that is in use
   3  could not be done: interrupted, no room`
 
-func newDemo() *cobra.Command {
-	var d demo
+func New() *cobra.Command {
+	var d Demo
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a sync into a simulated destination, judge it, and load it",
@@ -54,14 +57,14 @@ After each run its counters, the calls that the destination saw and the records
 that it holds are compared with what they must be. An audit reads every record
 back and holds it against the table and the ledger. Then the destination is
 judged with writes, a read-back hook and all other hooks, and once more with
-the rule ` + demoBroken + ` broken, to show how a finding looks. At the end it is
-loaded for two seconds. All of it is on one page, ` + demoReport + `, which links
+the rule ` + broken + ` broken, to show how a finding looks. At the end it is
+loaded for two seconds. All of it is on one page, ` + reportFile + `, which links
 to the reports of the two judgements and of the load.
 Nothing outside this machine is called.`,
 		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
 		Args:    command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d.out, d.screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			d.Out, d.Screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			err := d.run(cmd.Context())
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 				return exit.Untested(errors.New("interrupted"))
@@ -69,7 +72,7 @@ Nothing outside this machine is called.`,
 			return err
 		},
 	}
-	command.EndHelp(cmd, demoExitTable)
+	command.EndHelp(cmd, exitTable)
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")
@@ -80,27 +83,27 @@ Nothing outside this machine is called.`,
 	return cmd
 }
 
-// demo is one walk through the program.
-type demo struct {
+// Demo is one walk through the program.
+type Demo struct {
 	dir, data   string
 	rows        int64
 	quiet       bool
 	profiling   profiling.Flags
-	out, screen io.Writer
+	Out, Screen io.Writer
 
-	runs       []demoRun
-	audit      demoAudit
+	runs       []figures
+	audit      Audit
 	judgements []judged
 	load       *loadgen.Result
 	problems   []string
 }
 
 // wrong notes that something is not what it must be.
-func (d *demo) wrong(format string, args ...any) {
+func (d *Demo) wrong(format string, args ...any) {
 	d.problems = append(d.problems, fmt.Sprintf(format, args...))
 }
 
-func (d *demo) run(ctx context.Context) error {
+func (d *Demo) run(ctx context.Context) error {
 	if d.rows < 1000 || d.rows > 1_000_000 {
 		return exit.Usagef("--rows must be 1000 to 1000000, not %d", d.rows)
 	}
@@ -126,17 +129,17 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.loadOnce(ctx); err != nil {
 		return err
 	}
-	page, err := filepath.Abs(filepath.Join(d.dir, demoReport))
+	page, err := filepath.Abs(filepath.Join(d.dir, reportFile))
 	if err != nil {
 		return exit.Untested(err)
 	}
 	if err := d.writePage(page); err != nil {
 		return err
 	}
-	foreign.Printf(d.out, "\nreport: file://%s\n", page)
-	foreign.Printf(d.out, "load:   file://%s\n", filepath.Join(filepath.Dir(page), demoLoadReport))
+	foreign.Printf(d.Out, "\nreport: file://%s\n", page)
+	foreign.Printf(d.Out, "load:   file://%s\n", filepath.Join(filepath.Dir(page), loadReport))
 	d.whereDataIs()
-	foreign.Print(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
+	foreign.Print(d.Out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
 	if len(d.problems) > 0 {
 		return &exit.Error{Status: exit.GateFailed, Err: fmt.Errorf("the demo did not go as it must:\n  %s", strings.Join(d.problems, "\n  "))}
 	}
@@ -144,7 +147,7 @@ func (d *demo) run(ctx context.Context) error {
 }
 
 // folder is where the data is kept: that of --data, or one that done removes.
-func (d *demo) folder() (kept string, done func(), err error) {
+func (d *Demo) folder() (kept string, done func(), err error) {
 	if d.data == "" {
 		kept, err = os.MkdirTemp("", "destkit-demo-")
 		if err != nil {
@@ -166,13 +169,13 @@ func (d *demo) folder() (kept string, done func(), err error) {
 }
 
 // whereDataIs says how to look at data that was kept.
-func (d *demo) whereDataIs() {
+func (d *Demo) whereDataIs() {
 	if d.data == "" {
 		return
 	}
-	world := demoFiles(d.data)
-	foreign.Printf(d.out, `data:   destkit serve --data %[1]s --key-file %[2]s
+	world := places(d.data)
+	foreign.Printf(d.Out, `data:   destkit serve --data %[1]s --key-file %[2]s
         destkit serve new-token --data %[1]s --key-file %[2]s
         destkit destsim --store sqlite:%[3]s
-`, world.service, world.key, world.destination)
+`, world.Service, world.Key, world.Destination)
 }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -14,29 +14,29 @@ import (
 
 // TestDemoNotices: the demo is a test of the whole, so each number counts.
 func TestDemoNotices(t *testing.T) {
-	step := demoSteps(1000)[2]
-	good := demoRun{Number: 3, Source: 1010, Updates: 30, Processed: 30, Updated: 30, Requests: 1, Stored: 1010}
+	step := steps(1000)[2]
+	good := figures{Number: 3, Source: 1010, Updates: 30, Processed: 30, Updated: 30, Requests: 1, Stored: 1010}
 	run := api.SyncRun{Status: api.RunCompleted}
 	for name, tc := range map[string]struct {
-		change func(*demoRun, *api.SyncRun)
+		change func(*figures, *api.SyncRun)
 		want   string // "" nothing is wrong
 	}{
-		"as it must be":    {func(*demoRun, *api.SyncRun) {}, ""},
-		"a row too few":    {func(r *demoRun, _ *api.SyncRun) { r.Source-- }, "run 3: source_record_count is 1,009 instead of 1,010"},
-		"too much sent":    {func(r *demoRun, _ *api.SyncRun) { r.Updates++ }, "run 3: source_record_updates is 31 instead of 30"},
-		"a delete":         {func(r *demoRun, _ *api.SyncRun) { r.Deletes++ }, "run 3: source_record_deletes is 1 instead of 0"},
-		"a failed record":  {func(r *demoRun, _ *api.SyncRun) { r.Failed++ }, "run 3: records_failed is 1 instead of 0"},
-		"not all arrived":  {func(r *demoRun, _ *api.SyncRun) { r.Updated-- }, "run 3: records_updated is 29 instead of 30"},
-		"counted twice":    {func(r *demoRun, _ *api.SyncRun) { r.Processed++ }, "run 3: records_processed is 31 instead of 30"},
-		"a lost record":    {func(r *demoRun, _ *api.SyncRun) { r.Stored-- }, "run 3: the number of records in the destination is 1,009 instead of 1,010"},
-		"nothing was sent": {func(r *demoRun, _ *api.SyncRun) { r.Requests = 0 }, "run 3: the destination got 0 batches for 30 records"},
-		"an invalid row":   {func(_ *demoRun, s *api.SyncRun) { s.RecordsInvalid = api.Ptr(int64(1)) }, "run 3: records_invalid is 1 instead of 0"},
-		"a full sync":      {func(_ *demoRun, s *api.SyncRun) { s.FullSync = true }, "run 3 was a full sync, for no reason"},
-		"a failed run": {func(_ *demoRun, s *api.SyncRun) { s.Status, s.ErrorCode = api.RunFailed, api.Ptr("UNREACHABLE") },
+		"as it must be":    {func(*figures, *api.SyncRun) {}, ""},
+		"a row too few":    {func(r *figures, _ *api.SyncRun) { r.Source-- }, "run 3: source_record_count is 1,009 instead of 1,010"},
+		"too much sent":    {func(r *figures, _ *api.SyncRun) { r.Updates++ }, "run 3: source_record_updates is 31 instead of 30"},
+		"a delete":         {func(r *figures, _ *api.SyncRun) { r.Deletes++ }, "run 3: source_record_deletes is 1 instead of 0"},
+		"a failed record":  {func(r *figures, _ *api.SyncRun) { r.Failed++ }, "run 3: records_failed is 1 instead of 0"},
+		"not all arrived":  {func(r *figures, _ *api.SyncRun) { r.Updated-- }, "run 3: records_updated is 29 instead of 30"},
+		"counted twice":    {func(r *figures, _ *api.SyncRun) { r.Processed++ }, "run 3: records_processed is 31 instead of 30"},
+		"a lost record":    {func(r *figures, _ *api.SyncRun) { r.Stored-- }, "run 3: the number of records in the destination is 1,009 instead of 1,010"},
+		"nothing was sent": {func(r *figures, _ *api.SyncRun) { r.Requests = 0 }, "run 3: the destination got 0 batches for 30 records"},
+		"an invalid row":   {func(_ *figures, s *api.SyncRun) { s.RecordsInvalid = api.Ptr(int64(1)) }, "run 3: records_invalid is 1 instead of 0"},
+		"a full sync":      {func(_ *figures, s *api.SyncRun) { s.FullSync = true }, "run 3 was a full sync, for no reason"},
+		"a failed run": {func(_ *figures, s *api.SyncRun) { s.Status, s.ErrorCode = api.RunFailed, api.Ptr("UNREACHABLE") },
 			"run 3 is failed: UNREACHABLE: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var d demo
+			var d Demo
 			r, s := good, run
 			tc.change(&r, &s)
 			d.compare(r, step, s)
@@ -51,7 +51,7 @@ func TestDemoNotices(t *testing.T) {
 
 // TestDemoAudit: findings are told, and an audit that looked at nothing is none.
 func TestDemoAudit(t *testing.T) {
-	last := demoStep{source: 995, stored: 995}
+	last := step{source: 995, stored: 995}
 	for name, tc := range map[string]struct {
 		answer string
 		want   []string
@@ -66,9 +66,9 @@ func TestDemoAudit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, url := resttest.Answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
 			var out bytes.Buffer
-			d := demo{out: &out, runs: make([]demoRun, 1)}
-			w := &demoWorld{sync: 1, api: &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
-				destination: &rest.Client{Root: "https://127.0.0.1:1"}}
+			d := Demo{Out: &out, runs: make([]figures, 1)}
+			w := &World{Sync: 1, API: &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
+				Destination: &rest.Client{Root: "https://127.0.0.1:1"}}
 			require.NoError(t, d.prove(t.Context(), w, last))
 			require.Equal(t, tc.want, d.problems)
 			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.Said())

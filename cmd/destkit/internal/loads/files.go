@@ -1,4 +1,4 @@
-package main
+package loads
 
 import (
 	"errors"
@@ -16,21 +16,21 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// loadFiles are the files that a load writes; "-" is standard output.
-type loadFiles struct {
+// files are the files that a load writes; "-" is standard output.
+type files struct {
 	json, html, csv, hdr string
 	reports              []string
 }
 
-// loadFormats are those of a --report, which has a flag for each, too.
-func loadFormats() outputs.Formats {
+// Formats are those of a --report, which has a flag for each, too.
+func Formats() outputs.Formats {
 	return outputs.Formats{
 		{Name: "json", Extensions: []string{".json"}}, {Name: "html", Extensions: []string{".html", ".htm"}},
 		{Name: "csv", Extensions: []string{".csv"}}, {Name: "hdr", Extensions: []string{".hlog"}},
 	}
 }
 
-func (l *loadFiles) register(f *pflag.FlagSet) {
+func (l *files) register(f *pflag.FlagSet) {
 	f.StringArrayVarP(&l.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`: json, html, csv or hdr; without a format its extension names it (repeatable)")
 	f.StringVar(&l.json, "json", "", "write the result as JSON into `FILE`")
 	f.StringVar(&l.html, "html", "", "write a report with plots into one HTML `FILE`")
@@ -44,7 +44,7 @@ type loadWriter struct {
 	write      func(io.Writer, *loadgen.Result) error
 }
 
-func (l *loadFiles) all() []loadWriter {
+func (l *files) all() []loadWriter {
 	return []loadWriter{
 		{"json", l.json, loadgen.WriteJSON}, {"html", l.html, loadpage.Write},
 		{"csv", l.csv, loadgen.WriteCSV}, {"hdr", l.hdr, loadgen.WriteHistogramLog},
@@ -52,10 +52,10 @@ func (l *loadFiles) all() []loadWriter {
 }
 
 // resolve gives the files of --report to the flags of their formats.
-func (l *loadFiles) resolve() error {
+func (l *files) resolve() error {
 	files := map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr}
 	for _, flag := range l.reports {
-		format, file, err := loadFormats().Parse(flag)
+		format, file, err := Formats().Parse(flag)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (l *loadFiles) resolve() error {
 
 // check takes --report apart and looks whether the files can be written: a slip must
 // not show after minutes of load.
-func (l *loadFiles) check() error {
+func (l *files) check() error {
 	if err := l.resolve(); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func checkLoadFile(flag, file string) error {
 }
 
 // takesStdout reports whether a file occupies standard output.
-func (l *loadFiles) takesStdout() bool {
+func (l *files) takesStdout() bool {
 	for _, w := range l.all() {
 		if w.file == "-" {
 			return true
@@ -115,7 +115,7 @@ func (l *loadFiles) takesStdout() bool {
 }
 
 // write writes every file, also when one of them fails.
-func (l *loadFiles) write(stdout io.Writer, r *loadgen.Result) error {
+func (l *files) write(stdout io.Writer, r *loadgen.Result) error {
 	var errs []error
 	for _, w := range l.all() {
 		errs = append(errs, writeLoadFile(w.flag, w.file, stdout, func(to io.Writer) error { return w.write(to, r) }))

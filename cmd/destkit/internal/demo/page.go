@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ import (
 )
 
 //go:embed html/demo.gohtml
-var demoPageText string
+var pageText string
 
-var demoPage = template.Must(template.New("demo").Funcs(template.FuncMap{
-	"grouped": quantity.Grouped, "figure": quantity.Rate, "short": quantity.Milliseconds, "tone": demoTone, "summary": demoSummary,
+var pageTemplate = template.Must(template.New("demo").Funcs(template.FuncMap{
+	"grouped": quantity.Grouped, "figure": quantity.Rate, "short": quantity.Milliseconds, "tone": toneOf, "summary": summaryOf,
 	"policy": func() string { return page.Policy },
 	"look":   func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
-}).Parse(demoPageText))
+}).Parse(pageText))
 
-// demoTone is the colour of a judgement, as its own page has it.
-func demoTone(r *conformance.Report) string {
+// toneOf is the colour of a judgement, as its own page has it.
+func toneOf(r *conformance.Report) string {
 	switch r.Verdict {
 	case conformance.Conformant:
 		return "good"
@@ -37,23 +37,23 @@ func demoTone(r *conformance.Report) string {
 	return "open"
 }
 
-// demoSummary is the summary behind the verdict.
-func demoSummary(r *conformance.Report) template.HTML {
+// summaryOf is the summary behind the verdict.
+func summaryOf(r *conformance.Report) template.HTML {
 	return page.Sentence(foreign.Line(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")))
 }
 
 // writePage writes the one page with everything: runs, audit, judgements.
-func (d *demo) writePage(file string) error {
+func (d *Demo) writePage(file string) error {
 	var b bytes.Buffer
-	err := demoPage.Execute(&b, map[string]any{
+	err := pageTemplate.Execute(&b, map[string]any{
 		"Rows": quantity.Grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
-		"Load": d.load, "LoadPage": demoLoadReport,
+		"Load": d.load, "LoadPage": loadReport,
 	})
 	if err != nil {
-		return exit.Untested(fmt.Errorf("write %s: %w", demoReport, err))
+		return exit.Untested(fmt.Errorf("write %s: %w", reportFile, err))
 	}
 	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		return exit.Untested(fmt.Errorf("write %s: %w", demoReport, err))
+		return exit.Untested(fmt.Errorf("write %s: %w", reportFile, err))
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package loads
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ type loadComparing struct {
 	html         string
 }
 
-// newLoadCompare puts two results side by side.
-func newLoadCompare() *cobra.Command {
+// newCompare puts two results side by side.
+func newCompare() *cobra.Command {
 	l := loadComparing{tolerance: 0.05}
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
@@ -131,9 +131,9 @@ func compared(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// newLoadMerge puts results of several generators together.
-func newLoadMerge() *cobra.Command {
-	var files loadFiles
+// newMerge puts results of several generators together.
+func newMerge() *cobra.Command {
+	var files files
 	cmd := &cobra.Command{
 		Use:   "merge RESULT.json…",
 		Short: "Put the results of several generators together",
@@ -170,8 +170,8 @@ stands for all.`,
 	return cmd
 }
 
-// newLoadClean deletes what a load has left.
-func newLoadClean() *cobra.Command {
+// newClean deletes what a load has left.
+func newClean() *cobra.Command {
 	var dials conformance.Options
 	var conn endpoint.Connection
 	var journal, url, run, identifier string
