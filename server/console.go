@@ -22,10 +22,19 @@ import (
 
 // routeConsole puts the pages for browsers onto the mux. They are made from the replies
 // of the control API and of the API's operations, by calls within the process.
-func (s *Server) routeConsole(mux *http.ServeMux, control http.Handler) {
+func (s *Server) routeConsole(mux *http.ServeMux) {
+	inside := &insider{performer: s.performer, latch: s.latch, serve: s.serve}
 	s.console = pages.New(pages.Service{
-		Control: console.Caller{Handler: control}, Token: s.config.ControlToken, Log: s.log,
-		Perform: s.performForConsole, Send: s.sendForConsole, Stamp: s.consoleStamp,
+		Control: console.Caller{Handler: s.door.Handler()}, Token: s.config.ControlToken, Log: s.log,
+		Perform: inside.perform, Send: inside.send,
+		// It changes with all that pages show. Where others share the store it says
+		// nothing, and pages are made anew every time.
+		Stamp: func() string {
+			if s.member.Shares() {
+				return ""
+			}
+			return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())
+		},
 		NextStart: func(config *api.SyncConfig) time.Time { return runs.NextRun(config, s.clock.Now()) },
 		SecretEnv: "DESTKIT_WORKSPACE_API_KEY", Operations: s.operations(),
 	})
@@ -41,18 +50,16 @@ func (s *Server) CloseConsole() {
 	s.forks.Each((*Server).CloseConsole)
 }
 
-// consoleStamp changes with all that pages show. Where others share the store it says
-// nothing, and pages are made anew every time.
-func (s *Server) consoleStamp() string {
-	if s.member.Shares() {
-		return ""
-	}
-	return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())
+// insider calls the API from within the process, as a workspace.
+type insider struct {
+	performer *call.Performer
+	latch     *latch.Latch
+	serve     http.HandlerFunc // as a client would be
 }
 
-// workspacePrincipal is a workspace as if it had called with its key.
-func (s *Server) workspacePrincipal(ctx context.Context, id int64) (who call.Principal, err error) {
-	err = s.store.View(ctx, func(tx *store.Tx) error {
+// workspace is a workspace as if it had called with its key.
+func (n *insider) workspace(ctx context.Context, id int64) (who call.Principal, err error) {
+	err = n.performer.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		w, err := tx.WorkspaceByID(id)
 		if err == nil {
 			who = call.Principal{Workspace: w, OrganizationID: w.OrganizationID, WorkspaceID: w.ID}
@@ -62,17 +69,17 @@ func (s *Server) workspacePrincipal(ctx context.Context, id int64) (who call.Pri
 	return who, err
 }
 
-// performForConsole runs an operation of the API as a workspace, past the journal and
+// perform runs an operation of the API as a workspace, past the journal and
 // the faults: those are for clients.
-func (s *Server) performForConsole(ctx context.Context, workspaceID int64, operation string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
-	s.latch.State.RLock()
-	defer s.latch.State.RUnlock()
+func (n *insider) perform(ctx context.Context, workspaceID int64, operation string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
+	n.latch.State.RLock()
+	defer n.latch.State.RUnlock()
 	ctx = latch.Holding(ctx)
-	who, err := s.workspacePrincipal(ctx, workspaceID)
+	who, err := n.workspace(ctx, workspaceID)
 	if err != nil {
 		return nil, shownProblem(err)
 	}
-	reply, err := s.performer.Perform(ctx, who, operation, path, query, body)
+	reply, err := n.performer.Perform(ctx, who, operation, path, query, body)
 	return reply, shownProblem(err)
 }
 
@@ -95,10 +102,10 @@ func shownProblem(err error) error {
 // sentByConsole stands where a client has its token; the journal hides it.
 const sentByConsole = "Bearer sent-by-the-console"
 
-// sendForConsole makes a request of the API as a client with the key of the workspace
+// send makes a request of the API as a client with the key of the workspace
 // would, journal and faults included.
-func (s *Server) sendForConsole(ctx context.Context, workspaceID int64, method, target string, body []byte) (code int, id string, err error) {
-	who, err := s.workspacePrincipal(ctx, workspaceID)
+func (n *insider) send(ctx context.Context, workspaceID int64, method, target string, body []byte) (code int, id string, err error) {
+	who, err := n.workspace(ctx, workspaceID)
 	if err != nil {
 		return 0, "", shownProblem(err)
 	}
@@ -124,7 +131,7 @@ func (s *Server) sendForConsole(ctx context.Context, workspaceID int64, method, 
 				panic(p)
 			}
 		}()
-		s.serve(w, r)
+		n.serve(w, r)
 	}()
 	return w.code, w.header.Get("X-Request-Id"), nil
 }

@@ -30,9 +30,9 @@ func fillJournalWithBodies(w *world, requests int) {
 	mappings := strings.Repeat(`{"from":{"type":"column","data":"Email"},"to":"email","lookup_field":null},`, 4)
 	for i := range requests {
 		c := &call.Call{Ctx: w.t.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
-		recorder := w.s.record(c)
+		recorder := w.s.answering.Record(c)
 		recorder.Code, recorder.Body = 200, fmt.Appendf(nil, `{"id":%d,"mappings":[%s null],"label":"Kunden in Köln"}`, i, mappings)
-		w.s.recorded(c, recorder)
+		w.s.answering.Recorded(c, recorder)
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"reflect"
 
 	"github.com/destkit/destkit/openapi"
@@ -227,3 +228,15 @@ func Backup(ctx context.Context, p Place, to string) error { return maintenance.
 func Maintain(ctx context.Context, p Place, masterKey []byte, owner string) (*Maintenance, error) {
 	return maintenance.Maintain(ctx, p, masterKey, owner)
 }
+
+// Snapshot writes the whole world as it is at one moment. Nothing stops for it: runs
+// and calls go on, and what is on its way to a destination at that moment is sent again
+// where the snapshot is restored, as after the end of a process. Settle first for a
+// world in which nothing runs.
+func (s *Server) Snapshot(ctx context.Context, w io.Writer) error { return s.snapshots.Write(ctx, w) }
+
+// Restore replaces the whole world by that of a snapshot: all of it or, on an
+// error, nothing. Calls wait meanwhile. Journals are emptied and faults taken
+// away; forks stay. Runs that were under way in the snapshot go on from where
+// they stood. A snapshot under another master key is refused with ErrWrongKey.
+func (s *Server) Restore(ctx context.Context, r io.Reader) error { return s.snapshots.Restore(ctx, r) }

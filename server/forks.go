@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/forks"
@@ -22,7 +23,12 @@ func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Ser
 }
 
 func (s *Server) makeFork(ctx context.Context, w forks.Wanted, r io.Reader) (*Server, error) {
-	spooled, err := s.forkFrom(ctx, r)
+	// All of it first: who sends one slowly must not hold the other forks.
+	take := s.snapshots.Take
+	if r != nil {
+		take = func(context.Context) (*archive.Spool, error) { return archive.Receive(r, s.config.Dir) }
+	}
+	spooled, err := take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +42,7 @@ func (s *Server) makeFork(ctx context.Context, w forks.Wanted, r io.Reader) (*Se
 		return nil, err
 	}
 	defer leave()
-	fork, err := New(ctx, s.forkConfig(w, a))
+	fork, err := New(ctx, s.config.fork(w, a, s.forks.Trusted(), s.log))
 	if err != nil {
 		return nil, fmt.Errorf("make fork %s: %w", w.Name, err)
 	}
@@ -46,19 +52,10 @@ func (s *Server) makeFork(ctx context.Context, w forks.Wanted, r io.Reader) (*Se
 	return fork, nil
 }
 
-// forkFrom gives the snapshot to fork from, all of it: who sends one slowly must
-// not hold the other forks.
-func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*archive.Spool, error) {
-	if r == nil {
-		return s.snapshots.Take(ctx)
-	}
-	return archive.Receive(r, s.config.Dir)
-}
-
-// forkConfig is the configuration of a fork: in memory, with the tokens that
+// fork is the configuration of a fork: in memory, with the tokens that
 // its world has.
-func (s *Server) forkConfig(w forks.Wanted, a *archive.Archive) Config {
-	config := s.config
+func (c Config) fork(w forks.Wanted, a *archive.Archive, trusted []byte, log *slog.Logger) Config {
+	config := c
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", w.Base, nil
 	config.world = a
 	config.Store, config.StorePassword, config.NoFiles = "", "", false
@@ -68,12 +65,12 @@ func (s *Server) forkConfig(w forks.Wanted, a *archive.Archive) Config {
 	config.forked = true
 	config.Random = nil // the sequence of the first world is its own
 	prefix := fmt.Sprintf("fork-%s-%d-", w.Name, w.Number)
-	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.Trusted()...)
-	config.Log = s.log.With("fork", w.Name)
-	if s.config.Emulate != nil {
+	config.Trusted = append(append([]byte{}, config.Trusted...), trusted...)
+	config.Log = log.With("fork", w.Name)
+	if c.Emulate != nil {
 		// A fork's destinations have the ids of the first world's.
 		config.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
-			return s.config.Emulate(prefix+key, objects)
+			return c.Emulate(prefix+key, objects)
 		}
 	}
 	return config

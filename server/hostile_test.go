@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -285,7 +286,11 @@ func TestLongNamesOfOrganizations(t *testing.T) {
 func TestControlSurvivesPanics(t *testing.T) {
 	w := newWorld(t)
 	recorder := httptest.NewRecorder()
-	w.s.controlWorld(recorder, httptest.NewRequest("POST", "/_control/x", nil), func(*call.Control) (any, error) { panic("secret-word") })
+	door := controlapi.New(controlapi.Parts{
+		Log: w.s.log, Latch: w.s.latch, Metrics: http.NotFoundHandler(),
+		Held: []call.ControlRoute{call.Route("POST", "/x", "panics", func(*call.Control) (any, error) { panic("secret-word") })},
+	})
+	door.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/_control/x", nil))
 	require.Equal(t, 500, recorder.Code)
 	require.True(t, json.Valid(recorder.Body.Bytes()))
 	require.NotContains(t, recorder.Body.String(), "secret-word")

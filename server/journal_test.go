@@ -167,8 +167,8 @@ func BenchmarkJournal(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c := &call.Call{Ctx: b.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
-		recorder := w.s.record(c)
+		recorder := w.s.answering.Record(c)
 		recorder.Code, recorder.Body = 200, body
-		w.s.recorded(c, recorder)
+		w.s.answering.Recorded(c, recorder)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
 // arrivals are the calls that got to a server.
@@ -177,10 +178,10 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 	w := newWorld(t)
 	w.control("POST", "/organizations", nil).want(201)
 	known := map[string]bool{}
-	for _, route := range append(w.s.controlRoutes(), w.s.worldRoutes()...) {
+	for _, route := range w.s.door.Routes() {
 		key := route.Method + " " + route.Path
 		known[key] = true
-		if takesBody[key] {
+		if controlapi.TakesBody[key] {
 			continue
 		}
 		path := strings.NewReplacer("{id}", "1", "{name}", "x").Replace(route.Path)
@@ -189,7 +190,7 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 			require.Contains(t, string(a.text), "takes no body", key)
 		}
 	}
-	for key := range takesBody {
+	for key := range controlapi.TakesBody {
 		require.True(t, known[key], "there is no route %s", key)
 	}
 	require.Len(t, w.control("GET", "/organizations", nil).want(200).at("organizations"), 2)

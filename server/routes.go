@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/answering"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/front"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -15,20 +16,23 @@ import (
 
 // handlers maps the operations of the OpenAPI document to their code. The
 // contract test holds the two together in both directions.
-func (s *Server) handlers() map[string]call.Handler {
-	all := map[string]call.Handler{
-		"fetchRoot": s.fetchRoot,
-	}
-	maps.Copy(all, s.rest.Operations())
-	maps.Copy(all, s.syncs.Operations())
-	maps.Copy(all, s.links.LinkHandlers())
+func (r *resources) handlers() map[string]call.Handler {
+	all := map[string]call.Handler{"fetchRoot": fetchRoot}
+	maps.Copy(all, r.rest.Operations())
+	maps.Copy(all, r.syncs.Operations())
+	maps.Copy(all, r.links.LinkHandlers())
 	return all
 }
 
 // route builds the mux. Operations of the document without a handler are a
 // mistake of the program: the contract test finds them.
 func (s *Server) route() {
-	mux, byID := http.NewServeMux(), s.handlers()
+	mux := http.NewServeMux()
+	byID := s.handlers()
+	s.answering = answering.New(answering.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Faults: s.faults, Journal: s.journal, Metrics: s.metrics,
+		Verify: s.config.Development,
+	})
 	s.links.RouteLinks(mux)
 	for _, described := range openapi.Operations() {
 		handle, ok := byID[described.ID]
@@ -37,14 +41,14 @@ func (s *Server) route() {
 		}
 		op := &call.Operation{Operation: described, Handle: handle}
 		pattern := BasePath + strings.TrimSuffix(described.Path, "/")
-		serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, op) }
+		serve := func(w http.ResponseWriter, r *http.Request) { s.answering.Answer(w, r, op) }
 		if described.ID == "fetchRoot" {
 			serve = func(w http.ResponseWriter, r *http.Request) {
 				if front.WantsPage(r) { // a person in a browser
 					s.front.Show(w, r)
 					return
 				}
-				s.answer(w, r, op)
+				s.answering.Answer(w, r, op)
 			}
 		}
 		mux.HandleFunc(described.Method+" "+pattern, serve)
@@ -56,19 +60,19 @@ func (s *Server) route() {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		// Asked only when nothing fits, since it tries every method.
 		if allowed := call.AllowedMethods(mux, r); allowed != "" {
-			s.refuseCall(w, r, call.WrongMethod(r, allowed))
+			s.answering.Refuse(w, r, call.WrongMethod(r, allowed))
 			return
 		}
-		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "%s", front.NothingAt(r.URL.Path)))
+		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "%s", front.NothingAt(r.URL.Path)))
 	})
 	s.routeControl(mux)
 	s.front = front.New(front.Parts{
 		Log: s.log, BaseURL: s.config.BaseURL, Version: s.config.Version, Dialect: string(cmp.Or(s.config.Dialect, DialectSpec)),
-		Ready: s.Ready, Console: s.console, Metrics: s.guard(s.metrics.Handler()),
+		Ready: s.Ready, Console: s.console, Metrics: s.door.Guard(s.metrics.Handler()),
 	})
 	s.front.Route(mux)
 	s.mux = mux
 }
 
 // operations are the ids of the operations that are served, sorted.
-func (s *Server) operations() []string { return slices.Sorted(maps.Keys(s.ready)) }
+func (d *doors) operations() []string { return slices.Sorted(maps.Keys(d.ready)) }

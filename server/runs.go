@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
-	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/planning"
@@ -15,12 +15,12 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// books opens the ledger: in the data directory, or in the store that several
-// processes share.
-func (s *Server) books() (err error) {
-	options := ledger.Options{Dir: s.below(binding.Folder)}
+// openLedger opens the ledger: in a folder of the data directory, or in the store that
+// several processes share.
+func (s *state) openLedger(dir string, log *slog.Logger) (err error) {
+	options := ledger.Options{Dir: dir}
 	if s.store.Shared() {
-		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), s.log)
+		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), log)
 	}
 	if s.ledger, err = ledger.Open(options); err != nil {
 		return fmt.Errorf("open ledger: %w", err)

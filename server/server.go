@@ -22,47 +22,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/archive"
-	"github.com/destkit/destkit/server/internal/background"
-	"github.com/destkit/destkit/server/internal/binding"
-	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/cluster/member"
-	"github.com/destkit/destkit/server/internal/connectors"
-	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
-	"github.com/destkit/destkit/server/internal/destinations"
-	"github.com/destkit/destkit/server/internal/dialect"
-	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/forks"
-	"github.com/destkit/destkit/server/internal/front"
-	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
-	"github.com/destkit/destkit/server/internal/lifecycle"
-	"github.com/destkit/destkit/server/internal/links"
-	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
-	"github.com/destkit/destkit/server/internal/runs"
-	"github.com/destkit/destkit/server/internal/seed"
-	"github.com/destkit/destkit/server/internal/settings"
-	"github.com/destkit/destkit/server/internal/snapshot"
-	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/clock"
-	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
-	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/syncs"
-	"github.com/destkit/destkit/server/internal/timing"
-	"github.com/destkit/destkit/server/internal/trust"
-	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // BasePath is where the API stands; the version is part of it (spec 9).
@@ -201,57 +172,12 @@ type Config struct {
 
 // Server is the service. It is safe for parallel use.
 type Server struct {
-	config        Config
-	dialect       dialect.Switches
-	shared        *call.Shared // by all calls
-	log           *slog.Logger
-	clock         *clock.Clock
-	timing        *timing.Control
-	store         *store.Store
-	gate          *destination.Gate
-	sources       *sources.Sources
-	mux           *http.ServeMux
-	first         *Tokens
-	journal       *journal.Journal
-	faults        *faults.Faults
-	settings      *settings.Settings
-	trust         *trust.Trust
-	performer     *call.Performer
-	metrics       *metrics.Metrics
-	destinations  *destinations.Destinations
-	states        *states.States
-	planning      *planning.Planning
-	inspect       *inspect.Inspector
-	organizations *organizations.Organizations
-	declared      *connectors.Connectors
-	seeds         *seed.Seeds
-	controls      *control.Handlers
-	binding       *binding.Binding
-	snapshots     *snapshot.Snapshots
-	forks         *forks.Forks[*Server]
-	broken        violation.Broken
-	ready         map[string]*call.Operation
-	syncs         *syncs.Handlers
-	callers       call.Callers
-	background    *background.Work
-	lifecycle     *lifecycle.Lifecycle
-	mail          *lifecycle.Mailer
-	ledger        *ledger.Ledger
-	executor      *executor.Executor
-	engine        *runs.Engine
-	began         time.Time    // of this process, by the clock of the system
-	ahead         atomic.Int64 // how far the clock of a shared store is, in nanoseconds
-	member        *member.Member
-	front         *front.Front
-	schedule      *runs.Schedule
-	retention     *runs.Retention
-	live          *runs.Live
-	retries       *runs.Retries
-
-	latch   *latch.Latch
-	rest    *rest.Handlers
-	console *console.Console
-	links   *links.Links
+	config Config
+	ground
+	state
+	work
+	resources
+	doors
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
@@ -286,7 +212,7 @@ func (s *Server) Close() error {
 	s.background.Stop(executor.ErrStop)
 	left := s.member.Close()
 	s.background.Wait()
-	s.leaveControl()
+	s.leave()
 	s.clock.Close()
 	s.gate.Close()
 	s.member.CloseLimits()
@@ -330,7 +256,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	// The mux answers // and /../ with a page that redirects; clients of an API
 	// get JSON.
 	if at := r.URL.EscapedPath(); at != "" && strings.TrimSuffix(path.Clean(at), "/") != strings.TrimSuffix(at, "/") {
-		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
+		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
 		return
 	}
 	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
@@ -338,7 +264,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
-		s.refuseCall(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
+		s.answering.Refuse(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}
 	// A client waits: what its call changes comes before what runs record.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -37,6 +38,8 @@ import (
 	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/planning"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
@@ -120,7 +123,9 @@ func assemble(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{latch: new(latch.Latch), config: config, dialect: dialect, log: config.Log, ready: map[string]*call.Operation{}, member: new(member.Member), began: time.Now().UTC()}
+	s := &Server{config: config}
+	s.latch, s.dialect, s.log, s.member, s.began = new(latch.Latch), dialect, config.Log, new(member.Member), time.Now().UTC()
+	s.ready = map[string]*call.Operation{}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -140,7 +145,7 @@ func assemble(config Config) (*Server, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
-	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: s.refuseCall, Most: config.MaxForks, Room: config.room})
+	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: func(w http.ResponseWriter, r *http.Request, f *problem.Failure) { s.answering.Refuse(w, r, f) }, Most: config.MaxForks, Room: config.room})
 	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
@@ -151,7 +156,7 @@ func assemble(config Config) (*Server, error) {
 	plans.Runs = s.engine
 	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
 	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
-	limits, err := s.limits()
+	limits, err := s.config.limits(s.shared, s.background)
 	if err != nil {
 		s.clock.Close()
 		return nil, err
@@ -159,7 +164,7 @@ func assemble(config Config) (*Server, error) {
 	s.sources = sources.New(sources.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch,
 		Files: limits.Files, Network: limits.Network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
-		Folder: s.below("warehouses"), NoFiles: config.NoFiles,
+		Folder: s.config.below("warehouses"), NoFiles: config.NoFiles,
 	})
 	noFiles := "" // says why nothing can be written into files
 	if config.NoFiles {
@@ -181,7 +186,7 @@ func assemble(config Config) (*Server, error) {
 			s.journal.Observe(x)
 		},
 		Emulate:   config.Emulate,
-		FilesRoot: s.below(withheld.FilesFolder),
+		FilesRoot: s.config.below(withheld.FilesFolder),
 		NoFiles:   noFiles,
 		Limiter:   s.member.Limiter,
 		Sending:   config.sent,
@@ -276,9 +281,15 @@ func assemble(config Config) (*Server, error) {
 		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
 		Service: snapshot.Service{
-			Alone: s.member.Alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: s.replaceWorld, Forget: s.forgetCalls,
+			Alone: s.member.Alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: func(ctx context.Context, a *archive.Archive) error { return s.replacement.Replace(ctx, a) },
+			Forget:    func(ctx context.Context) error { return s.replacement.ForgetCalls(ctx) },
 			KeepClock: s.member.KeepClock,
 		},
+	})
+	s.replacement = replacement.New(replacement.Parts{
+		Shared: s.shared, Latch: s.latch, Member: s.member, Organizations: s.organizations, Connectors: s.declared, Syncs: s.syncs,
+		Engine: s.engine, Schedule: s.schedule, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail,
+		Journal: s.journal, Faults: s.faults, Binding: s.binding, Fill: s.snapshots.Fill,
 	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()
@@ -286,10 +297,9 @@ func assemble(config Config) (*Server, error) {
 }
 
 // limits are what those who use the API may reach through this service.
-func (s *Server) limits() (withheld.Limits, error) {
-	c := &s.config
+func (c *Config) limits(shared *call.Shared, work *background.Work) (withheld.Limits, error) {
 	return withheld.New(withheld.Parts{
-		Shared: s.shared, Work: s.background,
+		Shared: shared, Work: work,
 		AllowHosts: c.AllowHosts, DenyLoopback: c.DenyLoopback, Listeners: c.Listeners,
 		Private: c.Private, AllowFiles: c.AllowFiles, Dirs: c.dirs, WorkFolder: c.WorkFolder,
 		Secrets:   []string{c.SMTP.Password, c.StorePassword, c.ControlToken, c.PersonalAccessToken, c.WorkspaceAPIKey},
@@ -302,19 +312,19 @@ func CheckHost(text string) error { return withheld.CheckHost(text) }
 
 // systemTime is the clock that all processes of an installation have: that of the
 // shared store, or the one of this machine.
-func (s *Server) systemTime(own func() time.Time) func() time.Time {
+func (g *ground) systemTime(own func() time.Time) func() time.Time {
 	if own == nil {
 		own = time.Now
 	}
-	return func() time.Time { return own().Add(time.Duration(s.ahead.Load())) }
+	return func() time.Time { return own().Add(time.Duration(g.ahead.Load())) }
 }
 
 // below is a path in the data directory; "" in memory.
-func (s *Server) below(name string) string {
-	if s.config.Dir == "" {
+func (c *Config) below(name string) string {
+	if c.Dir == "" {
 		return ""
 	}
-	return filepath.Join(s.config.Dir, name)
+	return filepath.Join(c.Dir, name)
 }
 
 // open opens the store, from a snapshot when there is one to restore.
@@ -337,28 +347,38 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.binding.Unoccupied(s.config.Restore != nil); err != nil {
 		return err
 	}
-	if s.config.world != nil {
-		return s.openSnapshot(ctx, options, s.config.world)
-	}
-	if s.config.Restore != nil {
+	from := s.config.world
+	if from == nil && s.config.Restore != nil {
 		a, err := archive.Read(s.config.Restore, s.config.Dir)
 		if err != nil {
 			return err
 		}
 		defer a.Close()
-		return s.openSnapshot(ctx, options, a)
+		from = a
+	}
+	if from != nil {
+		options.From = from.Part(archive.PartStore)
 	}
 	opened, err := store.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	s.keepIn(opened)
+	s.store, s.shared.Store = opened, opened
+	books := func() error { return s.openLedger(s.config.below(binding.Folder), s.log) }
+	declared := func() error { return s.declared.Load(ctx) }
+	if from != nil {
+		// The store holds the directory's lock from here on.
+		fill := func() error { return s.snapshots.Fill(ctx, from) }
+		bind := func() error { return s.binding.BindRestored(ctx) }
+		if err := inOrder(books, declared, fill, bind); err != nil {
+			return errors.Join(fmt.Errorf("restore: %w", err), s.abandon())
+		}
+		return nil
+	}
 	// Before the ledger is opened, which tidies it.
 	next, err := s.binding.Fits(ctx)
-	for _, step := range []func() error{s.books, func() error { return s.binding.Bind(ctx, next) }, func() error { return s.declared.Load(ctx) }} {
-		if err == nil {
-			err = step()
-		}
+	if err == nil {
+		err = inOrder(books, func() error { return s.binding.Bind(ctx, next) }, declared)
 	}
 	if err != nil {
 		return errors.Join(err, s.store.Close())
@@ -366,75 +386,19 @@ func (s *Server) open(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the first organization of an empty store and takes over the
-// tokens of the configuration.
-func (s *Server) begin(ctx context.Context) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
-		// Those of other processes may well be under way.
-		if s.member.Company() == 0 {
-			if err := abandonRefreshes(tx); err != nil {
-				return err
-			}
-		}
-		if s.config.forked {
-			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {
-				return err
-			}
-		}
-		first, err := tx.Setting(organizations.SettingFirst)
-		if errors.Is(err, store.ErrNotFound) {
-			first, err = s.beginOrganization(tx)
-		}
-		if err != nil {
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return err
-		}
-		return s.adopt(tx, first)
-	})
-}
-
-// abandonRefreshes ends those that a stopped process, or the world of a
-// snapshot, has left behind.
-func abandonRefreshes(tx *store.Tx) error {
-	_, err := tx.AbandonRefreshes("the service was stopped")
-	return err
-}
-
-// beginOrganization makes the first organization and remembers which it is.
-func (s *Server) beginOrganization(tx *store.Tx) (first string, err error) {
-	if s.first, err = organizations.Begin(tx, "First organization", "owner@example.com", "First workspace"); err != nil {
-		return "", err
-	}
-	// By ids, since clients may give other names.
-	first = fmt.Sprintf("%d %d", s.first.UserID, s.first.WorkspaceID)
-	return first, tx.SetSetting(organizations.SettingFirst, first)
-}
-
-// adopt takes over the tokens that the configuration names.
-func (s *Server) adopt(tx *store.Tx, first string) error {
-	var userID, workspaceID int64
-	if _, err := fmt.Sscan(first, &userID, &workspaceID); err != nil {
-		return fmt.Errorf("read setting %s: %w", organizations.SettingFirst, err)
-	}
-	// At every start, so that a deployment can change its tokens.
-	if token := s.config.PersonalAccessToken; token != "" {
-		if err := tx.AdoptAccessToken(userID, token); err != nil {
-			return fmt.Errorf("take over the personal access token: %w", err)
-		}
-	}
-	if key := s.config.WorkspaceAPIKey; key != "" {
-		if err := tx.AdoptWorkspaceKey(workspaceID, key); err != nil {
-			return fmt.Errorf("take over the workspace API key: %w", err)
 		}
 	}
 	return nil
 }
 
 // fetchRoot says which version answers (spec 9).
-func (s *Server) fetchRoot(*call.Call) (*call.Reply, error) {
+func fetchRoot(*call.Call) (*call.Reply, error) {
 	return call.OK(map[string]string{"version": "v1"})
 }
 
 var _ io.Closer = (*Server)(nil)
-
-// keepIn makes an opened store the one of this service and of its calls.
-func (s *Server) keepIn(opened *store.Store) { s.store, s.shared.Store = opened, opened }

@@ -23,28 +23,25 @@ func CheckViolations(ids []string) error { return violation.Check(ids) }
 // breakRules makes the configured violations work.
 func (s *Server) breakRules() (err error) {
 	s.broken, err = violation.Break(s.config.Violate, &violation.Service{
-		API:      http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }),
-		View:     func(ctx context.Context, read func(*store.Tx) error) error { return s.store.View(ctx, read) },
-		Now:      func() time.Time { return s.clock.Now() },
-		Key:      s.firstKey,
-		Token:    s.firstToken,
+		API:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }),
+		View: func(ctx context.Context, read func(*store.Tx) error) error { return s.store.View(ctx, read) },
+		Now:  func() time.Time { return s.clock.Now() },
+		Key: func() string {
+			return given(s.config.WorkspaceAPIKey, s.first, func(t *Tokens) string { return t.WorkspaceAPIKey })
+		},
+		Token: func() string {
+			return given(s.config.PersonalAccessToken, s.first, func(t *Tokens) string { return t.PersonalAccessToken })
+		},
 		Settings: violation.Settings{CacheTTL: &s.config.CacheTTL, AllowPlainHTTP: &s.config.AllowPlainHTTP, PartialSyncUpdate: &s.dialect.PartialSyncUpdate},
 	})
 	return err
 }
 
-// firstKey opens the first workspace, firstToken the first organization: those of
-// the configuration, which are taken over at every start, or those of this start.
-func (s *Server) firstKey() string {
-	if s.config.WorkspaceAPIKey == "" && s.first != nil {
-		return s.first.WorkspaceAPIKey
+// given is a token of the configuration, which is taken over at every start, or that
+// of an organization that this start has made.
+func given(configured string, made *Tokens, token func(*Tokens) string) string {
+	if configured == "" && made != nil {
+		return token(made)
 	}
-	return s.config.WorkspaceAPIKey
-}
-
-func (s *Server) firstToken() string {
-	if s.config.PersonalAccessToken == "" && s.first != nil {
-		return s.first.PersonalAccessToken
-	}
-	return s.config.PersonalAccessToken
+	return configured
 }

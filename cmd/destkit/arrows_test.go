@@ -198,6 +198,20 @@ var arrows = map[string][]string{
 		"openapi", "server/api", "server/internal/call", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
 		"internal/console", "internal/suggest",
 	},
+	"server/internal/answering": { // what stands around an operation of the API
+		"openapi", "server/internal/call", "server/internal/faults", "server/internal/journal", "server/internal/latch",
+		"server/internal/metrics", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock",
+	},
+	"server/internal/controlapi": { // the control API but for what its routes do
+		"server/internal/call", "server/internal/latch", "server/internal/problem", "internal/loopback",
+	},
+	"server/internal/replacement": { // of the whole state, in order
+		"server/internal/archive", "server/internal/binding", "server/internal/call", "server/internal/cluster/member",
+		"server/internal/connectors", "server/internal/faults", "server/internal/journal", "server/internal/latch",
+		"server/internal/lifecycle", "server/internal/organizations", "server/internal/runs", "server/internal/store",
+		"server/internal/syncs",
+	},
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
 		"internal/console", "internal/foreign",

@@ -28,7 +28,7 @@ func TestEverythingIsPrintedByOneWriter(t *testing.T) {
 	set := token.NewFileSet()
 	calls := 0
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "internal/rest/resttest/") {
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, 0)

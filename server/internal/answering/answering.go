@@ -1,9 +1,13 @@
-package server
+// Package answering is what stands around an operation of the API: who calls, which
+// faults are due, what the journal keeps of it, and whether the reply is what the
+// document promises. What an operation does is its handler's.
+package answering
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -15,20 +19,43 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// answer serves one operation: who calls, which faults are due, is the request
+// Parts are what an Answerer works with.
+type Parts struct {
+	Shared  *call.Shared
+	Log     *slog.Logger
+	Clock   *clock.Clock
+	Latch   *latch.Latch
+	Faults  *faults.Faults
+	Journal *journal.Journal
+	Metrics *metrics.Metrics
+	Verify  bool // a reply that the document does not promise becomes an error
+}
+
+// Answerer serves the operations of the API.
+type Answerer struct {
+	Parts
+	callers call.Callers
+}
+
+// New returns one for a service.
+func New(parts Parts) *Answerer { return &Answerer{Parts: parts} }
+
+// Answer serves one operation: who calls, which faults are due, is the request
 // well formed, what does the handler say, is that what the document promises.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *call.Operation) {
-	c := &call.Call{Shared: s.shared, Ctx: r.Context(), R: r, Op: op, Began: s.clock.Now()}
+func (a *Answerer) Answer(w http.ResponseWriter, r *http.Request, op *call.Operation) {
+	c := &call.Call{Shared: a.Shared, Ctx: r.Context(), R: r, Op: op, Began: a.Clock.Now()}
 	// A client may send and read as slowly as it likes. The world is held only in
 	// between: a snapshot that waits for it makes all other calls wait.
 	call.Patiently(w, r, c.Receive)
 	defer journal.Called(w, c)
-	code, body, release := s.settle(w.Header(), c)
+	code, body, release := a.settle(w.Header(), c)
 	defer release()
 	w.WriteHeader(code)
 	_, _ = w.Write(body)
@@ -36,17 +63,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *call.Operati
 
 // settle does what a call asks for, fills in the headers of its answer and keeps
 // it in the journal. The body is good until release.
-func (s *Server) settle(header http.Header, c *call.Call) (code int, body []byte, release func()) {
-	recorder := s.record(c)
-	defer s.recorded(c, recorder)
-	got, err := s.resolve(c)
+func (a *Answerer) settle(header http.Header, c *call.Call) (code int, body []byte, release func()) {
+	recorder := a.Record(c)
+	defer a.Recorded(c, recorder)
+	got, err := a.resolve(c)
 	release = func() {
 		if got != nil && got.Release != nil {
 			got.Release()
 		}
 	}
 	if err == nil {
-		err = s.faults.After(c)
+		err = a.Faults.After(c)
 	}
 	var dropped *faults.DroppedConnection
 	if errors.As(err, &dropped) {
@@ -61,15 +88,15 @@ func (s *Server) settle(header http.Header, c *call.Call) (code int, body []byte
 		if body == nil {
 			body, err = strictjson.Encode(got.Body)
 		}
-		s.markDeprecated(header, c, got)
+		a.markDeprecated(header, c, got)
 	}
 	if err != nil {
-		code, body = s.fail(header, c, err)
+		code, body = a.fail(header, c, err)
 	}
 	header.Set("Content-Type", "application/json; charset=utf-8")
 	header.Set("X-Request-Id", recorder.ID())
-	if s.config.Development {
-		code, body = s.verify(c, code, header, body)
+	if a.Verify {
+		code, body = a.verify(c, code, header, body)
 	}
 	recorder.Code, recorder.Body = code, body
 	header.Set("Content-Length", strconv.Itoa(len(body)))
@@ -79,9 +106,9 @@ func (s *Server) settle(header http.Header, c *call.Call) (code int, body []byte
 // resolve is judge for a world that does not stay as it was. A call that waited while
 // the world was replaced begins anew, as if it had come after that; so does one that
 // refers to what is gone, to find out whether its caller is.
-func (s *Server) resolve(c *call.Call) (*call.Reply, error) {
+func (a *Answerer) resolve(c *call.Call) (*call.Reply, error) {
 	for {
-		got, err := s.judge(c)
+		got, err := a.judge(c)
 		switch {
 		case errors.Is(err, latch.ErrReplaced):
 			if gone := c.Ctx.Err(); gone != nil {
@@ -89,7 +116,7 @@ func (s *Server) resolve(c *call.Call) (*call.Reply, error) {
 			}
 			c.Again()
 		case errors.Is(err, store.ErrGone):
-			return nil, cmp.Or(s.callers.Authenticate(c), err)
+			return nil, cmp.Or(a.callers.Authenticate(c), err)
 		default:
 			return got, err
 		}
@@ -97,7 +124,7 @@ func (s *Server) resolve(c *call.Call) (*call.Reply, error) {
 }
 
 // judge does everything up to the handler's answer.
-func (s *Server) judge(c *call.Call) (got *call.Reply, err error) {
+func (a *Answerer) judge(c *call.Call) (got *call.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
@@ -108,10 +135,10 @@ func (s *Server) judge(c *call.Call) (got *call.Reply, err error) {
 	}()
 	// Who calls comes first: a stranger learns nothing of faults, and nothing
 	// of what is wrong with the body.
-	if err := s.callers.Authenticate(c); err != nil {
+	if err := a.callers.Authenticate(c); err != nil {
 		return nil, err
 	}
-	if err := s.faults.Before(c); err != nil {
+	if err := a.Faults.Before(c); err != nil {
 		return nil, err
 	}
 	if err := c.Read(); err != nil {
@@ -121,12 +148,12 @@ func (s *Server) judge(c *call.Call) (got *call.Reply, err error) {
 }
 
 // fail writes the headers of a failure and gives its status and body.
-func (s *Server) fail(header http.Header, c *call.Call, err error) (int, []byte) {
+func (a *Answerer) fail(header http.Header, c *call.Call, err error) (int, []byte) {
 	f := problem.Of(err)
 	// Without a cause the answer says it all, such as that a worker serves no API.
 	// A destination that is down is logged where it was asked.
 	if f.Code >= http.StatusInternalServerError && f.Code != http.StatusBadGateway && f.Cause != nil {
-		s.log.Error("call failed", "operation", c.Op.ID, "status", f.Code, "error", s.journal.Clean(c, fmt.Sprint(f.Cause)))
+		a.Log.Error("call failed", "operation", c.Op.ID, "status", f.Code, "error", a.Journal.Clean(c, fmt.Sprint(f.Cause)))
 	}
 	if f.Allow != "" {
 		header.Set("Allow", f.Allow)
@@ -137,20 +164,20 @@ func (s *Server) fail(header http.Header, c *call.Call, err error) (int, []byte)
 	if f.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
 	}
-	body, err := strictjson.Encode(s.dialect.Failure(f))
+	body, err := strictjson.Encode(a.Shared.Dialect.Failure(f))
 	if err != nil {
 		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
 	}
 	return f.Code, body
 }
 
-// refuseCall answers a call that belongs to no operation.
-func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
-	c := &call.Call{Shared: s.shared, Ctx: r.Context(), R: r, Op: &call.Operation{Operation: &openapi.Operation{}}, Began: s.clock.Now()}
-	recorder := s.record(c)
-	code, body := s.fail(w.Header(), c, f)
+// Refuse answers a call that belongs to no operation.
+func (a *Answerer) Refuse(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
+	c := &call.Call{Shared: a.Shared, Ctx: r.Context(), R: r, Op: &call.Operation{Operation: &openapi.Operation{}}, Began: a.Clock.Now()}
+	recorder := a.Record(c)
+	code, body := a.fail(w.Header(), c, f)
 	recorder.Code, recorder.Body = code, body
-	s.recorded(c, recorder)
+	a.Recorded(c, recorder)
 	journal.Called(w, c)
 	w.Header().Set("X-Request-Id", recorder.ID())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -160,13 +187,13 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *problem.F
 
 // verify is development mode: a reply that the document does not promise is a
 // mistake of the service, and must not look like a good one.
-func (s *Server) verify(c *call.Call, code int, header http.Header, body []byte) (int, []byte) {
+func (a *Answerer) verify(c *call.Call, code int, header http.Header, body []byte) (int, []byte) {
 	err := c.Op.CheckResponse(code, header, body)
 	if err == nil {
 		return code, body
 	}
-	s.log.Error("reply breaks the OpenAPI document", "operation", c.Op.ID, "error", err)
-	text, _ := strictjson.Encode(s.dialect.Failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	a.Log.Error("reply breaks the OpenAPI document", "operation", c.Op.ID, "error", err)
+	text, _ := strictjson.Encode(a.Shared.Dialect.Failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
 	return http.StatusInternalServerError, text
 }
 
@@ -180,14 +207,14 @@ var syncFieldsDeprecated = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // markDeprecated sets the header of RFC 9745 where the operation or a field
 // that the client sent is deprecated (spec 9).
-func (s *Server) markDeprecated(header http.Header, c *call.Call, got *call.Reply) {
+func (a *Answerer) markDeprecated(header http.Header, c *call.Call, got *call.Reply) {
 	// The strongest ground first: the operation itself, a field that was sent,
 	// the dialect.
 	since := c.Op.DeprecatedSince
 	if since.IsZero() && got.Deprecated {
 		since = syncFieldsDeprecated
 	}
-	if since.IsZero() && s.dialect.OrganizationDeprecated && slices.Contains([]string{"listUsers", "listInvitations", "createInvitation", "fetchInvitation", "updateInvitation", "deleteInvitation"}, c.Op.ID) {
+	if since.IsZero() && a.Shared.Dialect.OrganizationDeprecated && slices.Contains([]string{"listUsers", "listInvitations", "createInvitation", "fetchInvitation", "updateInvitation", "deleteInvitation"}, c.Op.ID) {
 		since = organizationDeprecated
 	}
 	if since.IsZero() {
@@ -197,16 +224,16 @@ func (s *Server) markDeprecated(header http.Header, c *call.Call, got *call.Repl
 	header.Set("Link", `</openapi.yaml>; rel="deprecation"; type="application/yaml"`)
 }
 
-// record begins the entry of a call in the journal; until recorded the call holds the
+// Record begins the entry of a call in the journal; until Recorded the call holds the
 // state of the service.
-func (s *Server) record(c *call.Call) *journal.Recorder {
-	s.latch.State.RLock()
+func (a *Answerer) Record(c *call.Call) *journal.Recorder {
+	a.Latch.State.RLock()
 	c.Ctx = latch.Holding(c.Ctx)
-	return s.journal.Begin(c)
+	return a.Journal.Begin(c)
 }
 
-// recorded ends the entry and counts the call.
-func (s *Server) recorded(c *call.Call, r *journal.Recorder) {
-	defer s.latch.State.RUnlock()
-	s.metrics.Request(c.Op.ID, r.Code, r.End(s.faults.Taken(c)))
+// Recorded ends the entry and counts the call.
+func (a *Answerer) Recorded(c *call.Call, r *journal.Recorder) {
+	defer a.Latch.State.RUnlock()
+	a.Metrics.Request(c.Op.ID, r.Code, r.End(a.Faults.Taken(c)))
 }

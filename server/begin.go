@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/replacement"
+	"github.com/destkit/destkit/server/internal/store"
+)
+
+// begin makes the first organization of an empty store, takes over the tokens of the
+// configuration, and gives up what a stopped process has left.
+func (s *Server) begin(ctx context.Context) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		// Those of other processes may well be under way.
+		if s.member.Company() == 0 {
+			if err := replacement.AbandonRefreshes(tx); err != nil {
+				return err
+			}
+		}
+		if s.config.forked {
+			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {
+				return err
+			}
+		}
+		first, err := tx.Setting(organizations.SettingFirst)
+		if errors.Is(err, store.ErrNotFound) {
+			if s.first, err = organizations.Begin(tx, "First organization", "owner@example.com", "First workspace"); err == nil {
+				// By ids, since clients may give other names.
+				first = fmt.Sprintf("%d %d", s.first.UserID, s.first.WorkspaceID)
+				err = tx.SetSetting(organizations.SettingFirst, first)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return s.config.adopt(tx, first)
+	})
+}
+
+// adopt takes over the tokens that the configuration names; first are the ids of the
+// first user and workspace.
+func (c *Config) adopt(tx *store.Tx, first string) error {
+	var userID, workspaceID int64
+	if _, err := fmt.Sscan(first, &userID, &workspaceID); err != nil {
+		return fmt.Errorf("read setting %s: %w", organizations.SettingFirst, err)
+	}
+	// At every start, so that a deployment can change its tokens.
+	if token := c.PersonalAccessToken; token != "" {
+		if err := tx.AdoptAccessToken(userID, token); err != nil {
+			return fmt.Errorf("take over the personal access token: %w", err)
+		}
+	}
+	if key := c.WorkspaceAPIKey; key != "" {
+		if err := tx.AdoptWorkspaceKey(workspaceID, key); err != nil {
+			return fmt.Errorf("take over the workspace API key: %w", err)
+		}
+	}
+	return nil
+}

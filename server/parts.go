@@ -1,0 +1,120 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/internal/answering"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/binding"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster/member"
+	"github.com/destkit/destkit/server/internal/connectors"
+	"github.com/destkit/destkit/server/internal/control"
+	"github.com/destkit/destkit/server/internal/controlapi"
+	"github.com/destkit/destkit/server/internal/destinations"
+	"github.com/destkit/destkit/server/internal/dialect"
+	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/forks"
+	"github.com/destkit/destkit/server/internal/front"
+	"github.com/destkit/destkit/server/internal/inspect"
+	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/metrics"
+	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/planning"
+	"github.com/destkit/destkit/server/internal/replacement"
+	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/seed"
+	"github.com/destkit/destkit/server/internal/settings"
+	"github.com/destkit/destkit/server/internal/snapshot"
+	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/states"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/syncs"
+	"github.com/destkit/destkit/server/internal/timing"
+	"github.com/destkit/destkit/server/internal/trust"
+	"github.com/destkit/destkit/server/internal/violation"
+)
+
+// ground is what every part stands on: it is there before the store is opened, and
+// stays when the state is replaced.
+type ground struct {
+	shared     *call.Shared // by all calls
+	dialect    dialect.Switches
+	log        *slog.Logger
+	clock      *clock.Clock
+	timing     *timing.Control // of the clock, as people move it
+	latch      *latch.Latch
+	background *background.Work
+	member     *member.Member // this process beside others
+	broken     violation.Broken
+	began      time.Time    // of this process, by the clock of the system
+	ahead      atomic.Int64 // how far the clock of a shared store is, in nanoseconds
+}
+
+// state is what the service keeps, and what gives it another one.
+type state struct {
+	store       *store.Store
+	ledger      *ledger.Ledger
+	binding     *binding.Binding // of the two
+	snapshots   *snapshot.Snapshots
+	forks       *forks.Forks[*Server]
+	replacement *replacement.Replacement
+	first       *Tokens // where this start has made the first organization
+}
+
+// work is what happens to syncs over time.
+type work struct {
+	engine    *runs.Engine
+	executor  *executor.Executor
+	schedule  *runs.Schedule
+	retention *runs.Retention
+	live      *runs.Live
+	retries   *runs.Retries
+	planning  *planning.Planning
+	inspect   *inspect.Inspector
+	lifecycle *lifecycle.Lifecycle
+	mail      *lifecycle.Mailer
+}
+
+// resources are what the API and the control API are about.
+type resources struct {
+	organizations *organizations.Organizations
+	sources       *sources.Sources
+	states        *states.States // of syncs, in their sources
+	destinations  *destinations.Destinations
+	gate          *destination.Gate // to destinations
+	declared      *connectors.Connectors
+	syncs         *syncs.Handlers
+	links         *links.Links
+	rest          *rest.Handlers // of all other resources
+	seeds         *seed.Seeds
+	controls      *control.Handlers
+}
+
+// doors are where calls come in, and what is set and kept for them.
+type doors struct {
+	mux       *http.ServeMux
+	ready     map[string]*call.Operation // by id
+	answering *answering.Answerer
+	performer *call.Performer // calls within the process
+	door      *controlapi.API
+	console   *console.Console
+	front     *front.Front
+	journal   *journal.Journal
+	faults    *faults.Faults
+	trust     *trust.Trust
+	settings  *settings.Settings // that processes share; nil: this one is alone
+	metrics   *metrics.Metrics
+}
