@@ -295,7 +295,7 @@ func reportWords(cmd *cobra.Command, _ []string, begun string) (candidates, cobr
 	}
 	formats := outputs.JudgeFormats()
 	if cmd.Name() == "load" || cmd.HasParent() && cmd.Parent().Name() == "load" {
-		formats = loads.Formats()
+		formats = loads.FormatsOf(cmd)
 	}
 	var all candidates
 	for _, f := range formats {

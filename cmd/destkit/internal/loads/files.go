@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
@@ -22,12 +23,20 @@ type files struct {
 	reports              []string
 }
 
-// Formats are those of a --report, which has a flag for each, too.
-func Formats() outputs.Formats {
+// formats are those of a --report, which has a flag for each, too.
+func formats() outputs.Formats {
 	return outputs.Formats{
 		{Name: "json", Extensions: []string{".json"}}, {Name: "html", Extensions: []string{".html", ".htm"}},
 		{Name: "csv", Extensions: []string{".csv"}}, {Name: "hdr", Extensions: []string{".hlog"}},
 	}
+}
+
+// FormatsOf are those of the --report of a command: load itself, or one below it.
+func FormatsOf(cmd *cobra.Command) outputs.Formats {
+	if cmd.Name() == "compare" {
+		return comparisonFormats()
+	}
+	return formats()
 }
 
 func (l *files) register(f *pflag.FlagSet) {
@@ -53,18 +62,7 @@ func (l *files) all() []loadWriter {
 
 // resolve gives the files of --report to the flags of their formats.
 func (l *files) resolve() error {
-	files := map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr}
-	for _, flag := range l.reports {
-		format, file, err := Formats().Parse(flag)
-		if err != nil {
-			return err
-		}
-		if *files[format] != "" {
-			return exit.Usagef("--report %s: there is a %s file already: %s", flag, format, *files[format])
-		}
-		*files[format] = file
-	}
-	return nil
+	return formats().Assign(l.reports, map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr})
 }
 
 // check takes --report apart and looks whether the files can be written: a slip must

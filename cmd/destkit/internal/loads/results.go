@@ -1,8 +1,10 @@
 package loads
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
+	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/loadpage"
@@ -24,7 +27,13 @@ import (
 type loadComparing struct {
 	tolerance    float64
 	asJSON, fail bool
-	html         string
+	html, json   string   // files
+	reports      []string // [FORMAT=]FILE of the two
+}
+
+// comparisonFormats are those of a --report of a comparison.
+func comparisonFormats() outputs.Formats {
+	return slices.DeleteFunc(formats(), func(f outputs.Format) bool { return f.Name == "csv" || f.Name == "hdr" })
 }
 
 // newCompare puts two results side by side.
@@ -43,6 +52,7 @@ and by percentile of both runs in the same plots, and every figure.`,
 	}
 	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by")
 	cmd.Flags().BoolVar(&l.fail, "fail", false, "exit 1 when something is worse, 2 when nothing is and figures cannot be compared")
+	cmd.Flags().StringArrayVarP(&l.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`: html or json; without a format its extension names it (repeatable)")
 	cmd.Flags().StringVar(&l.html, "html", "", "write a report with plots of both runs into one HTML `FILE`")
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print JSON")
 	return cmd
@@ -52,10 +62,16 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	if !(l.tolerance >= 0) || l.tolerance > 1000 {
 		return exit.Usagef("--tolerance must be a share such as 0.05, not %v", l.tolerance)
 	}
-	if l.html == "-" && l.asJSON {
-		return exit.Usagef("--json and --html - both go to standard output")
+	if err := comparisonFormats().Assign(l.reports, map[string]*string{"html": &l.html, "json": &l.json}); err != nil {
+		return err
 	}
-	if err := checkLoadFile("html", l.html); err != nil {
+	switch {
+	case l.html == "-" && (l.asJSON || l.json == "-"):
+		return exit.Usagef("--json and --html - both go to standard output")
+	case l.json == "-":
+		l.asJSON, l.json = true, ""
+	}
+	if err := errors.Join(checkLoadFile("html", l.html), checkLoadFile("report", l.json)); err != nil {
 		return err
 	}
 	results, err := readResults(args)
@@ -63,7 +79,11 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	c := loadgen.Compare(results[0], results[1], l.tolerance)
-	err = writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error { return loadpage.WriteComparison(to, results[0], results[1], l.tolerance) })
+	err = errors.Join(
+		writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error {
+			return loadpage.WriteComparison(to, results[0], results[1], l.tolerance)
+		}),
+		writeLoadFile("report", l.json, cmd.OutOrStdout(), func(to io.Writer) error { return command.PrintJSON(to, c) }))
 	if err != nil {
 		return exit.Untested(err)
 	}

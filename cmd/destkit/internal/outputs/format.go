@@ -90,3 +90,19 @@ func (r Formats) byExtension(file string) string {
 	}
 	return found
 }
+
+// Assign gives the file of each --report to the place of its format. A place that has
+// a file already keeps it: that is a usage error.
+func (r Formats) Assign(flags []string, files map[string]*string) error {
+	for _, flag := range flags {
+		format, file, err := r.Parse(flag)
+		if err != nil {
+			return err
+		}
+		if *files[format] != "" {
+			return exit.Usagef("--report %s: there is a %s file already: %s", flag, format, *files[format])
+		}
+		*files[format] = file
+	}
+	return nil
+}
