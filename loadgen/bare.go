@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Bare is what the generator does for itself, without a network: keys into a
 // prepared batch, and the check of its reply.
 type Bare struct {
-	rows  []row
+	rows  []records.Row
 	batch *batch
 	check checker
 	reply []byte
@@ -27,11 +28,11 @@ func NewBare(size, refused int) (*Bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := bareObject().forOperation(rpc.OperationUpsert, "", nil)
+	o, err := bareObject().ForOperation(rpc.OperationUpsert, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := newKeys("", "ba5e00", 0, 0)
+	keys, err := records.NewKeys("", "ba5e00", 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +41,9 @@ func NewBare(size, refused int) (*Bare, error) {
 		return nil, err
 	}
 	b := &Bare{batch: newBatch(s, end)}
-	m := &maker{object: o, keys: keys, random: rand.New(rand.NewPCG(1, 1))}
+	m := &records.Maker{Object: o, Keys: keys, Random: rand.New(rand.NewPCG(1, 1))}
 	for range size {
-		b.rows = append(b.rows, m.row())
+		b.rows = append(b.rows, m.Row())
 	}
 	b.batch.fill(end, b.rows, "00000000000000000000000000000000")
 	b.check.note = func(string, []byte, []byte) {}
@@ -51,11 +52,11 @@ func NewBare(size, refused int) (*Bare, error) {
 }
 
 // bareObject has a field of every type and a few more.
-func bareObject() object {
-	o := object{Object: rpc.Object{APIName: "contact", Label: "Contact"}, operations: []string{rpc.OperationUpsert}}
+func bareObject() records.Object {
+	o := records.Object{Object: rpc.Object{APIName: "contact", Label: "Contact"}, Operations: []string{rpc.OperationUpsert}}
 	for i, name := range []string{"email", "first_name", "last_name", "age", "score", "balance", "birthday", "seen_at", "active", "city"} {
 		types := []string{rpc.TypeString, rpc.TypeString, rpc.TypeString, rpc.TypeInteger, rpc.TypeFloat, rpc.TypeDecimal, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean, rpc.TypeString}
-		o.fields = append(o.fields, rpc.Field{
+		o.Fields = append(o.Fields, rpc.Field{
 			APIName: name, Label: name, Identifier: i == 0, Required: i == 0, Createable: true, Updateable: true, Type: types[i],
 		})
 	}

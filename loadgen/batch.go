@@ -7,13 +7,14 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // shape is one kind of batch: an object, an operation and a size. It is shared
 // by all connections and never changed.
 type shape struct {
-	object    object
+	object    records.Object
 	operation string
 	size      int
 	plan      []byte // the sync plan as JSON
@@ -25,13 +26,13 @@ type shape struct {
 type syncOf struct{ sync, run int64 }
 
 // newShape encodes the plan of a batch.
-func newShape(o object, operation string, size int, as syncOf) (*shape, error) {
+func newShape(o records.Object, operation string, size int, as syncOf) (*shape, error) {
 	plan := rpc.SyncPlan{
 		Object: rpc.ObjectRef{APIName: o.APIName, Label: o.Label}, Operation: operation,
 		SyncRunID: as.run, SyncID: as.sync, Schema: map[string]rpc.SchemaField{},
 	}
-	for _, f := range o.mapped {
-		plan.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == o.identifier.APIName, Field: f}
+	for _, f := range o.Mapped {
+		plan.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == o.Identifier.APIName, Field: f}
 	}
 	text, err := json.Marshal(plan)
 	if err != nil {
@@ -59,8 +60,8 @@ type batch struct {
 	start int // of the request in buf; the body is at room
 	room  int
 	idAt  int
-	marks []mark // in the order of the records
-	keys  []span // the active identifier of each record, as it travels
+	marks []records.Mark // in the order of the records
+	keys  []span         // the active identifier of each record, as it travels
 	// Where the digits stand in every key, the rest of which is the same; none in
 	// keys that are otherwise. counted: now they are so many numbers in a row.
 	digits  span
@@ -78,10 +79,10 @@ func newBatch(s *shape, e *wire.Endpoint) *batch {
 }
 
 // fill writes the whole request for some rows. id has idDigits digits.
-func (b *batch) fill(e *wire.Endpoint, rows []row, id string) {
+func (b *batch) fill(e *wire.Endpoint, rows []records.Row, id string) {
 	buf := b.buf[:0]
 	if cap(buf) < b.room {
-		buf = make([]byte, 0, b.room+len(b.shape.plan)+128+len(rows)*(len(rows[0].text)+16))
+		buf = make([]byte, 0, b.room+len(b.shape.plan)+128+len(rows)*(len(rows[0].Text)+16))
 	}
 	buf = buf[:b.room]
 	b.marks, b.keys = b.marks[:0], b.keys[:0]
@@ -110,15 +111,15 @@ func (b *batch) findDigits() span {
 	}
 	perRow, first := len(b.marks)/len(b.keys), b.keys[0]
 	for j, m := range b.marks[:perRow] {
-		if m.at < first.from || m.at+m.width > first.to {
+		if m.At < first.from || m.At+m.Width > first.to {
 			continue
 		}
-		d := span{m.at - first.from, m.at - first.from + m.width}
-		head, tail := b.buf[first.from:m.at], b.buf[m.at+m.width:first.to]
+		d := span{m.At - first.from, m.At - first.from + m.Width}
+		head, tail := b.buf[first.from:m.At], b.buf[m.At+m.Width:first.to]
 		for i, k := range b.keys {
 			own := b.marks[i*perRow+j]
 			key := b.buf[k.from:k.to]
-			if own.at != k.from+d.from || own.width != m.width || own.base != m.base || len(key) != d.to+len(tail) ||
+			if own.At != k.from+d.from || own.Width != m.Width || own.Base != m.Base || len(key) != d.to+len(tail) ||
 				!bytes.Equal(key[:d.from], head) || !bytes.Equal(key[d.to:], tail) {
 				return span{}
 			}
@@ -129,20 +130,20 @@ func (b *batch) findDigits() span {
 }
 
 // add appends one record.
-func (b *batch) add(buf []byte, r *row) []byte {
+func (b *batch) add(buf []byte, r *records.Row) []byte {
 	at := len(buf)
 	if !b.shape.identify {
-		buf = append(buf, r.text...)
+		buf = append(buf, r.Text...)
 	} else {
 		// The identifier is the first member of every row.
-		buf = append(append(buf, r.text[:r.to]...), '}')
+		buf = append(append(buf, r.Text[:r.To]...), '}')
 	}
-	for _, m := range r.marks {
-		if m.at < len(buf)-at {
-			b.marks = append(b.marks, mark{m.at + at, m.width, m.base})
+	for _, m := range r.Marks {
+		if m.At < len(buf)-at {
+			b.marks = append(b.marks, records.Mark{At: m.At + at, Width: m.Width, Base: m.Base})
 		}
 	}
-	b.keys = append(b.keys, span{r.from + at, r.to + at})
+	b.keys = append(b.keys, span{r.From + at, r.To + at})
 	return buf
 }
 
@@ -167,14 +168,14 @@ func (b *batch) stamp(first int64) {
 	}
 	for j := range perRow {
 		last := b.marks[j]
-		if last.width == keyDigits {
+		if last.Width == records.KeyDigits {
 			b.stampText(j, perRow, first)
 			continue
 		}
-		putDigits(b.buf[last.at:last.at+last.width], last.base+first)
+		records.PutDigits(b.buf[last.At:last.At+last.Width], last.Base+first)
 		for i := j + perRow; i < len(b.marks); i += perRow {
 			m := b.marks[i]
-			nextDigits(b.buf[m.at:m.at+m.width], b.buf[last.at:last.at+last.width])
+			records.NextDigits(b.buf[m.At:m.At+m.Width], b.buf[last.At:last.At+last.Width])
 			last = m
 		}
 	}
@@ -183,13 +184,13 @@ func (b *batch) stamp(first int64) {
 // stampText is stamp for keys of keyDigits digits: copies of a known length are
 // a few instructions.
 func (b *batch) stampText(from, step int, first int64) {
-	var digits [keyDigits]byte
-	putDigits(digits[:], first)
+	var digits [records.KeyDigits]byte
+	records.PutDigits(digits[:], first)
 	for i := from; i < len(b.marks); i += step {
-		*(*[keyDigits]byte)(b.buf[b.marks[i].at:]) = digits
-		if digits[keyDigits-1]++; digits[keyDigits-1] > '9' {
-			digits[keyDigits-1] = '9'
-			nextDigits(digits[:], digits[:])
+		*(*[records.KeyDigits]byte)(b.buf[b.marks[i].At:]) = digits
+		if digits[records.KeyDigits-1]++; digits[records.KeyDigits-1] > '9' {
+			digits[records.KeyDigits-1] = '9'
+			records.NextDigits(digits[:], digits[:])
 		}
 	}
 }
@@ -200,13 +201,13 @@ func (b *batch) stampOne(record int, n int64) {
 	b.moved = append(b.moved, moved{record, n})
 	perRow := len(b.marks) / len(b.keys)
 	for _, m := range b.marks[record*perRow : (record+1)*perRow] {
-		putDigits(b.buf[m.at:m.at+m.width], m.base+n)
+		records.PutDigits(b.buf[m.At:m.At+m.Width], m.Base+n)
 	}
 }
 
 // setID puts the number of the request into its id.
 func (b *batch) setID(n int64) {
-	putDigits(b.buf[b.idAt+idDigits-idCounter:b.idAt+idDigits], n)
+	records.PutDigits(b.buf[b.idAt+idDigits-idCounter:b.idAt+idDigits], n)
 }
 
 // id is the id of the request, quotes included.

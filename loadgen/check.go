@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
 // verdict is what a reply says about the records of its batch.
@@ -169,7 +170,7 @@ func (c *checker) countedRun(body []byte, i, k, last int) (good, at int) {
 		if n := len(digits) - 1; digits[n] != '9' {
 			digits[n]++
 		} else {
-			nextDigits(digits, digits)
+			records.NextDigits(digits, digits)
 		}
 	}
 	return good, i

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -247,30 +248,30 @@ func TestEveryByteOfAReplyCounts(t *testing.T) {
 
 // TestKeysThatCountUp: which batches have them.
 func TestKeysThatCountUp(t *testing.T) {
-	keys := Keys{Template: `k{n}"`, From: 100, To: 999}
-	integer := func(r *row) { r.member("id"); r.key(keys, true) }
-	text := func(r *row) { r.member("id"); r.key(keys, false) }
-	other := func(r *row) { r.member("id"); r.key(Keys{Template: `l{n}"`}, false) }
-	fixed := func(r *row) {
-		r.member("id")
-		r.from = len(r.text)
-		r.text = append(r.text, `"x"`...)
-		r.to = len(r.text)
+	keys := records.Keys{Template: `k{n}"`, From: 100, To: 999}
+	integer := func(r *records.Row) { r.Member("id"); r.Key(keys, true) }
+	text := func(r *records.Row) { r.Member("id"); r.Key(keys, false) }
+	other := func(r *records.Row) { r.Member("id"); r.Key(records.Keys{Template: `l{n}"`}, false) }
+	fixed := func(r *records.Row) {
+		r.Member("id")
+		r.From = len(r.Text)
+		r.Text = append(r.Text, `"x"`...)
+		r.To = len(r.Text)
 	}
 	for name, c := range map[string]struct {
-		rows    []func(*row)
+		rows    []func(*records.Row)
 		counted bool
 	}{
-		"numbers":      {[]func(*row){integer, integer, integer}, true},
-		"texts":        {[]func(*row){text, text}, true},
-		"two patterns": {[]func(*row){text, other}, false},
-		"of a file":    {[]func(*row){fixed, fixed}, false},
+		"numbers":      {[]func(*records.Row){integer, integer, integer}, true},
+		"texts":        {[]func(*records.Row){text, text}, true},
+		"two patterns": {[]func(*records.Row){text, other}, false},
+		"of a file":    {[]func(*records.Row){fixed, fixed}, false},
 	} {
-		var rows []row
+		var rows []records.Row
 		for _, put := range c.rows {
-			var r row
+			var r records.Row
 			put(&r)
-			r.text = append(r.text, '}')
+			r.Text = append(r.Text, '}')
 			rows = append(rows, r)
 		}
 		end, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/"}, wire.Transport{})

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -48,7 +49,7 @@ func TestIntegerKeysOfALoad(t *testing.T) {
 	made := func(from, to int64) WrittenKeys {
 		return WrittenKeys{Object: "contact", Field: "id", Type: rpc.TypeInteger, Count: 1, Keys: Keys{From: from, To: to}}
 	}
-	own, err := newKeys("", "ab12cd", 0, 0)
+	own, err := records.NewKeys("", "ab12cd", 0, 0)
 	require.NoError(t, err)
 	require.NoError(t, made(own.From, own.To).own(true, Options{}))
 	for _, k := range []WrittenKeys{made(1, 100), made(1_999_999_999_999, 2_000_000_000_010), made(2_999_999_999_990, 3_000_000_000_000), made(9, 5)} {
@@ -83,15 +84,15 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	o.RunID = "ab12cd"
 	r, err = Run(context.Background(), o)
 	require.NoError(t, err)
-	obj, err := d.objects["contact"].forOperation(rpc.OperationDelete, r.Keys[0].Field, nil)
+	obj, err := d.objects["contact"].ForOperation(rpc.OperationDelete, r.Keys[0].Field, nil)
 	require.NoError(t, err)
 	e := &engine{ctx: context.Background(), end: end, clock: newClock(), seed: 1, declared: *d, connections: 2}
 	defer e.close()
-	e.plan = &plan{size: 20, keys: r.Keys[0].Keys, tasks: []*task{{}}}
+	e.plan = &plan{size: 20, keys: records.Keys(r.Keys[0].Keys), tasks: []*task{{}}}
 	g := &ground{object: obj}
 	g.used.Store(33)
 	erased := &CleanupResult{}
-	e.erase(context.Background(), g, r.Keys[0].Keys, 2, nil, erased)
+	e.erase(context.Background(), g, records.Keys(r.Keys[0].Keys), 2, nil, erased)
 	require.Equal(t, &CleanupResult{Deleted: 33}, erased)
 	require.Equal(t, 7+7, stored(t, url)["contact"])
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -32,10 +33,10 @@ func (s *session) written() []WrittenKeys {
 		if s.o.Work.Data != nil && s.o.Work.Data.OwnKeys {
 			continue
 		}
-		id := g.object.identifier
-		w := WrittenKeys{Object: g.object.APIName, Label: g.object.Label, Field: id.APIName, Type: id.Type, Count: g.used.Load(), Keys: p.keys}
+		id := g.object.Identifier
+		w := WrittenKeys{Object: g.object.APIName, Label: g.object.Label, Field: id.APIName, Type: id.Type, Count: g.used.Load(), Keys: Keys(p.keys)}
 		last := max(w.Count-1, 0)
-		if w.First, w.Last = p.keys.text(0), p.keys.text(last); id.Type == rpc.TypeInteger {
+		if w.First, w.Last = p.keys.Text(0), p.keys.Text(last); id.Type == rpc.TypeInteger {
 			w.First, w.Last = strconv.FormatInt(p.keys.From, 10), strconv.FormatInt(p.keys.From+last, 10)
 		}
 		list = append(list, w)
@@ -63,7 +64,7 @@ func (s *session) cleanup(ctx context.Context) *CleanupResult {
 }
 
 // erase deletes the keys of one object.
-func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections int, watch func(*measure, int64), result *CleanupResult) {
+func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connections int, watch func(*measure, int64), result *CleanupResult) {
 	total := g.used.Load()
 	if total == 0 {
 		return
@@ -72,12 +73,12 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 		result.Left += total
 		result.Reasons = append(result.Reasons, fmt.Sprintf(format, args...))
 	}
-	if !g.object.supports(rpc.OperationDelete) {
+	if !g.object.Supports(rpc.OperationDelete) {
 		fail("the object %s takes no delete batches: remove the keys %s* yourself", g.object.APIName, keys.Template)
 		return
 	}
 	size := min(int64(e.plan.size), e.declared.speed.MaximumBatchSize, total)
-	o, err := g.object.forOperation(rpc.OperationDelete, g.object.identifier.APIName, nil)
+	o, err := g.object.ForOperation(rpc.OperationDelete, g.object.Identifier.APIName, nil)
 	if err != nil {
 		fail("%v", err)
 		return
@@ -93,10 +94,10 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 			fail("%v", err)
 			return
 		}
-		m := &maker{object: o, keys: keys}
+		m := &records.Maker{Object: o, Keys: keys}
 		erasing := &ground{object: o, keys: part.to}
 		erasing.used.Store(part.from)
-		t := &task{shape: shape, ground: erasing, rows: []row{m.row()}, sweeps: true}
+		t := &task{shape: shape, ground: erasing, rows: []records.Row{m.Row()}, sweeps: true}
 		got := e.run(ctx, phase{connections: connections, only: t, watch: watch})
 		deleted := min(got.good, part.to-part.from)
 		result.Deleted += deleted
@@ -122,11 +123,11 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 // the range of the options.
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
-	if k.Count > k.count(integer) {
+	if k.Count > records.Keys(k.Keys).Count(integer) {
 		return failure.Usagef("the file names %s of %s, more than it says that there are", plural.Count(k.Count, "key"), k.Object)
 	}
 	if integer {
-		from, to := int64(firstInteger), int64(lastInteger)
+		from, to := int64(records.FirstInteger), int64(records.LastInteger)
 		if o.KeyFrom != 0 || o.KeyTo != 0 {
 			from, to = o.KeyFrom, o.KeyTo
 		}
@@ -135,8 +136,8 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 		}
 		return nil
 	}
-	template, run := DefaultKeyTemplate, `[^{}]+`
-	if o.KeyTemplate != "" && o.KeyTemplate != DefaultKeyTemplate {
+	template, run := records.DefaultTemplate, `[^{}]+`
+	if o.KeyTemplate != "" && o.KeyTemplate != records.DefaultTemplate {
 		template, run = o.KeyTemplate, `[0-9a-f]{6}`
 		if o.RunID != "" {
 			run = regexp.QuoteMeta(o.RunID)
@@ -176,21 +177,21 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	defer e.close()
 	end.Bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
 	result := &CleanupResult{}
-	found := make([]object, len(keys))
+	found := make([]records.Object, len(keys))
 	for i, k := range keys {
-		if found[i], err = d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil); err != nil {
+		if found[i], err = d.objects[k.Object].ForOperation(rpc.OperationDelete, k.Field, nil); err != nil {
 			return nil, end.Hide(err)
 		}
-		if err := k.own(found[i].identifier.Type == rpc.TypeInteger, o); err != nil {
+		if err := k.own(found[i].Identifier.Type == rpc.TypeInteger, o); err != nil {
 			return nil, end.Hide(err)
 		}
 	}
 	for i, k := range keys {
 		obj := found[i]
-		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: k.Keys, tasks: []*task{{}}}
+		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
 		g := &ground{object: obj, as: syncOf{int64(i) + 1, syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
-		e.erase(ctx, g, k.Keys, connections, nil, result)
+		e.erase(ctx, g, records.Keys(k.Keys), connections, nil, result)
 	}
 	return result, nil
 }

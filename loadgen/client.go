@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func (o Options) Check() error {
 	if err != nil {
 		return err
 	}
-	if _, err := newKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo); err != nil {
+	if _, err := records.NewKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo); err != nil {
 		return err
 	}
 	_, err = wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))

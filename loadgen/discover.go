@@ -10,21 +10,13 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// object is a destination object with what a plan needs of it.
-type object struct {
-	rpc.Object
-	fields     []rpc.Field
-	operations []string
-	identifier rpc.Field
-	mapped     []rpc.Field // the identifier first
-}
-
 // declared is what the target says of itself.
 type declared struct {
-	objects map[string]object
+	objects map[string]records.Object
 	speed   rpc.Speed
 	limit   int64 // X-RateLimit-Limit, or the default of the service
 	stated  bool  // the header was there
@@ -77,7 +69,7 @@ func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (
 	if err != nil {
 		return nil, planningError(e, err)
 	}
-	d := &declared{objects: map[string]object{}}
+	d := &declared{objects: map[string]records.Object{}}
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(o rpc.Object) bool { return o.APIName == name })
 		if at < 0 {
@@ -87,11 +79,11 @@ func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (
 			}
 			return nil, failure.Usagef("the endpoint has no object %q; it has %s", name, strings.Join(known, ", "))
 		}
-		o := object{Object: all[at]}
-		if o.fields, err = client.ListFields(ctx, o.Ref()); err != nil {
+		o := records.Object{Object: all[at]}
+		if o.Fields, err = client.ListFields(ctx, o.Ref()); err != nil {
 			return nil, planningError(e, err)
 		}
-		if o.operations, err = client.SupportedOperations(ctx, o.Ref()); err != nil {
+		if o.Operations, err = client.SupportedOperations(ctx, o.Ref()); err != nil {
 			return nil, planningError(e, err)
 		}
 		d.objects[name] = o
@@ -107,63 +99,4 @@ func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (
 		d.limit = serviceLimit
 	}
 	return d, nil
-}
-
-// forOperation chooses what an operation maps: the identifier first, then the
-// fields that it may write.
-func (o object) forOperation(operation, identifier string, only []string) (object, error) {
-	if o.identifier = chooseIdentifier(o.fields, identifier); o.identifier.APIName == "" {
-		if identifier != "" {
-			return o, failure.Usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
-		}
-		return o, failure.Usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
-	}
-	o.mapped = []rpc.Field{o.identifier}
-	for _, name := range only {
-		if !slices.ContainsFunc(o.fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return o, failure.Usagef("the object %q has no field %q", o.APIName, name)
-		}
-	}
-	for _, f := range o.fields {
-		writable := map[string]bool{
-			rpc.OperationUpsert: f.Createable && f.Updateable, rpc.OperationInsert: f.Createable,
-			rpc.OperationUpdate: f.Updateable, rpc.OperationDelete: false,
-		}[operation]
-		wanted := len(only) == 0 || slices.Contains(only, f.APIName)
-		// A required field must be there when records are created.
-		needed := f.Required && operation != rpc.OperationDelete
-		if f.APIName != o.identifier.APIName && (needed || writable && wanted) {
-			o.mapped = append(o.mapped, f)
-		}
-	}
-	return o, nil
-}
-
-func chooseIdentifier(fields []rpc.Field, name string) rpc.Field {
-	var found rpc.Field
-	for _, f := range fields {
-		usable := f.Identifier && !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
-		if !usable || name != "" && f.APIName != name {
-			continue
-		}
-		if f.Required {
-			return f
-		}
-		if found.APIName == "" {
-			found = f
-		}
-	}
-	return found
-}
-
-// supports reports whether an object takes batches of an operation; deletes come
-// with mirror.
-func (o object) supports(operation string) bool {
-	if operation == rpc.OperationDelete {
-		return slices.Contains(o.operations, rpc.OperationMirror) || slices.Contains(o.operations, rpc.OperationDelete)
-	}
-	if operation == rpc.OperationUpsert && slices.Contains(o.operations, rpc.OperationMirror) {
-		return true
-	}
-	return slices.Contains(o.operations, operation)
 }

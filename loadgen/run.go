@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -113,7 +114,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := newKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo)
+	keys, err := records.NewKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	defer func() { err = end.Hide(err) }()
 	if o.Work.Data != nil {
-		if err := o.Work.Data.Load(ctx); err != nil {
+		if err := o.Work.Data.load(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -21,7 +21,7 @@ type stock struct {
 func (e *engine) variants(t *task) int {
 	const room = 256 << 20
 	connections := max(e.connections, 1)
-	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
+	size := (len(t.rows[0].Text)+16)*t.shape.size + len(t.shape.plan) + headRoom
 	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
 	return max(min(pool, 8, room/(size*len(e.current().tasks)*connections)), 1)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -153,9 +154,9 @@ func (s *session) probe(ctx context.Context) error {
 	ask := v.readback(s.e.end)
 	for _, g := range s.e.plan.grounds {
 		key := s.e.plan.unusedKey(g)
-		reply, err := ask(ctx, hook.ReadbackRequest{Object: g.object.APIName, IdentifierField: g.object.identifier.APIName, Identifiers: []json.RawMessage{key}})
+		reply, err := ask(ctx, hook.ReadbackRequest{Object: g.object.APIName, IdentifierField: g.object.Identifier.APIName, Identifiers: []json.RawMessage{key}})
 		// A range that was given may have been used before.
-		if err == nil && len(reply.Records) > 0 && s.e.plan.keys.count(g.object.identifier.Type == rpc.TypeInteger) >= integerKeys {
+		if err == nil && len(reply.Records) > 0 && s.e.plan.keys.Count(g.object.Identifier.Type == rpc.TypeInteger) >= records.IntegerKeys {
 			err = fmt.Errorf("call hook readback: it shows the key %s of %s, which was never used: let it answer only keys that are stored", key, g.object.APIName)
 		}
 		if err != nil {
@@ -167,10 +168,10 @@ func (s *session) probe(ctx context.Context) error {
 
 // unusedKey is the last key of the run, which no run comes to.
 func (p *plan) unusedKey(g *ground) json.RawMessage {
-	if g.object.identifier.Type == rpc.TypeInteger {
+	if g.object.Identifier.Type == rpc.TypeInteger {
 		return json.RawMessage(strconv.FormatInt(p.keys.To, 10))
 	}
-	return rpc.AppendString(nil, p.keys.text(p.keys.count(false)-1))
+	return rpc.AppendString(nil, p.keys.Text(p.keys.Count(false)-1))
 }
 
 // verifier is a verification under way.
@@ -245,7 +246,7 @@ func (v *verifier) keysOf(g *ground, log *acks) int64 {
 		if v.own[g] == nil {
 			v.own[g] = make(map[string]int, len(t.rows))
 			for _, r := range t.rows {
-				v.own[g][canonical(r.text[r.from:r.to])]++
+				v.own[g][canonical(r.Text[r.From:r.To])]++
 			}
 		}
 		return min(int64(len(v.own[g])), t.turn.Load())
@@ -327,7 +328,7 @@ func (v *verifier) turn(ctx context.Context) {
 	if len(page) == 0 {
 		return
 	}
-	request := hook.ReadbackRequest{Object: page[0].ground.object.APIName, IdentifierField: page[0].ground.object.identifier.APIName}
+	request := hook.ReadbackRequest{Object: page[0].ground.object.APIName, IdentifierField: page[0].ground.object.Identifier.APIName}
 	for _, x := range page {
 		request.Identifiers = append(request.Identifiers, x.key)
 	}

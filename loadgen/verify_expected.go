@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
 // write is one write of a key that is verified.
@@ -82,8 +83,8 @@ func expect(g *ground, writes []write) (*expected, string) {
 	}
 	for _, w := range writes {
 		var last []rpc.Field
-		for _, f := range w.task.shape.object.mapped {
-			if f.APIName != g.object.identifier.APIName && !covered(f.APIName, w.a.end, latest) {
+		for _, f := range w.task.shape.object.Mapped {
+			if f.APIName != g.object.Identifier.APIName && !covered(f.APIName, w.a.end, latest) {
 				last = append(last, f)
 			}
 		}
@@ -107,7 +108,7 @@ func expect(g *ground, writes []write) (*expected, string) {
 // moment.
 func covered(field string, end int64, latest map[*task]int64) bool {
 	for t, start := range latest {
-		if start >= end && slices.ContainsFunc(t.shape.object.mapped, func(f rpc.Field) bool { return f.APIName == field }) {
+		if start >= end && slices.ContainsFunc(t.shape.object.Mapped, func(f rpc.Field) bool { return f.APIName == field }) {
 			return true
 		}
 	}
@@ -117,10 +118,10 @@ func covered(field string, end int64, latest map[*task]int64) bool {
 // text is the record as it was sent.
 func (w write) text() []byte {
 	r := &w.task.rows[w.row]
-	text := slices.Clone(r.text)
+	text := slices.Clone(r.Text)
 	if !w.task.own {
-		for _, m := range r.marks {
-			putDigits(text[m.at:m.at+m.width], m.base+w.key)
+		for _, m := range r.Marks {
+			records.PutDigits(text[m.At:m.At+m.Width], m.Base+w.key)
 		}
 	}
 	return text
@@ -128,7 +129,7 @@ func (w write) text() []byte {
 
 func (w write) identifier() json.RawMessage {
 	r := &w.task.rows[w.row]
-	return w.text()[r.from:r.to]
+	return w.text()[r.From:r.To]
 }
 
 // members are the values of a record by the name of their field.

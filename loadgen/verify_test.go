@@ -316,7 +316,7 @@ func TestWhatOverlapsMayBeLast(t *testing.T) {
 
 	x, why := expectOf(at(upsert, 1, 0, 10, acked), at(upsert, 2, 10, 20, acked))
 	require.Empty(t, why)
-	require.Equal(t, s.e.plan.keys.text(7), strings.Trim(string(x.key), `"`))
+	require.Equal(t, s.e.plan.keys.Text(7), strings.Trim(string(x.key), `"`))
 	require.Equal(t, []string{name(2)}, texts(x.fields["last_name"].any), "the second was sent after the reply to the first")
 	x, _ = expectOf(at(upsert, 1, 0, 10, acked), at(upsert, 2, 9, 20, acked), at(upsert, 3, 5, 8, acked))
 	require.Equal(t, []string{name(1), name(2)}, texts(x.fields["last_name"].any))

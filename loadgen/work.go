@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
 // Share is one part of a mix: an object or an operation and its weight.
@@ -40,12 +42,34 @@ type Work struct {
 	Template []byte
 }
 
-// pooled is how many different records are generated for one kind of batch.
-const pooled = 4096
+// Data is a file of records: CSV with a header line, JSON lines or Parquet.
+// Columns go to the fields of their name.
+type Data struct {
+	Path string
+	// Format is csv, jsonl or parquet; "" goes by the extension.
+	Format string
+	// OwnKeys sends the identifiers of the file as they are. They do not carry the
+	// run, so nothing of them is ever cleaned up. Otherwise the identifier is
+	// that of the run, whatever the file says.
+	OwnKeys bool
+	// Most bounds how many records are read; 0: 1,000,000. They are sent over and
+	// over.
+	Most int
+
+	read *records.File // once the run has begun
+}
+
+// load reads the file.
+func (d *Data) load(ctx context.Context) (err error) {
+	if d.read, err = records.ReadFile(ctx, d.Path, d.Format, d.Most); err == nil {
+		d.read.OwnKeys = d.OwnKeys
+	}
+	return err
+}
 
 // ground is an object with the keys that the run has used in it.
 type ground struct {
-	object object
+	object records.Object
 	used   atomic.Int64 // numbers below it may have been sent
 	keys   int64        // how many there are
 	as     syncOf
@@ -56,7 +80,7 @@ type task struct {
 	shape  *shape
 	ground *ground
 	weight float64 // of all tasks: up to this, cumulated and scaled to 1
-	rows   []row
+	rows   []records.Row
 	// inTurn: rows come from a file and are sent one after the other, over and
 	// over; else they are put into batches once.
 	inTurn bool
@@ -76,7 +100,7 @@ type plan struct {
 	tasks   []*task
 	grounds []*ground
 	size    int
-	keys    Keys
+	keys    records.Keys
 	primed  bool // the mix needs records before it starts
 }
 
@@ -111,7 +135,7 @@ func names(shares []Share) []string {
 
 // newPlan makes the tasks of a mix. Everything that can be refused is refused
 // here, before the first batch.
-func newPlan(w Work, d *declared, keys Keys, seed uint64, syncRun int64) (*plan, error) {
+func newPlan(w Work, d *declared, keys records.Keys, seed uint64, syncRun int64) (*plan, error) {
 	objects, err := normalised("object", w.Objects, "")
 	if err != nil {
 		return nil, err
@@ -154,34 +178,34 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 	default:
 		return nil, failure.Usagef("operation %q is none of upsert, insert, update and delete", operation)
 	}
-	o, err := g.object.forOperation(operation, w.Identifier, w.Fields)
+	o, err := g.object.ForOperation(operation, w.Identifier, w.Fields)
 	if err != nil {
 		return nil, err
 	}
-	if !o.supports(operation) {
-		return nil, failure.Usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.operations, ", "))
+	if !o.Supports(operation) {
+		return nil, failure.Usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.Operations, ", "))
 	}
-	integer := o.identifier.Type == rpc.TypeInteger
-	g.object, g.keys = o, p.keys.count(integer)
+	integer := o.Identifier.Type == rpc.TypeInteger
+	g.object, g.keys = o, p.keys.Count(integer)
 	t := &task{ground: g}
-	m := &maker{object: o, keys: p.keys, random: rand.New(rand.NewPCG(seed, uint64(len(p.tasks))))}
+	m := &records.Maker{Object: o, Keys: p.keys, Random: rand.New(rand.NewPCG(seed, uint64(len(p.tasks))))}
 	switch {
 	case w.Data != nil:
 		t.inTurn, t.own = true, w.Data.OwnKeys
-		t.rows, err = m.fromData(w.Data)
+		t.rows, err = m.FromFile(w.Data.read)
 	case len(w.Template) > 0:
-		t.rows, err = m.fromTemplate(w.Template)
+		t.rows, err = m.FromTemplate(w.Template)
 	default:
-		t.rows = make([]row, max(pooled, min(p.size, 10*pooled)))
+		t.rows = make([]records.Row, max(records.Pooled, min(p.size, 10*records.Pooled)))
 		for i := range t.rows {
-			t.rows[i] = m.row()
+			t.rows[i] = m.Row()
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	// The records decide what the plan maps: a file may have fewer fields.
-	if t.shape, err = newShape(m.object, operation, p.size, g.as); err != nil {
+	if t.shape, err = newShape(m.Object, operation, p.size, g.as); err != nil {
 		return nil, err
 	}
 	if t.own && !t.creates() {
@@ -193,7 +217,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 // primer is the task that writes records for those that need some.
 func (p *plan) primer(w Work, g *ground, seed uint64) (*task, error) {
 	operation := rpc.OperationUpsert
-	if !g.object.supports(operation) {
+	if !g.object.Supports(operation) {
 		operation = rpc.OperationInsert
 	}
 	t, err := p.task(w, g, operation, seed)

@@ -17,15 +17,16 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // planned makes the first batch of some work on a made-up object, as a target
 // would read it.
-func planned(t *testing.T, w Work, change func(*object)) (rpc.Request, *rpc.Batch, error) {
+func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *rpc.Batch, error) {
 	t.Helper()
 	o := bareObject()
-	o.operations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
+	o.Operations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
 	if change != nil {
 		change(&o)
 	}
@@ -33,8 +34,8 @@ func planned(t *testing.T, w Work, change func(*object)) (rpc.Request, *rpc.Batc
 	if w.BatchSize == 0 {
 		w.BatchSize = 3
 	}
-	d := &declared{objects: map[string]object{"contact": o}, speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
-	keys, err := newKeys("", "abc", 0, 0)
+	d := &declared{objects: map[string]records.Object{"contact": o}, speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
+	keys, err := records.NewKeys("", "abc", 0, 0)
 	require.NoError(t, err)
 	p, err := newPlan(w, d, keys, 7, 1)
 	if err != nil {
@@ -64,7 +65,7 @@ func TestRecordsHaveTheTypesOfTheirFields(t *testing.T) {
 	for _, typ := range rpc.FieldTypes() {
 		for range 200 {
 			for _, array := range []bool{false, true} {
-				raw := appendField(nil, rpc.Field{Type: typ, Array: array}, r)
+				raw := records.AppendField(nil, rpc.Field{Type: typ, Array: array}, r)
 				require.True(t, json.Valid(raw), string(raw))
 				var v any
 				require.NoError(t, json.Unmarshal(raw, &v))
@@ -105,10 +106,10 @@ func TestADeleteHasTheIdentifierOnly(t *testing.T) {
 }
 
 func TestFieldsChooseTheMapping(t *testing.T) {
-	_, b, err := planned(t, Work{Fields: []string{"city"}}, func(o *object) { o.fields[2].Required = true })
+	_, b, err := planned(t, Work{Fields: []string{"city"}}, func(o *records.Object) { o.Fields[2].Required = true })
 	require.NoError(t, err)
 	require.Len(t, b.Plan.Schema, 3, "the identifier, what is required, and what was asked for")
-	_, b, err = planned(t, Work{Operations: []Share{{Name: "update"}}}, func(o *object) { o.fields[3].Updateable = false })
+	_, b, err = planned(t, Work{Operations: []Share{{Name: "update"}}}, func(o *records.Object) { o.Fields[3].Updateable = false })
 	require.NoError(t, err)
 	require.NotContains(t, b.Plan.Schema, "age")
 }
@@ -121,7 +122,7 @@ func TestRecordsFromFiles(t *testing.T) {
 		return &Data{Path: path}
 	}
 	csv := write("a.csv", "email,first_name,age,balance,active,shoe\nann@x,007,31,12.50,true,40\nbob@x,Bob,,7,false,41\n")
-	require.NoError(t, csv.Load(context.Background()))
+	require.NoError(t, csv.load(context.Background()))
 	_, b, err := planned(t, Work{Data: csv}, nil)
 	require.NoError(t, err)
 	require.Equal(t, `{"email":"zz-load-abc-000000000000","first_name":"007","age":31,"balance":"12.5`, string(b.Record(0).Raw())[:len(`{"email":"zz-load-abc-000000000000","first_name":"007","age":31,"balance":"12.5`)])
@@ -136,7 +137,7 @@ func TestRecordsFromFiles(t *testing.T) {
 	require.Equal(t, `"bob@x"`, string(raw))
 
 	lines := write("b.jsonl", `{"email":"x","score":1.5}`+"\n"+`{"email":"y","score":2}`+"\n")
-	require.NoError(t, lines.Load(context.Background()))
+	require.NoError(t, lines.load(context.Background()))
 	_, b, err = planned(t, Work{Data: lines}, nil)
 	require.NoError(t, err)
 	require.Equal(t, `{"email":"zz-load-abc-000000000001","score":2}`, string(b.Record(1).Raw()))
@@ -150,7 +151,7 @@ func TestRecordsFromFiles(t *testing.T) {
 		"first_name,last_name\nAnn,Bee\n": "",
 	} {
 		bad := write("bad.csv", text)
-		err := bad.Load(context.Background())
+		err := bad.load(context.Background())
 		if words == "" {
 			require.NoError(t, err)
 			bad.OwnKeys = true
@@ -162,9 +163,9 @@ func TestRecordsFromFiles(t *testing.T) {
 		require.Contains(t, usage.Message, words)
 	}
 	bad := write("bad.jsonl", "{\"email\":\"a\"}\n{\"email\":\n")
-	require.ErrorContains(t, bad.Load(context.Background()), "line 2")
-	require.ErrorContains(t, write("a.xml", "x").Load(context.Background()), "none of csv, jsonl and parquet")
-	require.Error(t, (&Data{Path: filepath.Join(dir, "none.csv")}).Load(context.Background()))
+	require.ErrorContains(t, bad.load(context.Background()), "line 2")
+	require.ErrorContains(t, write("a.xml", "x").load(context.Background()), "none of csv, jsonl and parquet")
+	require.Error(t, (&Data{Path: filepath.Join(dir, "none.csv")}).load(context.Background()))
 }
 
 func TestTemplates(t *testing.T) {
@@ -194,19 +195,8 @@ func TestTemplates(t *testing.T) {
 		_, _, err := planned(t, Work{Template: []byte(text)}, nil)
 		require.ErrorContains(t, err, words, text)
 	}
-	_, _, err = planned(t, Work{Template: []byte(`{"age":1}`)}, func(o *object) { o.fields[2].Required = true })
+	_, _, err = planned(t, Work{Template: []byte(`{"age":1}`)}, func(o *records.Object) { o.Fields[2].Required = true })
 	require.ErrorContains(t, err, `"last_name" is required`)
-}
-
-func TestDigits(t *testing.T) {
-	var a, b [6]byte
-	putDigits(a[:], 998)
-	require.Equal(t, "000998", string(a[:]))
-	for n := 999; n < 1203; n++ {
-		nextDigits(b[:], a[:])
-		require.Equal(t, fmt.Sprintf("%06d", n), string(b[:]))
-		a = b
-	}
 }
 
 // TestTheSameSeedSendsTheSame compares what two runs store.
@@ -218,7 +208,7 @@ func TestTheSameSeedSendsTheSame(t *testing.T) {
 		o.Connections = 1
 		_, err := Run(context.Background(), o)
 		require.NoError(t, err)
-		text := records(t, url)
+		text := recordsOf(t, url)
 		if first == nil {
 			first = text
 		}
@@ -227,8 +217,8 @@ func TestTheSameSeedSendsTheSame(t *testing.T) {
 	require.Contains(t, string(first), "zz-load-")
 }
 
-// records reads what a simulator has stored.
-func records(t *testing.T, url string) []byte {
+// recordsOf reads what a simulator has stored.
+func recordsOf(t *testing.T, url string) []byte {
 	t.Helper()
 	resp, err := http.Get(url + "_control/records?object=contact&limit=1000")
 	require.NoError(t, err)

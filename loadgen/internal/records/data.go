@@ -1,4 +1,4 @@
-package loadgen
+package records
 
 import (
 	"bytes"
@@ -17,20 +17,10 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
-// Data is a file of records: CSV with a header line, JSON lines or Parquet.
-// Columns go to the fields of their name.
-type Data struct {
-	Path string
-	// Format is csv, jsonl or parquet; "" goes by the extension.
-	Format string
-	// OwnKeys sends the identifiers of the file as they are. They do not carry the
-	// run, so nothing of them is ever cleaned up. Otherwise the identifier is
-	// that of the run, whatever the file says.
-	OwnKeys bool
-	// Most bounds how many records are read; 0: 1,000,000. They are sent over and
-	// over.
-	Most int
-
+// File is a file of records in memory.
+type File struct {
+	path    string
+	OwnKeys bool // the identifiers are those of the file
 	columns []string
 	cells   [][][]byte
 }
@@ -46,41 +36,43 @@ const (
 	mostBytes = 1 << 30
 )
 
-// Load reads the file. A line that cannot be read is a *UsageError with its
-// number: half a file is not the work that was asked for.
-func (d *Data) Load(ctx context.Context) error {
-	format := strings.ToLower(d.Format)
+// ReadFile reads a file of a format, "" for that of the extension, most records at most.
+// A line that cannot be read is a mistake of the caller, with its number: half a file is
+// not the work that was asked for.
+func ReadFile(ctx context.Context, path, format string, most int) (*File, error) {
+	format = strings.ToLower(format)
 	if format == "" {
-		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(d.Path)), ".")
+		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 	}
 	typ, ok := formats[format]
 	if !ok {
-		return failure.Usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", d.Path, format)
+		return nil, failure.Usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", path, format)
 	}
-	path, err := filepath.Abs(d.Path)
+	whole, err := filepath.Abs(path)
 	if err != nil {
-		return failure.Usagef("data file %s: %v", d.Path, err)
+		return nil, failure.Usagef("data file %s: %v", path, err)
 	}
-	text, err := json.Marshal(path)
+	text, err := json.Marshal(whole)
 	if err != nil {
-		return failure.Usagef("data file %s: %v", d.Path, err)
+		return nil, failure.Usagef("data file %s: %v", path, err)
 	}
 	src, err := source.Open(ctx, typ, map[string]json.RawMessage{"path": text}, source.Options{})
 	if err != nil {
-		return failure.Usagef("data file: %v", err)
+		return nil, failure.Usagef("data file: %v", err)
 	}
 	defer src.Close()
-	if err := d.read(ctx, src); err != nil {
-		return failure.Usagef("data file: %v", err)
+	d := &File{path: path}
+	if err := d.read(ctx, src, most); err != nil {
+		return nil, failure.Usagef("data file: %v", err)
 	}
 	if len(d.cells) == 0 {
-		return failure.Usagef("data file %s: there is no record in it", d.Path)
+		return nil, failure.Usagef("data file %s: there is no record in it", path)
 	}
-	return nil
+	return d, nil
 }
 
 // read takes the rows into memory.
-func (d *Data) read(ctx context.Context, src source.Source) error {
+func (d *File) read(ctx context.Context, src source.Source, most int) error {
 	reader, ok := src.(source.Reader)
 	if !ok {
 		return errors.New("this format cannot be read")
@@ -90,7 +82,7 @@ func (d *Data) read(ctx context.Context, src source.Source) error {
 		return err
 	}
 	if len(tables) != 1 {
-		return fmt.Errorf("read %s: %s where one file was meant", d.Path, plural.Count(len(tables), "table"))
+		return fmt.Errorf("read %s: %s where one file was meant", d.path, plural.Count(len(tables), "table"))
 	}
 	table := tables[0]
 	for _, c := range table.Columns {
@@ -101,7 +93,7 @@ func (d *Data) read(ctx context.Context, src source.Source) error {
 		return err
 	}
 	defer rows.Close()
-	most, bytes := d.Most, 0
+	bytes := 0
 	if most <= 0 {
 		most = mostRows
 	}
@@ -123,41 +115,41 @@ func (d *Data) read(ctx context.Context, src source.Source) error {
 	return nil
 }
 
-// fromData makes records of the rows of a file, with the keys of the run unless
+// FromFile makes records of the rows of a file, with the keys of the run unless
 // the file's own are wanted.
-func (m *maker) fromData(d *Data) ([]row, error) {
+func (m *Maker) FromFile(d *File) ([]Row, error) {
 	at := map[string]int{}
 	for i, name := range d.columns {
 		at[name] = i
 	}
 	var missing []string
-	for _, f := range m.object.mapped {
+	for _, f := range m.Object.Mapped {
 		_, there := at[f.APIName]
-		if !there && (f.Required && f.APIName != m.object.identifier.APIName || d.OwnKeys && f.APIName == m.object.identifier.APIName) {
+		if !there && (f.Required && f.APIName != m.Object.Identifier.APIName || d.OwnKeys && f.APIName == m.Object.Identifier.APIName) {
 			missing = append(missing, f.APIName)
 		}
 	}
 	if len(missing) > 0 {
-		return nil, failure.Usagef("data file %s: no column for %s; it has %s", d.Path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
+		return nil, failure.Usagef("data file %s: no column for %s; it has %s", d.path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
 	}
-	m.object.mapped = slices.DeleteFunc(slices.Clone(m.object.mapped), func(f rpc.Field) bool {
+	m.Object.Mapped = slices.DeleteFunc(slices.Clone(m.Object.Mapped), func(f rpc.Field) bool {
 		_, there := at[f.APIName]
-		return !there && f.APIName != m.object.identifier.APIName
+		return !there && f.APIName != m.Object.Identifier.APIName
 	})
-	rows := make([]row, len(d.cells))
+	rows := make([]Row, len(d.cells))
 	for i, cells := range d.cells {
 		if err := m.dataRow(&rows[i], d, at, cells); err != nil {
-			return nil, failure.Usagef("data file %s: record %d: %v", d.Path, i+1, err)
+			return nil, failure.Usagef("data file %s: record %d: %v", d.path, i+1, err)
 		}
 	}
 	return rows, nil
 }
 
-func (m *maker) dataRow(r *row, d *Data, at map[string]int, cells [][]byte) error {
-	for i, f := range m.object.mapped {
-		r.member(f.APIName)
+func (m *Maker) dataRow(r *Row, d *File, at map[string]int, cells [][]byte) error {
+	for i, f := range m.Object.Mapped {
+		r.Member(f.APIName)
 		if i == 0 && !d.OwnKeys {
-			r.key(m.keys, f.Type == rpc.TypeInteger)
+			r.Key(m.Keys, f.Type == rpc.TypeInteger)
 			continue
 		}
 		value := cells[at[f.APIName]]
@@ -169,11 +161,11 @@ func (m *maker) dataRow(r *row, d *Data, at map[string]int, cells [][]byte) erro
 			if string(value) == "null" {
 				return fmt.Errorf("the identifier %s is null", f.APIName)
 			}
-			r.from, r.to = len(r.text), len(r.text)+len(value)
+			r.From, r.To = len(r.Text), len(r.Text)+len(value)
 		}
-		r.text = append(r.text, value...)
+		r.Text = append(r.Text, value...)
 	}
-	r.text = append(r.text, '}')
+	r.Text = append(r.Text, '}')
 	return nil
 }
 

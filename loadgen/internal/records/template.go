@@ -1,4 +1,4 @@
-package loadgen
+package records
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 // int FROM TO, float FROM TO, bool, word, words, pick A B C, date, date_time,
 // hex DIGITS.
 
-// fromTemplate renders the template for every record of the pool.
-func (m *maker) fromTemplate(text []byte) ([]row, error) {
+// FromTemplate renders the template for every record of the pool.
+func (m *Maker) FromTemplate(text []byte) ([]Row, error) {
 	var members map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -32,23 +32,23 @@ func (m *maker) fromTemplate(text []byte) ([]row, error) {
 		return nil, failure.Usagef("template: it must be one JSON object: %v", describeJSON(err, decoder.InputOffset()))
 	}
 	for name := range members {
-		if !slices.ContainsFunc(m.object.fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return nil, failure.Usagef("template: the object %q has no field %q", m.object.APIName, name)
+		if !slices.ContainsFunc(m.Object.Fields, func(f rpc.Field) bool { return f.APIName == name }) {
+			return nil, failure.Usagef("template: the object %q has no field %q", m.Object.APIName, name)
 		}
 	}
-	kept := []rpc.Field{m.object.identifier}
-	for _, f := range m.object.mapped[1:] {
+	kept := []rpc.Field{m.Object.Identifier}
+	for _, f := range m.Object.Mapped[1:] {
 		if _, there := members[f.APIName]; there {
 			kept = append(kept, f)
 		} else if f.Required {
 			return nil, failure.Usagef("template: the field %q is required and not in it", f.APIName)
 		}
 	}
-	m.object.mapped = kept
-	if v, there := members[m.object.identifier.APIName]; there && v != "{{key}}" {
-		return nil, failure.Usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.object.identifier.APIName)
+	m.Object.Mapped = kept
+	if v, there := members[m.Object.Identifier.APIName]; there && v != "{{key}}" {
+		return nil, failure.Usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.Object.Identifier.APIName)
 	}
-	rows := make([]row, pooled)
+	rows := make([]Row, Pooled)
 	for i := range rows {
 		if err := m.templateRow(&rows[i], members); err != nil {
 			return nil, err
@@ -57,25 +57,25 @@ func (m *maker) fromTemplate(text []byte) ([]row, error) {
 	return rows, nil
 }
 
-func (m *maker) templateRow(r *row, members map[string]any) error {
-	for i, f := range m.object.mapped {
-		r.member(f.APIName)
+func (m *Maker) templateRow(r *Row, members map[string]any) error {
+	for i, f := range m.Object.Mapped {
+		r.Member(f.APIName)
 		if i == 0 {
-			r.key(m.keys, f.Type == rpc.TypeInteger)
+			r.Key(m.Keys, f.Type == rpc.TypeInteger)
 			continue
 		}
 		value, err := m.render(members[f.APIName], f)
 		if err != nil {
 			return failure.Usagef("template: field %q: %v", f.APIName, err)
 		}
-		r.text = append(r.text, value...)
+		r.Text = append(r.Text, value...)
 	}
-	r.text = append(r.text, '}')
+	r.Text = append(r.Text, '}')
 	return nil
 }
 
 // render fills the placeholders of a value.
-func (m *maker) render(value any, f rpc.Field) ([]byte, error) {
+func (m *Maker) render(value any, f rpc.Field) ([]byte, error) {
 	switch v := value.(type) {
 	case string:
 		text, err := m.fill(v)
@@ -105,7 +105,7 @@ func (m *maker) render(value any, f rpc.Field) ([]byte, error) {
 }
 
 // fill replaces {{…}} in a text.
-func (m *maker) fill(text string) (string, error) {
+func (m *Maker) fill(text string) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "{{")
@@ -117,7 +117,7 @@ func (m *maker) fill(text string) (string, error) {
 		if !closed {
 			return "", fmt.Errorf("{{%s is never closed with }}", rest)
 		}
-		word, err := placeholder(strings.Fields(inner), m.random)
+		word, err := placeholder(strings.Fields(inner), m.Random)
 		if err != nil {
 			return "", err
 		}
@@ -179,3 +179,6 @@ func describeJSON(err error, at int64) string {
 	}
 	return fmt.Sprintf("%v (near byte %d)", err, at)
 }
+
+// Pooled is how many different records are generated for one kind of batch.
+const Pooled = 4096

@@ -1,4 +1,7 @@
-package loadgen
+// Package records makes the records of a load as JSON text: of the declared fields of an
+// object, of a template or of a file, with the places of their keys, and the keys that a
+// run can use. Batches and who sends them it leaves to others.
+package records
 
 import (
 	"fmt"
@@ -8,43 +11,43 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// row is one record as JSON text with the places of its keys. The active
+// Row is one record as JSON text with the places of its keys. The active
 // identifier is key[from:to] of the text, quotes included.
-type row struct {
-	text     []byte
-	marks    []mark
-	from, to int
+type Row struct {
+	Text     []byte
+	Marks    []Mark
+	From, To int
 }
 
-// member appends `"name":` with what separates it from the member before.
-func (r *row) member(name string) {
-	if len(r.text) == 0 {
-		r.text = append(r.text, '{')
+// Member appends `"name":` with what separates it from the member before.
+func (r *Row) Member(name string) {
+	if len(r.Text) == 0 {
+		r.Text = append(r.Text, '{')
 	} else {
-		r.text = append(r.text, ',')
+		r.Text = append(r.Text, ',')
 	}
-	r.text = append(rpc.AppendString(r.text, name), ':')
+	r.Text = append(rpc.AppendString(r.Text, name), ':')
 }
 
-// key appends a key of the run as a value and leaves the mark.
-func (r *row) key(k Keys, integer bool) {
-	r.from = len(r.text)
+// Key appends a key of the run as a value and leaves the mark.
+func (r *Row) Key(k Keys, integer bool) {
+	r.From = len(r.Text)
 	if integer {
 		width := len(strconv.FormatInt(k.To, 10))
-		r.marks = append(r.marks, mark{len(r.text), width, k.From})
-		r.text = append(r.text, make([]byte, width)...)
-		putDigits(r.text[r.from:], k.From)
+		r.Marks = append(r.Marks, Mark{len(r.Text), width, k.From})
+		r.Text = append(r.Text, make([]byte, width)...)
+		PutDigits(r.Text[r.From:], k.From)
 	} else {
 		quoted := rpc.AppendString(nil, k.Template)
 		at := indexOf(quoted, "{n}")
-		r.text = append(r.text, quoted[:at]...)
-		r.marks = append(r.marks, mark{len(r.text), keyDigits, 0})
-		for range keyDigits {
-			r.text = append(r.text, '0')
+		r.Text = append(r.Text, quoted[:at]...)
+		r.Marks = append(r.Marks, Mark{len(r.Text), KeyDigits, 0})
+		for range KeyDigits {
+			r.Text = append(r.Text, '0')
 		}
-		r.text = append(r.text, quoted[at+3:]...)
+		r.Text = append(r.Text, quoted[at+3:]...)
 	}
-	r.to = len(r.text)
+	r.To = len(r.Text)
 }
 
 func indexOf(b []byte, word string) int {
@@ -56,37 +59,37 @@ func indexOf(b []byte, word string) int {
 	return -1
 }
 
-// maker makes records of an object from its declared fields.
-type maker struct {
-	object object
-	keys   Keys
-	random *rand.Rand
+// Maker makes records of an object from its declared fields.
+type Maker struct {
+	Object Object
+	Keys   Keys
+	Random *rand.Rand
 }
 
-// row makes one record: the identifier, then every other field that may be
+// Row makes one record: the identifier, then every other field that may be
 // written. Other fields that are identifiers get keys of their own number, so
 // they are unique as well.
-func (m *maker) row() row {
-	var r row
-	active := m.object.identifier
-	r.member(active.APIName)
-	r.key(m.keys, active.Type == rpc.TypeInteger)
-	from, to := r.from, r.to
-	for _, f := range m.object.mapped[1:] {
-		r.member(f.APIName)
+func (m *Maker) Row() Row {
+	var r Row
+	active := m.Object.Identifier
+	r.Member(active.APIName)
+	r.Key(m.Keys, active.Type == rpc.TypeInteger)
+	from, to := r.From, r.To
+	for _, f := range m.Object.Mapped[1:] {
+		r.Member(f.APIName)
 		if f.Identifier && !f.Array {
-			r.key(m.keys, f.Type == rpc.TypeInteger)
+			r.Key(m.Keys, f.Type == rpc.TypeInteger)
 			continue
 		}
-		r.text = appendField(r.text, f, m.random)
+		r.Text = AppendField(r.Text, f, m.Random)
 	}
-	r.text = append(r.text, '}')
-	r.from, r.to = from, to
+	r.Text = append(r.Text, '}')
+	r.From, r.To = from, to
 	return r
 }
 
-// appendField appends a random value of a field; arrays have one to three.
-func appendField(dst []byte, f rpc.Field, random *rand.Rand) []byte {
+// AppendField appends a random value of a field; arrays have one to three.
+func AppendField(dst []byte, f rpc.Field, random *rand.Rand) []byte {
 	if !f.Array {
 		return appendValue(dst, f, random)
 	}
