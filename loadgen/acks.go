@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 )
 
 // ack is what became of consecutive records of one batch: the keys key, key+1, …
@@ -16,17 +17,8 @@ type ack struct {
 	key        int64 // its number; of a file with identifiers of its own, that of the row
 	row, count int32
 	task       uint16
-	state      ackState
+	state      batch.State
 }
-
-// ackState is what a reply said of a record.
-type ackState uint8
-
-const (
-	acked   ackState = iota
-	refused          // one result without success
-	unknown          // no reply, or none that says what happened
-)
 
 // ackBytes is what one of them takes.
 const ackBytes = 40
@@ -110,20 +102,8 @@ func (a *ack) chosen(below uint64) bool {
 	return false
 }
 
-// moved is a record of a batch whose key is not the next one after that before it.
-type moved struct {
-	record int
-	key    int64
-}
-
-// bad is a record that a reply did not acknowledge.
-type bad struct {
-	record int
-	state  ackState
-}
-
 // acknowledge remembers what became of a batch.
-func (w *worker) acknowledge(t *task, b *batch, start, end int64, failed bool) {
+func (w *worker) acknowledge(t *task, b *batch.Batch, start, end int64, failed bool) {
 	log := w.e.acks
 	below := log.below.Load()
 	if below != w.kept {
@@ -145,31 +125,31 @@ func (w *worker) acknowledge(t *task, b *batch, start, end int64, failed bool) {
 }
 
 // runs divides a batch into runs of consecutive keys with one state.
-func (w *worker) runs(t *task, b *batch, failed bool, take func(ack)) {
-	n, rows, wrong, state := b.size(), len(t.rows), w.check.bad, acked
+func (w *worker) runs(t *task, b *batch.Batch, failed bool, take func(ack)) {
+	n, rows, wrong, state := b.Size(), len(t.rows), w.check.Bad, batch.Acked
 	if failed {
-		wrong, state = nil, unknown
+		wrong, state = nil, batch.Unknown
 	}
-	if len(wrong) == 0 && len(b.moved) == 0 && !t.own && b.from+n <= rows {
-		take(ack{key: b.first, row: int32(b.from), count: int32(n), state: state})
+	if len(wrong) == 0 && len(b.Moved) == 0 && !t.own && b.From+n <= rows {
+		take(ack{key: b.First, row: int32(b.From), count: int32(n), state: state})
 		return
 	}
-	states, keys := make([]ackState, n), make([]int64, n)
+	states, keys := make([]batch.State, n), make([]int64, n)
 	for i := range n {
-		states[i], keys[i] = state, b.first+int64(i)
+		states[i], keys[i] = state, b.First+int64(i)
 		if t.own {
-			keys[i] = int64((b.from + i) % rows)
+			keys[i] = int64((b.From + i) % rows)
 		}
 	}
 	for _, x := range wrong {
-		states[x.record] = max(states[x.record], x.state)
+		states[x.Record] = max(states[x.Record], x.State)
 	}
-	for _, m := range b.moved {
-		keys[m.record] = m.key
+	for _, m := range b.Moved {
+		keys[m.Record] = m.Key
 	}
 	var run ack
 	for i := range n {
-		row := int32((b.from + i) % rows)
+		row := int32((b.From + i) % rows)
 		if run.count > 0 && keys[i] == run.key+int64(run.count) && row == run.row+run.count && states[i] == run.state {
 			run.count++
 			continue
@@ -222,4 +202,4 @@ func (e *engine) remembers() map[*ground][]ack {
 }
 
 // deletes tells batches that take records away.
-func (t *task) deletes() bool { return t.shape.operation == rpc.OperationDelete }
+func (t *task) deletes() bool { return t.shape.Operation == rpc.OperationDelete }

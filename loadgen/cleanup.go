@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -89,7 +90,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connec
 		if part.from == part.to {
 			continue
 		}
-		shape, err := newShape(o, rpc.OperationDelete, int(part.size), g.as)
+		shape, err := batch.NewShape(o, rpc.OperationDelete, int(part.size), g.as)
 		if err != nil {
 			fail("%v", err)
 			return
@@ -189,7 +190,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for i, k := range keys {
 		obj := found[i]
 		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
-		g := &ground{object: obj, as: syncOf{int64(i) + 1, syncRun(1) + int64(i)}}
+		g := &ground{object: obj, as: batch.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
 		e.erase(ctx, g, records.Keys(k.Keys), connections, nil, result)
 	}

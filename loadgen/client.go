@@ -188,13 +188,13 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 		return nil, fmt.Errorf("send batch: %w", ctx.Err())
 	}
 	sent := &Sent{
-		RequestID: string(bytes.Trim(b.id(), `"`)), Object: t.ground.object.APIName, Operation: t.shape.operation,
-		Records: b.size(), Acknowledged: v.acknowledged, Status: rep.Status, Took: time.Duration(end - start), Untimed: untimed(err),
+		RequestID: string(bytes.Trim(b.ID(), `"`)), Object: t.ground.object.APIName, Operation: t.shape.Operation,
+		Records: b.Size(), Acknowledged: v.Acknowledged, Status: rep.Status, Took: time.Duration(end - start), Untimed: untimed(err),
 	}
 	switch {
 	case err != nil:
-		w.fail(err, b.example(end))
-	case v.failed == 0:
+		w.fail(err, exampleOf(b, end))
+	case v.Failed == 0:
 		w.remember(t, first)
 	}
 	for _, e := range w.tally {

@@ -10,6 +10,7 @@ package loadgen
 import (
 	"time"
 
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -22,3 +23,13 @@ type clock struct{ base time.Time }
 func newClock() clock { return clock{time.Now()} }
 
 func (c clock) now() int64 { return int64(time.Since(c.base)) }
+
+// OwnSpeed is how many records per second one processor prepares and checks in batches
+// of a size, without a network; it is measured for so long.
+func OwnSpeed(size int, d time.Duration) (float64, error) {
+	bare, err := batch.NewBare(size, 0)
+	if err != nil {
+		return 0, err
+	}
+	return bare.Speed(d)
+}

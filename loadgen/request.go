@@ -3,15 +3,16 @@ package loadgen
 import (
 	"bytes"
 
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// request of a batch.
-func (b *batch) request() wire.Request { return wire.Request{Wire: b.wire(), Body: b.body()} }
+// requestOf is the request of a batch.
+func requestOf(b *batch.Batch) wire.Request { return wire.Request{Wire: b.Wire(), Body: b.Body()} }
 
-// example of an error of the whole batch.
-func (b *batch) example(at int64) Example {
-	return Example{RequestID: string(bytes.Trim(b.id(), `"`)), At: float64(at) / 1e9}
+// exampleOf is an example of an error of a whole batch.
+func exampleOf(b *batch.Batch, at int64) Example {
+	return Example{RequestID: string(bytes.Trim(b.ID(), `"`)), At: float64(at) / 1e9}
 }
 
 // due is the sample of a request that is sent now. intended is when it was due; 0: now.

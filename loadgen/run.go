@@ -146,7 +146,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	if o.Search != nil && e.plan.primed {
 		o.Search.FixedBatch = true // the records that were written first are in batches of one size
-		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.operation == rpc.OperationDelete }) {
+		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.Operation == rpc.OperationDelete }) {
 			return nil, failure.Usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
 		}
 	}

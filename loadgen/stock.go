@@ -3,11 +3,13 @@ package loadgen
 import (
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/loadgen/internal/batch"
 )
 
 // stock are the prepared batches of a task, taken in turn.
 type stock struct {
-	batches []*batch
+	batches []*batch.Batch
 	most    int
 	turn    int
 	from    int    // the next row of the pool
@@ -21,13 +23,13 @@ type stock struct {
 func (e *engine) variants(t *task) int {
 	const room = 256 << 20
 	connections := max(e.connections, 1)
-	size := (len(t.rows[0].Text)+16)*t.shape.size + len(t.shape.plan) + headRoom
-	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
+	size := (len(t.rows[0].Text)+16)*t.shape.Size + len(t.shape.Plan) + batch.HeadRoom
+	pool := (len(t.rows)-1)/(t.shape.Size*connections) + 1
 	return max(min(pool, 8, room/(size*len(e.current().tasks)*connections)), 1)
 }
 
 // batch is the next prepared batch of a task, or one filled from a file.
-func (w *worker) batch(t *task) *batch {
+func (w *worker) batch(t *task) *batch.Batch {
 	if w.latest != t {
 		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
 			w.stock = &stock{most: w.e.variants(t)}
@@ -40,22 +42,22 @@ func (w *worker) batch(t *task) *batch {
 	s := w.stock
 	if t.inTurn {
 		if s.batches == nil {
-			s.batches = []*batch{newBatch(t.shape, w.end)}
+			s.batches = []*batch.Batch{batch.New(t.shape, w.end.Head)}
 		}
-		n := int64(t.shape.size)
+		n := int64(t.shape.Size)
 		return w.draw(t, s.batches[0], int((t.turn.Add(n)-n)%int64(len(t.rows))))
 	}
 	if len(s.batches) < s.most {
 		if s.batches == nil {
 			s.from = w.random.IntN(len(t.rows))
 		}
-		s.batches, s.turn = append(s.batches, newBatch(t.shape, w.end)), len(s.batches)
+		s.batches, s.turn = append(s.batches, batch.New(t.shape, w.end.Head)), len(s.batches)
 		return w.next(t, s)
 	}
 	if s.turn++; s.turn >= len(s.batches) {
 		s.turn = 0
 	}
-	if s.uses++; s.uses >= t.shape.redraw() && s.most*t.shape.size < len(t.rows) {
+	if s.uses++; s.uses >= redraw(t.shape) && s.most*t.shape.Size < len(t.rows) {
 		return w.next(t, s)
 	}
 	return s.batches[s.turn]
@@ -65,18 +67,18 @@ func (w *worker) batch(t *task) *batch {
 // without it few connections at a low rate would send the same few for ever, and
 // what one record in a hundred meets would meet all or none. So rarely that it
 // costs about a hundredth of the sending.
-func (s *shape) redraw() int { return max(8, s.size/16) }
+func redraw(s *batch.Shape) int { return max(8, s.Size/16) }
 
 // next fills the batch whose turn it is with the next records of the pool.
-func (w *worker) next(t *task, s *stock) *batch {
+func (w *worker) next(t *task, s *stock) *batch.Batch {
 	from := s.from
-	s.from, s.uses = (from+t.shape.size)%len(t.rows), 0
+	s.from, s.uses = (from+t.shape.Size)%len(t.rows), 0
 	return w.draw(t, s.batches[s.turn], from)
 }
 
 // draw fills a batch with the records of the pool from one on.
-func (w *worker) draw(t *task, b *batch, from int) *batch {
-	n := t.shape.size
+func (w *worker) draw(t *task, b *batch.Batch, from int) *batch.Batch {
+	n := t.shape.Size
 	rows := t.rows[from:min(from+n, len(t.rows))]
 	if len(rows) < n {
 		rows = slices.Clone(rows)
@@ -84,7 +86,7 @@ func (w *worker) draw(t *task, b *batch, from int) *batch {
 			rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
 		}
 	}
-	b.from = from
-	b.fill(w.end, rows, w.id+strings.Repeat("0", idCounter))
+	b.From = from
+	b.Fill(w.end.Head, rows, w.id+strings.Repeat("0", batch.IdCounter))
 	return b
 }

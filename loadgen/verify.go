@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -246,7 +247,7 @@ func (v *verifier) keysOf(g *ground, log *acks) int64 {
 		if v.own[g] == nil {
 			v.own[g] = make(map[string]int, len(t.rows))
 			for _, r := range t.rows {
-				v.own[g][canonical(r.Text[r.From:r.To])]++
+				v.own[g][batch.Canonical(r.Text[r.From:r.To])]++
 			}
 		}
 		return min(int64(len(v.own[g])), t.turn.Load())
@@ -301,12 +302,12 @@ func (v *verifier) keys(ctx context.Context, g *ground, writes []write) {
 
 // key verifies one key with all its writes, together with others.
 func (v *verifier) key(ctx context.Context, g *ground, writes []write) {
-	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == acked }) {
+	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == batch.Acked }) {
 		return
 	}
 	v.result.Chosen++
 	x, why := expect(g, writes)
-	if why == "" && v.own[g][canonical(x.key)] > 1 {
+	if why == "" && v.own[g][batch.Canonical(x.key)] > 1 {
 		why = "the data file has the key more than once"
 	}
 	if why != "" {

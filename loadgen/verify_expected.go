@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
@@ -57,9 +58,9 @@ func expect(g *ground, writes []write) (*expected, string) {
 	removed, removedAt := false, int64(0)
 	for _, w := range writes {
 		switch w.a.state {
-		case unknown:
+		case batch.Unknown:
 			return x, whyUnknown
-		case refused:
+		case batch.Refused:
 			return x, whyRefused
 		}
 		if w.task.deletes() {
@@ -83,7 +84,7 @@ func expect(g *ground, writes []write) (*expected, string) {
 	}
 	for _, w := range writes {
 		var last []rpc.Field
-		for _, f := range w.task.shape.object.Mapped {
+		for _, f := range w.task.shape.Object.Mapped {
 			if f.APIName != g.object.Identifier.APIName && !covered(f.APIName, w.a.end, latest) {
 				last = append(last, f)
 			}
@@ -108,7 +109,7 @@ func expect(g *ground, writes []write) (*expected, string) {
 // moment.
 func covered(field string, end int64, latest map[*task]int64) bool {
 	for t, start := range latest {
-		if start >= end && slices.ContainsFunc(t.shape.object.Mapped, func(f rpc.Field) bool { return f.APIName == field }) {
+		if start >= end && slices.ContainsFunc(t.shape.Object.Mapped, func(f rpc.Field) bool { return f.APIName == field }) {
 			return true
 		}
 	}

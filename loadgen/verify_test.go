@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -308,26 +309,26 @@ func TestWhatOverlapsMayBeLast(t *testing.T) {
 	require.NoError(t, err)
 	defer s.e.close()
 	upsert, remove := s.e.plan.tasks[0], s.e.plan.tasks[1]
-	at := func(t *task, row int, start, end int64, state ackState) write {
+	at := func(t *task, row int, start, end int64, state batch.State) write {
 		return write{a: &ack{start: start, end: end, state: state}, task: t, key: 7, row: row}
 	}
 	name := func(row int) string { return string(write{task: upsert, row: row, key: 7}.members()["last_name"]) }
 	expectOf := func(writes ...write) (*expected, string) { return expect(s.e.plan.grounds[0], writes) }
 
-	x, why := expectOf(at(upsert, 1, 0, 10, acked), at(upsert, 2, 10, 20, acked))
+	x, why := expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 2, 10, 20, batch.Acked))
 	require.Empty(t, why)
 	require.Equal(t, s.e.plan.keys.Text(7), strings.Trim(string(x.key), `"`))
 	require.Equal(t, []string{name(2)}, texts(x.fields["last_name"].any), "the second was sent after the reply to the first")
-	x, _ = expectOf(at(upsert, 1, 0, 10, acked), at(upsert, 2, 9, 20, acked), at(upsert, 3, 5, 8, acked))
+	x, _ = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 2, 9, 20, batch.Acked), at(upsert, 3, 5, 8, batch.Acked))
 	require.Equal(t, []string{name(1), name(2)}, texts(x.fields["last_name"].any))
-	x, why = expectOf(at(upsert, 1, 0, 10, acked), at(remove, 1, 11, 12, acked))
+	x, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 11, 12, batch.Acked))
 	require.Empty(t, why)
 	require.True(t, x.absent)
-	_, why = expectOf(at(upsert, 1, 0, 10, acked), at(remove, 1, 9, 12, acked))
+	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 9, 12, batch.Acked))
 	require.Equal(t, whyRaced, why)
-	_, why = expectOf(at(upsert, 1, 0, 10, acked), at(upsert, 1, 11, 12, unknown))
+	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 1, 11, 12, batch.Unknown))
 	require.Equal(t, whyUnknown, why)
-	_, why = expectOf(at(upsert, 1, 0, 10, acked), at(remove, 1, 11, 12, refused))
+	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 11, 12, batch.Refused))
 	require.Equal(t, whyRefused, why)
 }
 

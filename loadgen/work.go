@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
@@ -61,9 +62,7 @@ type Data struct {
 
 // load reads the file.
 func (d *Data) load(ctx context.Context) (err error) {
-	if d.read, err = records.ReadFile(ctx, d.Path, d.Format, d.Most); err == nil {
-		d.read.OwnKeys = d.OwnKeys
-	}
+	d.read, err = records.ReadFile(ctx, d.Path, d.Format, d.Most)
 	return err
 }
 
@@ -72,12 +71,12 @@ type ground struct {
 	object records.Object
 	used   atomic.Int64 // numbers below it may have been sent
 	keys   int64        // how many there are
-	as     syncOf
+	as     batch.Sync
 }
 
 // task is one kind of batch of a mix.
 type task struct {
-	shape  *shape
+	shape  *batch.Shape
 	ground *ground
 	weight float64 // of all tasks: up to this, cumulated and scaled to 1
 	rows   []records.Row
@@ -92,7 +91,7 @@ type task struct {
 
 // creates tells operations that write new keys.
 func (t *task) creates() bool {
-	return t.shape.operation == rpc.OperationUpsert || t.shape.operation == rpc.OperationInsert
+	return t.shape.Operation == rpc.OperationUpsert || t.shape.Operation == rpc.OperationInsert
 }
 
 // plan is the whole work of a run, ready to be sent.
@@ -150,7 +149,7 @@ func newPlan(w Work, d *declared, keys records.Keys, seed uint64, syncRun int64)
 	}
 	sum := 0.0
 	for i, o := range objects {
-		g := &ground{object: d.objects[o.Name], as: syncOf{int64(i) + 1, syncRun + int64(i)}}
+		g := &ground{object: d.objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
 		p.grounds = append(p.grounds, g)
 		for _, op := range operations {
 			t, err := p.task(w, g, op.Name, seed)
@@ -192,7 +191,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 	switch {
 	case w.Data != nil:
 		t.inTurn, t.own = true, w.Data.OwnKeys
-		t.rows, err = m.FromFile(w.Data.read)
+		t.rows, err = m.FromFile(w.Data.read, w.Data.OwnKeys)
 	case len(w.Template) > 0:
 		t.rows, err = m.FromTemplate(w.Template)
 	default:
@@ -205,7 +204,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 		return nil, err
 	}
 	// The records decide what the plan maps: a file may have fewer fields.
-	if t.shape, err = newShape(m.Object, operation, p.size, g.as); err != nil {
+	if t.shape, err = batch.NewShape(m.Object, operation, p.size, g.as); err != nil {
 		return nil, err
 	}
 	if t.own && !t.creates() {

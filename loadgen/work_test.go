@@ -21,11 +21,23 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
+// contactObject has a field of every type and a few more.
+func contactObject() records.Object {
+	o := records.Object{Object: rpc.Object{APIName: "contact", Label: "Contact"}, Operations: []string{rpc.OperationUpsert}}
+	for i, name := range []string{"email", "first_name", "last_name", "age", "score", "balance", "birthday", "seen_at", "active", "city"} {
+		types := []string{rpc.TypeString, rpc.TypeString, rpc.TypeString, rpc.TypeInteger, rpc.TypeFloat, rpc.TypeDecimal, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean, rpc.TypeString}
+		o.Fields = append(o.Fields, rpc.Field{
+			APIName: name, Label: name, Identifier: i == 0, Required: i == 0, Createable: true, Updateable: true, Type: types[i],
+		})
+	}
+	return o
+}
+
 // planned makes the first batch of some work on a made-up object, as a target
 // would read it.
 func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *rpc.Batch, error) {
 	t.Helper()
-	o := bareObject()
+	o := contactObject()
 	o.Operations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
 	if change != nil {
 		change(&o)
@@ -49,9 +61,9 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	e.pool.known = []written{{task.ground, 0}}
 	b, _, ok := worker.prepare(task)
 	require.True(t, ok)
-	require.True(t, strings.HasPrefix(string(b.wire()), "POST /x?y=z HTTP/1.1\r\nHost: localhost\r\n"))
-	require.Contains(t, string(b.wire()), fmt.Sprintf("Content-Length: %d\r\n\r\n{", len(b.body())))
-	r, err := rpc.DecodeRequest(b.body())
+	require.True(t, strings.HasPrefix(string(b.Wire()), "POST /x?y=z HTTP/1.1\r\nHost: localhost\r\n"))
+	require.Contains(t, string(b.Wire()), fmt.Sprintf("Content-Length: %d\r\n\r\n{", len(b.Body())))
+	r, err := rpc.DecodeRequest(b.Body())
 	require.NoError(t, err)
 	require.Len(t, r.ID, 32)
 	var batch rpc.Batch

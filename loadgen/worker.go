@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -45,7 +46,7 @@ type worker struct {
 	number int
 	end    *wire.Endpoint // that it is connected to
 	line   caller
-	check  checker
+	check  batch.Checker
 	user   *apiUser // of a load on a service's API: what is asked next; else nil
 	random *rand.Rand
 	wake   chan struct{}
@@ -95,7 +96,7 @@ func (e *engine) newWorker(number int) *worker {
 		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{}, kept: allKeys,
 	}
 	const digits = "0123456789abcdef"
-	id := make([]byte, idDigits-idCounter)
+	id := make([]byte, batch.IdDigits-batch.IdCounter)
 	for i := range id {
 		id[i] = digits[w.random.IntN(16)]
 	}
@@ -105,7 +106,7 @@ func (e *engine) newWorker(number int) *worker {
 	} else {
 		w.line = wire.NewLink(e.ctx, w.end)
 	}
-	w.check.note = w.noteRecord
+	w.check.Note = w.noteRecord
 	if e.service != nil {
 		w.user = newAPIUser(w, e.service)
 	}
@@ -114,13 +115,13 @@ func (e *engine) newWorker(number int) *worker {
 
 // prepare makes the next batch of a task with its keys; ok is false where the
 // run has no more keys or records to send.
-func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
-	if !w.e.budget.spend(int64(t.shape.size)) {
+func (w *worker) prepare(t *task) (b *batch.Batch, first int64, ok bool) {
+	if !w.e.budget.spend(int64(t.shape.Size)) {
 		w.e.stopFor(stopRecords)
 		return nil, 0, false
 	}
 	b = w.batch(t)
-	n := int64(b.size())
+	n := int64(b.Size())
 	switch {
 	case t.own:
 	case t.creates() || t.sweeps:
@@ -128,7 +129,7 @@ func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
 			w.e.stopFor(stopKeys)
 			return nil, 0, false
 		}
-		b.stamp(first)
+		b.Stamp(first)
 		if !t.sweeps {
 			first = w.repeat(t, b, first)
 		}
@@ -137,10 +138,10 @@ func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
 			w.e.stopFor(stopNothing)
 			return nil, 0, false
 		}
-		b.stamp(first)
+		b.Stamp(first)
 	}
 	w.calls++
-	b.setID(w.calls)
+	b.SetID(w.calls)
 	return b, first, true
 }
 
@@ -175,7 +176,7 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 		return false
 	}
 	s := w.due(intended, waited)
-	s.records = int32(b.size())
+	s.records = int32(b.Size())
 	v, rep, err := w.deliver(b, s.start)
 	if !w.finish(&s, rep, err) {
 		if w.e.acks != nil {
@@ -183,11 +184,11 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 		}
 		return false
 	}
-	s.good = int32(v.acknowledged)
+	s.good = int32(v.Acknowledged)
 	switch {
 	case err != nil:
-		w.fail(err, b.example(s.end))
-	case v.failed == 0:
+		w.fail(err, exampleOf(b, s.end))
+	case v.Failed == 0:
 		w.remember(t, first)
 	}
 	if w.e.acks != nil {
@@ -214,30 +215,30 @@ func untimed(err error) bool {
 }
 
 // deliver sends one batch and judges its reply.
-func (w *worker) deliver(b *batch, start int64) (v verdict, rep wire.Reply, err error) {
-	if rep, err = w.exchange(b.request(), start); err == nil {
+func (w *worker) deliver(b *batch.Batch, start int64) (v batch.Verdict, rep wire.Reply, err error) {
+	if rep, err = w.exchange(requestOf(b), start); err == nil {
 		v, err = w.judge(b, rep)
 	}
 	return v, rep, err
 }
 
 // judge looks at status and body.
-func (w *worker) judge(b *batch, rep wire.Reply) (verdict, error) {
+func (w *worker) judge(b *batch.Batch, rep wire.Reply) (batch.Verdict, error) {
 	if rep.Limit > 0 && w.e.follow {
 		w.e.limited(rep.Limit)
 	}
 	if rep.Status == http.StatusOK {
-		return w.check.check(b, rep.Body)
+		return w.check.Check(b, rep.Body)
 	}
 	// The envelope says what happened, whatever the status; without one the
 	// status does.
 	if _, rpcErr, err := rpc.DecodeResponse(rep.Body, ""); err == nil && rpcErr != nil {
-		return verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
+		return batch.Verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
 	}
 	if rep.Status == http.StatusTooManyRequests {
-		return verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
+		return batch.Verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
 	}
-	return verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
+	return batch.Verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a

@@ -4,22 +4,23 @@ import (
 	"math/rand/v2"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 )
 
 // repeat gives a share of the records keys that were written before. It returns
 // -1 where it did: the batch is no run of keys any more.
-func (w *worker) repeat(t *task, b *batch, first int64) int64 {
+func (w *worker) repeat(t *task, b *batch.Batch, first int64) int64 {
 	share := w.e.work.Repeats
 	if share <= 0 || len(w.known) < 4 {
 		return first
 	}
 	out := first
-	for i := range b.size() {
+	for i := range b.Size() {
 		if w.random.Float64() >= share {
 			continue
 		}
 		if old := w.known[w.random.IntN(len(w.known))]; old.ground == t.ground {
-			b.stampOne(i, old.first+int64(w.random.IntN(t.shape.size)))
+			b.StampOne(i, old.first+int64(w.random.IntN(t.shape.Size)))
 			out = -1
 		}
 	}
@@ -47,7 +48,7 @@ func choose(known *[]written, t *task, random *rand.Rand) (int64, bool) {
 	for i := range all {
 		at := (from + i) % len(all)
 		if k := all[at]; k.ground == t.ground {
-			if t.shape.operation == rpc.OperationDelete {
+			if t.shape.Operation == rpc.OperationDelete {
 				all[at] = all[len(all)-1]
 				*known = all[:len(all)-1]
 			}

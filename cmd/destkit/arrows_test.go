@@ -122,9 +122,11 @@ var arrows = map[string][]string{
 	"features": {},
 	"loadgen": {
 		"destsim/rpc", "loadgen/internal/...",
-		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/source",
+		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity",
 	},
+	"loadgen/internal/batch":   {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records"},                // requests, and the check of their replies
 	"loadgen/internal/failure": {"internal/foreign", "internal/unreached"},                                             // what goes wrong, in words
+	"loadgen/internal/records": {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source"},      // what is sent, without a connection
 	"loadgen/internal/wire":    {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"}, // calls as bytes
 	"openapi":                  {},
 	"proxy":                    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic

@@ -20,7 +20,6 @@ import (
 // File is a file of records in memory.
 type File struct {
 	path    string
-	OwnKeys bool // the identifiers are those of the file
 	columns []string
 	cells   [][][]byte
 }
@@ -117,7 +116,7 @@ func (d *File) read(ctx context.Context, src source.Source, most int) error {
 
 // FromFile makes records of the rows of a file, with the keys of the run unless
 // the file's own are wanted.
-func (m *Maker) FromFile(d *File) ([]Row, error) {
+func (m *Maker) FromFile(d *File, ownKeys bool) ([]Row, error) {
 	at := map[string]int{}
 	for i, name := range d.columns {
 		at[name] = i
@@ -125,7 +124,7 @@ func (m *Maker) FromFile(d *File) ([]Row, error) {
 	var missing []string
 	for _, f := range m.Object.Mapped {
 		_, there := at[f.APIName]
-		if !there && (f.Required && f.APIName != m.Object.Identifier.APIName || d.OwnKeys && f.APIName == m.Object.Identifier.APIName) {
+		if !there && (f.Required && f.APIName != m.Object.Identifier.APIName || ownKeys && f.APIName == m.Object.Identifier.APIName) {
 			missing = append(missing, f.APIName)
 		}
 	}
@@ -138,17 +137,17 @@ func (m *Maker) FromFile(d *File) ([]Row, error) {
 	})
 	rows := make([]Row, len(d.cells))
 	for i, cells := range d.cells {
-		if err := m.dataRow(&rows[i], d, at, cells); err != nil {
+		if err := m.dataRow(&rows[i], ownKeys, at, cells); err != nil {
 			return nil, failure.Usagef("data file %s: record %d: %v", d.path, i+1, err)
 		}
 	}
 	return rows, nil
 }
 
-func (m *Maker) dataRow(r *Row, d *File, at map[string]int, cells [][]byte) error {
+func (m *Maker) dataRow(r *Row, ownKeys bool, at map[string]int, cells [][]byte) error {
 	for i, f := range m.Object.Mapped {
 		r.Member(f.APIName)
-		if i == 0 && !d.OwnKeys {
+		if i == 0 && !ownKeys {
 			r.Key(m.Keys, f.Type == rpc.TypeInteger)
 			continue
 		}

@@ -43,11 +43,7 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	bare, err := loadgen.NewBare(1000, 0)
-	if err != nil {
-		return exit.Untested(err)
-	}
-	speed, err := bare.Speed(each / 3)
+	speed, err := loadgen.OwnSpeed(1000, each/3)
 	if err != nil {
 		return exit.Untested(err)
 	}

@@ -1,4 +1,8 @@
-package loadgen
+// Package batch makes the requests of a load, whose keys and id are patched in place
+// before each is sent, and checks their replies (spec 7.2): every record has one result,
+// and what the target said of it. Connections, and what follows from a reply, it leaves
+// to the generator.
+package batch
 
 import (
 	"bytes"
@@ -8,28 +12,27 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/records"
-	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// shape is one kind of batch: an object, an operation and a size. It is shared
+// Shape is one kind of batch: an object, an operation and a size. It is shared
 // by all connections and never changed.
-type shape struct {
-	object    records.Object
-	operation string
-	size      int
-	plan      []byte // the sync plan as JSON
+type Shape struct {
+	Object    records.Object
+	Operation string
+	Size      int
+	Plan      []byte // the sync plan as JSON
 	identify  bool   // records hold the identifier only: deletes
 }
 
-// syncOf is the sync that batches belong to, and its run: each object has its own, as
+// Sync is the sync that batches belong to, and its run: each object has its own, as
 // every sync of the service writes into one object (spec 4).
-type syncOf struct{ sync, run int64 }
+type Sync struct{ ID, Run int64 }
 
-// newShape encodes the plan of a batch.
-func newShape(o records.Object, operation string, size int, as syncOf) (*shape, error) {
+// NewShape encodes the plan of a batch.
+func NewShape(o records.Object, operation string, size int, as Sync) (*Shape, error) {
 	plan := rpc.SyncPlan{
 		Object: rpc.ObjectRef{APIName: o.APIName, Label: o.Label}, Operation: operation,
-		SyncRunID: as.run, SyncID: as.sync, Schema: map[string]rpc.SchemaField{},
+		SyncRunID: as.Run, SyncID: as.ID, Schema: map[string]rpc.SchemaField{},
 	}
 	for _, f := range o.Mapped {
 		plan.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == o.Identifier.APIName, Field: f}
@@ -38,24 +41,24 @@ func newShape(o records.Object, operation string, size int, as syncOf) (*shape, 
 	if err != nil {
 		return nil, fmt.Errorf("encode plan of %s: %w", o.APIName, err)
 	}
-	return &shape{object: o, operation: operation, size: size, plan: text, identify: operation == rpc.OperationDelete}, nil
+	return &Shape{Object: o, Operation: operation, Size: size, Plan: text, identify: operation == rpc.OperationDelete}, nil
 }
 
-// idDigits is the length of an id; the last idCounter digits count the requests
+// IdDigits is the length of an id; the last idCounter digits count the requests
 // of a connection, those before tell the connection.
 const (
-	idDigits  = 32
-	idCounter = 12
+	IdDigits  = 32
+	IdCounter = 12
 )
 
-// headRoom is the place before a body where the head of its request is put, so
+// HeadRoom is the place before a body where the head of its request is put, so
 // that both go out in one write.
-const headRoom = 512
+const HeadRoom = 512
 
-// batch is one prepared request of a connection. Its records stay; keys and id
+// Batch is one prepared request of a connection. Its records stay; keys and id
 // are patched in place before every send.
-type batch struct {
-	shape *shape
+type Batch struct {
+	shape *Shape
 	buf   []byte
 	start int // of the request in buf; the body is at room
 	room  int
@@ -66,28 +69,28 @@ type batch struct {
 	// keys that are otherwise. counted: now they are so many numbers in a row.
 	digits  span
 	counted bool
-	from    int   // the row of the first record in its pool
-	first   int64 // the number of its key, which the others follow but for those moved
-	moved   []moved
+	From    int   // the row of the first record in its pool
+	First   int64 // the number of its key, which the others follow but for those moved
+	Moved   []Moved
 }
 
 type span struct{ from, to int }
 
-// newBatch makes an empty batch for an endpoint.
-func newBatch(s *shape, e *wire.Endpoint) *batch {
-	return &batch{shape: s, room: max(headRoom, len(e.Head)+32)}
+// New makes an empty batch for an endpoint, whose requests begin with head.
+func New(s *Shape, head []byte) *Batch {
+	return &Batch{shape: s, room: max(HeadRoom, len(head)+32)}
 }
 
-// fill writes the whole request for some rows. id has idDigits digits.
-func (b *batch) fill(e *wire.Endpoint, rows []records.Row, id string) {
+// Fill writes the whole request for some rows. id has idDigits digits.
+func (b *Batch) Fill(head []byte, rows []records.Row, id string) {
 	buf := b.buf[:0]
 	if cap(buf) < b.room {
-		buf = make([]byte, 0, b.room+len(b.shape.plan)+128+len(rows)*(len(rows[0].Text)+16))
+		buf = make([]byte, 0, b.room+len(b.shape.Plan)+128+len(rows)*(len(rows[0].Text)+16))
 	}
 	buf = buf[:b.room]
 	b.marks, b.keys = b.marks[:0], b.keys[:0]
 	buf = append(buf, `{"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":`...)
-	buf = append(buf, b.shape.plan...)
+	buf = append(buf, b.shape.Plan...)
 	buf = append(buf, `,"records":[`...)
 	for i := range rows {
 		if i > 0 {
@@ -99,13 +102,13 @@ func (b *batch) fill(e *wire.Endpoint, rows []records.Row, id string) {
 	b.idAt = len(buf)
 	buf = append(append(buf, id...), `"}`...)
 	b.buf = buf
-	b.putHead(e)
+	b.putHead(head)
 	b.digits, b.counted = b.findDigits(), false
 }
 
 // findDigits looks whether the keys differ in the digits of one mark alone, which
 // stands at the same place in all of them.
-func (b *batch) findDigits() span {
+func (b *Batch) findDigits() span {
 	if len(b.keys) == 0 || len(b.marks)%len(b.keys) != 0 {
 		return span{}
 	}
@@ -130,7 +133,7 @@ func (b *batch) findDigits() span {
 }
 
 // add appends one record.
-func (b *batch) add(buf []byte, r *records.Row) []byte {
+func (b *Batch) add(buf []byte, r *records.Row) []byte {
 	at := len(buf)
 	if !b.shape.identify {
 		buf = append(buf, r.Text...)
@@ -148,20 +151,20 @@ func (b *batch) add(buf []byte, r *records.Row) []byte {
 }
 
 // putHead writes the head so that it ends where the body begins.
-func (b *batch) putHead(e *wire.Endpoint) {
+func (b *Batch) putHead(head []byte) {
 	var digits [20]byte
 	length := strconv.AppendInt(digits[:0], int64(len(b.buf)-b.room), 10)
-	b.start = b.room - len(e.Head) - len(length) - 4
-	at := b.start + copy(b.buf[b.start:], e.Head)
+	b.start = b.room - len(head) - len(length) - 4
+	at := b.start + copy(b.buf[b.start:], head)
 	at += copy(b.buf[at:], length)
 	copy(b.buf[at:], "\r\n\r\n")
 }
 
-// stamp puts the keys first, first+1, … into the records. Rows with several
+// Stamp puts the keys first, first+1, … into the records. Rows with several
 // marks have the same number in all of them.
-func (b *batch) stamp(first int64) {
+func (b *Batch) Stamp(first int64) {
 	b.counted = b.digits.to > 0
-	b.first, b.moved = first, b.moved[:0]
+	b.First, b.Moved = first, b.Moved[:0]
 	perRow := 0
 	if len(b.keys) > 0 {
 		perRow = len(b.marks) / len(b.keys)
@@ -183,7 +186,7 @@ func (b *batch) stamp(first int64) {
 
 // stampText is stamp for keys of keyDigits digits: copies of a known length are
 // a few instructions.
-func (b *batch) stampText(from, step int, first int64) {
+func (b *Batch) stampText(from, step int, first int64) {
 	var digits [records.KeyDigits]byte
 	records.PutDigits(digits[:], first)
 	for i := from; i < len(b.marks); i += step {
@@ -195,32 +198,32 @@ func (b *batch) stampText(from, step int, first int64) {
 	}
 }
 
-// stampOne puts one key into one record.
-func (b *batch) stampOne(record int, n int64) {
+// StampOne puts one key into one record.
+func (b *Batch) StampOne(record int, n int64) {
 	b.counted = false
-	b.moved = append(b.moved, moved{record, n})
+	b.Moved = append(b.Moved, Moved{record, n})
 	perRow := len(b.marks) / len(b.keys)
 	for _, m := range b.marks[record*perRow : (record+1)*perRow] {
 		records.PutDigits(b.buf[m.At:m.At+m.Width], m.Base+n)
 	}
 }
 
-// setID puts the number of the request into its id.
-func (b *batch) setID(n int64) {
-	records.PutDigits(b.buf[b.idAt+idDigits-idCounter:b.idAt+idDigits], n)
+// SetID puts the number of the request into its id.
+func (b *Batch) SetID(n int64) {
+	records.PutDigits(b.buf[b.idAt+IdDigits-IdCounter:b.idAt+IdDigits], n)
 }
 
-// id is the id of the request, quotes included.
-func (b *batch) id() []byte { return b.buf[b.idAt-1 : b.idAt+idDigits+1] }
+// ID is the id of the request, quotes included.
+func (b *Batch) ID() []byte { return b.buf[b.idAt-1 : b.idAt+IdDigits+1] }
 
-// wire is the whole request.
-func (b *batch) wire() []byte { return b.buf[b.start:] }
+// Wire is the whole request.
+func (b *Batch) Wire() []byte { return b.buf[b.start:] }
 
-// body is the request without its head.
-func (b *batch) body() []byte { return b.buf[b.room:] }
+// Body is the request without its head.
+func (b *Batch) Body() []byte { return b.buf[b.room:] }
 
-// size is the number of records.
-func (b *batch) size() int { return len(b.keys) }
+// Size is the number of records.
+func (b *Batch) Size() int { return len(b.keys) }
 
 // key is the identifier of a record as it travels.
-func (b *batch) key(i int) []byte { k := b.keys[i]; return b.buf[k.from:k.to] }
+func (b *Batch) key(i int) []byte { k := b.keys[i]; return b.buf[k.from:k.to] }

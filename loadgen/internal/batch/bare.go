@@ -1,4 +1,4 @@
-package loadgen
+package batch
 
 import (
 	"fmt"
@@ -7,15 +7,14 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/records"
-	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Bare is what the generator does for itself, without a network: keys into a
 // prepared batch, and the check of its reply.
 type Bare struct {
 	rows  []records.Row
-	batch *batch
-	check checker
+	batch *Batch
+	check Checker
 	reply []byte
 	first int64
 	calls int64
@@ -24,10 +23,6 @@ type Bare struct {
 // NewBare prepares batches of a size for an object with ten fields. One record
 // in refused is answered without success; 0: none.
 func NewBare(size, refused int) (*Bare, error) {
-	end, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/"}, wire.Transport{})
-	if err != nil {
-		return nil, err
-	}
 	o, err := bareObject().ForOperation(rpc.OperationUpsert, "", nil)
 	if err != nil {
 		return nil, err
@@ -36,20 +31,23 @@ func NewBare(size, refused int) (*Bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newShape(o, rpc.OperationUpsert, size, syncOf{1, 1})
+	s, err := NewShape(o, rpc.OperationUpsert, size, Sync{1, 1})
 	if err != nil {
 		return nil, err
 	}
-	b := &Bare{batch: newBatch(s, end)}
+	b := &Bare{batch: New(s, bareHead)}
 	m := &records.Maker{Object: o, Keys: keys, Random: rand.New(rand.NewPCG(1, 1))}
 	for range size {
 		b.rows = append(b.rows, m.Row())
 	}
-	b.batch.fill(end, b.rows, "00000000000000000000000000000000")
-	b.check.note = func(string, []byte, []byte) {}
+	b.batch.Fill(bareHead, b.rows, "00000000000000000000000000000000")
+	b.check.Note = func(string, []byte, []byte) {}
 	b.Prepare()
 	return b, b.answer(refused)
 }
+
+// bareHead is the head of a request, as that of an endpoint.
+var bareHead = []byte("POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\nAccept-Encoding: identity\r\nContent-Type: application/json\r\nUser-Agent: destkit\r\nContent-Length: ")
 
 // bareObject has a field of every type and a few more.
 func bareObject() records.Object {
@@ -66,14 +64,14 @@ func bareObject() records.Object {
 // answer writes the reply to the batch.
 func (b *Bare) answer(refused int) error {
 	var results []rpc.RecordResult
-	for i := range b.batch.size() {
+	for i := range b.batch.Size() {
 		r := rpc.RecordResult{Identifier: b.batch.key(i), Success: true}
 		if refused > 0 && i%refused == refused-1 {
 			r.Success, r.ErrorMessage = false, "refused"
 		}
 		results = append(results, r)
 	}
-	b.reply = rpc.AppendResponse(nil, b.batch.id(), rpc.AppendBatchResult(nil, results))
+	b.reply = rpc.AppendResponse(nil, b.batch.ID(), rpc.AppendBatchResult(nil, results))
 	if _, err := b.Check(); err != nil {
 		return fmt.Errorf("check a reply: %w", err)
 	}
@@ -83,14 +81,14 @@ func (b *Bare) answer(refused int) error {
 // Prepare puts new keys and a new id into the batch, the same as before, so that
 // the reply fits.
 func (b *Bare) Prepare() {
-	b.batch.stamp(b.first)
-	b.batch.setID(b.calls)
+	b.batch.Stamp(b.first)
+	b.batch.SetID(b.calls)
 }
 
 // Check judges the reply; it returns how many records were acknowledged.
 func (b *Bare) Check() (int, error) {
-	v, err := b.check.check(b.batch, b.reply)
-	return v.acknowledged, err
+	v, err := b.check.Check(b.batch, b.reply)
+	return v.Acknowledged, err
 }
 
 // Speed is how many records per second one processor prepares and checks.
@@ -101,7 +99,7 @@ func (b *Bare) Speed(d time.Duration) (float64, error) {
 		if _, err := b.Check(); err != nil {
 			return 0, err
 		}
-		n += b.batch.size()
+		n += b.batch.Size()
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
 }

@@ -1,4 +1,4 @@
-package loadgen
+package batch
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func (p *places) add(e *rpc.Entry) {
 // of the batch and with the very bytes of its identifier. The reply has been
 // validated, and a piece begins and ends where a token does: other identifiers
 // of the same kind between the same pieces are valid, too.
-func (c *checker) learn(body []byte) {
+func (c *Checker) learn(body []byte) {
 	p, f := c.places, &c.form
 	f.known = false
 	e := p.good
@@ -47,11 +47,11 @@ func (c *checker) learn(body []byte) {
 	} else {
 		f.idInTail = at - p.end
 	}
-	if f.idInTail >= 0 && f.idInTail+idDigits+2 > len(f.tail) {
+	if f.idInTail >= 0 && f.idInTail+IdDigits+2 > len(f.tail) {
 		return
 	}
 	f.known = true
 	// The form must give this very reply: entries may differ in their white space
 	// or their further members.
-	f.known = c.fits(c.b, body)
+	f.known = c.fits(c.Batch, body)
 }

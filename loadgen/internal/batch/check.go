@@ -1,4 +1,4 @@
-package loadgen
+package batch
 
 import (
 	"bytes"
@@ -9,35 +9,35 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
-// verdict is what a reply says about the records of its batch.
-type verdict struct {
-	acknowledged int
-	failed       int // records refused, without a result or with several
+// Verdict is what a reply says about the records of its batch.
+type Verdict struct {
+	Acknowledged int
+	Failed       int // records refused, without a result or with several
 }
 
-// checker judges replies (spec 7.2): the envelope, the id, and one result with
+// Checker judges replies (spec 7.2): the envelope, the id, and one result with
 // success for every identifier that was sent. Nothing of it can be left out.
 //
 // Replies of one target have one form: what stands between its identifiers is
 // the same every time. A reply that was scanned whole teaches the form; the next
 // one is compared with it piece by piece and is then valid by construction. What
 // differs is scanned again, one entry or all of it.
-type checker struct {
-	note   func(kind string, message, identifier []byte)
+type Checker struct {
+	Note   func(kind string, message, identifier []byte)
 	form   form
 	answer rpc.Answer
 	entry  rpc.Entry
 
-	b       *batch
+	Batch   *Batch
 	seen    []bool // by record, while a reply is scanned
 	next    int
 	index   map[string]int // of the identifiers, once they come out of order
 	indexed bool
-	v       verdict
+	v       Verdict
 	places  places    // of the reply, for its form
 	clean   bool      // in order, byte for byte, one result each
 	refused []refusal // noted once the reply has been seen to its end
-	bad     []bad     // records of the latest reply that are not acknowledged
+	Bad     []Bad     // records of the latest reply that are not acknowledged
 	piece   []byte    // an entry as it is expected next
 	result  func(*rpc.Entry) error
 }
@@ -71,10 +71,10 @@ type form struct {
 	single             bool   // learnt from one record: between is not known
 }
 
-// check judges one reply with status 200 or an error object. The error is a
+// Check judges one reply with status 200 or an error object. The error is a
 // *Failure, and then the whole batch is lost.
-func (c *checker) check(b *batch, body []byte) (verdict, error) {
-	c.b, c.bad = b, c.bad[:0]
+func (c *Checker) Check(b *Batch, body []byte) (Verdict, error) {
+	c.Batch, c.Bad = b, c.Bad[:0]
 	if v, ok := c.same(b, body); ok {
 		return v, nil
 	}
@@ -82,32 +82,32 @@ func (c *checker) check(b *batch, body []byte) (verdict, error) {
 }
 
 // same compares a reply with the form. It is not ok where only a scan can tell.
-func (c *checker) same(b *batch, body []byte) (verdict, bool) {
+func (c *Checker) same(b *Batch, body []byte) (Verdict, bool) {
 	v, ok := c.compare(b, body)
 	if !ok {
-		return verdict{}, false
+		return Verdict{}, false
 	}
 	for _, r := range c.refused {
-		c.note(failure.KindRecordRefused, r.message, b.key(r.record))
-		c.bad = append(c.bad, bad{r.record, refused})
+		c.Note(failure.KindRecordRefused, r.message, b.key(r.record))
+		c.Bad = append(c.Bad, Bad{r.record, Refused})
 	}
 	return v, true
 }
 
 // fits is same without counting anything.
-func (c *checker) fits(b *batch, body []byte) bool {
+func (c *Checker) fits(b *Batch, body []byte) bool {
 	_, ok := c.compare(b, body)
 	return ok
 }
 
 // compare looks at one entry after the other.
-func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
+func (c *Checker) compare(b *Batch, body []byte) (v Verdict, ok bool) {
 	f := &c.form
-	if !f.known || f.single && b.size() > 1 || !b.hasID(body, f.head, f.idInHead) {
+	if !f.known || f.single && b.Size() > 1 || !b.hasID(body, f.head, f.idInHead) {
 		return v, false
 	}
 	c.refused = c.refused[:0]
-	i, last := len(f.head), b.size()-1
+	i, last := len(f.head), b.Size()-1
 	for k := 0; ; k++ {
 		// body[i:] is the entry of record k.
 		var good int
@@ -116,7 +116,7 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 		} else {
 			good, i = c.run(body, i, k, last)
 		}
-		v.acknowledged += good
+		v.Acknowledged += good
 		k += good
 		if i, ok = c.one(&v, body, i, k); !ok {
 			return v, false
@@ -138,11 +138,11 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 // run counts the records from k on, the last one not among them, that are
 // acknowledged one after the other. What stands between two identifiers is one
 // piece. It returns where the next entry begins.
-func (c *checker) run(body []byte, i, k, last int) (good, at int) {
+func (c *Checker) run(body []byte, i, k, last int) (good, at int) {
 	f := &c.form
 	opened := false // what comes before the identifier was compared already
 	for ; k < last; k++ {
-		key := c.b.key(k)
+		key := c.Batch.key(k)
 		at := i + len(f.before)
 		end := at + len(key)
 		if end+len(f.glue) > len(body) || string(body[at:end]) != string(key) ||
@@ -156,15 +156,15 @@ func (c *checker) run(body []byte, i, k, last int) (good, at int) {
 
 // countedRun is run for keys that count up: an entry and what follows it are one
 // piece, and the batch itself, long gone from the cache, is not looked at.
-func (c *checker) countedRun(body []byte, i, k, last int) (good, at int) {
+func (c *Checker) countedRun(body []byte, i, k, last int) (good, at int) {
 	if k >= last {
 		return 0, i
 	}
 	f := &c.form
-	c.piece = append(append(c.piece[:0], f.before...), c.b.key(k)...)
+	c.piece = append(append(c.piece[:0], f.before...), c.Batch.key(k)...)
 	c.piece = append(append(c.piece, f.after...), f.between...)
-	from := len(f.before) + c.b.digits.from
-	piece, digits := c.piece, c.piece[from:len(f.before)+c.b.digits.to]
+	from := len(f.before) + c.Batch.digits.from
+	piece, digits := c.piece, c.piece[from:len(f.before)+c.Batch.digits.to]
 	for ; k < last && i+len(piece) <= len(body) && string(body[i:i+len(piece)]) == string(piece); k++ {
 		good, i = good+1, i+len(piece)
 		if n := len(digits) - 1; digits[n] != '9' {
@@ -178,66 +178,66 @@ func (c *checker) countedRun(body []byte, i, k, last int) (good, at int) {
 
 // one compares a single entry, or reads it: a refusal, mostly, that stands in
 // the middle of others. It returns where the entry ends.
-func (c *checker) one(v *verdict, body []byte, i, k int) (end int, ok bool) {
-	f, key := &c.form, c.b.key(k)
+func (c *Checker) one(v *Verdict, body []byte, i, k int) (end int, ok bool) {
+	f, key := &c.form, c.Batch.key(k)
 	at := i + len(f.before)
 	from := at + len(key)
 	end = from + len(f.after)
 	if end <= len(body) && string(body[i:at]) == string(f.before) && string(body[at:from]) == string(key) && string(body[from:end]) == string(f.after) {
-		v.acknowledged++
+		v.Acknowledged++
 		return end, true
 	}
 	if !rpc.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
 		return i, false
 	}
 	if c.entry.Success {
-		v.acknowledged++
+		v.Acknowledged++
 	} else {
 		c.refused = append(c.refused, refusal{k, c.entry.Message})
-		v.failed++
+		v.Failed++
 	}
 	return c.entry.End, true
 }
 
 // hasID compares text with a piece of the form, in which the id of this request
 // stands at a place (-1: nowhere).
-func (b *batch) hasID(text, piece []byte, at int) bool {
+func (b *Batch) hasID(text, piece []byte, at int) bool {
 	if len(text) < len(piece) {
 		return false
 	}
 	if at < 0 {
 		return string(text[:len(piece)]) == string(piece)
 	}
-	end := at + idDigits + 2
-	return string(text[:at]) == string(piece[:at]) && string(text[at:end]) == string(b.id()) && string(text[end:len(piece)]) == string(piece[end:])
+	end := at + IdDigits + 2
+	return string(text[:at]) == string(piece[:at]) && string(text[at:end]) == string(b.ID()) && string(text[end:len(piece)]) == string(piece[end:])
 }
 
 // scan reads a reply whole.
-func (c *checker) scan(b *batch, body []byte) (verdict, error) {
-	n := b.size()
+func (c *Checker) scan(b *Batch, body []byte) (Verdict, error) {
+	n := b.Size()
 	if cap(c.seen) < n {
 		c.seen = make([]bool, n)
 	}
 	c.seen, c.next, c.indexed = c.seen[:n], 0, false
 	clear(c.seen)
-	c.v, c.clean, c.places = verdict{}, true, places{}
+	c.v, c.clean, c.places = Verdict{}, true, places{}
 	if c.result == nil {
 		c.result = c.take
 	}
 	if err := rpc.ScanAnswer(body, &c.answer, c.result); err != nil {
-		return verdict{}, answerFailure(err)
+		return Verdict{}, answerFailure(err)
 	}
 	switch {
 	case c.answer.Error != nil:
-		return verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", c.answer.Error.Code, c.answer.Error.Message)
-	case !bytes.Equal(c.answer.ID, b.id()):
-		return verdict{}, failure.Newf(failure.KindEnvelope, "the id of the reply is not that of the request")
+		return Verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", c.answer.Error.Code, c.answer.Error.Message)
+	case !bytes.Equal(c.answer.ID, b.ID()):
+		return Verdict{}, failure.Newf(failure.KindEnvelope, "the id of the reply is not that of the request")
 	}
 	for i, seen := range c.seen {
 		if !seen {
-			c.note(failure.KindMissing, nil, b.key(i))
-			c.bad = append(c.bad, bad{i, unknown})
-			c.v.failed++
+			c.Note(failure.KindMissing, nil, b.key(i))
+			c.Bad = append(c.Bad, Bad{i, Unknown})
+			c.v.Failed++
 		}
 	}
 	if c.clean && c.places.entries == n && c.places.good.End > 0 {
@@ -247,27 +247,27 @@ func (c *checker) scan(b *batch, body []byte) (verdict, error) {
 }
 
 // take takes one entry of a reply that is scanned.
-func (c *checker) take(e *rpc.Entry) error {
+func (c *Checker) take(e *rpc.Entry) error {
 	c.places.add(e)
 	i := c.find(e.Identifier)
 	switch {
 	case i < 0:
 		c.clean = false
-		c.note(failure.KindUnknown, nil, e.Identifier)
-		c.v.failed++
+		c.Note(failure.KindUnknown, nil, e.Identifier)
+		c.v.Failed++
 	case c.seen[i]:
 		c.clean = false
-		c.note(failure.KindRepeated, nil, e.Identifier)
-		c.bad = append(c.bad, bad{i, unknown})
-		c.v.failed++
+		c.Note(failure.KindRepeated, nil, e.Identifier)
+		c.Bad = append(c.Bad, Bad{i, Unknown})
+		c.v.Failed++
 	case e.Success:
 		c.seen[i] = true
-		c.v.acknowledged++
+		c.v.Acknowledged++
 	default:
 		c.seen[i] = true
-		c.note(failure.KindRecordRefused, e.Message, e.Identifier)
-		c.bad = append(c.bad, bad{i, refused})
-		c.v.failed++
+		c.Note(failure.KindRecordRefused, e.Message, e.Identifier)
+		c.Bad = append(c.Bad, Bad{i, Refused})
+		c.v.Failed++
 	}
 	return nil
 }
@@ -275,9 +275,9 @@ func (c *checker) take(e *rpc.Entry) error {
 // find gives the record that a result is about: the next one mostly, by its
 // identifier otherwise; of records with one identifier the first without a
 // result. -1: none.
-func (c *checker) find(identifier []byte) int {
-	n := c.b.size()
-	if c.next < n && bytes.Equal(c.b.key(c.next), identifier) && !c.seen[c.next] {
+func (c *Checker) find(identifier []byte) int {
+	n := c.Batch.Size()
+	if c.next < n && bytes.Equal(c.Batch.key(c.next), identifier) && !c.seen[c.next] {
 		c.next++
 		return c.next - 1
 	}
@@ -286,15 +286,15 @@ func (c *checker) find(identifier []byte) int {
 		c.indexed = true
 		c.index = make(map[string]int, n)
 		for i := n - 1; i >= 0; i-- {
-			c.index[canonical(c.b.key(i))] = i
+			c.index[Canonical(c.Batch.key(i))] = i
 		}
 	}
-	at, ok := c.index[canonical(identifier)]
+	at, ok := c.index[Canonical(identifier)]
 	if !ok {
 		return -1
 	}
 	for i := at; i < n; i++ {
-		if !c.seen[i] && canonical(c.b.key(i)) == canonical(identifier) {
+		if !c.seen[i] && Canonical(c.Batch.key(i)) == Canonical(identifier) {
 			c.next = i + 1
 			return i
 		}
@@ -302,9 +302,9 @@ func (c *checker) find(identifier []byte) int {
 	return at
 }
 
-// canonical makes equal identifiers equal texts: escapes of a string are undone.
+// Canonical makes equal identifiers equal texts: escapes of a string are undone.
 // A number that is answered as a text stays another value.
-func canonical(raw []byte) string {
+func Canonical(raw []byte) string {
 	if len(raw) > 0 && raw[0] == '"' && bytes.IndexByte(raw, '\\') >= 0 {
 		if text, err := rpc.StringText(raw); err == nil {
 			return string(rpc.AppendString(nil, text))

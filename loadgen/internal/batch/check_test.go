@@ -1,4 +1,4 @@
-package loadgen
+package batch
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
-	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // answered is a batch of three records with what a checker said of replies.
@@ -22,7 +21,7 @@ func newAnswered(t *testing.T, size int) *answered {
 	bare, err := NewBare(size, 0)
 	require.NoError(t, err)
 	a := &answered{Bare: bare}
-	a.check = checker{note: func(kind string, message, identifier []byte) {
+	a.check = Checker{Note: func(kind string, message, identifier []byte) {
 		a.notes = append(a.notes, strings.TrimSpace(kind+" "+string(message)+" "+string(identifier)))
 	}}
 	return a
@@ -31,10 +30,10 @@ func newAnswered(t *testing.T, size int) *answered {
 // reply writes a reply in the form of some server. Each entry is a key with what
 // comes after it; K0, K1, … stand for the identifiers.
 func (a *answered) reply(format string) []byte {
-	for i := a.batch.size() - 1; i >= 0; i-- {
+	for i := a.batch.Size() - 1; i >= 0; i-- {
 		format = strings.ReplaceAll(format, fmt.Sprintf("K%d", i), string(a.batch.key(i)))
 	}
-	return []byte(strings.ReplaceAll(format, "ID", string(a.batch.id())))
+	return []byte(strings.ReplaceAll(format, "ID", string(a.batch.ID())))
 }
 
 // next gives the batch other keys and another id.
@@ -61,11 +60,11 @@ func TestAFormIsLearntAndKept(t *testing.T) {
 	for name, format := range serverForms {
 		a := newAnswered(t, 3)
 		for round := range 3 {
-			v, err := a.check.check(a.batch, a.reply(format))
+			v, err := a.check.Check(a.batch, a.reply(format))
 			require.NoError(t, err, name)
 			want := 3 - strings.Count(format, "false")
-			require.Equal(t, want, v.acknowledged, name)
-			require.Equal(t, 3-want, v.failed, name)
+			require.Equal(t, want, v.Acknowledged, name)
+			require.Equal(t, 3-want, v.Failed, name)
 			require.Len(t, a.notes, 3-want, name)
 			require.True(t, a.check.form.known, name)
 			_, same := a.check.same(a.batch, a.reply(format))
@@ -76,7 +75,7 @@ func TestAFormIsLearntAndKept(t *testing.T) {
 		refused := a.reply(strings.Replace(format, "true", "false", 1))
 		v, same := a.check.same(a.batch, refused)
 		require.True(t, same, name)
-		require.Equal(t, 3, v.acknowledged+v.failed, name)
+		require.Equal(t, 3, v.Acknowledged+v.Failed, name)
 	}
 }
 
@@ -100,15 +99,15 @@ func TestNoReplyIsTakenForAGoodOne(t *testing.T) {
 		for _, learnt := range []bool{false, true} {
 			a := newAnswered(t, 3)
 			if learnt {
-				_, err := a.check.check(a.batch, a.reply(ours))
+				_, err := a.check.Check(a.batch, a.reply(ours))
 				require.NoError(t, err)
 				a.next()
 			}
-			v, err := a.check.check(a.batch, a.reply(c.reply))
+			v, err := a.check.Check(a.batch, a.reply(c.reply))
 			var f *failure.Failure
 			require.ErrorAs(t, err, &f, c.name)
 			require.Equal(t, c.kind, f.Kind, "%s: %s", c.name, f.Message)
-			require.Zero(t, v.acknowledged, c.name)
+			require.Zero(t, v.Acknowledged, c.name)
 			require.Empty(t, a.notes, c.name)
 		}
 	}
@@ -138,7 +137,7 @@ func TestEveryRecordHasOneResult(t *testing.T) {
 		for _, learnt := range []bool{false, true} {
 			a := newAnswered(t, 3)
 			if learnt {
-				_, err := a.check.check(a.batch, a.reply(ours))
+				_, err := a.check.Check(a.batch, a.reply(ours))
 				require.NoError(t, err)
 				a.next()
 			}
@@ -146,12 +145,12 @@ func TestEveryRecordHasOneResult(t *testing.T) {
 			if c.name == "a longer one" {
 				text = strings.Replace(text, `"K1"`, `"x`+string(a.batch.key(1))[1:], 1)
 			}
-			v, err := a.check.check(a.batch, a.reply(text))
+			v, err := a.check.Check(a.batch, a.reply(text))
 			if c.name == "a longer one" && err != nil {
 				t.Fatal(err)
 			}
 			require.NoError(t, err, c.name)
-			require.Equal(t, c.acknowledged, v.acknowledged, "%s, form known: %t", c.name, learnt)
+			require.Equal(t, c.acknowledged, v.Acknowledged, "%s, form known: %t", c.name, learnt)
 			require.Len(t, a.notes, len(c.notes), "%s: %v", c.name, a.notes)
 			for i, want := range c.notes {
 				require.True(t, strings.HasPrefix(a.notes[i], want), "%s: %v", c.name, a.notes)
@@ -166,28 +165,28 @@ func TestAFormHoldsNoIdentifier(t *testing.T) {
 	a := newAnswered(t, 1)
 	format := `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"label":K0,"identifier":K0,"success":true}]}}`
 	stale := string(a.reply(format))
-	_, err := a.check.check(a.batch, []byte(stale))
+	_, err := a.check.Check(a.batch, []byte(stale))
 	require.NoError(t, err)
 	require.False(t, a.check.form.known)
 	old := string(a.batch.key(0))
 	a.next()
 	// The label is the new key, the identifier is still the old one.
-	v, err := a.check.check(a.batch, a.reply(strings.Replace(format, `"identifier":K0`, `"identifier":`+old, 1)))
+	v, err := a.check.Check(a.batch, a.reply(strings.Replace(format, `"identifier":K0`, `"identifier":`+old, 1)))
 	require.NoError(t, err)
-	require.Zero(t, v.acknowledged)
+	require.Zero(t, v.Acknowledged)
 }
 
 func TestRepeatedKeysInABatch(t *testing.T) {
 	a := newAnswered(t, 3)
-	a.batch.stampOne(1, a.first) // the same as record 0
-	v, err := a.check.check(a.batch, a.reply(ours))
+	a.batch.StampOne(1, a.first) // the same as record 0
+	v, err := a.check.Check(a.batch, a.reply(ours))
 	require.NoError(t, err)
-	require.Equal(t, 3, v.acknowledged)
+	require.Equal(t, 3, v.Acknowledged)
 	// One result for two records with one key is one too few.
-	v, err = a.check.check(a.batch, a.reply(`{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"identifier":K0,"success":true},{"identifier":K2,"success":true}]}}`))
+	v, err = a.check.Check(a.batch, a.reply(`{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"identifier":K0,"success":true},{"identifier":K2,"success":true}]}}`))
 	require.NoError(t, err)
-	require.Equal(t, 2, v.acknowledged)
-	require.Equal(t, 1, v.failed)
+	require.Equal(t, 2, v.Acknowledged)
+	require.Equal(t, 1, v.Failed)
 }
 
 func TestCheckingAllocatesNothing(t *testing.T) {
@@ -206,9 +205,9 @@ func TestCheckingAllocatesNothing(t *testing.T) {
 // TestEveryByteOfAReplyCounts: with each byte changed in turn a checker that
 // compares with the form says the same as one that scans.
 func TestEveryByteOfAReplyCounts(t *testing.T) {
-	for name, spoil := range map[string]func(*batch){
-		"counted": func(*batch) {}, // over a carry or two
-		"others":  func(b *batch) { b.stampOne(7, 123456) },
+	for name, spoil := range map[string]func(*Batch){
+		"counted": func(*Batch) {}, // over a carry or two
+		"others":  func(b *Batch) { b.StampOne(7, 123456) },
 	} {
 		fast, whole := newAnswered(t, 25), newAnswered(t, 25)
 		_, err := fast.Check()
@@ -224,15 +223,15 @@ func TestEveryByteOfAReplyCounts(t *testing.T) {
 		good := fast.reply(`{"jsonrpc":"2.0","id":ID,"result":{"record_results":[` + strings.Join(entries, ",") + `]}}`)
 		v, ok := fast.check.same(fast.batch, good)
 		require.True(t, ok, name)
-		require.Equal(t, verdict{acknowledged: 25}, v, name)
+		require.Equal(t, Verdict{Acknowledged: 25}, v, name)
 		require.Equal(t, name == "counted", fast.batch.counted)
 		for at := range good {
 			was := good[at]
 			for _, other := range []byte{was ^ 1, was + 1, '"', ' '} {
 				good[at] = other
-				got, gotErr := fast.check.check(fast.batch, good)
+				got, gotErr := fast.check.Check(fast.batch, good)
 				whole.check.form.known = false
-				want, wantErr := whole.check.check(whole.batch, good)
+				want, wantErr := whole.check.Check(whole.batch, good)
 				require.Equal(t, want, got, "%s: byte %d is %q", name, at, other)
 				require.Equal(t, wantErr, gotErr, "%s: byte %d is %q", name, at, other)
 				require.Equal(t, whole.notes, fast.notes, "%s: byte %d is %q", name, at, other)
@@ -240,7 +239,7 @@ func TestEveryByteOfAReplyCounts(t *testing.T) {
 			}
 			good[at] = was
 			if !fast.check.form.known { // another form was learnt
-				_, _ = fast.check.check(fast.batch, good)
+				_, _ = fast.check.Check(fast.batch, good)
 			}
 		}
 	}
@@ -274,12 +273,10 @@ func TestKeysThatCountUp(t *testing.T) {
 			r.Text = append(r.Text, '}')
 			rows = append(rows, r)
 		}
-		end, err := wire.NewEndpoint(wire.Target{URL: "http://127.0.0.1/"}, wire.Transport{})
-		require.NoError(t, err)
-		b := newBatch(&shape{plan: []byte("{}")}, end)
-		b.fill(end, rows, strings.Repeat("0", idDigits))
+		b := New(&Shape{Plan: []byte("{}")}, bareHead)
+		b.Fill(bareHead, rows, strings.Repeat("0", IdDigits))
 		require.False(t, b.counted, name)
-		b.stamp(8)
+		b.Stamp(8)
 		require.Equal(t, c.counted, b.counted, name)
 	}
 }
