@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/server/internal/maintenance"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
@@ -200,7 +201,7 @@ type InUseError = store.OwnedError
 const SealedPrefix = store.SealedPrefix
 
 // DefaultSchema is the schema of a store whose URL names none.
-const DefaultSchema = store.DefaultSchema
+const DefaultSchema = postgres.DefaultSchema
 
 // Place is where a service keeps its data: as in Config, a directory, or a schema
 // in PostgreSQL where Store is set. Maintenance is one whose keys and tokens can be

@@ -190,7 +190,7 @@ var arrows = map[string][]string{
 		"server/internal/sync/ledger",
 	},
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
-	"server/internal/maintenance": {"server/internal/store"},                                                        // of data whose service does not run
+	"server/internal/maintenance": {"server/internal/store", "server/internal/store/postgres"},                      // of data whose service does not run
 	"server/internal/timing": { // the clock, as people move it
 		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
 		"server/internal/sync/clock",
@@ -279,11 +279,15 @@ var arrows = map[string][]string{
 	"server/internal/descriptors":       {},
 	"server/internal/dialect":           {"server/api", "server/internal/problem"},
 	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
-	"server/internal/store":             {"server/api", "server/internal/store/...", "internal/keepalive"},
+	"server/internal/store":             {"server/api", "server/internal/store/..."},
 	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
 	"server/internal/store/migrations":  {},
-	"server/internal/store/sqlite":      {"server/internal/store/database", "server/internal/store/migrations", "internal/handles"},
-	"server/internal/strictjson":        {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
+	"server/internal/store/postgres": {
+		"server/internal/store/database", "server/internal/store/migrations", "server/internal/store/sqlite", // a copy is a SQLite database
+		"internal/keepalive",
+	},
+	"server/internal/store/sqlite": {"server/internal/store/database", "server/internal/store/migrations", "internal/handles"},
+	"server/internal/strictjson":   {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 		"internal/source", "internal/source/rowsort", "destsim/rpc",
@@ -394,7 +398,7 @@ var doors = map[string][]string{
 	"github.com/HdrHistogram/":    {"internal/crowd", "internal/histogram", "loadgen"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit/internal/configfile", "server/internal/sync/mapping"},
 	"github.com/hashicorp/":       {"server/internal/sync/destination"},
-	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store"},
+	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store", "server/internal/store/postgres"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/":         {"internal/liquid"},
 	"github.com/netresearch/":     {"server/internal/sync/mapping"},

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 )
 
 // Place is where a service keeps its data: a directory, or a schema
@@ -20,7 +21,7 @@ func (p Place) options() store.Options {
 // Schema returns the schema that the URL of the store names. Its errors are
 // store.ErrUnfit, and never show the URL.
 func (p Place) Schema() (string, error) {
-	at, err := store.ParsePostgres(p.Store, p.StorePassword)
+	at, err := postgres.Parse(p.Store, p.StorePassword)
 	return at.Schema, err
 }
 

@@ -49,7 +49,7 @@ func (s *Store) Restore(ctx context.Context, from io.Reader) error {
 }
 
 func (s *Store) restore(ctx context.Context, from io.Reader) error {
-	staged, remove, err := sqlite.Stage(ctx, s.dir, from, s.keys.check)
+	staged, remove, err := sqlite.Stage(ctx, s.dir, from, s.keys.Check)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	}
 	defer release()
 	// The master key may have changed while the copy was read.
-	if err := s.keys.check(staged); err != nil {
+	if err := s.keys.Check(staged); err != nil {
 		return err
 	}
 	// An idle connection may have been lost; it is opened anew here.

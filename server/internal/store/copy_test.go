@@ -224,7 +224,7 @@ func TestCopyUnderWrites(t *testing.T) {
 		for range 5 {
 			var b bytes.Buffer
 			require.NoError(t, s.Copy(t.Context(), &b))
-			staged, _, err := sqlite.Stage(t.Context(), "", &b, s.keys.check)
+			staged, _, err := sqlite.Stage(t.Context(), "", &b, s.keys.Check)
 			require.NoError(t, err)
 			var rounds, organizations int64
 			require.NoError(t, second(staged.Run("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c database.Cells) error {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -47,7 +48,7 @@ func (s *Store) begun(ctx context.Context, c database.Conn, write bool) (databas
 		if err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, ErrUnavailable) || busy(err) {
+		if !errors.Is(err, ErrUnavailable) || postgres.Busy(err) {
 			return c, err
 		}
 		_ = c.Close()

@@ -3,13 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -31,10 +29,10 @@ var (
 
 	// Of PostgreSQL: what may be better in a moment, and what has to be changed
 	// there or in the URL.
-	ErrUnavailable = errors.New("the database is not available")
+	ErrUnavailable = postgres.ErrUnavailable
 	// ErrCrowded is a kind of ErrUnavailable.
-	ErrCrowded = errors.New("no connection is free")
-	ErrUnfit   = errors.New("the database cannot be used")
+	ErrCrowded = postgres.ErrCrowded
+	ErrUnfit   = postgres.ErrUnfit
 	// ErrElsewhere says that a data directory goes with another store.
 	ErrElsewhere = sqlite.ErrElsewhere
 )
@@ -69,30 +67,13 @@ func (e *InUseError) Error() string {
 type OwnedError = database.OwnedError
 
 // unique reports whether a statement broke a unique constraint.
-func unique(err error) bool {
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return refusal.Code == uniqueViolation
-	}
-	return sqlite.Unique(err)
-}
+func unique(err error) bool { return postgres.Unique(err) || sqlite.Unique(err) }
 
 // dangling reports whether a statement would have left a reference to nothing.
-func dangling(err error) bool {
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return refusal.Code == foreignKeyViolation
-	}
-	return sqlite.Dangling(err)
-}
+func dangling(err error) bool { return postgres.Dangling(err) || sqlite.Dangling(err) }
 
-// harmless reports whether a failed statement leaves its transaction usable: a
-// broken constraint undoes that statement alone. After anything else, such as a full disk,
-// it may have rolled back everything and gone on in autocommit.
-func harmless(err error) bool {
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return strings.HasPrefix(refusal.Code, constraintClass)
-	}
-	return sqlite.Harmless(err)
-}
+// harmless reports whether a failed statement leaves its transaction usable.
+func harmless(err error) bool { return postgres.Harmless(err) || sqlite.Harmless(err) }
 
 // Passing tells of an error of a store, or of what stands in it, whether it says nothing
 // but that the store cannot be used at this moment: it is away, locked or full, or its

@@ -73,7 +73,7 @@ func TestTransactionForOthers(t *testing.T) {
 		require.Error(t, insert(tx.PostgreSQL(), 1))
 		return nil
 	})
-	require.ErrorIs(t, err, errFailedBefore)
+	require.ErrorContains(t, err, "the transaction had failed before")
 	require.NoError(t, s.Update(ctx, func(tx *Tx) error { return tx.SetSetting("k", "v") }))
 
 	gone, cancel := context.WithCancel(ctx)

@@ -96,15 +96,17 @@ func (k *keyring) add(keys map[int64]*dataKey, epoch int64) {
 	}
 }
 
-func (k *keyring) now() int64 {
+// Epoch is the number of the rotation or restore of another process that the ring is good
+// for.
+func (k *keyring) Epoch() int64 {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.epoch
 }
 
-// renew begins anew with the keys of the installation that another process has
+// Renew begins anew with the keys of the installation that another process has
 // left; on an error the ring stays as it is.
-func (k *keyring) renew(epoch int64, query func(string, func(database.Cells) error, ...any) error) error {
+func (k *keyring) Renew(epoch int64, query database.Query) error {
 	keys, err := readKeys(query, "workspace_id IS NULL")
 	if err != nil {
 		return err
@@ -179,7 +181,7 @@ func (w wrapped) use(master cipher.AEAD) (*dataKey, error) {
 const selectKeys = "SELECT id, coalesce(workspace_id, 0), retired, wrapped FROM data_keys WHERE "
 
 // readKeys reads wrapped keys that meet a condition.
-func readKeys(query func(string, func(database.Cells) error, ...any) error, condition string, args ...any) (found []wrapped, err error) {
+func readKeys(query database.Query, condition string, args ...any) (found []wrapped, err error) {
 	err = query(selectKeys+condition, func(c database.Cells) error {
 		s := scan{cells: c}
 		found = append(found, wrapped{id: s.number(), workspace: s.number(), retired: s.flag(), bytes: s.blob()})
@@ -188,13 +190,10 @@ func readKeys(query func(string, func(database.Cells) error, ...any) error, cond
 	return found, err
 }
 
-// check finds out whether the master key is the one of a database with tables. The
+// Check finds out whether the master key is the one of a database with tables. The
 // installation's own keys are the check value: each is sealed by it.
-func (k *keyring) check(c database.Conn) error {
-	keys, err := readKeys(func(query string, each func(database.Cells) error, args ...any) error {
-		_, err := c.Run(query, each, args...)
-		return err
-	}, "workspace_id IS NULL")
+func (k *keyring) Check(c database.Conn) error {
+	keys, err := readKeys(database.Reading(c), "workspace_id IS NULL")
 	for _, w := range keys {
 		_, wrong := w.open(k.masterKey())
 		err = errors.Join(err, wrong)

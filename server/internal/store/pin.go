@@ -39,7 +39,7 @@ func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) 
 			p.Close()
 		}
 	}()
-	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.now()}
+	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.Epoch()}
 	// The first read decides what the transaction sees.
 	if _, err := tx.number("SELECT count(*) FROM organizations WHERE id = 0"); err != nil {
 		return nil, fmt.Errorf("pin %s: %w", s.place, err)

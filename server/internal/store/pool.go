@@ -2,20 +2,17 @@ package store
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // serve lets callers in.
 func (s *Store) serve() {
-	s.readers = make(chan database.Conn, readerCount())
+	s.readers = make(chan database.Conn, database.Readers())
 	for range cap(s.readers) {
 		s.readers <- nil
 	}
 }
-
-func readerCount() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // takeReader waits for a connection to read with, which has begun to.
 func (s *Store) takeReader(ctx context.Context) (database.Conn, error) {
@@ -24,8 +21,8 @@ func (s *Store) takeReader(ctx context.Context) (database.Conn, error) {
 		return nil, err
 	}
 	c, err := s.begun(ctx, s.opened(idle), false)
-	if err == nil && s.news != nil {
-		if err = s.news.guard(); err != nil {
+	if err == nil && s.schema != nil {
+		if err = s.schema.Guard(); err != nil {
 			c = ended(c)
 		}
 	}

@@ -3,39 +3,54 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net"
+	"hash/fnv"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 )
 
 // plain is a connection beside every store, as an administrator has one.
-func plain(t testing.TB, schema string) *link {
+func plain(t testing.TB, schema string) *pgx.Conn {
 	t.Helper()
-	p, err := newPostgres(Options{URL: serverURL(postgrestest.Start(t), schema)})
+	c, err := pgx.Connect(t.Context(), serverURL(postgrestest.Start(t), schema))
 	require.NoError(t, err)
-	c, err := p.dial(t.Context(), false)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
 }
 
-func command(t testing.TB, c *link, format string, args ...any) {
+func command(t testing.TB, c *pgx.Conn, format string, args ...any) {
 	t.Helper()
-	require.NoError(t, c.command(fmt.Sprintf(format, args...)))
+	_, err := c.PgConn().Exec(t.Context(), fmt.Sprintf(format, args...)).ReadAll()
+	require.NoError(t, err)
 }
+
+// numberOf reads one number.
+func numberOf(t testing.TB, c *pgx.Conn, query string, args ...any) (n int64) {
+	t.Helper()
+	require.NoError(t, c.QueryRow(t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+// hashOfSchema is what the processes of a schema derive their lock and channel from.
+func hashOfSchema(schema string) uint64 {
+	name := fnv.New64a()
+	_, _ = name.Write([]byte("destkit store in schema " + schema))
+	return name.Sum64()
+}
+
+// channel is that of the notices of a store.
+func channel(s *Store) string { return fmt.Sprintf("destkit_%x", hashOfSchema(s.Schema())) }
 
 // The two databases have the same tables, columns, types and indexes, and a copy
 // knows them all.
@@ -78,57 +93,13 @@ func TestSchemasAreTheSame(t *testing.T) {
 func TestTextsThatPostgresCannotHold(t *testing.T) {
 	texts := []string{"", "plain", "a\x00b", "\x1a", "\x1a00", "\x1a1a", "\xff", "\xed\xa0\x80", "\x1a\x00\xfe☃", "ends\x1a", "\xf0\x9f"}
 	s := open(t, Options{}.a(t, onPG))
-	stored := map[string]bool{}
 	for i, text := range texts {
-		encoded := string(encodeText(text))
-		require.False(t, stored[encoded], "%q", text)
-		stored[encoded] = true
-		require.Equal(t, text, decodeText([]byte(encoded)))
 		key := strconv.Itoa(i)
 		update(t, s, func(tx *Tx) { require.NoError(t, tx.SetSetting(key, text)) })
 		view(t, s, func(tx *Tx) {
 			got, err := tx.Setting(key)
 			require.NoError(t, err)
 			require.Equal(t, text, got)
-		})
-	}
-}
-
-func TestPostgresURLs(t *testing.T) {
-	for name, c := range map[string]struct {
-		url  string
-		want string // the place, or a part of the error
-	}{
-		"all of it":        {"postgres://u:SECRET@db.example:5433/crm?search_path=one&sslmode=require", "PostgreSQL at db.example port 5433, database crm, schema one"},
-		"defaults":         {"postgresql://u@db.example/crm", "PostgreSQL at db.example port 5432, database crm, schema destkit"},
-		"socket":           {"postgres://u@/crm?host=/run/pg&port=1", "PostgreSQL at /run/pg port 1, database crm, schema destkit"},
-		"another scheme":   {"mysql://u:SECRET@h/d", urlForm},
-		"no URL":           {"postgres://u:SECRET@h:x/d", urlForm},
-		"no user":          {"postgres://h/d", "names no user"},
-		"no database":      {"postgres://u@h", "names no database"},
-		"unknown":          {"postgres://u:SECRET@h/d?password=SECRET", `unknown parameter "password"`},
-		"twice":            {"postgres://u@h/d?port=1&port=2", "parameter port is there twice"},
-		"port":             {"postgres://u@h/d?port=66000", "1 to 65535"},
-		"two schemas":      {"postgres://u@h/d?search_path=a,b", `search_path "a,b" is not the name of one schema`},
-		"system's schema":  {"postgres://u@h/d?search_path=pg_x", "not the name of one schema"},
-		"a long name":      {"postgres://u@h/d?search_path=" + strings.Repeat("a", 47), "1 to 46 of a-z"},
-		"sslmode":          {"postgres://u@h/d?sslmode=yes", `sslmode "yes" is none of`},
-		"no such roots":    {"postgres://u@h/d?sslmode=verify-full&sslrootcert=/nowhere.pem", "read sslrootcert /nowhere.pem"},
-		"two hosts":        {"postgres://u:SECRET@a,b/d", "several hosts"},
-		"two with ports":   {"postgres://u:SECRET@a:1,b:2/d", "several hosts"},
-		"two sockets":      {"postgres://u:SECRET@/d?host=/a,/b", "several hosts"},
-		"a fragment":       {"postgres://u:SECRET@h/d?search_path=one#SECRET", "it has a #"},
-		"broken parameter": {"postgres://u:SECRET@h/d?%zz", "cannot be read"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p, err := newPostgres(Options{URL: c.url})
-			if err == nil {
-				require.Equal(t, c.want, p.at.String())
-				return
-			}
-			require.ErrorIs(t, err, ErrUnfit)
-			require.ErrorContains(t, err, c.want)
-			require.NotContains(t, err.Error(), "SECRET")
 		})
 	}
 }
@@ -177,36 +148,18 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	held, err := Holds(t.Context(), Options{URL: good})
 	require.NoError(t, err)
 	require.False(t, held)
-	there, err := numberOf(admin, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nobody_uses_this'")
-	require.NoError(t, err)
-	require.Zero(t, there, "looking makes nothing")
-}
-
-// A server of any version and state, as far as its words go.
-func TestWordsOfPostgres(t *testing.T) {
-	for code, want := range map[string]error{
-		"53100": ErrFull, "53300": ErrUnavailable, "57P01": ErrUnavailable, "57P03": ErrUnavailable, "25006": ErrUnavailable,
-		"40001": ErrUnavailable, "40P01": ErrUnavailable, "08006": ErrUnavailable, "58030": ErrUnavailable, "XX001": ErrDamaged,
-		"28P01": ErrUnfit, "3D000": ErrUnfit, "42501": ErrUnfit,
-	} {
-		require.ErrorIs(t, explained(&pgconn.PgError{Code: code}), want, code)
-	}
-	require.True(t, Full(explained(&pgconn.PgError{Code: diskFull})))
-	require.ErrorIs(t, explained(&net.OpError{Err: os.ErrDeadlineExceeded}), ErrUnavailable)
-	require.EqualError(t, explained(context.DeadlineExceeded), "the database is not available: no answer in time")
-	require.True(t, harmless(explained(&pgconn.PgError{Code: "23503"})))
-	require.False(t, harmless(explained(&pgconn.PgError{Code: "42P01"})))
+	require.Zero(t, numberOf(t, admin, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nobody_uses_this'"), "looking makes nothing")
 }
 
 // cut ends every connection of a schema's store, as a restart of the server does.
-func cut(t testing.TB, admin *link, s *Store) {
+func cut(t testing.TB, admin *pgx.Conn, s *Store) {
 	t.Helper()
 	if c := s.writing; c != nil {
-		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*link).db.PID())
+		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*postgres.Conn).PID())
 	}
 	for range cap(s.readers) {
 		if c := <-s.readers; c != nil {
-			command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*link).db.PID())
+			command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*postgres.Conn).PID())
 			s.readers <- c
 		} else {
 			s.readers <- nil
@@ -250,7 +203,7 @@ func TestLostConnections(t *testing.T) {
 
 	// Lost in a read.
 	err = s.View(t.Context(), func(tx *Tx) error {
-		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", tx.conn.(*link).db.PID())
+		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", tx.conn.(*postgres.Conn).PID())
 		_, _, err := tx.Organizations(Page{})
 		return err
 	})
@@ -329,12 +282,4 @@ func TestBackupOfASchema(t *testing.T) {
 	again := open(t, Options{MasterKey: testKey, From: f})
 	require.Equal(t, w.secrets(), secrets(t, again, w))
 	require.ErrorIs(t, BackupPostgres(t.Context(), Options{URL: "x"}, to), ErrUnfit)
-}
-
-// Where the statements stand in for each other, they are numbered.
-func TestNumbered(t *testing.T) {
-	require.Equal(t, "SELECT $1, $2", numbered("SELECT ?, ?"))
-	require.Equal(t, "SELECT 1", numbered("SELECT 1"))
-	require.Regexp(t, regexp.MustCompile(`^\w+$`), DefaultSchema)
-	require.False(t, errors.Is(ErrUnfit, ErrUnavailable))
 }

@@ -30,18 +30,25 @@ func until(t testing.TB, what func() bool) {
 // caught waits until a store has heard of all changes so far.
 func caught(t testing.TB, s *Store) {
 	t.Helper()
-	c, err := s.engine.(*postgres).dial(t.Context(), true)
-	require.NoError(t, err)
-	defer c.Close()
-	at, err := c.look()
-	require.NoError(t, err)
-	// What does not fit makes it ask.
-	require.NoError(t, c.command(`NOTIFY "`+c.channel+`", '= 0 0 0'`))
-	until(t, func() bool {
-		s.news.mu.Lock()
-		defer s.news.mu.Unlock()
-		return s.news.seen >= at.generation
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan struct{}), make(chan struct{})
+	begin, end := sync.OnceFunc(func() { close(ready) }), sync.OnceFunc(func() { close(done) })
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer cancel()
+	listening.Go(func() {
+		_ = s.Listen(ctx, func(topic, _ string) {
+			begin()
+			if topic == "caught" {
+				end()
+			}
+		})
 	})
+	<-ready
+	// What does not fit makes it ask.
+	_, err := s.Pool().Exec(ctx, "SELECT pg_notify($1, '= 0 0 0'), pg_notify($1, 'caught up')", channel(s))
+	require.NoError(t, err)
+	<-done
 }
 
 func organize(t testing.TB, s *Store, name string) {
@@ -150,7 +157,8 @@ func TestStoppedWriter(t *testing.T) {
 	one, other := two(t)
 	err := one.Update(t.Context(), func(tx *Tx) error {
 		require.NoError(t, tx.CreateOrganization(&Organization{Name: "frozen"}))
-		command(t, tx.conn.(*link), "SET %s = '20ms'", idleTimeout) // not the 15 s that are read below
+		_, err := tx.conn.Run("SET idle_in_transaction_session_timeout = '20ms'", nil) // not the 15 s that are read below
+		require.NoError(t, err)
 		organize(t, other, "goes on")
 		return nil
 	})
@@ -215,7 +223,7 @@ func TestRestoreUnderAnotherProcess(t *testing.T) {
 	require.Len(t, names(t, other), 2)
 	seen := other.Generation()
 	require.NoError(t, one.Restore(t.Context(), strings.NewReader(string(data))))
-	until(t, func() bool { return other.Generation() != seen && other.keys.now() == one.keys.now() })
+	until(t, func() bool { return other.Generation() != seen && other.keys.Epoch() == one.keys.Epoch() })
 	require.Equal(t, []string{"acme"}, names(t, other))
 	require.Equal(t, w.secrets(), secrets(t, other, w))
 	organize(t, other, "after")
@@ -223,22 +231,6 @@ func TestRestoreUnderAnotherProcess(t *testing.T) {
 
 	_, err := Open(t.Context(), Options{URL: placeOf(one).URL, MasterKey: testKey, From: strings.NewReader(string(data))})
 	require.ErrorIs(t, err, ErrHasData)
-}
-
-// Clocks differ, and how much is told when it matters.
-func TestSkewedClocks(t *testing.T) {
-	var told []time.Duration
-	p := &postgres{skewed: func(ahead time.Duration) { told = append(told, ahead) }}
-	at := func(ahead, took time.Duration) { p.compare(time.Now().Add(ahead-took/2).UnixMicro(), took) }
-	at(time.Second, 3*time.Second)
-	require.Empty(t, told, "not known that well")
-	at(-time.Hour, 0)
-	at(-time.Hour, time.Minute)
-	require.Len(t, told, 1)
-	require.InDelta(t, -time.Hour, told[0], float64(time.Second))
-	at(0, 0)
-	require.Len(t, told, 2)
-	require.InDelta(t, 0, told[1], float64(time.Second))
 }
 
 // A pool takes no connection on which nothing can be changed: it would keep those to a

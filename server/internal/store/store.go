@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -20,7 +21,7 @@ type Options struct {
 	// everything in memory and nothing on disk.
 	Dir string
 	// URL names a schema of PostgreSQL that keeps everything instead,
-	// postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (see Postgres). Dir is then the
+	// postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (see postgres.Parse). Dir is then the
 	// folder of what lies beside the store: it is made, and belongs to that schema
 	// from then on. "" has none.
 	URL string
@@ -67,7 +68,7 @@ type Store struct {
 
 	engine  engine
 	disk    *sqlite.Files      // a data directory with a database; nil: there is none
-	news    *news              // of the other processes; nil: there are none
+	schema  *postgres.Schema   // of PostgreSQL, which other processes share; nil: there are none
 	memory  bool               // readers and the writer are kept apart
 	measure string             // the query for the size in bytes
 	writing database.Conn      // used by the holder of turn; nil when it was lost
@@ -98,8 +99,8 @@ func (s *Store) Work() Work {
 // process is counted when its notice is here, about a millisecond after the commit;
 // while nothing can be heard of the others, no number is given twice.
 func (s *Store) Generation() uint64 {
-	if s.news != nil {
-		return s.news.generation()
+	if s.schema != nil {
+		return s.schema.Generation()
 	}
 	return s.generation.Load()
 }
@@ -145,7 +146,7 @@ func (s *Store) openFiles(ctx context.Context, o Options) error {
 	if !s.memory {
 		s.place = "data directory " + s.dir
 	}
-	files, c, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir, Owner: o.Owner, From: o.From, Check: s.keys.check, MaxPages: o.maxPages})
+	files, c, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir, Owner: o.Owner, From: o.From, Check: s.keys.Check, MaxPages: o.maxPages})
 	if err != nil {
 		return err
 	}
@@ -199,14 +200,11 @@ func (s *Store) session() string {
 // shut closes what a started or half-started store holds besides its readers;
 // the lock goes last. session is that of a database that was in use.
 func (s *Store) shut(session string) (err error) {
-	if s.news != nil {
-		s.news.end()
-	}
 	if s.writing != nil {
 		err = s.writing.Close()
 	}
-	if pool := s.Pool(); pool != nil {
-		pool.Close()
+	if s.schema != nil {
+		s.schema.Close()
 	}
 	if s.disk != nil {
 		if err != nil {

@@ -83,8 +83,9 @@ func serverURL(server postgrestest.Server, schema string) string {
 // placeOf says where a store is, to open it again.
 func placeOf(s *Store) Options {
 	o := Options{Dir: s.dir}
-	if p, ok := s.engine.(*postgres); ok {
-		o.URL = serverURL(postgrestest.Server{Folder: p.at.Host, Port: int(p.at.Port)}, p.at.Schema)
+	if s.Shared() {
+		at := s.Pool().Config().ConnConfig
+		o.URL = serverURL(postgrestest.Server{Folder: at.Host, Port: int(at.Port)}, s.Schema())
 	}
 	return o
 }

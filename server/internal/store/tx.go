@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -25,8 +26,8 @@ type Tx struct {
 	// Of a shared store: whether there is something to commit, what the other
 	// processes are told then, and the transaction in the hands of others.
 	changed bool
-	notices []notice
-	guest   *guest
+	notices []postgres.Notice
+	guest   *postgres.Guest
 }
 
 // Now is the moment of the transaction in milliseconds, in UTC: the times of all
@@ -40,7 +41,7 @@ func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 		return fmt.Errorf("begin read: %w", err)
 	}
 	defer func() { s.readers <- ended(c) }()
-	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.now()})
+	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.Epoch()})
 }
 
 // Update runs one change: all of it is durable when Update returns nil, and
@@ -66,15 +67,18 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 			s.writing = ended(c)
 		}
 	}()
-	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true, epoch: s.keys.now()}
-	if s.news != nil {
-		if err := s.news.began(tx); err != nil {
+	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true, epoch: s.keys.Epoch()}
+	if s.schema != nil {
+		if err := tx.join(); err != nil {
 			return fmt.Errorf("begin change: %w", err)
 		}
 		defer tx.leave()
 	}
 	if err := change(tx); err != nil {
-		return tx.toldOfGuest(err)
+		if tx.guest != nil {
+			err = postgres.Told(err)
+		}
+		return err
 	}
 	// Both are looked at again because change may have swallowed its error.
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
@@ -100,9 +104,18 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	return nil
 }
 
+// join learns what other processes of a shared store have left.
+func (tx *Tx) join() error {
+	renewed, err := tx.store.schema.Began(tx.conn.(*postgres.Conn), tx.query)
+	if renewed {
+		tx.epoch = tx.store.keys.Epoch()
+	}
+	return err
+}
+
 func (tx *Tx) commit() error {
-	if news := tx.store.news; news != nil {
-		return news.commit(tx)
+	if schema := tx.store.schema; schema != nil {
+		return schema.Commit(tx.conn.(*postgres.Conn), tx.changed, tx.notices)
 	}
 	// Also after a failure: it may be the answer that was lost, and not the change.
 	defer tx.store.generation.Add(1)
@@ -113,7 +126,7 @@ func (tx *Tx) commit() error {
 // leave ends what others may have of the transaction.
 func (tx *Tx) leave() {
 	if tx.guest != nil {
-		tx.guest.leave()
+		tx.guest.Leave()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 )
 
 // Ten processes that start at once make one installation.
@@ -66,27 +67,29 @@ func TestNewerProgramHasTheSchema(t *testing.T) {
 	require.NoError(t, s.View(t.Context(), func(*Tx) error { return nil }))
 
 	// Who only reads is told by the notice of the migration.
-	command(t, admin, "UPDATE %[1]s.installation SET version = %[2]d; SELECT pg_notify('%[3]s', '= %[2]d 1 0')", s.Schema(), migrations.Version()+1, s.engine.(*postgres).notify)
+	command(t, admin, "UPDATE %[1]s.installation SET version = %[2]d; SELECT pg_notify('%[3]s', '= %[2]d 1 0')", s.Schema(), migrations.Version()+1, channel(s))
 	until(t, func() bool { return errors.Is(s.View(t.Context(), func(*Tx) error { return nil }), ErrNewer) })
 }
 
 // A schema of the version before is brought up to date, unless a process of that
 // version has it, or who looks in is a visitor.
 func TestSchemaOfTheVersionBefore(t *testing.T) {
+	const installation = `CREATE TABLE installation (id TEXT NOT NULL, version BIGINT NOT NULL, epoch BIGINT NOT NULL, owner TEXT NOT NULL);
+		INSERT INTO installation VALUES (gen_random_uuid(), 0, 0, '')`
 	o := Options{MasterKey: testKey}.a(t, onPG)
-	p, err := newPostgres(o)
+	at, err := postgres.Parse(o.URL, "")
 	require.NoError(t, err)
-	admin := plain(t, p.at.Schema)
+	admin, lock := plain(t, at.Schema), int64(hashOfSchema(at.Schema))
 	steps, err := migrations.Steps(migrations.Postgres)
 	require.NoError(t, err)
-	command(t, admin, "%s", "CREATE SCHEMA "+p.at.Schema+"; "+installationTable+"; "+steps[0]+"; UPDATE installation SET version = 1, owner = 'pid 7, http://x'")
-	command(t, admin, "SELECT pg_advisory_lock(%d)", p.lock)
+	command(t, admin, "%s", "CREATE SCHEMA "+at.Schema+"; "+installation+"; "+steps[0]+"; UPDATE installation SET version = 1, owner = 'pid 7, http://x'")
+	command(t, admin, "SELECT pg_advisory_lock(%d)", lock)
 
 	_, err = Open(t.Context(), o)
 	var owned *OwnedError
 	require.ErrorAs(t, err, &owned)
-	require.ErrorContains(t, err, "the schema "+p.at.Schema+" is in use by pid 7, http://x")
-	command(t, admin, "SELECT pg_advisory_unlock(%d)", p.lock)
+	require.ErrorContains(t, err, "the schema "+at.Schema+" is in use by pid 7, http://x")
+	command(t, admin, "SELECT pg_advisory_unlock(%d)", lock)
 	o.Visit = true
 	_, err = Open(t.Context(), o)
 	require.ErrorIs(t, err, ErrUnfit)

@@ -7,6 +7,7 @@ package database
 import (
 	"cmp"
 	"errors"
+	"runtime"
 )
 
 // Conn is one connection; one goroutine at a time uses it.
@@ -20,6 +21,9 @@ type Conn interface {
 	Run(query string, each func(Cells) error, args ...any) (changed int64, err error)
 	Close() error
 }
+
+// Readers is how many connections of a store read at once.
+func Readers() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // The ends of a transaction. Rollback outside of one does nothing.
 const (

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -7,8 +7,19 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/destkit/destkit/server/internal/store/database"
+)
+
+// What may be better in a moment, and what has to be changed in the database or in its URL.
+var (
+	ErrUnavailable = errors.New("the database is not available")
+	// ErrCrowded is a kind of ErrUnavailable.
+	ErrCrowded = errors.New("no connection is free")
+	ErrUnfit   = errors.New("the database cannot be used")
 )
 
 // SQLSTATEs of PostgreSQL that are told apart; the first two characters are a
@@ -42,7 +53,7 @@ func coded(code string, list []string) bool {
 
 // translate turns PostgreSQL's words into ours where callers tell them apart.
 // None of them has a password in it.
-func (c *link) translate(err error) error {
+func (c *Conn) translate(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -54,6 +65,15 @@ func (c *link) translate(err error) error {
 	return err
 }
 
+// Explained marks an error of Pool or of a Guest with ErrUnavailable, database.ErrFull
+// and the like, as those of a Schema are. Others, and nil, stay as they are.
+func Explained(err error) error {
+	if err == nil || !fromServer(err) {
+		return err
+	}
+	return explained(err)
+}
+
 // explained marks an error of a connection, or of the attempt to make one.
 func explained(err error) error {
 	refusal, ok := errors.AsType[*pgconn.PgError](err)
@@ -62,14 +82,14 @@ func explained(err error) error {
 	}
 	switch {
 	case refusal.Code == diskFull:
-		return fmt.Errorf("%w: %w", ErrFull, refusal)
+		return fmt.Errorf("%w: %w", database.ErrFull, refusal)
 	case refusal.Code == tooMany:
 		return fmt.Errorf("%w: %w: %w; raise max_connections of the server, or the limit of the role or the database: each process takes up to %d",
-			ErrUnavailable, ErrCrowded, refusal, Connections())
+			ErrUnavailable, ErrCrowded, refusal, connections())
 	case refusal.Code == lockTimeout:
 		return fmt.Errorf("%w: another process holds it for long: %w", ErrUnavailable, refusal)
 	case coded(refusal.Code, []string{"XX001", "XX002"}):
-		return fmt.Errorf("%w: %w", ErrDamaged, refusal)
+		return fmt.Errorf("%w: %w", database.ErrDamaged, refusal)
 	case coded(refusal.Code, passing):
 		return fmt.Errorf("%w: %w", ErrUnavailable, refusal)
 	case coded(refusal.Code, refused):
@@ -92,11 +112,30 @@ func fromServer(err error) bool {
 	return errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// busy tells that somebody else writes for too long: a new connection would wait as
+// Busy tells that another process writes for too long: a new connection would wait as
 // this one did.
-func busy(err error) bool {
+func Busy(err error) bool {
 	refusal, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && refusal.Code == lockTimeout
+}
+
+// Unique reports whether a statement broke a unique constraint.
+func Unique(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refusal.Code == uniqueViolation
+}
+
+// Dangling reports whether a statement would have left a reference to nothing.
+func Dangling(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refusal.Code == foreignKeyViolation
+}
+
+// Harmless reports whether a failed statement leaves its transaction usable: a broken
+// constraint undoes that statement alone.
+func Harmless(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && strings.HasPrefix(refusal.Code, constraintClass)
 }
 
 // withoutAddresses is the reason alone: the driver lists the settings and every

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const installationTable = `CREATE TABLE installation (
 
 // version gives the version of the schema, 0 for one that is empty or missing,
 // and refuses those of others and of newer programs.
-func (p *postgres) version(c database.Conn) (version int64, err error) {
+func (p *Schema) version(c database.Conn) (version int64, err error) {
 	var tables int64
 	ours := false
 	_, err = c.Run(`SELECT count(*), coalesce(max((relname = 'installation')::int), 0) FROM pg_class
@@ -51,7 +51,7 @@ func (p *postgres) version(c database.Conn) (version int64, err error) {
 
 // migrate brings the schema to the present version, each step in a transaction of
 // its own. Of several processes one takes a step, and the others find it taken.
-func (p *postgres) migrate(c *link) error {
+func (p *Schema) migrate(c *Conn) error {
 	steps, err := migrations.Steps(migrations.Postgres)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (p *postgres) migrate(c *link) error {
 	return nil
 }
 
-func (p *postgres) step(c *link, text string, number int64) error {
+func (p *Schema) step(c *Conn, text string, number int64) error {
 	// With the lock of changes: none of them is under way meanwhile.
 	if err := c.command("BEGIN; SET LOCAL lock_timeout = 0; " + c.lock); err != nil {
 		return err
@@ -108,12 +108,12 @@ func (p *postgres) step(c *link, text string, number int64) error {
 
 // unowned fails while a process of version 1 works on the schema: it has the schema
 // to itself by a lock of its session, and looks at no version.
-func (p *postgres) unowned(c *link) error {
+func (p *Schema) unowned(c *Conn) error {
 	free, err := numberOf(c, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)::int", p.lock))
 	if err != nil || free == 1 {
 		return err
 	}
-	owned := &OwnedError{Schema: p.at.Schema}
+	owned := &database.OwnedError{Schema: p.at.Schema}
 	_, err = c.Run("SELECT owner FROM installation", func(c database.Cells) error { owned.Owner = c.Text(0); return nil })
 	return cmp.Or(err, error(owned))
 }
@@ -125,7 +125,7 @@ func holds(c database.Conn) (bool, error) {
 }
 
 // Holds reports whether the schema of a URL has been used before. Its errors are
-// those of Open.
+// those of New and Open.
 func Holds(ctx context.Context, o Options) (bool, error) {
 	held, err := schemaHolds(ctx, o)
 	if err != nil {
@@ -135,7 +135,7 @@ func Holds(ctx context.Context, o Options) (bool, error) {
 }
 
 func schemaHolds(ctx context.Context, o Options) (bool, error) {
-	p, err := newPostgres(o)
+	p, err := New(o)
 	if err != nil {
 		return false, err
 	}

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"fmt"
@@ -120,6 +120,7 @@ func decodeText(stored []byte) string {
 // columns are the present row of a result.
 type columns [][]byte
 
+// Number implements database.Cells.
 func (r columns) Number(col int) (int64, bool) {
 	if r[col] == nil {
 		return 0, false
@@ -128,6 +129,8 @@ func (r columns) Number(col int) (int64, bool) {
 	return n, true
 }
 
+// Text implements database.Cells.
 func (r columns) Text(col int) string { return decodeText(r[col]) }
 
+// Blob implements database.Cells.
 func (r columns) Blob(col int) []byte { return append([]byte{}, r[col]...) }

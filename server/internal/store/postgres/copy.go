@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -65,8 +65,8 @@ func (s shape) values(c database.Cells) []any {
 }
 
 // Copy fills a SQLite database in one consistent read.
-func (p *postgres) Copy(ctx context.Context, reader database.Conn, w io.Writer) error {
-	from := reader.(*link)
+func (p *Schema) Copy(ctx context.Context, reader database.Conn, w io.Writer) error {
+	from := reader.(*Conn)
 	return sqlite.Compose(p.folder, w, func(staged *sqlite.Conn) error {
 		from.patience = copyTime
 		defer func() { from.patience = statementTime }()
@@ -74,7 +74,7 @@ func (p *postgres) Copy(ctx context.Context, reader database.Conn, w io.Writer) 
 	})
 }
 
-func fillCopy(ctx context.Context, staged *sqlite.Conn, from *link) error {
+func fillCopy(ctx context.Context, staged *sqlite.Conn, from *Conn) error {
 	if err := staged.Begin(true); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func fillCopy(ctx context.Context, staged *sqlite.Conn, from *link) error {
 
 // copyNumber carries the last id over, also of rows that are gone: no id is given
 // twice.
-func copyNumber(staged *sqlite.Conn, from *link, table string) error {
+func copyNumber(staged *sqlite.Conn, from *Conn, table string) error {
 	last, err := numberOf(from, "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "+table+"_id_seq")
 	if err != nil {
 		return err
@@ -117,24 +117,30 @@ func copyNumber(staged *sqlite.Conn, from *link, table string) error {
 	return err
 }
 
-func (p *postgres) Overwrite(ctx context.Context, writer database.Conn, staged *sqlite.Conn) error {
-	return p.replace(ctx, writer.(*link), staged, false)
+// Overwrite replaces every row by those of an adopted copy, all or none.
+func (p *Schema) Overwrite(ctx context.Context, writer database.Conn, staged *sqlite.Conn) error {
+	return p.replace(ctx, writer.(*Conn), staged, false)
+}
+
+// Fill puts the rows of an adopted copy into a schema that holds nothing yet.
+func (p *Schema) Fill(ctx context.Context, c *Conn, staged *sqlite.Conn) error {
+	return p.replace(ctx, c, staged, true)
 }
 
 // replace replaces every row in one transaction, fresh in a schema that holds nothing
 // yet. What other processes keep of the rows and keys ends with it.
-func (p *postgres) replace(ctx context.Context, c *link, staged *sqlite.Conn, fresh bool) error {
+func (p *Schema) replace(ctx context.Context, c *Conn, staged *sqlite.Conn, fresh bool) error {
 	c.bare, c.patience = true, copyTime
 	defer func() { c.bare, c.patience = false, statementTime }()
 	if err := c.Begin(true); err != nil {
 		return err
 	}
-	p.news.learn(c.at)
-	err := p.news.guard()
+	p.peers.learn(c.at)
+	err := p.peers.guard()
 	if fresh && err == nil {
 		var held bool
 		if held, err = holds(c); err == nil && held {
-			err = ErrHasData
+			err = database.ErrHasData
 		}
 	}
 	if err == nil {
@@ -147,7 +153,7 @@ func (p *postgres) replace(ctx context.Context, c *link, staged *sqlite.Conn, fr
 	}
 	if err == nil {
 		_, err = c.settle(true, nil)
-		p.news.store.generation.Add(1)
+		p.peers.counted.Add(1)
 	}
 	if err != nil {
 		_, _ = c.Run(database.Rollback, nil)
@@ -155,7 +161,7 @@ func (p *postgres) replace(ctx context.Context, c *link, staged *sqlite.Conn, fr
 	return err
 }
 
-func fillTable(ctx context.Context, c *link, staged *sqlite.Conn, table string) error {
+func fillTable(ctx context.Context, c *Conn, staged *sqlite.Conn, table string) error {
 	s, err := shapeOf(staged, table)
 	if err != nil {
 		return err
@@ -182,18 +188,19 @@ func fillTable(ctx context.Context, c *link, staged *sqlite.Conn, table string) 
 	return nil
 }
 
-// BackupPostgres copies a schema into a file as Backup does with a directory, also
-// while a process works on it. Options.Dir is where the copy is made, "" memory.
-func BackupPostgres(ctx context.Context, o Options, to string) error {
-	if err := backupPostgres(ctx, o, to); err != nil {
+// Backup copies a schema into a file, which appears whole or not at all and replaces an
+// earlier one, also while a process works on it. The copy is made beside its place, where
+// there has to be room for it.
+func Backup(ctx context.Context, o Options, to string) error {
+	if err := backup(ctx, o, to); err != nil {
 		return fmt.Errorf("back up store to %s: %w", to, err)
 	}
 	return nil
 }
 
-func backupPostgres(ctx context.Context, o Options, to string) error {
-	o.Dir = filepath.Dir(to) // beside its place, where there has to be room for it
-	p, err := newPostgres(o)
+func backup(ctx context.Context, o Options, to string) error {
+	o.Folder = filepath.Dir(to)
+	p, err := New(o)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func (s *standing) read(c database.Cells) error {
 	return nil
 }
 
-// notice is what the processes of a schema tell each other.
-type notice struct{ topic, text string }
+// Notice is what the processes of a schema tell each other.
+type Notice struct{ Topic, Text string }
 
 const (
 	beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -41,7 +41,8 @@ const (
 	tellNotice  = "SELECT pg_notify(?, ?)"
 )
 
-func (c *link) Begin(write bool) error {
+// Begin implements database.Conn.
+func (c *Conn) Begin(write bool) error {
 	c.writing = write
 	if !write {
 		return c.command(beginRead)
@@ -57,7 +58,7 @@ func (c *link) Begin(write bool) error {
 
 // settle ends a change: it is counted, unless there is nothing to count, notices
 // are told, and all of it is committed or none.
-func (c *link) settle(count bool, notices []notice) (at standing, err error) {
+func (c *Conn) settle(count bool, notices []Notice) (at standing, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
 	var steps []*statement
@@ -65,7 +66,7 @@ func (c *link) settle(count bool, notices []notice) (at standing, err error) {
 		steps = append(steps, &statement{query: countChange, args: []any{c.channel}, taker: taker{each: at.read}})
 	}
 	for _, n := range notices {
-		steps = append(steps, &statement{query: tellNotice, args: []any{c.channel, n.topic + " " + n.text}})
+		steps = append(steps, &statement{query: tellNotice, args: []any{c.channel, n.Topic + " " + n.Text}})
 	}
 	end := &statement{query: database.Commit}
 	err = c.together(ctx, append(steps, end)...)
@@ -83,7 +84,7 @@ func (c *link) settle(count bool, notices []notice) (at standing, err error) {
 var errFailedBefore = errors.New("the transaction had failed before")
 
 // look reads the standing outside of a transaction.
-func (c *link) look() (at standing, err error) {
+func (c *Conn) look() (at standing, err error) {
 	_, err = c.Run(readStanding, at.read)
 	return at, err
 }
@@ -99,7 +100,7 @@ type statement struct {
 	tag    pgconn.CommandTag
 }
 
-func (s *statement) ready(ctx context.Context, c *link) (err error) {
+func (s *statement) ready(ctx context.Context, c *Conn) (err error) {
 	if s.prepared, err = c.prepare(ctx, s.query); err != nil {
 		return c.translate(err)
 	}
@@ -109,7 +110,7 @@ func (s *statement) ready(ctx context.Context, c *link) (err error) {
 
 // together runs statements in one round trip. After one that fails, those that
 // follow are left out.
-func (c *link) together(ctx context.Context, steps ...*statement) error {
+func (c *Conn) together(ctx context.Context, steps ...*statement) error {
 	for _, s := range steps {
 		if err := s.ready(ctx, c); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -84,7 +84,7 @@ func silenceOf(t *testing.T, c *pgx.Conn) (ms int) {
 // hold nobody up for ever, whatever the context of the statement says.
 func TestSilence(t *testing.T) {
 	way := newPassage(t)
-	p, err := newPostgres(Options{URL: fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", postgrestest.User, postgrestest.Password, way.Addr())})
+	p, err := New(Options{URL: fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", postgrestest.User, postgrestest.Password, way.Addr())})
 	require.NoError(t, err)
 	c, err := p.dial(t.Context(), false)
 	require.NoError(t, err)

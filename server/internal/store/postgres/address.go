@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"cmp"
@@ -14,14 +14,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/destkit/destkit/internal/keepalive"
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // DefaultSchema keeps a store whose URL names none.
 const DefaultSchema = "destkit"
 
-// Postgres is where a store in PostgreSQL lives, without the password. One schema
+// Address is where a store in PostgreSQL lives, without the password. One schema
 // is one installation; a database may have several.
-type Postgres struct {
+type Address struct {
 	Host     string // a name, an address, or the folder of a socket
 	Port     uint16
 	Database string
@@ -32,7 +33,7 @@ type Postgres struct {
 }
 
 // String names it in errors and logs.
-func (p Postgres) String() string {
+func (p Address) String() string {
 	return fmt.Sprintf("PostgreSQL at %s port %d, database %s, schema %s", p.Host, p.Port, p.Database, p.Schema)
 }
 
@@ -48,17 +49,17 @@ var (
 	sslmodes   = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 )
 
-// ParsePostgres reads the URL of a store; password goes with one that holds none.
+// Parse reads the URL of a store; password goes with one that holds none.
 // Its errors are ErrUnfit, and never show the URL, which may hold a secret.
-func ParsePostgres(text, password string) (Postgres, error) {
-	p, err := parsePostgres(text, password)
+func Parse(text, password string) (Address, error) {
+	p, err := parse(text, password)
 	if err != nil {
-		return Postgres{}, fmt.Errorf("%w: read its URL: %w", ErrUnfit, err)
+		return Address{}, fmt.Errorf("%w: read its URL: %w", ErrUnfit, err)
 	}
 	return p, nil
 }
 
-func parsePostgres(text, password string) (p Postgres, err error) {
+func parse(text, password string) (p Address, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return p, errors.New("it is not of the form " + urlForm)
@@ -75,7 +76,7 @@ func parsePostgres(text, password string) (p Postgres, err error) {
 			return p, fmt.Errorf("parameter %s is there twice", key)
 		}
 	}
-	p = Postgres{
+	p = Address{
 		Host: cmp.Or(values.Get("host"), u.Hostname(), "localhost"), User: u.User.Username(), Database: strings.TrimPrefix(u.Path, "/"),
 		Schema: cmp.Or(values.Get("search_path"), DefaultSchema), password: password,
 		sslmode: cmp.Or(values.Get("sslmode"), "prefer"), roots: values.Get("sslrootcert"),
@@ -110,7 +111,7 @@ const connectTime = 10 * time.Second
 // config gives every setting: the driver would fill gaps from the environment and
 // from files of the home directory, and a store must be the same one wherever its
 // URL is used.
-func (p Postgres) config() (*pgxpool.Config, error) {
+func (p Address) config() (*pgxpool.Config, error) {
 	given := [][2]string{
 		{"host", p.Host}, {"port", strconv.Itoa(int(p.Port))}, {"database", p.Database}, {"user", p.User}, {"password", p.password},
 		{"sslmode", p.sslmode}, {"sslrootcert", p.roots}, {"sslcert", ""}, {"sslkey", ""}, {"sslpassword", ""}, {"sslcertmode", "disable"},
@@ -158,13 +159,13 @@ const (
 	pingTime = 2 * time.Second
 )
 
-// poolSize is how many connections Store.Pool has at most.
+// poolSize is how many connections Schema.Pool has at most.
 const poolSize = 10
 
-// Connections is how many connections to PostgreSQL a process takes at most: for its
+// connections is how many connections to PostgreSQL a process takes at most: for its
 // reads, for its changes, for what it hears of the others, those of its pool, and the
 // two that its limits have to themselves (server/internal/cluster/quota).
-func Connections() int { return readerCount() + 2 + poolSize + 2 }
+func connections() int { return database.Readers() + 2 + poolSize + 2 }
 
 // idleTimeout is the setting that ends a transaction in which nothing happens.
 const idleTimeout = "idle_in_transaction_session_timeout"

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -18,14 +18,38 @@ import (
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// postgres is the engine of PostgreSQL. Any number of processes work on a schema;
+// Options of a schema.
+type Options struct {
+	URL      string // see Parse
+	Password string // goes with URL, unless that holds one
+	// Folder is that of what lies beside the schema, and of a copy on its way; "": there
+	// is none, and memory.
+	Folder string
+	// Skewed is called, by any goroutine, with how far the clock of the server is ahead of
+	// this machine's: by Open, and whenever it differs by more than about 10 ms from what
+	// was told before (0 at first). nil: it is of no use.
+	Skewed func(ahead time.Duration)
+}
+
+// Keys are what a store keeps open of the keys in its schema, which another process may
+// replace.
+type Keys interface {
+	// Check finds out whether the master key is the one of the schema.
+	Check(c database.Conn) error
+	// Epoch is the number of the replacement that the keys are good for: -1 before the first.
+	Epoch() int64
+	// Renew reads the keys of another epoch.
+	Renew(epoch int64, query database.Query) error
+}
+
+// Schema is the engine of PostgreSQL. Any number of processes work on a schema;
 // their changes wait for each other, by a lock that goes with the transaction.
-type postgres struct {
-	at     Postgres
+type Schema struct {
+	at     Address
 	config *pgx.ConnConfig
 	pool   *pgxpool.Pool // for statements of others; nil before the store is open
-	news   *news         // nil as long
-	folder string        // for a copy on its way; "" is memory
+	peers  *peers        // nil as long
+	folder string        // of Options
 	lock   int64         // held by programs that had a schema to themselves; the next number is that of changes
 	notify string        // the channel of the notices
 
@@ -33,19 +57,17 @@ type postgres struct {
 	skewed func(time.Duration)
 }
 
-var _ engine = (*postgres)(nil)
-
 // oldestServer is the oldest version that is taken, as server_version_num has it:
 // gen_random_uuid needs it. Tests run with 15.
 const oldestServer = 130000
 
-// sizeOfSchema is what the tables take with their indexes, in bytes.
-const sizeOfSchema = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+// Size is a query for what the tables take with their indexes, in bytes.
+const Size = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
 	WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`
 
-// newPostgres reads the settings; nothing is connected yet.
-func newPostgres(o Options) (*postgres, error) {
-	at, err := ParsePostgres(o.URL, o.Password)
+// New reads the settings; nothing is connected yet.
+func New(o Options) (*Schema, error) {
+	at, err := Parse(o.URL, o.Password)
 	if err != nil {
 		return nil, err
 	}
@@ -55,84 +77,84 @@ func newPostgres(o Options) (*postgres, error) {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte("destkit store in schema " + at.Schema))
-	return &postgres{
-		at: at, config: config.ConnConfig, folder: o.Dir, skewed: o.Skewed,
+	return &Schema{
+		at: at, config: config.ConnConfig, folder: o.Folder, skewed: o.Skewed,
 		lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64()),
 	}, nil
 }
 
-// openPostgres opens a schema, and makes it when it is missing. Others may do so at
-// the same time.
-func (s *Store) openPostgres(ctx context.Context, o Options) error {
-	s.place = "store"
-	p, err := newPostgres(o)
-	if err != nil {
-		return err
-	}
-	s.engine, s.measure, s.place = p, sizeOfSchema, p.at.String()
+// Open opens the schema, and makes it when it is missing, and gives the connection that
+// writes. Others may do so at the same time. A visitor leaves a schema of an older program
+// as it is, and refuses it (ErrUnfit).
+func (p *Schema) Open(ctx context.Context, keys Keys, visitor bool) (*Conn, error) {
 	c, err := p.dial(ctx, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.writing = c
+	if err := p.open(ctx, c, keys, visitor); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (p *Schema) open(ctx context.Context, c *Conn, keys Keys, visitor bool) error {
 	version, err := p.version(c)
 	if err == nil && version > 0 {
 		// A wrong key is noticed before anything is changed.
-		err = s.keys.check(c)
+		err = keys.Check(c)
 	}
 	if err == nil && version < migrations.Version() {
-		if o.Visit {
+		if visitor {
 			return fmt.Errorf("%w: the schema %s is one of an older version; start the service of this version first, which brings it up to date", ErrUnfit, p.at.Schema)
 		}
 		err = p.migrate(c)
 	}
 	if err == nil {
-		err = s.beside(c)
+		err = p.beside(c)
 	}
 	if err == nil {
-		err = s.share(ctx, p)
-	}
-	if err == nil && o.From != nil {
-		err = s.startFrom(ctx, c, o)
+		err = p.share(ctx, keys)
 	}
 	return err
 }
 
+// beside ties the data directory to the schema: the ledger in it counts the syncs
+// of this installation, and would be wrong for those of another.
+func (p *Schema) beside(c *Conn) error {
+	if p.folder == "" {
+		return nil
+	}
+	var id string
+	if _, err := c.Run("SELECT id FROM installation", func(c database.Cells) error { id = c.Text(0); return nil }); err != nil {
+		return err
+	}
+	return sqlite.Beside(p.folder, id, copyTime)
+}
+
 // share begins to hear the other processes, and to work with them.
-func (s *Store) share(ctx context.Context, p *postgres) error {
+func (p *Schema) share(ctx context.Context, keys Keys) error {
 	config, err := p.at.config()
 	if err != nil {
 		return err
 	}
-	news := newNews(s, p)
+	others := newPeers(keys, p)
 	config.ConnConfig.Tracer = bounded(statementTime)
 	// In a failover a connection may be made to the server that is about to be a
 	// standby; the pool would keep it for as long as it works.
 	config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	config.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, news.guard() }
+	config.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, others.guard() }
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	s.news, p.news = news, news
-	s.news.begin(ctx)
+	p.peers = others
+	others.begin(ctx)
 	return nil
-}
-
-// startFrom fills a schema that holds nothing yet.
-func (s *Store) startFrom(ctx context.Context, c *link, o Options) error {
-	staged, remove, err := sqlite.Stage(ctx, s.dir, o.From, s.keys.check)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	defer staged.Close()
-	return s.engine.(*postgres).replace(ctx, c, staged, true)
 }
 
 // dial opens a connection, to read for a while or for anything, and looks whether
 // the server will do. Where all connections are taken, or the server is not up yet,
 // it waits a little: others end soon.
-func (p *postgres) dial(ctx context.Context, reads bool) (*link, error) {
+func (p *Schema) dial(ctx context.Context, reads bool) (*Conn, error) {
 	for wait := 50 * time.Millisecond; ; wait *= 2 {
 		c, err := p.attempt(ctx, reads)
 		if err == nil || !errors.Is(err, ErrCrowded) || wait > 400*time.Millisecond {
@@ -146,7 +168,7 @@ func (p *postgres) dial(ctx context.Context, reads bool) (*link, error) {
 	}
 }
 
-func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
+func (p *Schema) attempt(ctx context.Context, reads bool) (*Conn, error) {
 	config := p.config
 	if reads {
 		// Nobody waits for who reads, and a copy takes as long as its reader does.
@@ -161,7 +183,7 @@ func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
 		}
 		return nil, fmt.Errorf("connect to %s port %d as %s: %w", p.at.Host, p.at.Port, as, explained(err))
 	}
-	c := &link{
+	c := &Conn{
 		whole: db, db: db.PgConn(), known: map[string]*prepared{}, patience: statementTime, channel: p.notify,
 		lock: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", p.lock+1),
 	}
@@ -172,7 +194,7 @@ func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
 	return c, nil
 }
 
-func (p *postgres) suits(c *link) error {
+func (p *Schema) suits(c *Conn) error {
 	var number, there int64
 	var recovering, encoding string
 	asked := time.Now()
@@ -203,7 +225,7 @@ const serverTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 // compare finds out how the clock of the server differs from this machine's, by the
 // answer to a question that took so long: nobody knows it better than by half.
-func (p *postgres) compare(there int64, took time.Duration) {
+func (p *Schema) compare(there int64, took time.Duration) {
 	ahead := time.UnixMicro(there).Sub(time.Now().Add(-took / 2))
 	if old := time.Duration(p.skew.Load()); (ahead - old).Abs() > took/2+tolerated {
 		p.skew.Store(int64(ahead))
@@ -218,19 +240,19 @@ const tolerated = 10 * time.Millisecond
 
 // Connect opens a connection for a store that is open, and looks whether the schema
 // is still one that this program knows.
-func (p *postgres) Connect(ctx context.Context, write bool) (database.Conn, error) {
+func (p *Schema) Connect(ctx context.Context, write bool) (database.Conn, error) {
 	c, err := p.dial(ctx, !write)
 	var at standing
 	if err == nil {
 		if at, err = c.look(); err == nil {
-			p.news.learn(at)
-			err = p.news.guard()
+			p.peers.learn(at)
+			err = p.peers.guard()
 		}
 		if err != nil {
 			_ = c.Close()
 		}
 	}
-	if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNewer) {
+	if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, migrations.ErrNewer) {
 		// It was good once: whatever it is now, an open store takes it for a pause.
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -247,17 +269,4 @@ func numberOf(c database.Conn, query string, args ...any) (n int64, err error) {
 		return nil
 	}, args...)
 	return n, err
-}
-
-// beside ties the data directory to the schema: the ledger in it counts the syncs
-// of this installation, and would be wrong for those of another.
-func (s *Store) beside(c *link) error {
-	if s.dir == "" {
-		return nil
-	}
-	var id string
-	if _, err := c.Run("SELECT id FROM installation", func(c database.Cells) error { id = c.Text(0); return nil }); err != nil {
-		return err
-	}
-	return sqlite.Beside(s.dir, id, copyTime)
 }

@@ -1,4 +1,8 @@
-package store
+// Package postgres owns the schema of PostgreSQL below a store: its address, connections and
+// errors, what PostgreSQL wants otherwise than SQLite, and what the processes that work on
+// one schema tell each other. It leaves rows and transactions to the store, the tables to
+// migrations, and the files of copies to package sqlite.
+package postgres
 
 import (
 	"cmp"
@@ -18,8 +22,8 @@ import (
 // and a savepoint around a statement that may break a constraint, since the whole
 // transaction would be lost with it. The words are the same.
 
-// link is one connection to PostgreSQL.
-type link struct {
+// Conn is one connection to PostgreSQL.
+type Conn struct {
 	whole    *pgx.Conn
 	db       *pgconn.PgConn // of whole: nothing of it costs anything there
 	lock     string         // takes the right to write
@@ -31,7 +35,7 @@ type link struct {
 	at       standing      // when that began
 }
 
-var _ database.Conn = (*link)(nil)
+var _ database.Conn = (*Conn)(nil)
 
 // prepared is a statement that the server keeps for this connection.
 type prepared struct {
@@ -46,14 +50,15 @@ type prepared struct {
 const statementTime = time.Minute
 
 // command runs statements without arguments and results.
-func (c *link) command(text string) error {
+func (c *Conn) command(text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
 	_, err := c.db.Exec(ctx, text).ReadAll()
 	return c.translate(err)
 }
 
-func (c *link) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
+// Run implements database.Conn.
+func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
 	if query == database.Commit || query == database.Rollback {
 		return 0, c.finish(query)
 	}
@@ -70,9 +75,12 @@ func (c *link) Run(query string, each func(database.Cells) error, args ...any) (
 	return tag.RowsAffected(), cmp.Or(c.translate(err), s.err)
 }
 
+// PID is the process of the server that serves the connection.
+func (c *Conn) PID() uint32 { return c.db.PID() }
+
 // finish ends a transaction. A commit after a failure that nobody told of is
 // answered with ROLLBACK and no error.
-func (c *link) finish(how string) error {
+func (c *Conn) finish(how string) error {
 	c.writing = false
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
@@ -84,7 +92,7 @@ func (c *link) finish(how string) error {
 }
 
 // prepare keeps the statement under a name of its own.
-func (c *link) prepare(ctx context.Context, query string) (*prepared, error) {
+func (c *Conn) prepare(ctx context.Context, query string) (*prepared, error) {
 	if p := c.known[query]; p != nil {
 		return p, nil
 	}
@@ -139,16 +147,16 @@ const (
 
 // guarded runs a statement between a savepoint and its release, in one round trip
 // to the server.
-func (c *link) guarded(ctx context.Context, s *statement) (int64, error) {
+func (c *Conn) guarded(ctx context.Context, s *statement) (int64, error) {
 	err := c.together(ctx, &statement{query: savepoint}, s, &statement{query: release})
-	if err != nil && harmless(err) {
+	if err != nil && Harmless(err) {
 		err = errors.Join(err, c.command(backToPoint))
 	}
 	return s.tag.RowsAffected(), cmp.Or(err, s.err)
 }
 
-// close takes leave of the server, which must not take long.
-func (c *link) Close() error {
+// Close takes leave of the server, which must not take long.
+func (c *Conn) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = c.db.Close(ctx) // a lost connection has nobody to be told

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -13,21 +13,22 @@ import (
 	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
-// news is what a process knows of the others that work on its schema. It has a
+// peers are what a process knows of the others that work on its schema. It has a
 // connection of its own, on which it hears of their changes; a question once in a
 // while shows that the connection is a good one.
-type news struct {
-	store   *Store
-	engine  *postgres
+type peers struct {
+	keys    Keys
+	engine  *Schema
 	known   int64     // the version of this program
 	start   time.Time // moments are counted from here, by a clock that nobody moves
 	version atomic.Int64
-	outages atomic.Int64 // lost connections
-	heard   atomic.Int64 // the moment of the last question that was answered; 0: none is good
+	counted atomic.Uint64 // changes of this process and of the others, and more
+	outages atomic.Int64  // lost connections
+	heard   atomic.Int64  // the moment of the last question that was answered; 0: none is good
 
-	mu   sync.Mutex
-	seen int64 // the highest generation that was read
-	ears map[*ear]struct{}
+	mu          sync.Mutex
+	seen        int64 // the highest generation that was read
+	subscribers map[*subscriber]struct{}
 
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -45,25 +46,25 @@ const (
 
 const readMoment = "SELECT version, generation, keys, " + serverTime + " FROM installation"
 
-func newNews(s *Store, p *postgres) *news {
-	return &news{store: s, engine: p, known: migrations.Version(), start: time.Now(), ears: map[*ear]struct{}{}, ended: make(chan struct{})}
+func newPeers(keys Keys, p *Schema) *peers {
+	return &peers{keys: keys, engine: p, known: migrations.Version(), start: time.Now(), subscribers: map[*subscriber]struct{}{}, ended: make(chan struct{})}
 }
 
 // begin hears the others from now on. Where the first attempt to connect fails, it
 // goes on behind.
-func (n *news) begin(ctx context.Context) {
+func (n *peers) begin(ctx context.Context) {
 	c, _ := n.connect(ctx)
 	ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go n.follow(ctx, c)
 }
 
-func (n *news) end() {
+func (n *peers) end() {
 	n.stop()
 	<-n.ended
 }
 
 // follow hears until ctx ends, over lost connections.
-func (n *news) follow(ctx context.Context, c *link) {
+func (n *peers) follow(ctx context.Context, c *Conn) {
 	defer close(n.ended)
 	for wait := shortest; ctx.Err() == nil; wait = min(2*wait, longest) {
 		if c == nil {
@@ -71,7 +72,7 @@ func (n *news) follow(ctx context.Context, c *link) {
 		}
 		if c != nil {
 			wait = shortest
-			n.tell(notice{}) // of what was missed
+			n.tell(Notice{}) // of what was missed
 			n.hear(ctx, c)
 			n.heard.Store(0)
 			n.outages.Add(1)
@@ -87,7 +88,7 @@ func (n *news) follow(ctx context.Context, c *link) {
 
 // connect opens the connection. Whatever was kept in memory before is not to be
 // trusted after it.
-func (n *news) connect(ctx context.Context) (*link, error) {
+func (n *peers) connect(ctx context.Context) (*Conn, error) {
 	c, err := n.engine.dial(ctx, false)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (n *news) connect(ctx context.Context) (*link, error) {
 	if err = c.command(`LISTEN "` + c.channel + `"`); err == nil {
 		n.mu.Lock()
 		n.seen = 0 // it may be another database that answers now
-		n.store.generation.Add(1)
+		n.counted.Add(1)
 		n.mu.Unlock()
 		err = n.ask(c)
 	}
@@ -108,7 +109,7 @@ func (n *news) connect(ctx context.Context) (*link, error) {
 }
 
 // hear takes notices, and asks when it is time to.
-func (n *news) hear(ctx context.Context, c *link) {
+func (n *peers) hear(ctx context.Context, c *Conn) {
 	for {
 		until, cancel := context.WithDeadline(ctx, n.start.Add(time.Duration(n.heard.Load())).Add(askEvery))
 		said, err := c.whole.WaitForNotification(until)
@@ -129,7 +130,7 @@ func (n *news) hear(ctx context.Context, c *link) {
 }
 
 // ask reads where the schema stands now, and what time it is there.
-func (n *news) ask(c *link) error {
+func (n *peers) ask(c *Conn) error {
 	asked := time.Since(n.start)
 	var at standing
 	var there int64 // microseconds
@@ -149,17 +150,17 @@ func (n *news) ask(c *link) error {
 }
 
 // take reads a notice: one of ours, or one for those who listen.
-func (n *news) take(c *link, payload string) error {
+func (n *peers) take(c *Conn, payload string) error {
 	topic, text, _ := strings.Cut(payload, " ")
 	if topic != "=" {
-		n.tell(notice{topic, text})
+		n.tell(Notice{topic, text})
 		return nil
 	}
 	var at standing
 	if _, err := fmt.Sscan(text, &at.version, &at.generation, &at.keys); err != nil {
 		return nil // nobody of us wrote that
 	}
-	if at.version != n.version.Load() || at.keys != n.store.keys.now() {
+	if at.version != n.version.Load() || at.keys != n.keys.Epoch() {
 		return n.ask(c)
 	}
 	n.hint(at.generation)
@@ -168,27 +169,24 @@ func (n *news) take(c *link, payload string) error {
 
 // hint takes in a generation that a notice tells of. Every role of the database may
 // give notices: this one may be false, and the next true one must count all the same.
-func (n *news) hint(generation int64) {
+func (n *peers) hint(generation int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if generation > n.seen {
-		n.store.generation.Add(1)
+		n.counted.Add(1)
 	}
 }
 
 // arrived learns what another process has left, and opens its keys. A key that
 // does not open is told to the next who changes something.
-func (n *news) arrived(c *link, at standing) error {
+func (n *peers) arrived(c *Conn, at standing) error {
 	n.learn(at)
-	if n.guard() != nil || n.store.keys.now() == at.keys {
+	if n.guard() != nil || n.keys.Epoch() == at.keys {
 		return nil
 	}
-	err := n.store.keys.renew(at.keys, func(query string, each func(database.Cells) error, args ...any) error {
-		_, err := c.Run(query, each, args...)
-		return err
-	})
+	err := n.keys.Renew(at.keys, database.Reading(c))
 	if err == nil {
-		n.tell(notice{}) // after a restore everything is another thing
+		n.tell(Notice{}) // after a restore everything is another thing
 	} else if c.db.IsClosed() {
 		return err
 	}
@@ -196,18 +194,18 @@ func (n *news) arrived(c *link, at standing) error {
 }
 
 // learn keeps what is known of the schema.
-func (n *news) learn(at standing) {
+func (n *peers) learn(at standing) {
 	n.version.Store(at.version)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if at.generation > n.seen {
 		n.seen = at.generation
-		n.store.generation.Add(1)
+		n.counted.Add(1)
 	}
 }
 
 // guard refuses a schema that a newer program has made another one.
-func (n *news) guard() error {
+func (n *peers) guard() error {
 	if version := n.version.Load(); version > n.known {
 		return migrations.Newer(version)
 	}
@@ -216,62 +214,60 @@ func (n *news) guard() error {
 
 // generation never gives the same number twice while nobody can know what the
 // others do.
-func (n *news) generation() uint64 {
+func (n *peers) generation() uint64 {
 	if !n.hears() {
-		return n.store.generation.Add(1)
+		return n.counted.Add(1)
 	}
-	return n.store.generation.Load()
+	return n.counted.Load()
 }
 
 // hears tells that the last answer is not too old.
-func (n *news) hears() bool {
+func (n *peers) hears() bool {
 	heard := n.heard.Load()
 	return heard != 0 && time.Since(n.start) <= time.Duration(heard)+trusted
 }
 
 // began is what a change does first: it learns where the schema stands.
-func (n *news) began(tx *Tx) error {
-	at := tx.conn.(*link).at
+func (n *peers) began(at standing, query database.Query) (renewed bool, err error) {
 	n.learn(at)
 	if err := n.guard(); err != nil {
-		return err
+		return false, err
 	}
-	if n.store.keys.now() == at.keys {
-		return nil
+	if n.keys.Epoch() == at.keys {
+		return false, nil
 	}
-	err := n.store.keys.renew(at.keys, tx.query)
-	if tx.epoch = n.store.keys.now(); err == nil {
-		n.tell(notice{}) // as above
+	if err = n.keys.Renew(at.keys, query); err == nil {
+		n.tell(Notice{}) // as above
 	}
-	return err
+	return true, err
 }
 
 // commit ends a change and tells the others.
-func (n *news) commit(tx *Tx) error {
-	at, err := tx.conn.(*link).settle(tx.changed, tx.notices)
+func (n *peers) commit(c *Conn, changed bool, notices []Notice) error {
+	at, err := c.settle(changed, notices)
 	switch {
 	case err != nil:
-		n.store.generation.Add(1) // it may be the answer that was lost, and not the change
-	case tx.changed:
+		n.counted.Add(1) // it may be the answer that was lost, and not the change
+	case changed:
 		n.learn(at)
 	}
 	return err
 }
 
-// ear is one who listens.
-type ear struct {
-	heard  chan notice
+// subscriber is one who listens.
+type subscriber struct {
+	heard  chan Notice
 	missed atomic.Bool
 }
 
-// earRoom is how many notices wait for one who listens; who has more to hear is
+// subscriberRoom is how many notices wait for one who listens; who has more to hear is
 // told that there were too many.
-const earRoom = 256
+const subscriberRoom = 256
 
-func (n *news) tell(said notice) {
+func (n *peers) tell(said Notice) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for e := range n.ears {
+	for e := range n.subscribers {
 		select {
 		case e.heard <- said:
 		default:
@@ -280,19 +276,19 @@ func (n *news) tell(said notice) {
 	}
 }
 
-func (n *news) listen(ctx context.Context, hear func(topic, text string)) error {
-	e := &ear{heard: make(chan notice, earRoom)}
+func (n *peers) listen(ctx context.Context, closed <-chan struct{}, hear func(topic, text string)) error {
+	e := &subscriber{heard: make(chan Notice, subscriberRoom)}
 	n.mu.Lock()
-	n.ears[e] = struct{}{}
+	n.subscribers[e] = struct{}{}
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		delete(n.ears, e)
+		delete(n.subscribers, e)
 	}()
 	hear("", "")
 	for {
-		said, err := take(ctx, n.store, e.heard)
+		said, err := e.next(ctx, closed)
 		if err != nil {
 			return err
 		}
@@ -300,8 +296,25 @@ func (n *news) listen(ctx context.Context, hear func(topic, text string)) error 
 			for range len(e.heard) {
 				<-e.heard
 			}
-			said = notice{}
+			said = Notice{}
 		}
-		hear(said.topic, said.text)
+		hear(said.Topic, said.Text)
+	}
+}
+
+// next waits for a notice, the end of ctx or the end of the store.
+func (e *subscriber) next(ctx context.Context, closed <-chan struct{}) (said Notice, err error) {
+	select { // a closed store refuses even where a notice is ready
+	case <-closed:
+		return said, database.ErrClosed
+	default:
+	}
+	select {
+	case said = <-e.heard:
+		return said, nil
+	case <-closed:
+		return said, database.ErrClosed
+	case <-ctx.Done():
+		return said, ctx.Err()
 	}
 }
