@@ -75,8 +75,8 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	if err := s.engine.Overwrite(ctx, c, staged); err != nil {
 		return err
 	}
-	s.keys.forget(nil)
-	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
+	s.keys.Forget()
+	return s.change(context.WithoutCancel(ctx), (*Tx).openKeys)
 }
 
 // What Copied says.

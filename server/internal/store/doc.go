@@ -1,9 +1,10 @@
 // Package store owns what the service keeps: organizations, their workspaces
 // and everything in them, in one embedded SQLite database, on disk or in memory,
-// or in one schema of PostgreSQL. It owns transactions, optimistic versions,
-// paging, the encryption of secrets and their keys, migrations, backups and
-// copies. It refuses to know the REST API's rules, what a reply looks like, and
-// how a sync runs: callers check a payload before they store it.
+// or in one schema of PostgreSQL. It owns the rows, transactions, optimistic versions,
+// paging, and when copies are made and put back. It leaves the databases to the packages
+// sqlite and postgres, their tables to migrations, and the encryption of secrets and
+// their keys to sealing. It refuses to know the REST API's rules, what a reply looks
+// like, and how a sync runs: callers check a payload before they store it.
 //
 // # Transactions
 //

@@ -8,17 +8,18 @@ import (
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
 	"github.com/destkit/destkit/server/internal/store/postgres"
+	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // What a caller may want to tell apart; compare with errors.Is.
 var (
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = database.ErrNotFound
 	ErrConflict = errors.New("changed meanwhile")
 	ErrFull     = database.ErrFull
 	ErrDisk     = sqlite.ErrDisk
 	ErrNewer    = migrations.ErrNewer
-	ErrWrongKey = errors.New("wrong master key")
+	ErrWrongKey = sealing.ErrWrongKey
 	ErrDamaged  = database.ErrDamaged
 	ErrClosed   = database.ErrClosed
 	ErrHasData  = database.ErrHasData

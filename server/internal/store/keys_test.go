@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sealing"
 )
 
 var otherKey = []byte("fedcba9876543210fedcba9876543210")
@@ -86,7 +87,7 @@ func TestTokensFollowTheSeed(t *testing.T) {
 		return w.Token + w.Key
 	}
 	require.Equal(t, seeded(), seeded())
-	empty := open(t, Options{Random: bytes.NewReader(make([]byte, keySize))}) // enough for the installation's key
+	empty := open(t, Options{Random: bytes.NewReader(make([]byte, sealing.KeySize))}) // enough for the installation's key
 	err := empty.Update(t.Context(), func(tx *Tx) error { return second(tx.NewAccessToken(1, "")) })
 	require.ErrorContains(t, err, "make token")
 }
@@ -111,7 +112,7 @@ func TestSealedValuesAreBoundToTheirPlace(t *testing.T) {
 			func(tx *Tx) error { return second(tx.WorkspaceKey(w.Workspace.ID)) },
 		} {
 			if err := s.View(t.Context(), read); err != nil {
-				require.ErrorIs(t, err, errSealed)
+				require.ErrorContains(t, err, "the sealed value does not open")
 				failed++
 			}
 		}
@@ -211,7 +212,7 @@ func sealedValues(t testing.TB, s *Store) (found [][]byte) {
 	t.Helper()
 	view(t, s, func(tx *Tx) {
 		for _, c := range sealedColumns {
-			require.NoError(t, tx.query("SELECT "+c.column+" FROM "+c.table+" WHERE "+c.column+" IS NOT NULL ORDER BY id",
+			require.NoError(t, tx.query("SELECT "+c.Column+" FROM "+c.Table+" WHERE "+c.Column+" IS NOT NULL ORDER BY id",
 				func(c database.Cells) error { found = append(found, c.Blob(0)); return nil }))
 		}
 	})
@@ -223,7 +224,7 @@ func TestRotationKnowsEverySealedColumn(t *testing.T) {
 	s := open(t, Options{}) // the other databases have the same columns
 	var known, inSchema []string
 	for _, c := range sealedColumns {
-		known = append(known, c.table+"."+c.column)
+		known = append(known, c.Table+"."+c.Column)
 	}
 	view(t, s, func(tx *Tx) {
 		require.NoError(t, tx.query(`SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c

@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/store/sealing"
 )
 
 // Link is a page for a browser that its token opens, until it has expired or was
@@ -33,7 +35,9 @@ var links = define(table[Link]{
 	},
 })
 
-func linkPlace(id int64) place { return place{"links", id, "sealed_token"} }
+func linkPlace(id int64) sealing.Place {
+	return sealing.Place{Table: "links", ID: id, Column: "sealed_token"}
+}
 
 // CreateLink stores a new link and gives it its token.
 func (tx *Tx) CreateLink(l *Link) (err error) {
@@ -46,7 +50,7 @@ func (tx *Tx) CreateLink(l *Link) (err error) {
 	if _, err := tx.exec("UPDATE links SET token_hash = ? WHERE id = ?", hashOf(l.Token), l.ID); err != nil {
 		return fmt.Errorf("set token of link %d: %w", l.ID, err)
 	}
-	return tx.put(l.WorkspaceID, linkPlace(l.ID), []byte(l.Token))
+	return tx.keys.Put(l.WorkspaceID, linkPlace(l.ID), []byte(l.Token))
 }
 
 // UseLink notes that a link was answered: it opens nothing from now on.
@@ -88,7 +92,7 @@ func (tx *Tx) Links(workspaceID int64, kind string, targetID *int64, p Page) ([]
 		return nil, 0, err
 	}
 	for _, l := range found {
-		token, err := tx.open(linkPlace(l.ID))
+		token, err := tx.keys.Open(linkPlace(l.ID))
 		if err != nil {
 			return nil, 0, fmt.Errorf("read link %d: %w", l.ID, err)
 		}

@@ -99,7 +99,7 @@ func listener(t testing.TB, admin *pgx.Conn) (pid int64) {
 	t.Helper()
 	pid = numberOf(t, admin, "SELECT pid FROM pg_stat_activity WHERE query IN ($1, $2) ORDER BY backend_start DESC LIMIT 1",
 		"SELECT version, generation, keys, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM installation",
-		selectKeys+"workspace_id IS NULL")
+		"SELECT id, coalesce(workspace_id, 0), retired, wrapped FROM data_keys WHERE workspace_id IS NULL")
 	require.NotZero(t, pid)
 	return pid
 }

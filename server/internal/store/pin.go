@@ -39,7 +39,7 @@ func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) 
 			p.Close()
 		}
 	}()
-	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.Epoch()}
+	tx := s.transaction(ctx, c)
 	// The first read decides what the transaction sees.
 	if _, err := tx.number("SELECT count(*) FROM organizations WHERE id = 0"); err != nil {
 		return nil, fmt.Errorf("pin %s: %w", s.place, err)
@@ -76,43 +76,4 @@ func (p *Pinned) Close() {
 		p.s.readers <- ended(p.c)
 		p.c = nil
 	}
-}
-
-// Everything names what exists in all organizations.
-type Everything struct {
-	Destinations, Sources []Typed
-	Syncs                 []int64
-}
-
-// Typed is a thing with its type.
-type Typed struct {
-	ID   int64
-	Type string
-}
-
-// Everything reads nothing but ids and types: thousands in milliseconds.
-func (tx *Tx) Everything() (all Everything, err error) {
-	typed := func(query string) (list []Typed, err error) {
-		err = tx.query(query, func(c database.Cells) error {
-			id, _ := c.Number(0)
-			list = append(list, Typed{id, c.Text(1)})
-			return nil
-		})
-		return list, err
-	}
-	if all.Destinations, err = typed("SELECT id, type FROM destinations ORDER BY id"); err != nil {
-		return all, fmt.Errorf("list destinations: %w", err)
-	}
-	if all.Sources, err = typed("SELECT id, type FROM sources ORDER BY id"); err != nil {
-		return all, fmt.Errorf("list sources: %w", err)
-	}
-	err = tx.query("SELECT id FROM syncs ORDER BY id", func(c database.Cells) error {
-		id, _ := c.Number(0)
-		all.Syncs = append(all.Syncs, id)
-		return nil
-	})
-	if err != nil {
-		return all, fmt.Errorf("list syncs: %w", err)
-	}
-	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -14,7 +15,7 @@ import (
 // needed from then on. Sealed values stay as they are. While other processes work on
 // a shared store it is refused with *OwnedError: they have the old key.
 func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
-	master, err := newGCM(newKey)
+	master, err := sealing.NewMaster(newKey)
 	if err != nil {
 		return fmt.Errorf("rotate master key: %w", err)
 	}
@@ -27,26 +28,15 @@ func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
 		if err := tx.alone(); err != nil {
 			return err
 		}
-		keys, err := readKeys(tx.query, "1 = 1")
-		if err != nil {
+		if err := tx.keys.Rewrap(master); err != nil {
 			return err
-		}
-		for _, w := range keys {
-			key, err := w.open(tx.store.keys.masterKey())
-			if err != nil {
-				return err
-			}
-			sealed := encrypt(master, key, wrapPlace(w.id, w.workspace))
-			if _, err := tx.exec("UPDATE data_keys SET wrapped = ? WHERE id = ?", sealed, w.id); err != nil {
-				return err
-			}
 		}
 		return tx.replacedKeys()
 	})
 	if err != nil {
 		return fmt.Errorf("rotate master key: %w", err)
 	}
-	s.keys.forget(master)
+	s.keys.Replace(master)
 	return s.reopenKeys(ctx)
 }
 
@@ -69,13 +59,13 @@ func (tx *Tx) alone() error {
 
 // sealedColumns are all columns with sealed values, and where their workspace
 // stands.
-var sealedColumns = []struct{ table, column, workspace string }{
-	{"workspaces", "sealed_key", "id"},
-	{"destinations", "sealed_credentials", "workspace_id"},
-	{"sources", "sealed_credentials", "workspace_id"},
-	{"webhooks", "sealed_endpoint", "workspace_id"},
-	{"webhooks", "sealed_secret", "workspace_id"},
-	{"links", "sealed_token", "workspace_id"},
+var sealedColumns = []sealing.Column{
+	{Table: "workspaces", Column: "sealed_key", Workspace: "id"},
+	{Table: "destinations", Column: "sealed_credentials", Workspace: "workspace_id"},
+	{Table: "sources", Column: "sealed_credentials", Workspace: "workspace_id"},
+	{Table: "webhooks", Column: "sealed_endpoint", Workspace: "workspace_id"},
+	{Table: "webhooks", Column: "sealed_secret", Workspace: "workspace_id"},
+	{Table: "links", Column: "sealed_token", Workspace: "workspace_id"},
 }
 
 // RotateDataKeys makes new data keys and seals every value again. The workspaces'
@@ -87,10 +77,16 @@ func (s *Store) RotateDataKeys(ctx context.Context) error {
 		return fmt.Errorf("rotate data keys: %w", err)
 	}
 	defer release()
-	if err := s.change(ctx, (*Tx).rotateDataKeys); err != nil {
+	err = s.change(ctx, func(tx *Tx) error {
+		if err := tx.keys.Rotate(sealedColumns); err != nil {
+			return err
+		}
+		return tx.replacedKeys()
+	})
+	if err != nil {
 		return fmt.Errorf("rotate data keys: %w", err)
 	}
-	s.keys.forget(nil)
+	s.keys.Forget()
 	return s.reopenKeys(ctx)
 }
 
@@ -102,34 +98,7 @@ func (s *Store) reopenKeys(ctx context.Context) error {
 	if c, ok := s.writing.(*sqlite.Conn); ok {
 		_ = c.Checkpoint()
 	}
-	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
-}
-
-func (tx *Tx) rotateDataKeys() error {
-	old, err := readKeys(tx.query, "1 = 1")
-	if err != nil {
-		return err
-	}
-	if _, err := tx.exec("UPDATE data_keys SET retired = 1"); err != nil {
-		return err
-	}
-	if _, err := tx.newDataKey(0); err != nil {
-		return err
-	}
-	for _, c := range sealedColumns {
-		if err := tx.resealColumn(c.table, c.column, c.workspace); err != nil {
-			return err
-		}
-	}
-	for _, w := range old {
-		if w.workspace == 0 {
-			continue
-		}
-		if _, err := tx.exec("DELETE FROM data_keys WHERE id = ?", w.id); err != nil {
-			return err
-		}
-	}
-	return tx.replacedKeys()
+	return s.change(context.WithoutCancel(ctx), (*Tx).openKeys)
 }
 
 // replacedKeys lets the other processes of a shared store drop the keys that they
@@ -140,32 +109,4 @@ func (tx *Tx) replacedKeys() error {
 	}
 	_, err := tx.exec("UPDATE installation SET keys = keys + 1")
 	return err
-}
-
-func (tx *Tx) resealColumn(table, column, workspace string) error {
-	type value struct {
-		at        place
-		workspace int64
-		sealed    []byte
-	}
-	var values []value
-	err := tx.query("SELECT id, "+workspace+", "+column+" FROM "+table+" WHERE "+column+" IS NOT NULL", func(c database.Cells) error {
-		s := scan{cells: c}
-		at := place{table: table, id: s.number(), column: column}
-		values = append(values, value{at, s.number(), s.blob()})
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, v := range values {
-		plain, err := tx.unseal(v.at, v.sealed)
-		if err != nil {
-			return err
-		}
-		if err := tx.put(v.workspace, v.at, plain); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -64,3 +64,17 @@ func (s *scan) doc(dst any) {
 		s.err = fmt.Errorf("read stored %T: %w", dst, err)
 	}
 }
+
+// doc is an argument that is stored as JSON text.
+type doc struct{ value any }
+
+var _ database.Document = doc{}
+
+// JSON is the text that is stored.
+func (d doc) JSON() (string, error) {
+	text, err := json.Marshal(d.value)
+	if err != nil {
+		return "", fmt.Errorf("store %T as JSON: %w", d.value, err)
+	}
+	return string(text), nil
+}

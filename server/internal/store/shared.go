@@ -140,7 +140,7 @@ func (s *Store) openPostgres(ctx context.Context, o Options) error {
 		return err
 	}
 	s.place = schema.String()
-	c, err := schema.Open(ctx, &s.keys, o.Visit)
+	c, err := schema.Open(ctx, s.keys, o.Visit)
 	if err != nil {
 		return err
 	}

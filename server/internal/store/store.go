@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/postgres"
+	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -63,7 +64,7 @@ type Store struct {
 	place  string // names the store in errors
 	clock  func() time.Time
 	random io.Reader
-	keys   keyring
+	keys   *sealing.Ring
 	plan   func(*Sync, time.Time) Plan
 
 	engine  engine
@@ -119,13 +120,34 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.random == nil {
 		s.random = rand.Reader
 	}
-	if err := s.keys.setMaster(o); err != nil {
+	master, err := o.master()
+	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	s.keys = sealing.NewRing(master, s.random, o.URL != "")
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.place, err), s.shut(""))
 	}
 	return s, nil
+}
+
+// master is the master key of the options, or a random one.
+func (o Options) master() (sealing.Master, error) {
+	key := o.MasterKey
+	if key == nil {
+		if o.Dir != "" || o.URL != "" || o.From != nil {
+			return sealing.Master{}, errors.New("a master key is needed: 32 bytes")
+		}
+		key = make([]byte, sealing.KeySize)
+		if _, err := rand.Read(key); err != nil {
+			return sealing.Master{}, err
+		}
+	}
+	master, err := sealing.NewMaster(key)
+	if err != nil {
+		return master, fmt.Errorf("take master key: %w", err)
+	}
+	return master, nil
 }
 
 func (s *Store) open(ctx context.Context, o Options) error {
@@ -137,7 +159,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 		return err
 	}
 	s.serve()
-	return s.Update(ctx, (*Tx).openInstallation)
+	return s.Update(ctx, (*Tx).openKeys)
 }
 
 // openFiles takes a directory, or makes a database in memory.

@@ -241,3 +241,23 @@ func (t *table[T]) head(tx *Tx, scopeAndID ...any) (head Head, err error) {
 	}
 	return head, nil
 }
+
+// use says which rows hold on to another one.
+type use struct {
+	by    string
+	query string // counts them by the id of what they use
+}
+
+// unused fails with *InUseError when a row is still in use.
+func (tx *Tx) unused(kind string, id int64, uses ...use) error {
+	for _, u := range uses {
+		count, err := tx.number(u.query, id)
+		if err != nil {
+			return fmt.Errorf("delete %s %d: %w", kind, id, err)
+		}
+		if count > 0 {
+			return &InUseError{Kind: kind, ID: id, By: u.by, Count: int(count)}
+		}
+	}
+	return nil
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/postgres"
+	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -19,9 +20,8 @@ type Tx struct {
 	conn   database.Conn
 	now    time.Time
 	write  bool
-	broken error              // a failure after which nothing may be committed
-	keys   map[int64]*dataKey // data keys made in this transaction
-	epoch  int64              // of the keyring when it began
+	broken error // a failure after which nothing may be committed
+	keys   sealing.Keys
 
 	// Of a shared store: whether there is something to commit, what the other
 	// processes are told then, and the transaction in the hands of others.
@@ -34,6 +34,12 @@ type Tx struct {
 // rows that it creates or saves.
 func (tx *Tx) Now() time.Time { return tx.now }
 
+func (s *Store) transaction(ctx context.Context, c database.Conn) *Tx {
+	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now()}
+	tx.keys = s.keys.Keys(statements{tx})
+	return tx
+}
+
 // View runs one consistent read; many run at once.
 func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 	c, err := s.takeReader(ctx)
@@ -41,7 +47,7 @@ func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 		return fmt.Errorf("begin read: %w", err)
 	}
 	defer func() { s.readers <- ended(c) }()
-	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.Epoch()})
+	return read(s.transaction(ctx, c))
 }
 
 // Update runs one change: all of it is durable when Update returns nil, and
@@ -67,7 +73,8 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 			s.writing = ended(c)
 		}
 	}()
-	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true, epoch: s.keys.Epoch()}
+	tx := s.transaction(ctx, c)
+	tx.write = true
 	if s.schema != nil {
 		if err := tx.join(); err != nil {
 			return fmt.Errorf("begin change: %w", err)
@@ -100,7 +107,7 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	if onDisk {
 		s.disk.Begun()
 	}
-	s.keys.add(tx.keys, tx.epoch)
+	tx.keys.Committed()
 	return nil
 }
 
@@ -108,7 +115,7 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 func (tx *Tx) join() error {
 	renewed, err := tx.store.schema.Began(tx.conn.(*postgres.Conn), tx.query)
 	if renewed {
-		tx.epoch = tx.store.keys.Epoch()
+		tx.keys.Renewed()
 	}
 	return err
 }

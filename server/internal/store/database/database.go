@@ -54,10 +54,11 @@ func Reading(c Conn) Query {
 
 // What every database may say.
 var (
-	ErrFull    = errors.New("no space left for the database")
-	ErrDamaged = errors.New("the database is damaged")
-	ErrHasData = errors.New("the directory already holds data")
-	ErrClosed  = errors.New("the store is closed")
+	ErrNotFound = errors.New("not found")
+	ErrFull     = errors.New("no space left for the database")
+	ErrDamaged  = errors.New("the database is damaged")
+	ErrHasData  = errors.New("the directory already holds data")
+	ErrClosed   = errors.New("the store is closed")
 )
 
 // OwnedError says that other processes work on the directory, or on the schema.

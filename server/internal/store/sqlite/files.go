@@ -37,7 +37,7 @@ type Files struct {
 	owner   *owner // of a directory
 }
 
-// Size is the size of a SQLite database in bytes.
+// Size is a query for the size of a database in bytes.
 const Size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 
 // databaseFile is the name of the database in a directory.

@@ -1,4 +1,4 @@
-package store
+package sealing
 
 import (
 	"crypto/cipher"
@@ -38,14 +38,14 @@ func decrypt(gcm cipher.AEAD, sealed, place []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// place is where a sealed value stands; it opens nowhere else.
-type place struct {
-	table  string
-	id     int64
-	column string
+// Place is where a sealed value stands; it opens nowhere else.
+type Place struct {
+	Table  string
+	ID     int64
+	Column string
 }
 
-func (p place) bytes() []byte { return fmt.Appendf(nil, "%s/%d/%s", p.table, p.id, p.column) }
+func (p Place) bytes() []byte { return fmt.Appendf(nil, "%s/%d/%s", p.Table, p.ID, p.Column) }
 
 func (k *dataKey) seal(plain, place []byte) []byte {
 	head := binary.BigEndian.AppendUint64([]byte{sealFormat}, uint64(k.id))
@@ -60,33 +60,33 @@ func keyOf(sealed []byte) (id int64, rest []byte, err error) {
 	return int64(binary.BigEndian.Uint64(sealed[1:sealHead])), sealed[sealHead:], nil
 }
 
-// put seals a text into its column.
-func (tx *Tx) put(workspace int64, at place, plain []byte) error {
-	key, err := tx.currentKey(workspace)
+// Put seals a text into its column.
+func (k *Keys) Put(workspace int64, at Place, plain []byte) error {
+	key, err := k.currentKey(workspace)
 	if err != nil {
 		return err
 	}
-	return tx.putSealed(at, key.seal(plain, at.bytes()))
+	return k.putSealed(at, key.seal(plain, at.bytes()))
 }
 
-func (tx *Tx) putSealed(at place, sealed []byte) error {
-	_, err := tx.exec("UPDATE "+at.table+" SET "+at.column+" = ? WHERE id = ?", sealed, at.id)
+func (k *Keys) putSealed(at Place, sealed []byte) error {
+	_, err := k.db.Exec("UPDATE "+at.Table+" SET "+at.Column+" = ? WHERE id = ?", sealed, at.ID)
 	if err != nil {
 		return fmt.Errorf("seal %s: %w", at.bytes(), err)
 	}
 	return nil
 }
 
-// open reads what put has sealed; nil when there is none.
-func (tx *Tx) open(at place) ([]byte, error) {
+// Open reads what Put has sealed; nil when there is none.
+func (k *Keys) Open(at Place) ([]byte, error) {
 	found := false
 	var sealed []byte
-	err := tx.query("SELECT "+at.column+" FROM "+at.table+" WHERE id = ?", func(c database.Cells) error {
+	err := k.db.Query("SELECT "+at.Column+" FROM "+at.Table+" WHERE id = ?", func(c database.Cells) error {
 		found, sealed = true, c.Blob(0)
 		return nil
-	}, at.id)
+	}, at.ID)
 	if err == nil && !found {
-		err = ErrNotFound
+		err = database.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unseal %s: %w", at.bytes(), err)
@@ -94,15 +94,15 @@ func (tx *Tx) open(at place) ([]byte, error) {
 	if len(sealed) == 0 {
 		return nil, nil
 	}
-	return tx.unseal(at, sealed)
+	return k.unseal(at, sealed)
 }
 
-func (tx *Tx) unseal(at place, sealed []byte) ([]byte, error) {
+func (k *Keys) unseal(at Place, sealed []byte) ([]byte, error) {
 	id, rest, err := keyOf(sealed)
 	if err != nil {
 		return nil, fmt.Errorf("unseal %s: %w", at.bytes(), err)
 	}
-	key, err := tx.key(id)
+	key, err := k.key(id)
 	if err != nil {
 		return nil, fmt.Errorf("unseal %s: %w", at.bytes(), err)
 	}
@@ -121,16 +121,16 @@ var textPlace = []byte("text")
 // SealText makes a token that stands for a secret text in logs; only this
 // installation opens it, also after its keys were rotated. The same text gives
 // another token each time.
-func (s *Store) SealText(text string) (string, error) {
-	key := s.keys.installation()
+func (r *Ring) SealText(text string) (string, error) {
+	key := r.installation()
 	if key == nil {
-		return "", fmt.Errorf("seal text: %w", ErrClosed)
+		return "", fmt.Errorf("seal text: %w", database.ErrClosed)
 	}
 	return SealedPrefix + base64.RawURLEncoding.EncodeToString(key.seal([]byte(text), textPlace)), nil
 }
 
 // UnsealText opens a token of SealText.
-func (s *Store) UnsealText(token string) (string, error) {
+func (r *Ring) UnsealText(token string) (string, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(token), SealedPrefix)
 	if !ok {
 		return "", fmt.Errorf("unseal text: it does not begin with %s", SealedPrefix)
@@ -143,7 +143,7 @@ func (s *Store) UnsealText(token string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("unseal text: %w", err)
 	}
-	key := s.keys.get(id)
+	key := r.get(id)
 	if key == nil || key.workspace != 0 {
 		return "", errors.New("unseal text: it was sealed by another installation")
 	}
