@@ -367,7 +367,7 @@ var testArrows = map[string][]string{
 	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
-	"internal/dashboard":                {"destsim"},
+	"internal/dashboard":                {"destsim", "server"},
 	"loadgen":                           {"destsim"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/loadgen"
+	"github.com/destkit/destkit/server"
 )
 
 // unsteady is an endpoint that answers every twentieth batch with 503.
@@ -93,4 +94,75 @@ func TestMatrixDashboardWalk(t *testing.T) {
 	b.Sees("ended by: stopped")
 	require.NoError(t, <-ended)
 	b.Look("load-report")
+}
+
+// unsteadyService is a service that answers every thirtieth request of its API with 503.
+// It gives the key of its workspace.
+func unsteadyService(t *testing.T) (url, key string) {
+	t.Helper()
+	service, err := server.New(t.Context(), server.Config{})
+	require.NoError(t, err)
+	var calls atomic.Int64
+	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1)%30 == 0 {
+			http.Error(w, `{"status":"error","message":"busy","errors":[]}`, http.StatusServiceUnavailable)
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { listening.Close(); require.NoError(t, service.Close()) })
+	return listening.URL, service.FirstTokens().WorkspaceAPIKey
+}
+
+// TestMatrixServiceDashboardWalk walks through the page of a load on the REST API: it
+// speaks of clients, calls and lists, and never of records. Its end is the report.
+func TestMatrixServiceDashboardWalk(t *testing.T) {
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+	}
+	control := &loadgen.Control{}
+	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%")}
+	l, page := served(t, LoadConfig{Control: control, Limits: limits})
+	url, key := unsteadyService(t)
+	b := browsertest.New(t, page.URL+console.Path)
+	b.Do(chromedp.Navigate(page.URL + "/"))
+	b.Sees("The first figures come soon.")
+
+	o := loadgen.Options{
+		Target: loadgen.Target{URL: url, Token: key}, Service: &loadgen.Service{Scenario: loadgen.ScenarioList}, Control: control, Limits: limits,
+		Connections: 4, Duration: 10 * time.Minute, Stages: []loadgen.Stage{{Duration: 10 * time.Minute, From: 60, To: 60}}, Progress: l.Moment, Note: l.Note,
+	}
+	ended := make(chan error, 1)
+	go func() {
+		r, err := loadgen.Run(context.Background(), o)
+		if err == nil {
+			for i := range limits {
+				limits[i].Check(r)
+			}
+			r.Thresholds = limits
+			err = l.Finish(r)
+		}
+		ended <- err
+	}()
+	t.Cleanup(control.Stop)
+	b.Sees("clients of the REST API")
+	b.Sees("asked for")
+	b.Sees("http_status")
+	b.Sees("broken")
+	require.True(t, b.Until("document.querySelectorAll('.charts path.line').length > 4"), "no curves")
+	require.True(t, b.Until("!/records/i.test(document.querySelector('main').innerText)"), "the page of a REST API speaks of records")
+	b.Look("load-service")
+	b.Fill("input[name=rate]", "20")
+	b.Click(browsertest.Button("/rate"))
+	b.Sees("The rate is 20 requests/s from now on.")
+	b.Sees("of 20 asked for")
+	b.Click(browsertest.Button("/pause"))
+	b.Sees("paused")
+	b.Click(browsertest.Button("/resume"))
+	b.Sees("The load goes on.")
+	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
+	b.Click(browsertest.Button("/stop"))
+	b.Sees("ended by: stopped")
+	require.NoError(t, <-ended)
+	b.Look("load-service-report")
 }

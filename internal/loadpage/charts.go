@@ -220,12 +220,22 @@ func nineScale(percent float64) float64 { return -math.Log10(1 - percent/100) }
 
 func errorsChart(r *loadgen.Result) Chart {
 	if r.Errors == 0 {
+		if r.Load.Scenario != "" {
+			return Chart{Title: "Errors", Why: "None: every response has passed its checks."}
+		}
 		return Chart{Title: "Errors", Why: "None: every record has one result, with success."}
 	}
-	return charted(whyErrors, errorsPlot(r))
+	return charted(whyErrors(r), errorsPlot(r))
 }
 
-const whyErrors = "Failed requests, and records that were refused or got no result."
+// whyErrors is what counts as an error: of a load on the REST API, which has no
+// records, or on a destination.
+func whyErrors(r *loadgen.Result) string {
+	if r.Load.Scenario != "" {
+		return "Failed requests, and responses that did not pass their checks."
+	}
+	return "Failed requests, and records that were refused or got no result."
+}
 
 func errorsPlot(r *loadgen.Result) plot {
 	return overTime(silences(r), "Errors", "in each interval", curveOf(r, "errors", "c4", true, func(p loadgen.Point) float64 { return float64(p.Errors) }))

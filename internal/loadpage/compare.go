@@ -132,7 +132,7 @@ func comparisonCharts(sides []side) (list []Chart) {
 	}
 	list = append(list, comparedPercentiles(sides)...)
 	if sides[0].Errors+sides[1].Errors > 0 && len(list) > 0 {
-		over("Failed requests, and records that were refused or got no result.", overTime(stalls, "Errors", "in each interval"), false,
+		over(whyErrors(sides[0].Result), overTime(stalls, "Errors", "in each interval"), false,
 			func(p loadgen.Point) float64 { return float64(p.Errors) })
 	}
 	return list

@@ -14,10 +14,10 @@ func Live(load loadgen.LoadInfo, series []loadgen.Point) []Chart {
 		r.Latency.Max, r.ServiceTime.P50 = max(r.Latency.Max, p.Max), max(r.ServiceTime.P50, p.ServiceP50)
 	}
 	latency := Chart{Title: "Latency", Why: "None so far: no request was answered with results."}
-	noErrors, someErrors := "None so far: every record that was answered has one result, with success.", whyErrors
+	noErrors := "None so far: every record that was answered has one result, with success."
 	if load.Scenario != "" {
 		latency.Why = "None so far: no request was answered as it must be."
-		noErrors, someErrors = "None so far: every response has passed its checks.", "Failed requests, and responses that did not pass their checks."
+		noErrors = "None so far: every response has passed its checks."
 	}
 	if timed(r) {
 		latency = charted("Of the requests that ended in each interval, from the moment at which they were to be sent.", still(timesOver(silences(r), "Latency",
@@ -28,7 +28,7 @@ func Live(load loadgen.LoadInfo, series []loadgen.Point) []Chart {
 	}
 	errors := Chart{Title: "Errors", Why: noErrors}
 	if r.Errors > 0 {
-		errors = charted(someErrors, still(errorsPlot(r)))
+		errors = charted(whyErrors(r), still(errorsPlot(r)))
 	}
 	return []Chart{charted(whyThroughput, still(throughputPlot(r))), latency, errors, charted(whyFlight, still(flightPlot(r)))}
 }

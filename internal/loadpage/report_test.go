@@ -213,5 +213,12 @@ func TestPagesOfAService(t *testing.T) {
 		require.Contains(t, html, words)
 	}
 	require.NotContains(t, html, "batches of")
+	require.Contains(t, html, "None: every response has passed its checks.")
 	require.Contains(t, comparedPage(t, r, r), "scenario trigger")
+
+	r.Errors = 3
+	for _, html := range []string{pageOf(t, r), comparedPage(t, r, r)} {
+		require.Contains(t, html, "responses that did not pass their checks")
+		require.NotContains(t, html, "records that were refused")
+	}
 }
