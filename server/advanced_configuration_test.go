@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // batchSizes notes the records of every batch that emulated destinations get.
@@ -35,7 +36,7 @@ func newNoted(t *testing.T) (*syncWorld, *batchSizes) {
 	noted := &batchSizes{}
 	w := newSyncWorld(t, func(c *Config) {
 		inner := c.Emulate
-		c.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+		c.Emulate = func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 			e, err := inner(key, objects)
 			if err != nil {
 				return nil, err

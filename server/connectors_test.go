@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/internal/connectors"
-	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // ownType is a type of destinations and of sources under one name.
@@ -199,7 +199,7 @@ func TestDeclarationsReadBack(t *testing.T) {
 	require.NoError(t, yamldoc.Decode("own", []byte(ownType), one))
 	require.Empty(t, one.Check())
 	list := []*connectors.Declaration{one}
-	for _, e := range destination.BuiltIn() {
+	for _, e := range catalogue.BuiltIn() {
 		list = append(list, &connectors.Declaration{Destination: e})
 	}
 	for _, e := range source.Emulated() {

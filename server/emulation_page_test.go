@@ -12,7 +12,7 @@ import (
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/source"
-	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 const (
@@ -95,7 +95,7 @@ func sampleTables(w *world) string {
 func emulatedDestinations() string {
 	out := "\n## Destinations\n\nRequired fields are bold. `custom`: syncs can create new fields.\n\n" +
 		"| type | object | operations | fields | fails |\n|---|---|---|---|---|\n"
-	for _, e := range destination.BuiltIn() {
+	for _, e := range catalogue.BuiltIn() {
 		for i, o := range e.Objects {
 			var fields []string
 			for _, f := range o.Fields {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // emulator keeps the records of emulated destinations in simulators in memory,
@@ -18,7 +19,7 @@ func emulator(t testing.TB) destination.Emulator {
 			sim.Close()
 		}
 	})
-	return func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+	return func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		sim := open[key]

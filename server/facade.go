@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // This file is what the package exports of its parts: how they work is told there.
@@ -88,7 +89,7 @@ func (d Dialect) switched() (dialect.Switches, error) {
 type (
 	Emulator       = destination.Emulator
 	Emulated       = destination.Emulated
-	EmulatedObject = destination.EmulatedObject
+	EmulatedObject = catalogue.EmulatedObject
 )
 
 // ErrUnavailable says that a database does not answer at this moment. An Emulator whose

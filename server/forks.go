@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Fork makes an independent copy of the world, or one of a snapshot when r is
@@ -69,7 +70,7 @@ func (c Config) fork(w forks.Wanted, a *archive.Archive, trusted []byte, log *sl
 	config.Log = log.With("fork", w.Name)
 	if c.Emulate != nil {
 		// A fork's destinations have the ids of the first world's.
-		config.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+		config.Emulate = func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 			return c.Emulate(prefix+key, objects)
 		}
 	}

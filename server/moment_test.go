@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // slowCopies lets the copies of emulated destinations stand still behind their first
@@ -28,7 +29,7 @@ func slowCopies(t *testing.T) (change func(*Config), begun <-chan struct{}, goOn
 	t.Cleanup(goOn)
 	return func(c *Config) {
 		inner := c.Emulate
-		c.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+		c.Emulate = func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 			kept, err := inner(key, objects)
 			if err != nil {
 				return nil, err
@@ -136,7 +137,7 @@ func TestGivingUpAForkLeavesNothing(t *testing.T) {
 	w := newSyncWorld(t, slow, func(c *Config) {
 		inner := c.Emulate
 		c.MaxForks = 1
-		c.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+		c.Emulate = func(key string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 			kept, err := inner(key, objects)
 			if err != nil {
 				return nil, err

@@ -234,7 +234,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/connectors": { // types that people declare
 		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/settings",
-		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
+		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
 		"internal/foreign", "internal/source", "internal/yamldoc",
 	},
 	"server/internal/control": {
@@ -295,12 +295,15 @@ var arrows = map[string][]string{
 	},
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
-		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/pace",
-		"internal/connector", "internal/search", "internal/foreign", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
+		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/destination/...",
+		"server/internal/sync/pace", "internal/connector", "internal/search", "internal/foreign", "internal/loopback", "internal/reach",
+		"destsim/rpc",
 	},
+	"server/internal/sync/destination/catalogue": {"server/api", "internal/connector", "internal/yamldoc", "destsim/rpc"}, // emulated applications, described
+	"server/internal/sync/destination/hide":      {"internal/foreign"},                                                    // secrets of a connection in texts
 	"server/internal/sync/executor": {
-		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/ledger",
-		"server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc",
+		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
+		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc",
 	},
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
@@ -380,8 +383,9 @@ var testArrows = map[string][]string{
 	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 
-	"internal/source/internal/fileformat": {"internal/source"},
-	"internal/source/rowsort":             {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
+	"internal/source/internal/fileformat":        {"internal/source"},
+	"internal/source/rowsort":                    {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
+	"server/internal/sync/destination/catalogue": {"destsim"},
 }
 
 // testHelpers are what every test may import.

@@ -22,13 +22,14 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Declaration is a type of one's own: of destinations, of sources, or of both
 // under one name. It is written as the rows of the catalogues are.
 type Declaration struct {
-	Destination *destination.Entry `yaml:"destination"`
-	Source      *source.Entry      `yaml:"source"`
+	Destination *catalogue.Entry `yaml:"destination"`
+	Source      *source.Entry    `yaml:"source"`
 }
 
 // Name is the service_name of both parts.
@@ -119,7 +120,7 @@ func (k *Connectors) Load(ctx context.Context) error {
 		return err
 	}
 	known := map[string]knownConnector{}
-	var destinations []*destination.Entry
+	var destinations []*catalogue.Entry
 	var sources []*source.Entry
 	for _, key := range strictjson.SortedKeys(texts) {
 		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]

@@ -18,7 +18,7 @@ func (g *Gate) Matched(typ, object string, identifiers []json.RawMessage) int {
 	if k == nil || k.emulated == nil {
 		return 0
 	}
-	o := k.emulated.object(object)
+	o := k.emulated.Object(object)
 	if o == nil || o.Audience == nil {
 		return 0
 	}

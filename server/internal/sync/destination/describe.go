@@ -54,7 +54,7 @@ func (c *caller) describe(o *wireObject) *api.DestinationObject {
 	}
 	notes := o.why()
 	if notes != nil {
-		notes = api.Ptr(c.clean.foreign(*notes))
+		notes = api.Ptr(c.clean.Foreign(*notes))
 	}
 	d.CanBeSyncDestination = notes == nil
 	// spec 4.2, identifier rule: every plan has one identifier.

@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
+	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // Emulator opens the store behind an emulated destination, or makes it. It is
 // handed in by the program, since this package never imports a simulator. key
 // is unique and safe as a file name; the same key opens the same records.
-type Emulator func(key string, objects []EmulatedObject) (*Emulated, error)
+type Emulator func(key string, objects []catalogue.EmulatedObject) (*Emulated, error)
 
 // Emulated is an open store. Endpoint is needed; any function may be nil.
 type Emulated struct {
@@ -39,13 +39,17 @@ type Emulated struct {
 const emulatedHost = "emulated"
 
 // emulatedKind is a type of the catalogue.
-func emulatedKind(g *Gate, e *Entry) *kind {
+func emulatedKind(g *Gate, e *catalogue.Entry) *kind {
 	return &kind{
-		connector: e.connector(g.options.Emulate != nil),
+		connector: e.Connector(g.options.Emulate != nil),
 		emulated:  e,
-		rules:     e.rules,
-		details:   e.details,
-		secrets:   e.secrets,
+		rules:     func(c *check) { entryRules(c, e) },
+		details: func(credentials Credentials) map[string]any {
+			details, account := e.Details(credentials)
+			inAccount(details, account, e.Account.Name)
+			return details
+		},
+		secrets: func(credentials Credentials) []string { return e.Secrets(credentials) },
 		open: func(id int64, credentials Credentials) (Connection, error) {
 			return g.openEmulated(id, e, credentials)
 		},
@@ -77,7 +81,7 @@ func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
 }
 
 // store opens a store once for all connections of a destination.
-func (g *Gate) store(id int64, e *Entry) (*Emulated, error) {
+func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
 	if g.options.Emulate == nil {
 		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
 	}
@@ -89,7 +93,7 @@ func (g *Gate) store(id int64, e *Entry) (*Emulated, error) {
 	if known != nil {
 		return known, nil
 	}
-	s, err := g.options.Emulate(fmt.Sprintf("destination-%d", id), e.emulatedObjects())
+	s, err := g.options.Emulate(fmt.Sprintf("destination-%d", id), e.EmulatedObjects())
 	if err != nil {
 		return nil, fmt.Errorf("open emulated destination %d: %w", id, err)
 	}
@@ -101,11 +105,11 @@ func (g *Gate) store(id int64, e *Entry) (*Emulated, error) {
 
 // unsaved opens a store for a destination without an id; it goes with its
 // connection.
-func (g *Gate) unsaved(e *Entry) (*Emulated, error) {
+func (g *Gate) unsaved(e *catalogue.Entry) (*Emulated, error) {
 	if g.options.Emulate == nil {
 		return g.store(0, e)
 	}
-	s, err := g.options.Emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e.emulatedObjects())
+	s, err := g.options.Emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e.EmulatedObjects())
 	if err != nil {
 		return nil, fmt.Errorf("open emulated destination: %w", err)
 	}
@@ -114,7 +118,7 @@ func (g *Gate) unsaved(e *Entry) (*Emulated, error) {
 
 // openEmulated looks the store up anew for every call: the destination may be
 // forgotten, restored or reset while a connection is held.
-func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connection, error) {
+func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credentials) (Connection, error) {
 	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
 	var err error
 	if id == 0 {
@@ -137,7 +141,7 @@ func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connec
 	}}
 	c.caller = &caller{
 		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
-		clean: newRedactor(e.secrets(credentials)), refused: e.refuses(credentials),
+		clean: hide.New(e.Secrets(credentials)), refused: e.Refuses(credentials),
 		client: rpc.Client{
 			Large: enter,
 			URL:   "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
@@ -151,7 +155,7 @@ func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connec
 type emulatedConnection struct {
 	*caller
 	gate        *Gate
-	entry       *Entry
+	entry       *catalogue.Entry
 	credentials Credentials
 	own         *Emulated // of a destination without an id
 }
@@ -193,54 +197,11 @@ func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
 	return p.results
 }
 
-// refuses says what is wrong with credentials that hold the word of the
-// catalogue, "" for others: a connection test fails, and so does every call.
-func (e *Entry) refuses(credentials Credentials) string {
-	if id := e.Refuse.Refused(credentials); id != "" {
-		return e.Label + " refuses the " + id
-	}
-	return ""
-}
-
-// rules adds what single fields cannot say.
-func (e *Entry) rules(c *check) {
-	for _, p := range e.declared().Problems(c.merged) {
+// entryRules adds what single fields cannot say.
+func entryRules(c *check, e *catalogue.Entry) {
+	for _, p := range e.Declared().Problems(c.merged) {
 		if !c.failed(p.Field) {
 			c.bad(p.Field, "%s", p.Message)
 		}
 	}
-}
-
-// details show every credential that is no password, and the account
-// (spec 2.2).
-func (e *Entry) details(credentials Credentials) map[string]any {
-	details := map[string]any{}
-	for _, f := range e.Credentials {
-		if raw := credentials[f.ID]; !f.Password && !isNull(raw) {
-			details[f.ID] = raw
-		} else if !f.Password && f.Default != nil {
-			details[f.ID] = f.Default
-		}
-	}
-	id, _ := text(credentials[e.Account.From])
-	if id == "" {
-		id, _ = text(credentials[e.Account.Or])
-	}
-	if u, err := url.Parse(id); err == nil && u.Host != "" {
-		id = u.Host
-	}
-	inAccount(details, id, e.Account.Name)
-	return details
-}
-
-// secrets lists the passwords. The word that fails a test is documented, so it
-// is none, and messages may name it.
-func (e *Entry) secrets(credentials Credentials) []string {
-	var list []string
-	for _, f := range e.Credentials {
-		if s, _ := text(credentials[f.ID]); f.Password && s != e.Refuse.Word && !isNull(credentials[f.ID]) {
-			list = connector.Secrets(list, credentials[f.ID])
-		}
-	}
-	return list
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Objects merges the catalogue with what the store answers: fields that were
@@ -17,8 +17,8 @@ func (c *emulatedConnection) Objects(ctx context.Context) ([]*api.DestinationObj
 	}
 	list := []*api.DestinationObject{}
 	for i := range found {
-		if o := c.entry.object(found[i].APIName); o != nil {
-			list = append(list, o.describe(&found[i]))
+		if o := c.entry.Object(found[i].APIName); o != nil {
+			list = append(list, describeObject(o, &found[i]))
 		} else { // added to the store by its own means
 			list = append(list, c.describe(&found[i]))
 		}
@@ -26,8 +26,8 @@ func (c *emulatedConnection) Objects(ctx context.Context) ([]*api.DestinationObj
 	return list, nil
 }
 
-// describe maps one object of the catalogue (spec 2.3).
-func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
+// describeObject maps one object of the catalogue (spec 2.3).
+func describeObject(o *catalogue.Object, found *wireObject) *api.DestinationObject {
 	types := []api.CustomFieldType{}
 	for _, t := range o.CustomFieldTypes {
 		types = append(types, api.CustomFieldType(t))
@@ -37,7 +37,7 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 	}
 	d := &api.DestinationObject{
 		Label: found.Label, FullName: o.FullName, SupportedOperations: slices.Clone(o.Operations),
-		PrimaryIdentifierMappingAttributes: &api.PrimaryIdentifiers{Upsert: o.Upsert.rule(), Mirror: o.Mirror.rule()},
+		PrimaryIdentifierMappingAttributes: &api.PrimaryIdentifiers{Upsert: o.Upsert.Rule(), Mirror: o.Mirror.Rule()},
 		AllowCustomFields:                  o.CustomFields, SupportedCustomFieldTypes: &types,
 		AllowCaseSensitiveFields:     o.CaseSensitive,
 		AdvancedConfigurationFields:  []api.AdvancedField{},
@@ -55,60 +55,20 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 		d.PrimaryIdentifierMappingAttributes.Mirror.Notes = found.why()
 	}
 	for i := range o.AdvancedParameters {
-		a := o.AdvancedParameters[i].describe(i + 1)
+		a := o.AdvancedParameters[i].Describe(i + 1)
 		d.AdvancedConfigurationFields = append(d.AdvancedConfigurationFields, a)
 		d.ConfigurableFieldDefinitions[a.Name] = a.Type
 	}
-	own := o.ownFields()
+	own := o.OwnFields()
 	for _, f := range found.fields {
 		_, kept := own[f.APIName]
-		switch known := o.field(f.APIName); {
+		switch known := o.Field(f.APIName); {
 		case f.APIName == o.HiddenIdentifier, kept:
 		case known != nil:
-			d.Fields = append(d.Fields, known.describe(f))
+			d.Fields = append(d.Fields, known.Describe(f))
 		default: // created on write
 			d.Fields = append(d.Fields, describeField(f, nil))
 		}
-	}
-	return d
-}
-
-// rule maps how a mirror or an upsert identifies records (spec 2.3).
-func (e identifierEntry) rule() api.IdentifierRule {
-	rule := api.IdentifierRule{Required: !e.Optional, HideDestinationKey: e.Hide}
-	if e.Notes != "" {
-		rule.Notes = api.Ptr(e.Notes)
-	}
-	return rule
-}
-
-// describe maps one field (spec 2.5); what the store says of it wins.
-func (f *fieldEntry) describe(found rpc.Field) api.DestinationField {
-	operations := slices.Clone(f.Operations)
-	if len(operations) == 0 {
-		operations = []string{"overwrite"}
-	}
-	return api.DestinationField{
-		Label: found.Label, FullName: f.FullName, Createable: found.Createable, Updateable: found.Updateable,
-		Operations: operations, Array: found.Array, PreserveValuesSupported: f.PreserveValues,
-		RequiredForMapping: found.Required,
-		CanBeUpsertKey:     slices.Contains(f.Keys, "upsert"),
-		CanBeUpdateKey:     slices.Contains(f.Keys, "update"),
-		CanBeInsertKey:     slices.Contains(f.Keys, "insert"),
-		CanBeReferenceKey:  slices.Contains(f.Keys, "reference"),
-		LookupObject:       f.LookupObject, Type: found.Type,
-	}
-}
-
-// describe maps one advanced configuration field (spec 2.4); order counts
-// from 1.
-func (a *advancedEntry) describe(order int) api.AdvancedField {
-	d := api.AdvancedField{
-		Name: a.Name, Type: a.Type, Label: a.Label, InputType: a.InputType, Placeholder: a.Placeholder,
-		SortOrder: order, Required: a.Required, SupportedValues: slices.Clone(a.SupportedValues),
-	}
-	if a.Default != nil {
-		d.Default = api.Raw(a.Default)
 	}
 	return d
 }

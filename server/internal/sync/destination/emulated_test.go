@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/stretchr/testify/require"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // good credentials of every emulated type.
@@ -25,9 +27,9 @@ func credsOf(t *testing.T, typ string) Credentials {
 	if text := emulatedCreds[typ]; text != "" {
 		return creds(t, text)
 	}
-	for _, e := range catalogue() {
+	for _, e := range catalogue.BuiltIn() {
 		if e.ServiceName == typ {
-			return e.declared().Example()
+			return e.Declared().Example()
 		}
 	}
 	return nil
@@ -44,7 +46,7 @@ func openEmulated(t *testing.T, g *Gate, id int64, typ string) Connection {
 }
 
 func TestEmulatedTest(t *testing.T) {
-	for _, e := range catalogue() {
+	for _, e := range catalogue.BuiltIn() {
 		s := &simulators{}
 		g := newGate(t, Options{Emulate: s.emulate})
 		c := openEmulated(t, g, 7, e.ServiceName)
@@ -73,7 +75,7 @@ func TestEmulatedTest(t *testing.T) {
 
 // refusesEverything: with a refused credential no call is answered, neither one of
 // planning nor one of a run.
-func refusesEverything(t *testing.T, g *Gate, c Connection, e *Entry, credentials Credentials) {
+func refusesEverything(t *testing.T, g *Gate, c Connection, e *catalogue.Entry, credentials Credentials) {
 	t.Helper()
 	_, planning := c.Objects(t.Context())
 	sender, err := g.Sender(7, e.ServiceName, credentials)
@@ -218,7 +220,7 @@ func TestStoreLife(t *testing.T) {
 }
 
 func TestEmulatorFails(t *testing.T) {
-	g := newGate(t, Options{Emulate: func(string, []EmulatedObject) (*Emulated, error) { return nil, errors.New("disk full") }})
+	g := newGate(t, Options{Emulate: func(string, []catalogue.EmulatedObject) (*Emulated, error) { return nil, errors.New("disk full") }})
 	for _, id := range []int64{0, 1} {
 		_, err := g.Open(id, "google_ads", creds(t, emulatedCreds["google_ads"]))
 		require.ErrorContains(t, err, "disk full")
@@ -250,7 +252,7 @@ func TestInProcess(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			options := Options{MaxReply: 10_000, Emulate: func(string, []EmulatedObject) (*Emulated, error) {
+			options := Options{MaxReply: 10_000, Emulate: func(string, []catalogue.EmulatedObject) (*Emulated, error) {
 				return &Emulated{Endpoint: c.handler}, nil
 			}}
 			if c.name == "hangs" {

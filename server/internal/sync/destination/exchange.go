@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/search"
+	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -54,7 +55,7 @@ type Exchange struct {
 
 	large          bool   // it has a place among the large replies
 	params, result []byte // as they were, for Bodies; nil when they are too large
-	clean          *redactor
+	clean          *hide.Redactor
 }
 
 // MaxBodies is the length in bytes up to which params and result of a call are
@@ -72,7 +73,7 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 		return nil
 	}
 	// An endpoint may answer with what it was called with.
-	if clean := []byte(x.clean.clean(string(text))); json.Valid(clean) {
+	if clean := []byte(x.clean.Clean(string(text))); json.Valid(clean) {
 		return clean
 	}
 	return nil
@@ -92,7 +93,7 @@ func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
 
 // keep notes what was sent and answered. The params are a buffer that is used
 // again, the result is nobody else's.
-func (x *Exchange) keep(params any, result []byte, clean *redactor) {
+func (x *Exchange) keep(params any, result []byte, clean *hide.Redactor) {
 	x.clean = clean
 	if text, ok := params.(json.RawMessage); ok && len(text) <= MaxBodies {
 		x.params = bytes.Clone(text)
@@ -187,7 +188,7 @@ type caller struct {
 	host     string // host:port as in the URL
 	problem  string // why the URL must not be called
 	refused  string // why an emulated destination answers nothing but that
-	clean    *redactor
+	clean    *hide.Redactor
 	client   rpc.Client
 }
 
@@ -269,7 +270,7 @@ func (c *caller) finish(
 	for name, values := range x.Header {
 		clean := make([]string, len(values))
 		for i, value := range values {
-			clean[i] = c.clean.foreign(value)
+			clean[i] = c.clean.Foreign(value)
 		}
 		x.Header[name] = clean
 	}
@@ -278,7 +279,7 @@ func (c *caller) finish(
 	} else if check != nil {
 		if problem := check(raw); problem != "" {
 			failed = &CallError{
-				Method: x.Method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
+				Method: x.Method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.Foreign(problem),
 				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID,
 			}
 		}

@@ -66,7 +66,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	switch {
 	case errors.As(err, &rpcErr):
 		e.Outcome, e.Code = OutcomeRPCError, rpcErr.Code
-		e.Message = fmt.Sprintf("rpc error %d: %s", rpcErr.Code, c.clean.foreign(rpcErr.Message))
+		e.Message = fmt.Sprintf("rpc error %d: %s", rpcErr.Code, c.clean.Foreign(rpcErr.Message))
 		if refuses(x.Status) {
 			e.Outcome = OutcomeRefused
 		}
@@ -78,7 +78,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	case errors.Is(err, rpc.ErrReplyTooLarge):
 		e.Outcome, e.Message = OutcomeTooLarge, fmt.Sprintf("the reply is larger than %d bytes", c.gate.options.MaxReply)
 	case errors.Is(err, rpc.ErrEnvelope):
-		e.Outcome, e.Message = OutcomeMalformed, unknownError+c.clean.foreign(envelope(err))
+		e.Outcome, e.Message = OutcomeMalformed, unknownError+c.clean.Foreign(envelope(err))
 	case errors.As(err, &syntax):
 		e.Outcome, e.Message = OutcomeMalformed, unknownError+"the reply is not JSON: "+syntax.Error()
 	default:
@@ -86,7 +86,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 		if e.Outcome == OutcomeNetwork && x.Status != 0 { // the reply began
 			e.Message = "the reply could not be read: " + e.Message
 		}
-		e.Message = c.clean.clean(e.Message)
+		e.Message = c.clean.Clean(e.Message)
 	}
 	return e
 }
@@ -115,7 +115,7 @@ func (c *caller) statusText(e *rpc.StatusError) string {
 	if e.Status >= 300 && e.Status < 400 {
 		return message + "; redirects are not followed, set the URL that finally answers"
 	}
-	if body := c.clean.foreign(e.Body); body != "" {
+	if body := c.clean.Foreign(e.Body); body != "" {
 		message += ": " + body
 	}
 	return message

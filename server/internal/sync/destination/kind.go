@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
+	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // kind is one connection type: what a client is told about it, and what it does.
 type kind struct {
 	connector  api.Connector
 	fileSystem bool
-	emulated   *Entry // of the catalogue; nil: the type is real
+	emulated   *catalogue.Entry // of the catalogue; nil: the type is real
 
 	// rules adds problems that the connector's fields cannot express.
 	rules func(c *check)
@@ -35,9 +37,9 @@ type kindSet struct {
 // Declare makes the gate know the types of its own and these, whose entries have
 // passed Check, in the order in which clients see them. Destinations that are
 // open stay so.
-func (g *Gate) Declare(declared []*Entry) {
+func (g *Gate) Declare(declared []*catalogue.Entry) {
 	all := []*kind{customKind(g), filesKind(g)}
-	for _, e := range slices.Concat(catalogue(), declared) {
+	for _, e := range slices.Concat(catalogue.BuiltIn(), declared) {
 		all = append(all, emulatedKind(g, e))
 	}
 	set := &kindSet{byName: map[string]*kind{}}
@@ -48,13 +50,10 @@ func (g *Gate) Declare(declared []*Entry) {
 	g.kinds.Store(set)
 }
 
-// BuiltIn are the emulated types of this package, in the order of their names.
-func BuiltIn() []*Entry { return slices.Clone(catalogue()) }
-
 // Known tells that a name is one of the types of this package.
 func Known(typ string) bool {
 	return typ == api.TypeCustomAPI || typ == api.TypeLocalFiles ||
-		slices.ContainsFunc(catalogue(), func(e *Entry) bool { return e.ServiceName == typ })
+		slices.ContainsFunc(catalogue.BuiltIn(), func(e *catalogue.Entry) bool { return e.ServiceName == typ })
 }
 
 // kind is a type by its name; nil when there is none.
@@ -85,7 +84,7 @@ func (g *Gate) Secrets(typ string, credentials Credentials) []string {
 
 // Cleaner takes the secrets of a connection out of texts.
 func (g *Gate) Cleaner(typ string, credentials Credentials) func(text string) string {
-	return newRedactor(g.Secrets(typ, credentials)).clean
+	return hide.New(g.Secrets(typ, credentials)).Clean
 }
 
 // SafeURL is what a log may show of the endpoint: scheme and host, "" for a

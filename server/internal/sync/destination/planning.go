@@ -28,7 +28,7 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 	if problem != "" {
 		return nil, &CallError{
 			Method: rpc.MethodListObjects, Outcome: OutcomeMalformed,
-			Message: unknownError + c.clean.foreign(problem),
+			Message: unknownError + c.clean.Foreign(problem),
 		}
 	}
 	answers := make([]described, len(objects))

@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/stretchr/testify/require"
+	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // goodField is a field of list_fields with all eight keys.
@@ -256,7 +258,7 @@ func FuzzPlanningReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, objects, fields, operations string) {
 		list, problem := decodeObjects(json.RawMessage(objects))
 		require.Equal(t, problem != "", list == nil)
-		c := &caller{clean: newRedactor(nil)}
+		c := &caller{clean: hide.New(nil)}
 		names := map[string]bool{}
 		for i := range list {
 			o := &list[i]

@@ -93,7 +93,7 @@ func (c *customConnection) testName(ctx context.Context) string {
 	defer cancel()
 	if _, err := c.gate.lookup(ctx, c.url.Hostname()); err != nil {
 		_, message := c.gate.network(ctx, c.host, err)
-		return c.clean.clean(message)
+		return c.clean.Clean(message)
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func (c *customConnection) testTLS(ctx context.Context) string {
 	conn, err := c.gate.dialTLS(ctx, net.JoinHostPort(c.url.Hostname(), port))
 	if err != nil {
 		_, message := c.gate.network(ctx, c.host, err)
-		return c.clean.clean(message)
+		return c.clean.Clean(message)
 	}
 	_ = conn.Close()
 	return ""
@@ -143,7 +143,7 @@ func (c *caller) testCall(ctx context.Context, p *probe, token bool) {
 func (c *caller) testResult(raw json.RawMessage) string {
 	members, _ := rawObject(raw)
 	success, ok := boolean(members["success"])
-	switch message := c.clean.foreign(rpc.MessageText(members["error_message"])); {
+	switch message := c.clean.Foreign(rpc.MessageText(members["error_message"])); {
 	case !ok:
 		return unknownError + "result.success is missing or not a boolean"
 	case success:

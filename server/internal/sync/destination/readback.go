@@ -46,8 +46,8 @@ var (
 func (s *emulatedSender) EachStored(object string, fn func(fields map[string]json.RawMessage) error) error {
 	var failed error
 	var own map[string]string
-	if o := s.emulated.entry.object(object); o != nil {
-		own = o.ownFields()
+	if o := s.emulated.entry.Object(object); o != nil {
+		own = o.OwnFields()
 	}
 	err := s.eachRecord(object, func(_ int64, fields map[string]json.RawMessage) {
 		for name := range own {

@@ -80,7 +80,7 @@ func (g *Gate) HiddenIdentifier(typ, object string) string {
 	case k.emulated == nil:
 		return ""
 	}
-	if o := k.emulated.object(object); o != nil {
+	if o := k.emulated.Object(object); o != nil {
 		return o.HiddenIdentifier
 	}
 	return ""
@@ -173,7 +173,7 @@ func (s *callSender) readResults(result json.RawMessage, expected int) (results 
 		r := rpc.RecordResult{Identifier: identifier, Success: success}
 		if len(message) > 0 {
 			if r.ErrorMessage = rpc.MessageText(message); r.ErrorMessage != "" {
-				r.ErrorMessage = s.clean.foreign(r.ErrorMessage)
+				r.ErrorMessage = s.clean.Foreign(r.ErrorMessage)
 			}
 		}
 		if len(results) == mostResults(expected) {

@@ -33,7 +33,7 @@ func (s *emulatedSender) Send(ctx context.Context, plan *Plan, records [][]byte)
 	switch {
 	case plan.Operation == rpc.OperationDelete:
 		return s.callSender.Send(ctx, plan, records)
-	case len(plan.handling) == 0 && !plan.settings.top:
+	case len(plan.handling) == 0 && !plan.settings.Top:
 		return s.callSender.Send(ctx, plan, plan.stamped(records))
 	}
 	return s.sendHandled(ctx, plan, records)
@@ -110,7 +110,7 @@ func (w *emulatedSwap) Commit(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: w.sender.clean.clean(err.Error())}
+		return &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: w.sender.clean.Clean(err.Error())}
 	}
 	for page := range slices.Chunk(gone, swapPage) {
 		if err := w.remove(ctx, remove, page); err != nil {

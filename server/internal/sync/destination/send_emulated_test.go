@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/stretchr/testify/require"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // emulatedSalesforce opens a sender of an emulated type, and a way to read what
@@ -16,7 +18,7 @@ import (
 func emulatedSalesforce(t *testing.T) (s Sender, read func(object, by string) map[string]map[string]json.RawMessage) {
 	t.Helper()
 	sims := &simulators{}
-	g := newGate(t, Options{Emulate: func(key string, objects []EmulatedObject) (*Emulated, error) {
+	g := newGate(t, Options{Emulate: func(key string, objects []catalogue.EmulatedObject) (*Emulated, error) {
 		e, err := sims.emulate(key, objects)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Handling is what an application does with a mapped value beside storing it. The
@@ -131,7 +132,7 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 	found := map[keyHash]map[string]json.RawMessage{}
 	top := int64(0)
 	err := s.eachRecord(plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
-		if n, err := strconv.ParseInt(string(fields[positionField]), 10, 64); err == nil {
+		if n, err := strconv.ParseInt(string(fields[catalogue.PositionField]), 10, 64); err == nil {
 			top = min(top, n)
 		}
 		kept := map[string]json.RawMessage{}
@@ -166,7 +167,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 		s.seen.missed, s.seen.lookups = false, nil
 	}
 	unprepared := func(err error) (Reply, error) {
-		return Reply{}, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: s.clean.clean(err.Error())}
+		return Reply{}, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: s.clean.Clean(err.Error())}
 	}
 	rows, err := readRows(plan, records)
 	if err != nil {
@@ -190,7 +191,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 		case problem != "":
 			refused = append(refused, rpc.RecordResult{Identifier: rows.identifier(i), ErrorMessage: problem})
 		default:
-			if plan.settings.top && !known {
+			if plan.settings.Top && !known {
 				record = s.onTop(plan, record)
 			}
 			ready = append(ready, record)
@@ -219,7 +220,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 // onTop gives a new row the place before all others.
 func (s *emulatedSender) onTop(plan *Plan, record []byte) []byte {
 	s.seen.top[plan.Object.APIName]--
-	record = append(rpc.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), positionField), ':')
+	record = append(rpc.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), catalogue.PositionField), ':')
 	return append(strconv.AppendInt(record, s.seen.top[plan.Object.APIName], 10), '}')
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Plan is the sync plan of batches, made once and sent with each of them. It is
@@ -16,7 +17,7 @@ type Plan struct {
 	identifier string   // "" none
 	head       []byte   // params up to the first record
 	handling   map[string]Handling
-	settings   Settings
+	settings   catalogue.Settings
 }
 
 // NewPlan prepares a sync plan. order names the fields of the schema

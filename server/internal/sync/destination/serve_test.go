@@ -11,10 +11,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/stretchr/testify/require"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // creds makes credentials from JSON text.
@@ -108,7 +110,7 @@ type simulators struct {
 	last           *destsim.Sim
 }
 
-func (s *simulators) emulate(key string, objects []EmulatedObject) (*Emulated, error) {
+func (s *simulators) emulate(key string, objects []catalogue.EmulatedObject) (*Emulated, error) {
 	config := destsim.Config{}
 	for _, o := range objects {
 		config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))

@@ -20,6 +20,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 	"github.com/destkit/destkit/server/internal/sync/pace"
@@ -121,7 +122,7 @@ type Job struct {
 	// HiddenIdentifier of the object, see destination.Gate.HiddenIdentifier.
 	HiddenIdentifier string
 	// Settings are what advanced_configuration says about sending to the object.
-	Settings destination.Settings
+	Settings catalogue.Settings
 	// Segments for mappings of type segment_membership; nil: there are none.
 	Segments []mapping.Segment
 	// Connection is the id of the destination: runs with the same one share the

@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
@@ -88,7 +89,7 @@ func (s *faultScene) openCustom(speed rpc.Speed) {
 }
 
 func (s *faultScene) openSheet(speed rpc.Speed) {
-	gate := destination.New(destination.Options{Emulate: func(_ string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+	gate := destination.New(destination.Options{Emulate: func(_ string, objects []catalogue.EmulatedObject) (*destination.Emulated, error) {
 		config := destsim.Config{Speed: speed, SkipConvention: "success", Seed: 1}
 		for _, o := range objects {
 			config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))

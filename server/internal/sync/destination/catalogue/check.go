@@ -1,4 +1,4 @@
-package destination
+package catalogue
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func (e *Entry) Check() []api.Problem {
 	if e.Label == "" {
 		c.add("label", "must not be empty")
 	}
-	for _, wrong := range e.declared().Check() {
+	for _, wrong := range e.Declared().Check() {
 		c.add(wrong.Place, "%s", wrong.Message)
 	}
 	for place, id := range map[string]string{"account.from": e.Account.From, "account.or": e.Account.Or} {
@@ -67,7 +67,7 @@ func (e *Entry) Check() []api.Problem {
 
 // check looks at one object with its fields. The hidden identifier shares the
 // name space of the fields, because the simulator keeps it beside them.
-func (o *objectEntry) check(e *Entry, place string, c *complaints) {
+func (o *Object) check(e *Entry, place string, c *complaints) {
 	if o.FullName == "" || o.Label == "" {
 		c.add(place, "full_name and label must not be empty")
 	}
@@ -99,7 +99,7 @@ func (o *objectEntry) check(e *Entry, place string, c *complaints) {
 	if !identified { // the simulator tells records apart by it
 		c.add(place+".fields", "no field is a key, and hidden_identifier is not set")
 	}
-	for name := range o.ownFields() {
+	for name := range o.OwnFields() {
 		if fields[name] {
 			c.add(place+".advanced_configuration", "%q is a field of the object, and cannot be that of a stamp", name)
 		}
@@ -117,14 +117,14 @@ func (o *objectEntry) check(e *Entry, place string, c *complaints) {
 }
 
 // identifies reports whether the field can be the identifier of a sync plan.
-func (f *fieldEntry) identifies() bool {
+func (f *Field) identifies() bool {
 	return slices.ContainsFunc(f.Keys, func(key string) bool { return key != "reference" })
 }
 
 // check looks at one field. A key has a type that the protocol admits for an
 // identifier, and a lookup leads to an object that can be found by
 // a reference key, or a sync could never resolve it.
-func (f *fieldEntry) check(e *Entry, place string, c *complaints) {
+func (f *Field) check(e *Entry, place string, c *complaints) {
 	if f.FullName == "" || f.Label == "" {
 		c.add(place, "full_name and label must not be empty")
 	}
@@ -144,15 +144,15 @@ func (f *fieldEntry) check(e *Entry, place string, c *complaints) {
 	if f.LookupObject == "" {
 		return
 	}
-	target := e.object(f.LookupObject)
-	if target == nil || !slices.ContainsFunc(target.Fields, func(t fieldEntry) bool { return slices.Contains(t.Keys, "reference") }) {
+	target := e.Object(f.LookupObject)
+	if target == nil || !slices.ContainsFunc(target.Fields, func(t Field) bool { return slices.Contains(t.Keys, "reference") }) {
 		c.add(place+".lookup_object", "%q is no object with a reference key", f.LookupObject)
 	}
 }
 
 // check looks at one advanced configuration field (spec 2.4). A default that
 // does not fit would make every sync that leaves the field out invalid.
-func (a *advancedEntry) check(place string, c *complaints) {
+func (a *Parameter) check(place string, c *complaints) {
 	if a.Name == "" || a.Label == "" {
 		c.add(place, "name and label must not be empty")
 	}
@@ -182,7 +182,7 @@ func (a *advancedEntry) check(place string, c *complaints) {
 }
 
 // checkEffect: a key that does nothing is not listed.
-func (a *advancedEntry) checkEffect(place string, c *complaints) {
+func (a *Parameter) checkEffect(place string, c *complaints) {
 	typ, known := effectTypes[a.Effect]
 	if !known {
 		c.oneOf(place+".effect", a.Effect, slices.Sorted(maps.Keys(effectTypes))...)

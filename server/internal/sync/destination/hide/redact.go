@@ -1,4 +1,10 @@
-package destination
+// Package hide takes the secrets of one connection out of texts that its destination wrote
+// or that quote what was sent to it. A text that holds a secret in a form that cannot be
+// cut out is withheld as a whole.
+//
+// It leaves to its callers what is secret. Texts of the commands are those of
+// internal/redact, which names what it hides and can put it back.
+package hide
 
 import (
 	"bytes"
@@ -16,28 +22,28 @@ import (
 )
 
 const (
-	// shortSecret is the length in bytes below which a secret is not looked
+	// ShortSecret is the length in bytes below which a secret is not looked
 	// for: three letters are found in any text.
-	shortSecret = 4
+	ShortSecret = 4
 	hidden      = "[hidden]"
 	withheld    = "[text withheld: it holds a secret of the connection]"
-	maxForeign  = 500 // code points of foreign text that a message shows
+	MaxForeign  = 500 // code points of foreign text that a message shows
 )
 
-// redactor takes the secrets of one connection out of texts: as they are in
+// Redactor takes the secrets of one connection out of texts: as they are in
 // any case, percent-encoded, JSON- and HTML-escaped, in hex, and in base64 of
 // both alphabets at any offset.
-type redactor struct {
+type Redactor struct {
 	folded []string // looked for in lower case
 	base64 []string // of the standard alphabet; case counts
 	plain  []string
 }
 
-// newRedactor derives all forms once; a connection cleans many texts.
-func newRedactor(secrets []string) *redactor {
-	r := &redactor{}
+// New derives all forms once; a connection cleans many texts.
+func New(secrets []string) *Redactor {
+	r := &Redactor{}
 	for _, s := range secrets {
-		if len(s) < shortSecret {
+		if len(s) < ShortSecret {
 			continue
 		}
 		r.plain = append(r.plain, fold(s))
@@ -54,7 +60,7 @@ func newRedactor(secrets []string) *redactor {
 		// that depend on the secret alone are looked for.
 		for shift := range 3 {
 			coded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), s...))
-			if core := coded[(8*shift+5)/6 : 8*(shift+len(s))/6]; len(core) >= shortSecret {
+			if core := coded[(8*shift+5)/6 : 8*(shift+len(s))/6]; len(core) >= ShortSecret {
 				r.base64 = append(r.base64, core)
 			}
 		}
@@ -65,9 +71,9 @@ func newRedactor(secrets []string) *redactor {
 // span is a stretch of a text that must not be shown.
 type span struct{ from, to int }
 
-// clean replaces every secret. A text that still holds one below an encoding is
+// Clean replaces every secret. A text that still holds one below an encoding is
 // withheld as a whole.
-func (r *redactor) clean(s string) string {
+func (r *Redactor) Clean(s string) string {
 	if len(r.plain) == 0 || s == "" {
 		return s
 	}
@@ -82,21 +88,21 @@ func (r *redactor) clean(s string) string {
 	return s
 }
 
-// foreign is clean for text that a destination wrote: one line of bounded
+// Foreign is clean for text that a destination wrote: one line of bounded
 // length.
-func (r *redactor) foreign(s string) string {
+func (r *Redactor) Foreign(s string) string {
 	s = strings.Map(func(c rune) rune {
-		if isControl(c) {
+		if c < ' ' || c == 0x7f {
 			return ' '
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return foreign.Clip(strings.TrimSpace(r.clean(s)), maxForeign)
+	return foreign.Clip(strings.TrimSpace(r.Clean(s)), MaxForeign)
 }
 
 // find gives the stretches that hold a secret. A base64 match takes its whole
 // run, since the characters around it are the secret's neighbours.
-func (r *redactor) find(s string) []span {
+func (r *Redactor) find(s string) []span {
 	var spans []span
 	low := fold(s)
 	for _, needle := range r.folded {
@@ -131,7 +137,7 @@ func appendAll(spans []span, s, needle string, widen func(from, to int) span) []
 
 // cut adds the beginning of a secret that stands where a text was cut off: of
 // four bytes or more before an ellipsis, of eight or more at the end.
-func (r *redactor) cut(s string, spans []span) []span {
+func (r *Redactor) cut(s string, spans []span) []span {
 	low, std := fold(s), base64Text(s)
 	edge := func(end, least int) {
 		for _, secret := range r.folded {
@@ -141,9 +147,9 @@ func (r *redactor) cut(s string, spans []span) []span {
 			spans = appendPrefix(spans, std[:end], secret, max(least, 6))
 		}
 	}
-	edge(len(s), 2*shortSecret)
+	edge(len(s), 2*ShortSecret)
 	if end := strings.LastIndex(s, "…"); end >= 0 {
-		edge(end, shortSecret)
+		edge(end, ShortSecret)
 	}
 	return spans
 }

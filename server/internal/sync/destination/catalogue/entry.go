@@ -1,4 +1,9 @@
-package destination
+// Package catalogue describes the applications that destinations emulate: what clients are
+// told about each, what the simulator behind it keeps, and what its settings do. One file
+// describes one application.
+//
+// It leaves to package destination how records are sent.
+package catalogue
 
 import (
 	"cmp"
@@ -6,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -14,7 +20,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-//go:embed catalogue/*.yaml
+//go:embed *.yaml
 var catalogueFiles embed.FS
 
 // Entry describes one emulated application: what a client is told about it and
@@ -23,60 +29,60 @@ type Entry struct {
 	ServiceName       string            `yaml:"service_name"`
 	Label             string            `yaml:"label"`
 	DocumentationSlug string            `yaml:"documentation_slug"` // the name when left out
-	Account           accountEntry      `yaml:"account"`
+	Account           account           `yaml:"account"`
 	Refuse            connector.Refuse  `yaml:"refuse"`
 	Credentials       []connector.Field `yaml:"credentials"`
 	OneOf             [][]string        `yaml:"one_of"` // sets of credentials, of which one must be complete
-	Objects           []objectEntry     `yaml:"objects"`
+	Objects           []Object          `yaml:"objects"`
 }
 
-// accountEntry gives account_id and account_name of connection_details
+// account gives account_id and account_name of connection_details
 // (spec 2.2): From names the credential that holds the id (of a URL its host),
 // Or the one where From is left out. Name stands before it.
-type accountEntry struct {
+type account struct {
 	From string `yaml:"from"`
 	Or   string `yaml:"or"`
 	Name string `yaml:"name"`
 }
 
-// objectEntry is one destination object (spec 2.3).
-type objectEntry struct {
-	FullName           string            `yaml:"full_name"`
-	Label              string            `yaml:"label"`
-	Operations         []string          `yaml:"operations"`
-	ReadOnly           bool              `yaml:"read_only"` // can_be_sync_destination is false
-	CaseSensitive      bool              `yaml:"case_sensitive_fields"`
-	FieldOrdering      bool              `yaml:"field_ordering"`
-	CustomFields       bool              `yaml:"custom_fields"`
-	CustomFieldTypes   []customTypeEntry `yaml:"custom_field_types"` // none: every type
-	Upsert             identifierEntry   `yaml:"upsert"`
-	Mirror             identifierEntry   `yaml:"mirror"`
-	Audience           *audienceEntry    `yaml:"audience"`
-	HiddenIdentifier   string            `yaml:"hidden_identifier"`
-	Fields             []fieldEntry      `yaml:"fields"`
-	AdvancedParameters []advancedEntry   `yaml:"advanced_configuration"`
+// Object is one destination object (spec 2.3).
+type Object struct {
+	FullName           string       `yaml:"full_name"`
+	Label              string       `yaml:"label"`
+	Operations         []string     `yaml:"operations"`
+	ReadOnly           bool         `yaml:"read_only"` // can_be_sync_destination is false
+	CaseSensitive      bool         `yaml:"case_sensitive_fields"`
+	FieldOrdering      bool         `yaml:"field_ordering"`
+	CustomFields       bool         `yaml:"custom_fields"`
+	CustomFieldTypes   []customType `yaml:"custom_field_types"` // none: every type
+	Upsert             Identifier   `yaml:"upsert"`
+	Mirror             Identifier   `yaml:"mirror"`
+	Audience           *audience    `yaml:"audience"`
+	HiddenIdentifier   string       `yaml:"hidden_identifier"`
+	Fields             []Field      `yaml:"fields"`
+	AdvancedParameters []Parameter  `yaml:"advanced_configuration"`
 }
 
-type customTypeEntry struct {
+type customType struct {
 	Type  string `yaml:"type"`
 	Array bool   `yaml:"array"`
 }
 
-// identifierEntry is a rule of primary_identifier_mapping_attributes.
-type identifierEntry struct {
+// Identifier is a rule of primary_identifier_mapping_attributes.
+type Identifier struct {
 	Optional bool   `yaml:"optional"`
 	Hide     bool   `yaml:"hide_destination_key"`
 	Notes    string `yaml:"notes"`
 }
 
-// audienceEntry makes an object an audience: MatchPercent of all possible
+// audience makes an object an audience: MatchPercent of all possible
 // members are known to the application, 0 to 100.
-type audienceEntry struct {
+type audience struct {
 	MatchPercent int `yaml:"match_percent"`
 }
 
-// fieldEntry is one destination field (spec 2.5).
-type fieldEntry struct {
+// Field is one destination field (spec 2.5).
+type Field struct {
 	FullName       string   `yaml:"full_name"`
 	Label          string   `yaml:"label"`
 	Type           string   `yaml:"type"`
@@ -90,8 +96,8 @@ type fieldEntry struct {
 	LookupObject   string   `yaml:"lookup_object"`
 }
 
-// advancedEntry is one advanced configuration field (spec 2.4).
-type advancedEntry struct {
+// Parameter is one advanced configuration field (spec 2.4).
+type Parameter struct {
 	Name            string   `yaml:"name"`
 	Type            string   `yaml:"type"`
 	Label           string   `yaml:"label"`
@@ -100,26 +106,29 @@ type advancedEntry struct {
 	Default         any      `yaml:"default"`
 	Required        *bool    `yaml:"required"`
 	SupportedValues []string `yaml:"supported_values"`
-	Effect          string   `yaml:"effect"` // what it does: see settings.go
+	Effect          string   `yaml:"effect"` // what it does: batch_size, bulk, null_text, rows or stamp
 	Field           string   `yaml:"field"`  // of a stamp
 	Low             int64    `yaml:"low"`    // of an integer, with high; without it there is no bound
 	High            int64    `yaml:"high"`
 }
 
-// catalogue is what the embedded files say, read once for a process; nobody
-// changes it.
-var catalogue = sync.OnceValue(mustCatalogue)
+// BuiltIn are the entries of this package, in the order of their names. They are not
+// changed.
+func BuiltIn() []*Entry { return slices.Clone(builtIn()) }
+
+// builtIn reads the embedded files once for a process.
+var builtIn = sync.OnceValue(mustCatalogue)
 
 // mustCatalogue reads the embedded files, in the order of their names.
 func mustCatalogue() []*Entry {
-	list, err := catalogueFiles.ReadDir("catalogue")
+	list, err := catalogueFiles.ReadDir(".")
 	if err != nil {
 		panic(fmt.Sprintf("read embedded catalogue: %v", err))
 	}
 	var entries []*Entry
 	for _, file := range list {
-		name := path.Join("catalogue", file.Name())
-		src, err := catalogueFiles.ReadFile(name)
+		name := path.Join("catalogue", file.Name()) // as messages name it
+		src, err := catalogueFiles.ReadFile(file.Name())
 		if err != nil {
 			panic(fmt.Sprintf("read embedded catalogue: %v", err))
 		}
@@ -148,8 +157,8 @@ func readEntry(file string, src []byte) (*Entry, error) {
 	return e, nil
 }
 
-// connector is what GET /connectors shows.
-func (e *Entry) connector(creatable bool) api.Connector {
+// Connector is what GET /connectors shows.
+func (e *Entry) Connector(creatable bool) api.Connector {
 	return api.Connector{
 		DocumentationSlug: cmp.Or(e.DocumentationSlug, e.ServiceName), Label: e.Label, ServiceName: e.ServiceName,
 		AuthenticationKind: "credentials", CreatableViaAPI: creatable, Emulated: true,
@@ -157,13 +166,13 @@ func (e *Entry) connector(creatable bool) api.Connector {
 	}
 }
 
-// declared is what the entry says about credentials.
-func (e *Entry) declared() connector.Declared {
+// Declared is what the entry says about credentials.
+func (e *Entry) Declared() connector.Declared {
 	return connector.Declared{Fields: e.Credentials, OneOf: e.OneOf, Refuse: e.Refuse}
 }
 
-// object finds an object by its full_name; nil when there is none.
-func (e *Entry) object(fullName string) *objectEntry {
+// Object finds an object by its full_name; nil when there is none.
+func (e *Entry) Object(fullName string) *Object {
 	for i := range e.Objects {
 		if e.Objects[i].FullName == fullName {
 			return &e.Objects[i]
@@ -172,8 +181,8 @@ func (e *Entry) object(fullName string) *objectEntry {
 	return nil
 }
 
-// field finds a field by its full_name; nil for one that was created on write.
-func (o *objectEntry) field(fullName string) *fieldEntry {
+// Field finds a field by its full_name; nil for one that was created on write.
+func (o *Object) Field(fullName string) *Field {
 	for i := range o.Fields {
 		if o.Fields[i].FullName == fullName {
 			return &o.Fields[i]
@@ -192,8 +201,8 @@ type EmulatedObject struct {
 	Fields []rpc.Field
 }
 
-// emulatedObjects is the catalogue as the simulator must offer it.
-func (e *Entry) emulatedObjects() []EmulatedObject {
+// EmulatedObjects is the catalogue as the simulator must offer it.
+func (e *Entry) EmulatedObjects() []EmulatedObject {
 	list := make([]EmulatedObject, len(e.Objects))
 	for i := range e.Objects {
 		list[i] = e.Objects[i].emulated()
@@ -203,7 +212,7 @@ func (e *Entry) emulatedObjects() []EmulatedObject {
 
 // emulated translates an object: append is an insert under an identifier of its
 // own, that clients never see.
-func (o *objectEntry) emulated() EmulatedObject {
+func (o *Object) emulated() EmulatedObject {
 	d := EmulatedObject{Object: rpc.Object{APIName: o.FullName, Label: o.Label}}
 	if o.CustomFields {
 		d.Object.CanCreateFields = rpc.CanCreateOnWrite
