@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // begin makes the first organization of an empty store, takes over the tokens of the
@@ -59,4 +62,30 @@ func (c *Config) adopt(tx *store.Tx, first string) error {
 		}
 	}
 	return nil
+}
+
+// breakRules makes the configured violations work on a service. They may change its
+// configuration.
+func breakRules(s *Server) (violation.Broken, error) {
+	return violation.Break(s.config.Violate, &violation.Service{
+		API:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }),
+		View: func(ctx context.Context, read func(*store.Tx) error) error { return s.store.View(ctx, read) },
+		Now:  func() time.Time { return s.clock.Now() },
+		Key: func() string {
+			return given(s.config.WorkspaceAPIKey, s.first, func(t *Tokens) string { return t.WorkspaceAPIKey })
+		},
+		Token: func() string {
+			return given(s.config.PersonalAccessToken, s.first, func(t *Tokens) string { return t.PersonalAccessToken })
+		},
+		Settings: violation.Settings{CacheTTL: &s.config.CacheTTL, AllowPlainHTTP: &s.config.AllowPlainHTTP, PartialSyncUpdate: &s.dialect.PartialSyncUpdate},
+	})
+}
+
+// given is a token of the configuration, which is taken over at every start, or that
+// of an organization that this start has made.
+func given(configured string, made *Tokens, token func(*Tokens) string) string {
+	if configured == "" && made != nil {
+		return token(made)
+	}
+	return configured
 }

@@ -4,43 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/destkit/destkit/internal/console"
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	pages "github.com/destkit/destkit/server/internal/console"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 )
-
-// routeConsole puts the pages for browsers onto the mux. They are made from the replies
-// of the control API and of the API's operations, by calls within the process.
-func (s *Server) routeConsole(mux *http.ServeMux) {
-	inside := &insider{performer: s.performer, latch: s.latch, serve: s.serve}
-	s.console = pages.New(pages.Service{
-		Control: console.Caller{Handler: s.door.Handler()}, Token: s.config.ControlToken, Log: s.log,
-		Perform: inside.perform, Send: inside.send,
-		// It changes with all that pages show. Where others share the store it says
-		// nothing, and pages are made anew every time.
-		Stamp: func() string {
-			if s.member.Shares() {
-				return ""
-			}
-			return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())
-		},
-		NextStart: func(config *api.SyncConfig) time.Time { return runs.NextRun(config, s.clock.Now()) },
-		SecretEnv: "DESTKIT_WORKSPACE_API_KEY", Operations: s.operations(),
-	})
-	mux.Handle(console.Path, s.console)
-	mux.Handle(console.Path+"/", s.console)
-}
 
 // CloseConsole ends the live updates of open pages, which otherwise never end.
 func (s *Server) CloseConsole() {

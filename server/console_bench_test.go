@@ -29,7 +29,7 @@ func fillJournalWithBodies(w *world, requests int) {
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	mappings := strings.Repeat(`{"from":{"type":"column","data":"Email"},"to":"email","lookup_field":null},`, 4)
 	for i := range requests {
-		c := &call.Call{Ctx: w.t.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
+		c := &call.Call{Ctx: w.t.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Clock().Now()}
 		recorder := w.s.answering.Record(c)
 		recorder.Code, recorder.Body = 200, fmt.Appendf(nil, `{"id":%d,"mappings":[%s null],"label":"Kunden in Köln"}`, i, mappings)
 		w.s.answering.Recorded(c, recorder)

@@ -2,19 +2,24 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
 	"github.com/destkit/destkit/server/internal/connectors"
+	pages "github.com/destkit/destkit/server/internal/console"
 	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/fidelity"
 	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/trust"
@@ -36,7 +41,9 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 		),
 		World: slices.Concat(
 			[]call.ControlRoute{
-				call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.replacement.Reset),
+				call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", func(c *call.Control) (any, error) {
+					return call.Done, s.replacement.Reset(c.R.Context())
+				}),
 				call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post),
 			},
 			s.snapshots.Routes(), s.forks.Routes(),
@@ -44,8 +51,26 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 		Metrics: s.metrics.Handler(), Profile: s.config.Profile,
 	})
 	s.door.Route(mux)
-	s.routeConsole(mux)
 	mux.Handle(forks.Path, s.forks)
+	// The pages for browsers are made from the replies of the control API and of the
+	// API's operations, by calls within the process.
+	inside := &insider{performer: s.performer, latch: s.latch, serve: s.serve}
+	s.console = pages.New(pages.Service{
+		Control: console.Caller{Handler: s.door.Handler()}, Token: s.config.ControlToken, Log: s.log,
+		Perform: inside.perform, Send: inside.send,
+		// It changes with all that pages show. Where others share the store it says
+		// nothing, and pages are made anew every time.
+		Stamp: func() string {
+			if s.member.Shares() {
+				return ""
+			}
+			return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())
+		},
+		NextStart: func(config *api.SyncConfig) time.Time { return runs.NextRun(config, s.clock.Now()) },
+		SecretEnv: "DESTKIT_WORKSPACE_API_KEY", Operations: s.operations(),
+	})
+	mux.Handle(console.Path, s.console)
+	mux.Handle(console.Path+"/", s.console)
 }
 
 // leaveTimeout bounds what is said and asked when the process ends.

@@ -119,7 +119,7 @@ func TestGoneIsAConflict(t *testing.T) {
 				"topic":        tx.CreateTopic(&store.Topic{SourceID: 99}),
 				"refresh":      tx.CreateRefresh(&store.Refresh{WorkspaceID: 99}),
 				"run":          tx.CreateSyncRun(&store.SyncRun{WorkspaceID: 1, SyncID: 99}),
-				"object cache": tx.PutObjectCache(99, &store.ObjectCache{FetchedAt: w.s.Now()}),
+				"object cache": tx.PutObjectCache(99, &store.ObjectCache{FetchedAt: w.s.Clock().Now()}),
 			}
 			for what, err := range broken {
 				require.ErrorIs(t, err, store.ErrGone, what)

@@ -192,7 +192,7 @@ func TestMatchRate(t *testing.T) {
 	require.Equal(t, true, a.at("data.paused"))
 	require.Nil(t, a.at("data.match_rate_details"))
 	require.NoError(t, w.s.store.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.SetSyncOutcome(id, api.SyncUpToDate, &api.MatchRate{MatchRate: 0.7, LastCalculatedAt: api.Time{Time: w.s.Now()}})
+		return tx.SetSyncOutcome(id, api.SyncUpToDate, &api.MatchRate{MatchRate: 0.7, LastCalculatedAt: api.Time{Time: w.s.Clock().Now()}})
 	}))
 	a = w.do("PATCH", path, w.key, w.body(nil)).want(200)
 	require.Equal(t, json.Number("0.7"), a.at("data.match_rate_details.match_rate"))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"github.com/destkit/destkit/server"
 )
@@ -43,16 +44,26 @@ func Example() {
 		fmt.Println(method, path, response.StatusCode)
 	}
 	call("POST", "/api/v1/sources", tokens.WorkspaceAPIKey, `{"connection":{"name":"Stream","type":"topic_log","credentials":{}}}`)
-	call("POST", "/_control/clock", "", `{"advance":"24h"}`)
-	call("POST", "/_control/faults", "", `{"kind":"rate_limited","operation":"listSources","retry_after":"2","first_n":1}`)
+	if err := service.Clock().Advance(context.Background(), 24*time.Hour); err != nil {
+		log.Fatal(err)
+	}
+	// The next list of sources is refused once.
+	_, err = service.Faults().Arm(context.Background(), server.Fault{
+		Kind: "rate_limited", RetryAfter: server.RetryIn(2), Trigger: server.Trigger{Operation: "listSources", FirstN: 1},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	call("GET", "/api/v1/sources", tokens.WorkspaceAPIKey, "")
 	call("GET", "/api/v1/sources", tokens.WorkspaceAPIKey, "")
-	call("POST", fmt.Sprintf("/_control/organizations/%d/reset", tokens.OrganizationID), "", "")
+	refused, err := service.Journal().Requests(context.Background(), server.JournalFilter{Status: "429"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("refused:", refused[0].Operation, refused[0].Faults)
 	// Output:
 	// POST /api/v1/sources 201
-	// POST /_control/clock 200
-	// POST /_control/faults 201
 	// GET /api/v1/sources 429
 	// GET /api/v1/sources 200
-	// POST /_control/organizations/2/reset 200
+	// refused: listSources [fault_1]
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/dialect"
-	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/maintenance"
@@ -20,6 +19,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
+	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // This file is what the package exports of its parts: how they work is told there.
@@ -155,23 +155,6 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	return s.inspect.Audit(ctx, q)
 }
 
-// Fault is one thing that goes wrong on purpose in front of the API, Trigger says which
-// calls it strikes, and ArmedFault is one in force with what has become of it.
-type (
-	Fault      = faults.Fault
-	Trigger    = faults.Trigger
-	ArmedFault = faults.ArmedFault
-)
-
-// UnfiredFaults lists the faults that never struck and still stand: a test that
-// relies on one of them has tested nothing. Where other processes of the
-// installation are alive there is nothing to tell yet, and the list is empty.
-func (s *Server) UnfiredFaults() []ArmedFault {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.background.Ctx), leaveTimeout)
-	defer cancel()
-	return s.faults.UnfiredNow(ctx)
-}
-
 // Documents are the types of the YAML documents that a service reads, for schemas:
 // "seed", and "connector", a declared type of destinations or sources.
 func Documents() map[string]reflect.Type {
@@ -242,3 +225,14 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error { return s.sna
 // away; forks stay. Runs that were under way in the snapshot go on from where
 // they stood. A snapshot under another master key is refused with ErrWrongKey.
 func (s *Server) Restore(ctx context.Context, r io.Reader) error { return s.snapshots.Restore(ctx, r) }
+
+// Violation is one way in which the service can break one rule on purpose, so that a
+// judge of services can be judged.
+type Violation = violation.Violation
+
+// Violations lists what Config.Violate takes.
+func Violations() []Violation { return violation.All() }
+
+// CheckViolations reports whether there is a violation of each id; the error names the
+// nearest one.
+func CheckViolations(ids []string) error { return violation.Check(ids) }

@@ -151,12 +151,12 @@ func TestUnfiredFaults(t *testing.T) {
 	missing := w.control("GET", "/faults/unfired", nil).want(200)
 	require.Len(t, missing.at("faults"), 1)
 	require.Equal(t, unfired, missing.at("faults.0.id"))
-	require.Equal(t, unfired, w.s.UnfiredFaults()[0].ID)
+	require.Equal(t, unfired, w.s.Faults().Unfired()[0].ID)
 
 	require.Equal(t, false, w.control("DELETE", "/faults/"+fired, nil).want(200).at("armed"))
 	require.Equal(t, []int{200}, w.codes(1))
 	require.Len(t, w.control("DELETE", "/faults", nil).want(200).at("faults"), 1)
-	require.Empty(t, w.s.UnfiredFaults())
+	require.Empty(t, w.s.Faults().Unfired())
 }
 
 func TestFaultsAreChecked(t *testing.T) {

@@ -166,7 +166,7 @@ func BenchmarkJournal(b *testing.B) {
 	body := bytes.Repeat([]byte(`{"from":{"type":"column","data":"email"},"to":"email","lookup_field":null}`), 20)
 	b.ReportAllocs()
 	for b.Loop() {
-		c := &call.Call{Ctx: b.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Now()}
+		c := &call.Call{Ctx: b.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Clock().Now()}
 		recorder := w.s.answering.Record(c)
 		recorder.Code, recorder.Body = 200, body
 		w.s.answering.Recorded(c, recorder)

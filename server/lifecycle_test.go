@@ -52,7 +52,7 @@ func (w *world) listen() *listener {
 			code, l.codes = l.codes[0], l.codes[1:]
 		}
 		l.heard = append(l.heard, heard{
-			r.URL.RequestURI(), r.Header.Get("X-Signature"), r.Header.Get("Content-Type"), string(body), code, w.s.Now(),
+			r.URL.RequestURI(), r.Header.Get("X-Signature"), r.Header.Get("Content-Type"), string(body), code, w.s.Clock().Now(),
 		})
 		if len(l.later) > 0 {
 			rw.Header().Set("Retry-After", l.later[0])
@@ -247,7 +247,7 @@ func TestSkippedAndResumedRuns(t *testing.T) {
 	require.Equal(t, []string{"triggered", "started", "completed ok", "success"}, l.events())
 	w.change(func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(1, run.ID)
-		require.Equal(t, time.Hour, w.s.Now().Sub(kept.StartedAt).Round(time.Second))
+		require.Equal(t, time.Hour, w.s.Clock().Now().Sub(kept.StartedAt).Round(time.Second))
 		return err
 	})
 }

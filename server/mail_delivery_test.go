@@ -196,7 +196,7 @@ func TestMailIsSent(t *testing.T) {
 			require.Contains(t, read.Header.Get("Subject"), "Z=C3=BCrich")
 			date, err := read.Header.Date()
 			require.NoError(t, err)
-			require.Equal(t, w.s.Now().Unix(), date.Unix())
+			require.Equal(t, w.s.Clock().Now().Unix(), date.Unix())
 			require.Equal(t, "delivered", w.mailbox().at("mails.0.delivery"))
 			if tc.signIn {
 				require.Equal(t, []string{"destkit"}, p.users)
@@ -226,7 +226,7 @@ func TestMailRetries(t *testing.T) {
 	never := &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
 	p := newPost(t, false, false)
 	w := mailed(t, p, nil)
-	start := w.s.Now()
+	start := w.s.Clock().Now()
 	p.refuses(later, nil, never)
 	w.mail("ada@example.com", "one", "")
 	require.Empty(t, p.take())

@@ -126,7 +126,7 @@ func TestRunsElsewhere(t *testing.T) {
 	require.NoError(t, all[1].member.Leases().Leave(t.Context()))
 	w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
 	require.NoError(t, all[1].member.AdoptClock(t.Context()))
-	require.WithinDuration(t, w.s.Now(), all[1].Now(), time.Minute, "the clock is that of the installation")
+	require.WithinDuration(t, w.s.Clock().Now(), all[1].Clock().Now(), time.Minute, "the clock is that of the installation")
 }
 
 // TestTakeover: a process dies in the middle of a run, and another one goes on.

@@ -238,9 +238,6 @@ func (s *Server) Settle(ctx context.Context) error {
 // otherwise nil.
 func (s *Server) FirstTokens() *Tokens { return s.first }
 
-// Now is the moment of the service's clock.
-func (s *Server) Now() time.Time { return s.clock.Now() }
-
 // ServeHTTP answers the API under BasePath, the control API under /_control,
 // and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

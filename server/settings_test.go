@@ -187,7 +187,7 @@ func TestFaultsOfAllProcesses(t *testing.T) {
 	unfired := other.fault(map[string]any{"kind": "drop", "operation": "listSyncs", "retry_after": nil})
 	require.Equal(t, "fault_2", unfired)
 	require.Equal(t, unfired, one.control("GET", "/faults/unfired", nil).want(200).at("faults.0.id"))
-	require.Empty(t, one.s.UnfiredFaults(), "the other process goes on")
+	require.Empty(t, one.s.Faults().Unfired(), "the other process goes on")
 	later := joining(t, one.s.config.Store, "later")
 	require.Len(t, later.control("GET", "/faults", nil).want(200).at("faults"), 2, "a process that starts has them too")
 
@@ -206,10 +206,10 @@ func TestFaultsOfAllProcesses(t *testing.T) {
 
 	// The last one reports what never fired.
 	one.fault(map[string]any{"kind": "drop", "operation": "listSyncs"})
-	require.Empty(t, one.s.UnfiredFaults())
+	require.Empty(t, one.s.Faults().Unfired())
 	require.NoError(t, other.s.Close())
 	require.NoError(t, later.s.Close())
-	require.Len(t, one.s.UnfiredFaults(), 1)
+	require.Len(t, one.s.Faults().Unfired(), 1)
 }
 
 // The same seed strikes the same calls, whoever takes them.
@@ -301,7 +301,7 @@ func TestDestinationChangedElsewhere(t *testing.T) {
 	before := other.do("GET", path+"/objects", other.key, nil).want(200).id("pagination.total_records")
 	require.NotZero(t, before)
 	require.NoError(t, one.s.store.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.PutObjectCache(id, &store.ObjectCache{FetchedAt: one.s.Now()})
+		return tx.PutObjectCache(id, &store.ObjectCache{FetchedAt: one.s.Clock().Now()})
 	}))
 	require.EqualValues(t, 0, other.do("GET", path+"/objects", other.key, nil).want(200).id("pagination.total_records"))
 

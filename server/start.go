@@ -129,7 +129,7 @@ func assemble(config Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.breakRules(); err != nil {
+	if s.broken, err = breakRules(s); err != nil {
 		return nil, err
 	}
 	config = s.config // a rule to break may be in it

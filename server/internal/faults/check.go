@@ -16,9 +16,9 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// retryAfter is the value of a Retry-After header: seconds from 0 on, or a
+// RetryAfter is the value of a Retry-After header: seconds from 0 on, or a
 // date (both are seen).
-type retryAfter struct {
+type RetryAfter struct {
 	seconds int64
 	date    string
 	asDate  bool
@@ -27,9 +27,12 @@ type retryAfter struct {
 // maxRetryAfter is ten years in seconds: a date must come out of it.
 const maxRetryAfter = 10 * 365 * 24 * 3600
 
+// In is so many seconds from 0 on, as the number that most services send.
+func In(seconds int64) *RetryAfter { return &RetryAfter{seconds: seconds} }
+
 // UnmarshalJSON takes 30, "30", "Wed, 02 Dec 2026 08:00:00 GMT", and "date:30"
 // for the date in 30 s on the service's clock.
-func (r *retryAfter) UnmarshalJSON(text []byte) error {
+func (r *RetryAfter) UnmarshalJSON(text []byte) error {
 	word := strings.Trim(string(text), `"`)
 	word, r.asDate = strings.CutPrefix(word, "date:")
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
@@ -47,7 +50,7 @@ func (r *retryAfter) UnmarshalJSON(text []byte) error {
 }
 
 // MarshalJSON writes what was given.
-func (r retryAfter) MarshalJSON() ([]byte, error) {
+func (r RetryAfter) MarshalJSON() ([]byte, error) {
 	switch {
 	case r.date != "":
 		return json.Marshal(r.date)
@@ -59,7 +62,7 @@ func (r retryAfter) MarshalJSON() ([]byte, error) {
 
 // header is the value on the wire. A date is one of the service's clock, which
 // a test can move past it.
-func (r *retryAfter) header(now time.Time) string {
+func (r *RetryAfter) header(now time.Time) string {
 	switch {
 	case r.date != "":
 		return r.date
@@ -100,7 +103,7 @@ func (f *Fault) check(ids []string) (latency time.Duration, err error) {
 		// A 429 without Retry-After is the kind status with status 429.
 		f.Status = http.StatusTooManyRequests
 		if f.RetryAfter == nil {
-			f.RetryAfter = &retryAfter{seconds: 1}
+			f.RetryAfter = &RetryAfter{seconds: 1}
 		}
 	case faultDrop:
 	default:

@@ -11,7 +11,7 @@ func (f *Faults) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/faults", "makes a fault: kind (latency, status, rate_limited, drop), phase (before, after), and which calls it strikes", f.controlArm),
 		call.Route("GET", "/faults", "lists the faults and how often they matched and fired", func(c *call.Control) (any, error) {
-			return faultList(f.all(c.R.Context()))
+			return faultList(f.All(c.R.Context()))
 		}),
 		call.Route("GET", "/faults/unfired", "lists the faults that never fired", func(c *call.Control) (any, error) {
 			return faultList(f.unfired(c.R.Context()))
@@ -20,7 +20,7 @@ func (f *Faults) Routes() []call.ControlRoute {
 			return faultList(f.Forget(c.R.Context()))
 		}),
 		call.Route("DELETE", "/faults/{id}", "takes one fault away and shows what became of it", func(c *call.Control) (any, error) {
-			return f.disarm(c.R.Context(), c.R.PathValue("id"))
+			return f.Disarm(c.R.Context(), c.R.PathValue("id"))
 		}),
 	}
 }
@@ -34,7 +34,7 @@ func (f *Faults) controlArm(c *call.Control) (any, error) {
 	if err := c.Body(&fault); err != nil {
 		return nil, err
 	}
-	armed, err := f.arm(c.R.Context(), fault)
+	armed, err := f.Arm(c.R.Context(), fault)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ type Fault struct {
 	Message string `json:"message,omitempty"`
 	// RetryAfter of the kinds status and rate_limited: seconds or an HTTP date.
 	// rate_limited says 1 without it.
-	RetryAfter *retryAfter `json:"retry_after,omitempty"`
+	RetryAfter *RetryAfter `json:"retry_after,omitempty"`
 	// Latency of the kind latency as a duration such as 250ms, in real time, at
 	// most 1m0s: the virtual clock has no part in it, nor has freezing it.
 	Latency string `json:"latency,omitempty"`
@@ -164,12 +164,12 @@ func (f *Faults) UnfiredNow(ctx context.Context) []ArmedFault {
 }
 
 func (f *Faults) unfired(ctx context.Context) ([]ArmedFault, error) {
-	list, err := f.all(ctx)
+	list, err := f.All(ctx)
 	return slices.DeleteFunc(list, func(a ArmedFault) bool { return a.Fired > 0 }), err
 }
 
-// arm puts a fault into force for all calls that come later.
-func (f *Faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
+// Arm puts a fault into force for all calls that come later.
+func (f *Faults) Arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
 	latency, err := fault.check(f.ids())
 	if err != nil {
 		return ArmedFault{}, err
@@ -190,8 +190,8 @@ func (f *Faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err er
 	return armed, err
 }
 
-// disarm takes a fault out of force and off the board; 404 when it is not there.
-func (f *Faults) disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
+// Disarm takes a fault out of force and off the board; 404 when it is not there.
+func (f *Faults) Disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
 	err = f.change(ctx, func(b *board) error {
 		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
 		if at < 0 {
@@ -232,8 +232,8 @@ func (f *Faults) change(ctx context.Context, change func(*board) error) error {
 	return err
 }
 
-// all is a copy: the counters go on while it is written.
-func (f *Faults) all(ctx context.Context) ([]ArmedFault, error) {
+// All is a copy: the counters go on while it is written.
+func (f *Faults) All(ctx context.Context) ([]ArmedFault, error) {
 	if f.settings != nil {
 		return f.allOfAll(ctx)
 	}

@@ -18,7 +18,7 @@ func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(Options{})
 		arm := func(latency string) {
-			_, err := f.arm(t.Context(), Fault{Kind: "latency", Latency: latency})
+			_, err := f.Arm(t.Context(), Fault{Kind: "latency", Latency: latency})
 			require.NoError(t, err)
 		}
 		strike := func(ctx context.Context) (time.Duration, error) {
@@ -54,7 +54,7 @@ func TestFaultsSurviveTheirKeeping(t *testing.T) {
 	} {
 		var fault Fault
 		require.NoError(t, json.Unmarshal([]byte(body), &fault))
-		_, err := f.arm(t.Context(), fault)
+		_, err := f.Arm(t.Context(), fault)
 		require.NoError(t, err)
 	}
 	b := &f.board

@@ -110,26 +110,31 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return j.requests(c.R.Context(), query)
+}
+
+// requests gives one page of the requests that a query asks for.
+func (j *Journal) requests(ctx context.Context, query url.Values) (none journalPage[RequestEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	workspace, err := call.Integer(query, "workspace", 0, 1, 1<<62)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	// Clients know the id of a reply and not its number here, so both go on from
 	// the request.
 	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
-		if f.after, err = j.requestAt(c.R.Context(), id); err != nil {
-			return nil, err
+		if f.after, err = j.requestAt(ctx, id); err != nil {
+			return none, err
 		}
 	} else if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
-		return nil, err
+		return none, err
 	}
 	id, operation, method, fault := query.Get("id"), query.Get("operation"), query.Get("method"), query.Get("fault")
 	path, text := search.New(query.Get("path")), &f.text
-	return read(c.R.Context(), &j.Requests, &f, func(e *RequestEntry) bool {
+	return read(ctx, &j.Requests, &f, func(e *RequestEntry) bool {
 		return is(id, e.ID) && is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && f.status(e.Status) &&
 			is(operation, e.Operation) && is(method, e.Method) && (fault == "" || slices.Contains(e.Faults, fault)) &&
 			(path.Empty() || path.In(e.Path+"?"+e.Query)) &&
@@ -170,29 +175,34 @@ func (j *Journal) controlCalls(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	return j.calls(c.R.Context(), query)
+}
+
+// calls gives one page of the calls of destinations that a query asks for.
+func (j *Journal) calls(ctx context.Context, query url.Values) (none journalPage[CallEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
-		return nil, err
+		return none, err
 	}
 	var destination, sync, run int64
 	for name, into := range map[string]*int64{"destination": &destination, "sync": &sync, "sync_run": &run} {
 		if *into, err = call.Integer(query, name, 0, 1, 1<<62); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	// An exchange knows its destination only. Calls of one that was deleted since
 	// belong to no organization any more.
 	var owned map[int64]bool
 	if f.organization != 0 {
-		if owned, err = j.owned(c.R.Context(), f.organization); err != nil {
-			return nil, err
+		if owned, err = j.owned(ctx, f.organization); err != nil {
+			return none, err
 		}
 	}
 	id, method, outcome, text := query.Get("id"), query.Get("method"), query.Get("outcome"), &f.text
-	return read(c.R.Context(), &j.Calls, &f, func(e *CallEntry) bool {
+	return read(ctx, &j.Calls, &f, func(e *CallEntry) bool {
 		return (is(id, e.ID) || id == e.RequestID) && (owned == nil || owned[e.Destination]) && is(destination, e.Destination) && is(sync, e.SyncID) && is(run, e.SyncRunID) &&
 			f.status(e.Status) && is(method, e.Method) && is(outcome, e.Outcome) &&
 			(text.In(e.Method) || text.In(e.Endpoint) || text.In(e.RequestID) || text.In(e.Error) || text.In(e.Type) ||

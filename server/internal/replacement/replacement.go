@@ -51,26 +51,25 @@ func New(parts Parts) *Replacement { return &Replacement{parts} }
 // Reset goes back to the first organization, as after the first start. It takes the
 // state for itself as a restore does: runs are stopped where they stand, those that wait
 // for each other or for a clock that stands still among them.
-func (r *Replacement) Reset(c *call.Control) (any, error) {
-	ctx := c.R.Context()
+func (r *Replacement) Reset(ctx context.Context) error {
 	together, err := r.Member.Alone(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer together()
 	release, err := r.Engine.Hold(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release() // nothing is left to go on, or all of it where this fails
 	unlock, err := r.Latch.Stand(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
 	left, err := r.Organizations.ResetAll(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// What they hold is about things that are gone. So it goes, whether the caller is
 	// still there or not.
@@ -79,10 +78,7 @@ func (r *Replacement) Reset(c *call.Control) (any, error) {
 	r.Lifecycle.Forget()
 	r.Mail.Forget()
 	r.Syncs.ForgetReplies()
-	if err := errors.Join(r.ForgetCalls(ctx), r.Organizations.Drop(left)); err != nil {
-		return nil, err
-	}
-	return call.Done, nil
+	return errors.Join(r.ForgetCalls(ctx), r.Organizations.Drop(left))
 }
 
 // ForgetCalls empties the journals and takes the faults away.

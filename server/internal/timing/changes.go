@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -16,26 +15,6 @@ type change struct {
 	From   time.Time     `json:"from"`
 	To     time.Time     `json:"to"`
 	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
-}
-
-func changeName(freeze *bool, set *api.Time) string {
-	switch {
-	case freeze != nil && *freeze:
-		return "freeze"
-	case freeze != nil:
-		return "run"
-	case set != nil:
-		return "set"
-	}
-	return "advance"
-}
-
-// ranBy is what an advance has run.
-func ranBy(answer any) *clock.Report {
-	if c, ok := answer.(shown); ok {
-		return c.Ran
-	}
-	return nil
 }
 
 // mostChanges bounds what is kept of the changes of the clock.

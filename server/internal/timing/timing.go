@@ -118,59 +118,88 @@ func (k *Control) post(c *call.Control) (any, error) {
 			given++
 		}
 	}
-	if given != 1 {
+	ctx := c.R.Context()
+	var ran *clock.Report
+	var err error
+	switch {
+	case given != 1:
 		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
+	case body.Freeze != nil:
+		err = k.Freeze(ctx, *body.Freeze)
+	case body.Set != nil:
+		err = k.Set(ctx, body.Set.Time)
+	default:
+		d, unread := time.ParseDuration(*body.Advance)
+		if unread != nil {
+			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
+		}
+		ran, err = k.Advance(ctx, d)
 	}
-	release, err := k.service.Alone(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	from := k.clock.Now()
-	answer, err := k.move(c, body.Advance, body.Freeze, body.Set)
-	if err == nil {
-		k.changes.add(change{Real: time.Now().UTC(), Change: changeName(body.Freeze, body.Set), From: from, To: k.clock.Now(), Ran: ranBy(answer)})
-	}
-	return answer, errors.Join(err, k.service.KeepClock(c.R.Context()))
+	return k.show(ran), nil
 }
 
-// move makes the one change that is given.
-func (k *Control) move(c *call.Control, advance *string, freeze *bool, set *api.Time) (any, error) {
-	switch {
-	case freeze != nil:
-		k.clock.Freeze(*freeze)
-	case set != nil:
-		if err := k.service.Led(c.R.Context()); err != nil {
-			return nil, err
+// Advance adds to the clock, runs in order all that falls due on the way, and returns
+// what that was when nothing runs that could end by itself.
+func (k *Control) Advance(ctx context.Context, d time.Duration) (*clock.Report, error) {
+	var report clock.Report
+	err := k.change(ctx, "advance", &report, func() error {
+		return refused("advance", k.through(ctx, func(ctx context.Context) (err error) {
+			report, err = k.clock.Advance(ctx, d)
+			return err
+		}))
+	})
+	return &report, err
+}
+
+// Freeze stops the clock, or lets it run on.
+func (k *Control) Freeze(ctx context.Context, frozen bool) error {
+	name := "run"
+	if frozen {
+		name = "freeze"
+	}
+	return k.change(ctx, name, nil, func() error {
+		k.clock.Freeze(frozen)
+		return nil
+	})
+}
+
+// Set sets the clock to a moment of the years 1970 to 9999.
+func (k *Control) Set(ctx context.Context, to time.Time) error {
+	return k.change(ctx, "set", nil, func() error {
+		if err := k.service.Led(ctx); err != nil {
+			return err
 		}
-		if err := k.clock.Set(set.Time); err != nil {
-			return nil, refused("set", err)
+		if err := k.clock.Set(to); err != nil {
+			return refused("set", err)
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
 		// lies before the old one.
-		if err := k.schedule.Again(c.R.Context()); err != nil {
-			return nil, err
-		}
-	default:
-		d, err := time.ParseDuration(*advance)
-		if err != nil {
-			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
-		}
-		var report clock.Report
-		err = k.through(c.R.Context(), func(ctx context.Context) (err error) {
-			report, err = k.clock.Advance(ctx, d)
-			return err
-		})
-		if err != nil {
-			return nil, refused("advance", err)
-		}
-		return k.show(&report), nil
+		return k.schedule.Again(ctx)
+	})
+}
+
+// change makes one change while no other process works, and notes it.
+func (k *Control) change(ctx context.Context, name string, ran *clock.Report, make func() error) error {
+	release, err := k.service.Alone(ctx)
+	if err != nil {
+		return err
 	}
-	return k.show(nil), nil
+	defer release()
+	from := k.clock.Now()
+	if err = make(); err == nil {
+		k.changes.add(change{Real: time.Now().UTC(), Change: name, From: from, To: k.clock.Now(), Ran: ran})
+	}
+	return errors.Join(err, k.service.KeepClock(ctx))
 }
 
 // refused tells a change that cannot be met from a clock that is busy.
 func refused(field string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, clock.ErrAdvancing) || errors.Is(err, clock.ErrWithin) {
 		return problem.Refuse(http.StatusConflict, "%v", err)
 	}

@@ -259,7 +259,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 		err = s.until(cmd.Context(), port, ln, world)
 	}
 	// A fault that nobody met says that a test did not test what it meant to.
-	for _, f := range world.UnfiredFaults() {
+	for _, f := range world.Faults().Unfired() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	// The first error is the one that explains the others.
