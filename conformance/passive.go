@@ -64,10 +64,10 @@ type Judged struct {
 	exchange func(recording bool) Exchange
 }
 
-// MaxRecorded is how many bytes of each body a recording keeps.
-const MaxRecorded = 8 << 20
+// maxRecorded is how many bytes of each body a recording keeps.
+const maxRecorded = 8 << 20
 
-// Recording is the record of the exchange with its bodies, up to MaxRecorded, and
+// Recording is the record of the exchange with its bodies, up to maxRecorded, and
 // without secrets: what is judged again or sent again.
 func (j *Judged) Recording() Exchange { return j.exchange(true) }
 
@@ -193,7 +193,7 @@ func (p *Passive) Observe(x *Sight) *Judged {
 		exchange: func(recording bool) Exchange {
 			e := c.Exchange
 			if recording {
-				e = func() Exchange { return p.viewer.Recording(x, c.Reply, MaxRecorded) }
+				e = func() Exchange { return p.viewer.Recording(x, c.Reply, maxRecorded) }
 			}
 			return p.named(c, e())
 		},

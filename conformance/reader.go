@@ -82,7 +82,7 @@ func outside(kind reflect.Type) reflect.Type {
 		switch arg := kind.In(i); arg {
 		case reflect.TypeFor[*Table]():
 			in = append(in, reflect.TypeFor[*godog.Table]())
-		case reflect.TypeFor[*DocString]():
+		case reflect.TypeFor[*docString]():
 			in = append(in, reflect.TypeFor[*godog.DocString]())
 		default:
 			in = append(in, arg)
@@ -108,7 +108,7 @@ func inside(arg reflect.Value) reflect.Value {
 		}
 		return reflect.ValueOf(t)
 	case *godog.DocString:
-		return reflect.ValueOf(&DocString{text: v.Content, mediaType: v.MediaType})
+		return reflect.ValueOf(&docString{text: v.Content, mediaType: v.MediaType})
 	}
 	return arg
 }

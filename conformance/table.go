@@ -9,11 +9,11 @@ func NewTable(rows ...[]string) *Table { return &Table{rows: rows} }
 // Rows returns the cells of every row, the first row included.
 func (t *Table) Rows() [][]string { return t.rows }
 
-// DocString is the quoted text below a step.
-type DocString struct{ text, mediaType string }
+// docString is the quoted text below a step.
+type docString struct{ text, mediaType string }
 
 // Text returns the text without its quotes.
-func (d *DocString) Text() string { return d.text }
+func (d *docString) Text() string { return d.text }
 
 // MediaType returns the word behind the opening quotes, or "".
-func (d *DocString) MediaType() string { return d.mediaType }
+func (d *docString) MediaType() string { return d.mediaType }

@@ -10,11 +10,11 @@ import (
 func TestStepsTakeTables(t *testing.T) {
 	type actor struct {
 		table *Table
-		text  *DocString
+		text  *docString
 	}
 	steps := []Step{
 		NewStep(`^a table:$`, func(a *actor) any { return func(t *Table) error { a.table = t; return nil } }),
-		NewStep(`^a text:$`, func(a *actor) any { return func(d *DocString) { a.text = d } }),
+		NewStep(`^a text:$`, func(a *actor) any { return func(d *docString) { a.text = d } }),
 	}
 	source := "Feature: F\n  Scenario: S\n    Given a table:\n      | a | b |\n      | 1 |   |\n    Then a text:\n      \"\"\"json\n      {}\n      \"\"\"\n"
 	a := &actor{}

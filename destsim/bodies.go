@@ -96,9 +96,9 @@ func (b *callBodies) find(seq int64) *twoBody {
 	return &two
 }
 
-// JournalExchange is one call with its bodies, without secrets. Bodies says "kept" or
+// journalExchange is one call with its bodies, without secrets. Bodies says "kept" or
 // why there are none: "off" when the call came, or "forgotten" since.
-type JournalExchange struct {
+type journalExchange struct {
 	Entry    JournalEntry    `json:"entry"`
 	Bodies   string          `json:"bodies"`
 	Request  json.RawMessage `json:"request"`  // null: none, or longer than 64 KiB; a string where it is no JSON
@@ -109,13 +109,13 @@ type JournalExchange struct {
 var errNoCall = errors.New("the journal has no call with this number; it keeps the newest 10,000")
 
 // exchange gives one call in full.
-func (j *callJournal) exchange(seq int64) (JournalExchange, error) {
+func (j *callJournal) exchange(seq int64) (journalExchange, error) {
 	j.mu.Lock()
 	if seq < 1 || seq > j.total || seq <= j.total-int64(len(j.ring)) {
 		j.mu.Unlock()
-		return JournalExchange{}, errNoCall
+		return journalExchange{}, errNoCall
 	}
-	x := JournalExchange{Entry: j.ring[(seq-1)%journalSize].entry(), Bodies: "off"}
+	x := journalExchange{Entry: j.ring[(seq-1)%journalSize].entry(), Bodies: "off"}
 	two := j.bodies.find(seq)
 	if two == nil && len(j.bodies.kept) > 0 && seq < j.bodies.kept[0].seq {
 		x.Bodies = "forgotten"

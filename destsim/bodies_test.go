@@ -14,7 +14,7 @@ import (
 )
 
 // exchangeOf is one call in full, as the control endpoint gives it.
-func exchangeOf(t *testing.T, s *Sim, seq int) (x JournalExchange) {
+func exchangeOf(t *testing.T, s *Sim, seq int) (x journalExchange) {
 	t.Helper()
 	w := control(s, "GET", fmt.Sprintf("/_control/journal/%d", seq), "")
 	require.Equal(t, 200, w.Code, w.Body)

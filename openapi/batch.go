@@ -57,11 +57,11 @@ func planProblems(params []byte) []Problem {
 	return problems
 }
 
-// ValidateBatch checks the params of a sync_batch as ValidateParams does, and
+// validateBatch checks the params of a sync_batch as ValidateParams does, and
 // beyond that its records: each carries the active identifier, not
 // null, and nothing that is not mapped, and each value has the wire form of its
 // field's type. A judge that sends bad records on purpose uses ValidateParams.
-func ValidateBatch(params []byte) error {
+func validateBatch(params []byte) error {
 	if err := ValidateParams(methodSyncBatch, params); err != nil {
 		return err
 	}

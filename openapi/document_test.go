@@ -162,7 +162,7 @@ func TestExamplesAreValid(t *testing.T) {
 			require.Equal(t, m.Result.Name, e.Result.Name)
 			require.NoError(t, ValidateResult(m.Name, e.Result.Value), "%s: %s", m.Name, e.Name)
 			if m.Name == methodSyncBatch {
-				require.NoError(t, ValidateBatch(text))
+				require.NoError(t, validateBatch(text))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func (e *InvalidError) Error() string {
 // required keys, no others, the right types. Beyond the schema, the plan of a
 // sync_batch must have exactly one active identifier, and each key of its
 // schema must be the field_api_name of its field. What the records
-// hold is for ValidateBatch.
+// hold is for validateBatch.
 //
 // The error is an *InvalidError, wraps ErrMethod for an unknown method, or says
 // where params is not JSON.

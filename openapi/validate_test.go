@@ -117,7 +117,7 @@ func TestValidateBatch(t *testing.T) {
 		{"date_time", `"2021-03-29T16:32:23+00:00"`, "form of date_time"}, {"date_time", `"2021-03-29"`, "form of date_time"},
 		{"string", `"x"`, ""}, {"string", `4`, "form of string"}, {"string", `null`, ""}, {"string", `["x"]`, "is an array"},
 	} {
-		err := ValidateBatch(batchOf(tc.kind, "false", `{"id":1,"v":`+tc.value+`}`))
+		err := validateBatch(batchOf(tc.kind, "false", `{"id":1,"v":`+tc.value+`}`))
 		if tc.problem == "" {
 			require.NoError(t, err, tc)
 			continue
@@ -125,13 +125,13 @@ func TestValidateBatch(t *testing.T) {
 		require.ErrorContains(t, err, "params/records/0/v: ", tc)
 		require.ErrorContains(t, err, tc.problem, tc)
 	}
-	require.NoError(t, ValidateBatch(batchOf("date", "true", `{"id":1,"v":["2021-03-29",null]},{"id":2,"v":[]},{"id":3,"v":null},{"id":4}`)))
-	require.ErrorContains(t, ValidateBatch(batchOf("date", "true", `{"id":1,"v":[1]}`)), "form of date")
-	require.ErrorContains(t, ValidateBatch(batchOf("date", "true", `{"id":1,"v":"2021-03-29"}`)), "is no array")
+	require.NoError(t, validateBatch(batchOf("date", "true", `{"id":1,"v":["2021-03-29",null]},{"id":2,"v":[]},{"id":3,"v":null},{"id":4}`)))
+	require.ErrorContains(t, validateBatch(batchOf("date", "true", `{"id":1,"v":[1]}`)), "form of date")
+	require.ErrorContains(t, validateBatch(batchOf("date", "true", `{"id":1,"v":"2021-03-29"}`)), "is no array")
 	for _, record := range []string{`{}`, `{"v":"a"}`, `{"id":null}`} {
-		require.ErrorContains(t, ValidateBatch(batchOf("string", "false", record)), `params/records/0: carries no active identifier "id"`)
+		require.ErrorContains(t, validateBatch(batchOf("string", "false", record)), `params/records/0: carries no active identifier "id"`)
 		require.NoError(t, ValidateParams("sync_batch", batchOf("string", "false", record)))
 	}
-	require.ErrorContains(t, ValidateBatch(batchOf("string", "false", `{"id":1,"w":1}`)), "params/records/0/w: is not in the schema of the plan")
-	require.ErrorContains(t, ValidateBatch([]byte(`{}`)), "missing properties")
+	require.ErrorContains(t, validateBatch(batchOf("string", "false", `{"id":1,"w":1}`)), "params/records/0/w: is not in the schema of the plan")
+	require.ErrorContains(t, validateBatch([]byte(`{}`)), "missing properties")
 }

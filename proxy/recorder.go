@@ -312,9 +312,9 @@ func harComment(l Line) string {
 	return text[2:]
 }
 
-// JournalVersion is that of the journal of exchanges. It grows when a member changes
+// journalVersion is that of the journal of exchanges. It grows when a member changes
 // its meaning.
-const JournalVersion = 1
+const journalVersion = 1
 
 // JournalHeader is the first line of a journal of exchanges.
 type JournalHeader struct {
@@ -347,7 +347,7 @@ func newJournalWriter(w io.Writer) *journalWriter {
 }
 
 func (j *journalWriter) header(h JournalHeader) error {
-	h.Version = JournalVersion
+	h.Version = journalVersion
 	if err := j.enc.Encode(journalLine{Entry: "exchanges", Header: &h}); err != nil {
 		return err
 	}

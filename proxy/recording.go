@@ -62,8 +62,8 @@ func readJournal(br *bufio.Reader, each func(*conformance.Sight) error) (skipped
 		switch {
 		case n == 1 && l.Header == nil:
 			return skipped, errors.New("line 1: the member header is missing")
-		case n == 1 && l.Header.Version != JournalVersion:
-			return skipped, fmt.Errorf("line 1: header.version is %d, and this program reads %d", l.Header.Version, JournalVersion)
+		case n == 1 && l.Header.Version != journalVersion:
+			return skipped, fmt.Errorf("line 1: header.version is %d, and this program reads %d", l.Header.Version, journalVersion)
 		case n == 1:
 			continue
 		case l.Entry != "exchange" || l.Exchange == nil:

@@ -27,18 +27,6 @@ import (
 // Seeded is what a seed made, by the names in it. Tokens are shown once.
 type Seeded = seed.Seeded
 
-// The parts of Seeded.
-type (
-	// SeededOrganization is one organization of a seed.
-	SeededOrganization = seed.SeededOrganization
-	// SeededUser is a user by the e-mail address.
-	SeededUser = seed.SeededUser
-	// SeededWorkspace has the ids of everything in a workspace by name.
-	SeededWorkspace = seed.SeededWorkspace
-	// SeededWebhook is a webhook with the secret that is shown once.
-	SeededWebhook = seed.SeededWebhook
-)
-
 // CheckSeed reports whether a seed can be read at all, before there is a service to
 // put it into. What the API makes of its entries only Seed finds out.
 func CheckSeed(file string, src []byte) error { return seed.Check(file, src) }
@@ -112,19 +100,14 @@ const (
 type (
 	DryRunRequest = inspect.DryRunRequest
 	DryRun        = inspect.DryRun
-	DryRunActions = inspect.DryRunActions
-	DryRunReason  = inspect.DryRunReason
 	DryRunRecord  = inspect.DryRunRecord
-	DryRunFailure = inspect.DryRunFailure
 )
 
 // Explained is the way of one record through a run.
 type (
 	Explained         = inspect.Explained
-	ExplainedPrints   = inspect.ExplainedPrints
 	ExplainedAttempt  = inspect.ExplainedAttempt
 	ExplainedExchange = inspect.ExplainedExchange
-	ExplainedRetry    = inspect.ExplainedRetry
 )
 
 // AuditRequest says what to audit and how the destination is read.
@@ -195,11 +178,9 @@ type (
 	Maintenance = maintenance.Maintenance
 )
 
-// TokenRequest says whose token is made, IssuedTokens are tokens with their owners, and
-// MissingError says that there is no such owner.
+// TokenRequest says whose token is made, MissingError that there is no such owner.
 type (
 	TokenRequest = maintenance.TokenRequest
-	IssuedTokens = maintenance.IssuedTokens
 	MissingError = maintenance.MissingError
 )
 
