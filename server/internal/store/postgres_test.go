@@ -17,7 +17,6 @@ import (
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 )
 
 // plain is a connection beside every store, as an administrator has one.
@@ -151,15 +150,21 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	require.Zero(t, numberOf(t, admin, "SELECT count(*) FROM pg_namespace WHERE nspname = 'nobody_uses_this'"), "looking makes nothing")
 }
 
+// processOf is the process of the server that serves a connection; 0: it is lost already.
+func processOf(c database.Conn) (pid int64) {
+	_, _ = c.Run("SELECT pg_backend_pid()", func(row database.Cells) error { pid, _ = row.Number(0); return nil })
+	return pid
+}
+
 // cut ends every connection of a schema's store, as a restart of the server does.
 func cut(t testing.TB, admin *pgx.Conn, s *Store) {
 	t.Helper()
 	if c := s.writing; c != nil {
-		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*postgres.Conn).PID())
+		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", processOf(c))
 	}
 	for range cap(s.readers) {
 		if c := <-s.readers; c != nil {
-			command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", c.(*postgres.Conn).PID())
+			command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", processOf(c))
 			s.readers <- c
 		} else {
 			s.readers <- nil
@@ -203,7 +208,7 @@ func TestLostConnections(t *testing.T) {
 
 	// Lost in a read.
 	err = s.View(t.Context(), func(tx *Tx) error {
-		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", tx.conn.(*postgres.Conn).PID())
+		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", processOf(tx.conn))
 		_, _, err := tx.Organizations(Page{})
 		return err
 	})

@@ -75,9 +75,6 @@ func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (
 	return tag.RowsAffected(), cmp.Or(c.translate(err), s.err)
 }
 
-// PID is the process of the server that serves the connection.
-func (c *Conn) PID() uint32 { return c.db.PID() }
-
 // finish ends a transaction. A commit after a failure that nobody told of is
 // answered with ROLLBACK and no error.
 func (c *Conn) finish(how string) error {
