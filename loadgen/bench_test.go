@@ -1,49 +1,6 @@
 package loadgen
 
-import (
-	"fmt"
-	"math"
-	"sync"
-	"sync/atomic"
-	"testing"
-)
-
-func BenchmarkSchedule(b *testing.B) {
-	for name, s := range map[string]*schedule{
-		"constant": newSchedule(constant(50_000), Burst{}),
-		"ramp":     newSchedule([]Stage{{Duration: 1e12, From: 10, To: 50_000}}, Burst{}),
-		"bursts":   newSchedule(constant(50_000), Burst{Size: 500, Every: 1e9}),
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				s.next()
-			}
-		})
-	}
-}
-
-// BenchmarkPacer is the hand-over of one request to a connection that is free.
-func BenchmarkPacer(b *testing.B) {
-	for _, connections := range []int{1, 32} {
-		b.Run(fmt.Sprintf("connections=%d", connections), func(b *testing.B) {
-			p := newPacer(newClock(), newSchedule(constant(mostRate), Burst{}), connections, math.Inf(1))
-			p.most = int64(b.N)
-			var done sync.WaitGroup
-			for range connections {
-				w := &worker{wake: make(chan struct{}, 1)}
-				done.Go(func() {
-					for ok := true; ok; {
-						_, _, ok = p.take(w)
-					}
-				})
-			}
-			var stop atomic.Bool
-			p.run(&stop)
-			done.Wait()
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N), "ns/request")
-		})
-	}
-}
+import "testing"
 
 // BenchmarkMeasure is the taking over of what a connection has measured, of
 // requests that were sent late by turns and at once.

@@ -9,6 +9,8 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/pace"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -71,9 +73,9 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	keys[0].Count = 33
 	end, err := wire.NewEndpoint(wire.Target{URL: url}, wire.Transport{})
 	require.NoError(t, err)
-	d, err := discover(context.Background(), end, Target{URL: url}, []string{"contact"})
+	d, err := planning.Discover(context.Background(), end, "", nil, []string{"contact"})
 	require.NoError(t, err)
-	require.Greater(t, d.speed.MaximumBatchSize, int64(33))
+	require.Greater(t, d.Speed.MaximumBatchSize, int64(33))
 	result, err := Clean(context.Background(), Options{Target: Target{URL: url}}, keys)
 	require.NoError(t, err)
 	require.Equal(t, &CleanupResult{Deleted: 33}, result)
@@ -84,9 +86,9 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	o.RunID = "ab12cd"
 	r, err = Run(context.Background(), o)
 	require.NoError(t, err)
-	obj, err := d.objects["contact"].ForOperation(rpc.OperationDelete, r.Keys[0].Field, nil)
+	obj, err := d.Objects["contact"].ForOperation(rpc.OperationDelete, r.Keys[0].Field, nil)
 	require.NoError(t, err)
-	e := &engine{ctx: context.Background(), end: end, clock: newClock(), seed: 1, declared: *d, connections: 2}
+	e := &engine{ctx: context.Background(), end: end, clock: pace.NewClock(), seed: 1, declared: *d, connections: 2}
 	defer e.close()
 	e.plan = &plan{size: 20, keys: records.Keys(r.Keys[0].Keys), tasks: []*task{{}}}
 	g := &ground{object: obj}

@@ -12,6 +12,8 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/pace"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -78,7 +80,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connec
 		fail("the object %s takes no delete batches: remove the keys %s* yourself", g.object.APIName, keys.Template)
 		return
 	}
-	size := min(int64(e.plan.size), e.declared.speed.MaximumBatchSize, total)
+	size := min(int64(e.plan.size), e.declared.Speed.MaximumBatchSize, total)
 	o, err := g.object.ForOperation(rpc.OperationDelete, g.object.Identifier.APIName, nil)
 	if err != nil {
 		fail("%v", err)
@@ -163,24 +165,24 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for _, k := range keys {
 		objects = append(objects, k.Object)
 	}
-	d, err := discover(ctx, end, o.Target, objects)
+	d, err := planning.Discover(ctx, end, o.Target.Token, o.Target.Headers, objects)
 	if err != nil {
 		return nil, err
 	}
 	connections := o.Connections
 	if connections == 0 {
-		connections = int(min(d.speed.MaximumParallelBatches, serviceParallel))
+		connections = int(min(d.Speed.MaximumParallelBatches, planning.ServiceParallel))
 	}
-	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: 1, declared: *d, connections: connections}
+	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: 1, declared: *d, connections: connections}
 	if end.Transport.Standard {
 		end.Shared, _ = end.RoundTripper()
 	}
 	defer e.close()
-	end.Bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
+	end.Bound(int(min(d.Speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
 	result := &CleanupResult{}
 	found := make([]records.Object, len(keys))
 	for i, k := range keys {
-		if found[i], err = d.objects[k.Object].ForOperation(rpc.OperationDelete, k.Field, nil); err != nil {
+		if found[i], err = d.Objects[k.Object].ForOperation(rpc.OperationDelete, k.Field, nil); err != nil {
 			return nil, end.Hide(err)
 		}
 		if err := k.own(found[i].Identifier.Type == rpc.TypeInteger, o); err != nil {
@@ -189,7 +191,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	}
 	for i, k := range keys {
 		obj := found[i]
-		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
+		e.plan = &plan{size: int(min(d.Speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
 		g := &ground{object: obj, as: batch.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
 		e.erase(ctx, g, records.Keys(k.Keys), connections, nil, result)

@@ -81,7 +81,7 @@ func (c *Client) attend() {
 			c.mu.Lock()
 			senders := c.senders
 			c.mu.Unlock()
-			c.s.e.watch(senders, c.s.e.clock.now())
+			c.s.e.watch(senders, c.s.e.clock.Now())
 		}
 	}
 }
@@ -178,11 +178,11 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	if !ok {
 		return nil, &UsedUpError{stopReason(w.e.reason.Load()).String()}
 	}
-	start := w.e.clock.now()
+	start := w.e.clock.Now()
 	stop := context.AfterFunc(ctx, w.line.Interrupt)
 	v, rep, err := w.deliver(b, start)
 	stop()
-	end := w.e.clock.now()
+	end := w.e.clock.Now()
 	if err != nil && ctx.Err() != nil {
 		clear(w.tally)
 		return nil, fmt.Errorf("send batch: %w", ctx.Err())

@@ -33,7 +33,7 @@ type ByHand struct {
 }
 
 // now is the time of the phase, in nanoseconds. The control is locked.
-func (c *Control) now() int64 { return c.e.clock.now() - c.e.began.Load() }
+func (c *Control) now() int64 { return c.e.clock.Now() - c.e.began.Load() }
 
 // asked is the rate that a phase asks for at a moment, 0 in a closed loop. The control is
 // locked.
@@ -44,7 +44,7 @@ func (c *Control) asked(at int64) float64 {
 	case c.rate > 0:
 		return c.rate
 	}
-	return c.e.pacer.askedAt(newSchedule(c.ph.stages, c.ph.burst), at)
+	return c.e.pacer.AskedAt(newSchedule(c.ph.stages, c.ph.burst), at)
 }
 
 // keep notes a change. The control is locked.
@@ -78,7 +78,7 @@ func (c *Control) phase(e *engine, ph phase) {
 	}
 	c.changes, c.held = nil, 0
 	if c.rate > 0 && ph.open {
-		c.keep(0, "rate", e.pacer.askedAt(newSchedule(ph.stages, ph.burst), 0), c.rate)
+		c.keep(0, "rate", e.pacer.AskedAt(newSchedule(ph.stages, ph.burst), 0), c.rate)
 	}
 	if c.paused.Load() {
 		c.keep(0, "pause", c.asked(0), 0)
@@ -87,10 +87,10 @@ func (c *Control) phase(e *engine, ph phase) {
 		e.stopFor(stopAsked)
 	}
 	if c.paused.Load() && ph.open {
-		e.pacer.pause()
+		e.pacer.Pause()
 	}
 	if c.rate > 0 && ph.open {
-		e.pacer.limit(c.rate)
+		e.pacer.Limit(c.rate)
 	}
 }
 
@@ -109,7 +109,7 @@ func (c *Control) Pause() {
 	c.resumed = make(chan struct{})
 	c.paused.Store(true)
 	if c.e != nil && c.open {
-		c.e.pacer.pause()
+		c.e.pacer.Pause()
 	}
 }
 
@@ -126,10 +126,7 @@ func (c *Control) Resume() {
 	}
 	close(c.resumed)
 	if c.e != nil && c.open {
-		p := c.e.pacer
-		p.turn.Lock()
-		p.resume(p.clock.now() - p.began)
-		p.turn.Unlock()
+		c.e.pacer.Resume()
 	}
 }
 
@@ -158,7 +155,7 @@ func (c *Control) SetRate(rate float64) error {
 	c.keep(at, "rate", c.asked(before), rate)
 	c.rate = rate
 	c.set.Store(true)
-	c.e.pacer.limit(rate)
+	c.e.pacer.Limit(rate)
 	return nil
 }
 

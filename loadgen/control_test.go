@@ -92,25 +92,6 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 	}
 }
 
-// TestAPauseIsNotMadeUpFor: what was due while the load stood still is left out.
-func TestAPauseIsNotMadeUpFor(t *testing.T) {
-	c := newClock()
-	p := newPacer(c, newSchedule(constant(1000), Burst{}), 4, 0)
-	p.turn.Lock()
-	p.paused = int64(time.Second)
-	p.at, p.shift = int64(time.Second), 0
-	p.resume(int64(5 * time.Second))
-	require.EqualValues(t, 5*time.Second, p.at)
-	require.EqualValues(t, 4*time.Second, p.shift)
-	p.turn.Unlock()
-	require.EqualValues(t, 1000, p.askedAt(newSchedule(constant(1000), Burst{}), 1))
-	p.changes = []rateChange{{int64(time.Second), 10}, {int64(3 * time.Second), 30}}
-	require.EqualValues(t, 10, p.askedAt(p.plan, int64(2*time.Second)))
-	require.EqualValues(t, 30, p.askedAt(p.plan, int64(9*time.Second)))
-	ph := phase{open: true, stages: constant(100)}
-	require.InDelta(t, (100+2*10+30)/4.0, changedRate(ph, p.changes, 4*time.Second), 1e-6)
-}
-
 // TestLimitsThatChangeAreFollowedAndTold: the declared limit falls in the middle.
 func TestLimitsThatChangeAreFollowedAndTold(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{})

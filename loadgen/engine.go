@@ -9,6 +9,9 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/cpu"
+	"github.com/destkit/destkit/loadgen/internal/pace"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -17,7 +20,7 @@ import (
 type engine struct {
 	ctx   context.Context // its end breaks every call
 	end   *wire.Endpoint
-	clock clock
+	clock pace.Clock
 	seed  uint64
 	work  Work
 	plan  *plan
@@ -36,7 +39,7 @@ type engine struct {
 		known []written
 	}
 	follow   bool // X-RateLimit-Limit of replies changes the rate
-	declared declared
+	declared planning.Declared
 	limit    atomic.Int64 // as replies said it last
 	limits   struct {     // that replies stated one after the other
 		sync.Mutex
@@ -57,7 +60,7 @@ type engine struct {
 	claims  atomic.Int64
 	cutting atomic.Bool
 	cut     atomic.Int64 // calls that the end of the run broke
-	pacer   *pacer
+	pacer   *pace.Pacer
 }
 
 // budget bounds the records of a run.
@@ -135,12 +138,12 @@ func (e *engine) limited(limit int64) {
 	}
 	e.limits.Lock()
 	if len(e.limits.changes) < mostChanges {
-		e.limits.changes = append(e.limits.changes, LimitChange{At: float64(e.clock.now()-e.began.Load()) / 1e9, RateLimit: limit})
+		e.limits.changes = append(e.limits.changes, LimitChange{At: float64(e.clock.Now()-e.began.Load()) / 1e9, RateLimit: limit})
 	}
 	allowed := e.allowed()
 	e.limits.Unlock()
 	if p := e.pacer; p != nil && e.follow {
-		p.limit(allowed)
+		p.Limit(allowed)
 	}
 }
 
@@ -163,8 +166,8 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 		e.workers = append(e.workers, e.newWorker(len(e.workers)))
 	}
 	active := e.workers[:ph.connections]
-	m := newMeasure(e.clock.now(), ph.duration)
-	cpu := readCPU()
+	m := newMeasure(e.clock.Now(), ph.duration)
+	used := cpu.Read()
 	e.began.Store(m.began)
 	e.limits.Lock()
 	e.limits.changes, e.limits.speeds = nil, nil
@@ -183,7 +186,7 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	if ph.open {
 		p := e.startOpen(&done, active, ph, m.began)
 		stages := newSchedule(ph.stages, ph.burst)
-		m.asked = func(ns int64) float64 { return p.askedAt(stages, ns) }
+		m.asked = func(ns int64) float64 { return p.AskedAt(stages, ns) }
 	} else {
 		for _, w := range active {
 			done.Go(func() { w.closed(ph) })
@@ -197,28 +200,28 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	finished := make(chan struct{})
 	go func() { done.Wait(); close(finished) }()
 	e.attend(ctx, ph, active, m, finished)
-	m.collect(active, e.clock.now())
+	m.collect(active, e.clock.Now())
 	if e.pacer != nil {
-		m.unsent = e.pacer.unsent(m.stopped - m.began)
+		m.unsent = e.pacer.Unsent(m.stopped - m.began)
 	}
 	m.cut, m.reason = e.cut.Load(), stopReason(e.reason.Load())
-	m.cpu = readCPU().since(cpu)
-	m.finish(e.clock.now())
+	m.cpu = cpu.Read().Since(used)
+	m.finish(e.clock.Now())
 	return m
 }
 
 // startOpen starts the pacer and the connections that it feeds.
-func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, began int64) *pacer {
-	p := newPacer(e.clock, newSchedule(ph.stages, ph.burst), len(active), ph.catchUp)
-	p.began, p.most = began, ph.count
+func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, began int64) *pace.Pacer {
+	p := pace.New(e.clock, newSchedule(ph.stages, ph.burst), len(active), ph.catchUp)
+	p.Began, p.Most = began, ph.count
 	if ph.duration > 0 {
-		p.until = int64(ph.duration)
+		p.Until = int64(ph.duration)
 	}
 	e.pacer = p
 	for _, w := range active {
 		done.Go(func() { w.open(p, ph) })
 	}
-	done.Go(func() { p.run(&e.stopped) })
+	done.Go(func() { p.Run(&e.stopped) })
 	return p
 }
 
@@ -243,7 +246,7 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 		select {
 		case <-finished:
 			if m.stopped == 0 {
-				m.stopped = e.clock.now()
+				m.stopped = e.clock.Now()
 				if ph.count > 0 {
 					e.stopFor(stopCount)
 				}
@@ -259,7 +262,7 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 			}
 		case <-quit:
 			quit = nil
-			m.stopped = e.clock.now()
+			m.stopped = e.clock.Now()
 			cut = time.After(patience)
 		case <-cut:
 			e.cutting.Store(true)
@@ -270,7 +273,7 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 			e.cutting.Store(false)
 			return
 		case <-ticker.C:
-			now := e.clock.now()
+			now := e.clock.Now()
 			e.watch(active, now)
 			m.collect(active, now)
 			if ph.watch != nil {
@@ -316,12 +319,12 @@ func (w *worker) closed(ph phase) {
 }
 
 // open sends what the pacer hands out.
-func (w *worker) open(p *pacer, ph phase) {
+func (w *worker) open(p *pace.Pacer, ph phase) {
 	for {
 		if !w.maySend() {
 			return
 		}
-		intended, waited, ok := p.take(w)
+		intended, waited, ok := p.Take(w.wake)
 		if !ok {
 			return
 		}

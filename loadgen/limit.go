@@ -15,12 +15,12 @@ func (m *measure) generator() Generator {
 	wall := max(float64(m.ended-m.began), float64(m.stopped-m.began)) / 1e9
 	g := Generator{
 		Unsent: m.unsent, Late: m.late, Queued: m.queued, Unanswered: m.cut, Connections: m.connects,
-		CPUSeconds: m.cpu.own.Seconds(), CPUs: runtime.NumCPU(),
+		CPUSeconds: m.cpu.Own.Seconds(), CPUs: runtime.NumCPU(),
 	}
 	if wall > 0 {
-		g.OwnCPUs = m.cpu.own.Seconds() / wall
-		if m.cpu.known {
-			g.MachineCPUs = min(m.cpu.machine.Seconds()/wall, float64(g.CPUs))
+		g.OwnCPUs = m.cpu.Own.Seconds() / wall
+		if m.cpu.Known {
+			g.MachineCPUs = min(m.cpu.Machine.Seconds()/wall, float64(g.CPUs))
 		}
 	}
 	add := func(format string, args ...any) {

@@ -17,13 +17,6 @@ import (
 // UsageError is a mistake of the caller, in words: nothing was sent.
 type UsageError = failure.UsageError
 
-// clock counts nanoseconds from a moment, which costs less than time.Now.
-type clock struct{ base time.Time }
-
-func newClock() clock { return clock{time.Now()} }
-
-func (c clock) now() int64 { return int64(time.Since(c.base)) }
-
 // OwnSpeed is how many records per second one processor prepares and checks in batches
 // of a size, without a network; it is measured for so long.
 func OwnSpeed(size int, d time.Duration) (float64, error) {

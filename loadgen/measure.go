@@ -8,6 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/loadgen/internal/cpu"
 )
 
 // measure is what a phase has measured. Only the goroutine that attends to the
@@ -26,7 +27,7 @@ type measure struct {
 	tallies          map[string]*tally
 	unsent, cut      int64
 	reason           stopReason
-	cpu              cpuTimes
+	cpu              cpu.Times
 
 	width   int64 // of an interval
 	points  []Point

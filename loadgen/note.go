@@ -34,7 +34,7 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
 		t.Example = Example{
-			Identifier: w.e.end.Redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.now()) / 1e9,
+			Identifier: w.e.end.Redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
 		}
 	}
 	t.Count++

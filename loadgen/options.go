@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -227,6 +228,6 @@ func checkStages(stages []Stage, burst Burst) error {
 
 // declaredRate is how many requests per second the target's own words allow:
 // records by get_sync_speed, requests by the limit of the connection (spec 8).
-func declaredRate(d declared, limit int64, batch int) float64 {
-	return min(float64(d.speed.MaximumRecordsPerSecond)/float64(batch), float64(limit))
+func declaredRate(d planning.Declared, limit int64, batch int) float64 {
+	return min(float64(d.Speed.MaximumRecordsPerSecond)/float64(batch), float64(limit))
 }

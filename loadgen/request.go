@@ -17,7 +17,7 @@ func exampleOf(b *batch.Batch, at int64) Example {
 
 // due is the sample of a request that is sent now. intended is when it was due; 0: now.
 func (w *worker) due(intended int64, waited bool) sample {
-	start := w.e.clock.now()
+	start := w.e.clock.Now()
 	if intended == 0 {
 		intended = start
 	}
@@ -40,7 +40,7 @@ func (w *worker) exchange(r wire.Request, start int64) (rep wire.Reply, err erro
 // would have been is not known.
 func (w *worker) finish(s *sample, rep wire.Reply, err error) bool {
 	s.connected = rep.Dialled > 0
-	s.end = w.e.clock.now()
+	s.end = w.e.clock.Now()
 	if err != nil && w.broken() {
 		w.e.cut.Add(1)
 		return false

@@ -112,7 +112,7 @@ type LoadInfo struct {
 // RateAt is the rate in requests per second that the stages ask for just before a
 // moment, in seconds from the start.
 func (l LoadInfo) RateAt(seconds float64) float64 {
-	return newSchedule(l.Stages, Burst{}).rateAt(int64(seconds*1e9) - 1)
+	return newSchedule(l.Stages, Burst{}).RateAt(int64(seconds*1e9) - 1)
 }
 
 // Times are percentiles in milliseconds.

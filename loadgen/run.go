@@ -11,7 +11,10 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/cpu"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/pace"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -128,13 +131,13 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 			return nil, err
 		}
 	}
-	d, err := discover(ctx, end, o.Target, names(o.Work.Objects))
+	d, err := planning.Discover(ctx, end, o.Target.Token, o.Target.Headers, names(o.Work.Objects))
 	if err != nil {
 		return nil, err
 	}
 	// What came from the target and what the caller cancels are different things:
 	// calls under way outlive ctx for a moment.
-	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: o.Seed, work: o.Work, declared: *d, control: o.Control, budget: budget{most: o.MaxRecords}}
+	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: o.Seed, work: o.Work, declared: *d, control: o.Control, budget: budget{most: o.MaxRecords}}
 	if e.plan, err = newPlan(o.Work, d, keys, o.Seed, syncRun(o.Seed)); err != nil {
 		return nil, err
 	}
@@ -162,7 +165,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	s.settle()
 	size := e.plan.size
 	if o.Search != nil { // it tries other sizes
-		size = int(min(max(int64(size), d.speed.MaximumBatchSize), mostBatch))
+		size = int(min(max(int64(size), d.Speed.MaximumBatchSize), mostBatch))
 	}
 	end.Bound(size, s.o.Connections, o.Transport.MaxReply)
 	for _, r := range e.replicas {
@@ -181,17 +184,17 @@ func syncRun(seed uint64) int64 { return int64(seed%1_000_000_000) + 1 }
 func (s *session) settle() {
 	o, d, size := &s.o, s.e.declared, s.e.plan.size
 	s.chosenConnections = o.Connections > 0
-	parallel := int(min(d.speed.MaximumParallelBatches, serviceParallel))
+	parallel := int(min(d.Speed.MaximumParallelBatches, planning.ServiceParallel))
 	mode := "open"
 	switch {
 	case o.Closed:
 		mode = "closed"
 	case o.AsDeclared:
 		mode = "as-declared"
-		o.Stages = constant(declaredRate(d, d.limit, size))
+		o.Stages = constant(declaredRate(d, d.Limit, size))
 		s.e.follow = true
-		s.e.limit.Store(d.limit)
-		s.e.limits.speed = d.speed
+		s.e.limit.Store(d.Limit)
+		s.e.limits.speed = d.Speed
 	case o.Search != nil:
 		mode = "search"
 	case o.InRecords:
@@ -226,8 +229,8 @@ func (s *session) begin(mode string) {
 			BatchSize: s.e.plan.size, Operations: operations, Records: "generated", Client: "own", Seed: o.Seed, Run: o.RunID,
 		},
 		Declared: &DeclaredInfo{
-			BatchSize: d.speed.MaximumBatchSize, Parallel: d.speed.MaximumParallelBatches, RecordsPerSecond: d.speed.MaximumRecordsPerSecond,
-			RateLimit: d.limit, RateLimitStated: d.stated,
+			BatchSize: d.Speed.MaximumBatchSize, Parallel: d.Speed.MaximumParallelBatches, RecordsPerSecond: d.Speed.MaximumRecordsPerSecond,
+			RateLimit: d.Limit, RateLimitStated: d.Stated,
 		},
 		Keys: []WrittenKeys{}, Series: []Point{},
 	}
@@ -280,7 +283,7 @@ func (s *session) phase(name string, duration time.Duration) phase {
 func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure, int64) {
 	shown := -1
 	var marks []tide
-	cpu := readCPU()
+	before := cpu.Read()
 	live := s.newStanding(name, ph)
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
@@ -310,11 +313,11 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 		if m.asked != nil {
 			moment.Asked = m.asked(now - m.began)
 		}
-		latest := readCPU()
-		if wall := latest.at.Sub(cpu.at).Seconds(); wall > 0 {
-			moment.CPUs = latest.since(cpu).own.Seconds() / wall
+		latest := cpu.Read()
+		if wall := latest.At.Sub(before.At).Seconds(); wall > 0 {
+			moment.CPUs = latest.Since(before).Own.Seconds() / wall
 		}
-		cpu = latest
+		before = latest
 		if s.o.Control != nil {
 			moment.Paused, moment.ErrorsByKind = s.o.Control.Paused(), map[string]int64{}
 			for _, t := range m.tallies {

@@ -2,56 +2,14 @@ package loadgen
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 )
 
 // limitNote stands before a reason of Generator.Reasons among the notes.
 const limitNote = "the generator was a limit: "
-
-// meanRate is the mean of the requests per second that a schedule asks for.
-func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
-	if duration == 0 {
-		duration = length(stages)
-	}
-	total, left := 0.0, duration.Seconds()
-	for i, st := range stages {
-		d := st.Duration.Seconds()
-		if i == len(stages)-1 && left > d {
-			total += (st.From+st.To)/2*d + st.To*(left-d)
-			break
-		}
-		part := min(d, left)
-		total += st.From*part + (st.To-st.From)*part*part/(2*d)
-		if left -= part; left <= 0 {
-			break
-		}
-	}
-	if burst.Size > 0 && duration > 0 {
-		total += float64(burst.Size) * math.Ceil(duration.Seconds()/burst.Every.Seconds())
-	}
-	if duration <= 0 {
-		return 0
-	}
-	return total / duration.Seconds()
-}
-
-// changedRate is the mean of what was asked for where the rate was replaced on the way.
-func changedRate(ph phase, changes []rateChange, lasted time.Duration) float64 {
-	until := func(i int) int64 {
-		if i < len(changes) {
-			return min(changes[i].at, int64(lasted))
-		}
-		return int64(lasted)
-	}
-	sent := meanRate(ph.stages, ph.burst, time.Duration(until(0))) * float64(until(0))
-	for i, c := range changes {
-		sent += c.rate * float64(max(until(i+1)-c.at, 0))
-	}
-	return sent / float64(lasted)
-}
 
 // exceeds says where the load goes beyond what the target allows: only as
 // declared it is held back.
@@ -64,17 +22,17 @@ func (s *session) exceeds(mode string) {
 		s.note("a search goes beyond what the destination declares")
 		return
 	}
-	if int64(s.e.plan.size) > d.speed.MaximumBatchSize {
-		s.note("batches of %s exceed the declared maximum_batch_size of %d", plural.Count(s.e.plan.size, "record"), d.speed.MaximumBatchSize)
+	if int64(s.e.plan.size) > d.Speed.MaximumBatchSize {
+		s.note("batches of %s exceed the declared maximum_batch_size of %d", plural.Count(s.e.plan.size, "record"), d.Speed.MaximumBatchSize)
 	}
-	if int64(o.Connections) > min(d.speed.MaximumParallelBatches, serviceParallel) {
-		s.note("%s: more than the declared maximum_parallel_batches of %d", plural.Count(o.Connections, "connection"), d.speed.MaximumParallelBatches)
+	if int64(o.Connections) > min(d.Speed.MaximumParallelBatches, planning.ServiceParallel) {
+		s.note("%s: more than the declared maximum_parallel_batches of %d", plural.Count(o.Connections, "connection"), d.Speed.MaximumParallelBatches)
 	}
 	peak := 0.0
 	for _, st := range o.Stages {
 		peak = max(peak, st.From, st.To)
 	}
-	if allowed := declaredRate(d, d.limit, s.e.plan.size); peak > allowed {
+	if allowed := declaredRate(d, d.Limit, s.e.plan.size); peak > allowed {
 		s.note("%.6g requests/s exceed the declared speed, which allows %.6g", peak, allowed)
 	}
 }
@@ -147,8 +105,8 @@ func (s *session) comment(m *measure, ph phase) {
 		lasted = min(lasted, ph.duration) // a burst is not due because the end was seen late
 	}
 	asked := meanRate(ph.stages, ph.burst, lasted)
-	if p := s.e.pacer; p != nil && len(p.changes) > 0 && lasted > 0 {
-		asked = changedRate(ph, p.changes, lasted)
+	if p := s.e.pacer; p != nil && len(p.Changes()) > 0 && lasted > 0 {
+		asked = changedRate(ph, p.Changes(), lasted)
 		r.Load.Rate = asked
 	}
 	if s.e.follow {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/loadgen/internal/pace"
 )
 
 // TestWhyARateWasNotReached: the target is only blamed for what it did not take.
@@ -35,4 +37,15 @@ func TestWhyARateWasNotReached(t *testing.T) {
 			require.Contains(t, s.result.Notes[0], "of 100 requests/s; "+c.want)
 		})
 	}
+}
+
+func TestMeanRate(t *testing.T) {
+	stages := []Stage{{time.Second, 10, 10}, {2 * time.Second, 10, 30}, {time.Second, 30, 30}}
+	require.InDelta(t, 20, meanRate(stages, Burst{}, 4*time.Second), 1e-9)
+	require.InDelta(t, 25, meanRate(stages, Burst{}, 8*time.Second), 1e-9)
+	require.InDelta(t, 10, meanRate(stages, Burst{}, time.Second), 1e-9)
+
+	ph := phase{open: true, stages: constant(100)}
+	changes := []pace.Change{{At: int64(time.Second), Rate: 10}, {At: int64(3 * time.Second), Rate: 30}}
+	require.InDelta(t, (100+2*10+30)/4.0, changedRate(ph, changes, 4*time.Second), 1e-6)
 }

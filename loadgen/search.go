@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 )
 
 // Search looks for the highest rate at which a target holds a goal: first the
@@ -147,7 +148,7 @@ func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 		}
 	} else {
 		top := 0.0
-		for c := 1; c <= serviceParallel; c = min(2*c, max(c+1, serviceParallel)) {
+		for c := 1; c <= planning.ServiceParallel; c = min(2*c, max(c+1, planning.ServiceParallel)) {
 			rate, err := try(r.BatchSize, c)
 			if err != nil {
 				return err
@@ -158,7 +159,7 @@ func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 				break
 			}
 			top = max(top, rate)
-			if c == serviceParallel {
+			if c == planning.ServiceParallel {
 				break
 			}
 		}
@@ -200,7 +201,7 @@ func (r *SearchResult) knee(best map[int]float64) {
 	if len(best) > 1 {
 		// Half as many again as the knee: between two replies a connection is idle for a
 		// moment. At a rate below the limit more of them are idle and cost nothing.
-		r.Connections = min(max(fewest(0.99), r.Knee+max(2, r.Knee/2)), serviceParallel)
+		r.Connections = min(max(fewest(0.99), r.Knee+max(2, r.Knee/2)), planning.ServiceParallel)
 	}
 }
 
@@ -293,7 +294,7 @@ func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 	}
 	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)
 	r.Suggested = SuggestedSpeed{
-		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, serviceParallel), 1)),
+		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, planning.ServiceParallel), 1)),
 		RecordsPerSecond: max(int64(r.RecordsPerSecond*(1-s.Margin)), 1),
 	}
 	return nil

@@ -96,7 +96,7 @@ func (s *session) resize(size int) error {
 func (s *session) search(ctx context.Context) error {
 	o := s.o.Search
 	p := &prober{s: s, ctx: ctx, goals: o.Goals}
-	most := int(min(s.e.declared.speed.MaximumBatchSize, 10_000))
+	most := int(min(s.e.declared.Speed.MaximumBatchSize, 10_000))
 	found, err := o.find(p, s.e.plan.size, max(most, s.e.plan.size), s.o.Connections)
 	s.result.Search = found
 	if p.measure != nil {

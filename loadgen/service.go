@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -239,7 +240,7 @@ func newServiceSession(ctx context.Context, o Options) (*session, error) {
 		end.Shared, _ = end.RoundTripper()
 	}
 	work := &serviceWork{Service: *o.Service, calls: callsOf[o.Service.Scenario], found: newServiceFound()}
-	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: o.Seed, plan: &plan{size: 1}, service: work, control: o.Control}
+	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: o.Seed, plan: &plan{size: 1}, service: work, control: o.Control}
 	if e.replicas, err = end.Replicas(wire.Target(o.Target)); err != nil {
 		return nil, err
 	}
@@ -342,7 +343,7 @@ func (s *session) askOnce(ctx context.Context, c apiCall, check func(body []byte
 	defer stop()
 	timer := time.AfterFunc(s.e.end.Transport.PlanningTimeout, w.line.Interrupt)
 	defer timer.Stop()
-	rep, err := w.exchange(w.user.request(c), s.e.clock.now())
+	rep, err := w.exchange(w.user.request(c), s.e.clock.Now())
 	if err == nil {
 		err = checkStatus(rep)
 	}

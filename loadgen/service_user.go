@@ -47,7 +47,7 @@ func newAPIUser(w *worker, work *serviceWork) *apiUser {
 	case ScenarioPoll:
 		u.scenario = &polling{work: work, at: w.number % max(len(work.Syncs), 1), ended: map[int64]endedRun{}}
 	default:
-		u.scenario = &triggering{work: work, now: w.e.clock.now, at: w.number % max(len(work.Syncs), 1)}
+		u.scenario = &triggering{work: work, now: w.e.clock.Now, at: w.number % max(len(work.Syncs), 1)}
 	}
 	return u
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 )
 
 // SpeedChange is what get_sync_speed said when it was asked again, and from when on it
@@ -44,7 +45,7 @@ func (e *engine) current() *plan {
 // limits is held.
 func (e *engine) allowed() float64 {
 	d := e.declared
-	d.speed = e.limits.speed
+	d.Speed = e.limits.speed
 	return declaredRate(d, e.limit.Load(), e.current().size)
 }
 
@@ -67,7 +68,7 @@ func (w *worker) maySend() bool {
 
 // askSpeed asks get_sync_speed again and again until ctx ends, and follows it.
 func (s *session) askSpeed(ctx context.Context) {
-	client, watch, done := planner(s.e.end, s.o.Target.Token, s.o.Target.Headers)
+	client, watch, done := planning.Client(s.e.end, s.o.Target.Token, s.o.Target.Headers)
 	defer done()
 	ticker := time.NewTicker(s.o.AskSpeed)
 	defer ticker.Stop()
@@ -85,7 +86,7 @@ func (s *session) askSpeed(ctx context.Context) {
 		case err == nil && (speed.MaximumBatchSize < 1 || speed.MaximumParallelBatches < 1 || speed.MaximumRecordsPerSecond < 1):
 			err = failure.Newf(failure.KindResults, "the three numbers must be 1 or more")
 		case err != nil:
-			err = planningError(s.e.end, err)
+			err = planning.Explain(s.e.end, err)
 		}
 		if err != nil {
 			if !failed {
@@ -94,8 +95,8 @@ func (s *session) askSpeed(ctx context.Context) {
 			failed = true
 			continue
 		}
-		if watch.limit > 0 {
-			s.e.limited(watch.limit)
+		if watch.Limit > 0 {
+			s.e.limited(watch.Limit)
 		}
 		s.sped(speed)
 	}
@@ -110,7 +111,7 @@ func (s *session) sped(speed rpc.Speed) {
 		return
 	}
 	change := SpeedChange{
-		At: float64(e.clock.now()-e.began.Load()) / 1e9, BatchSize: speed.MaximumBatchSize, Parallel: speed.MaximumParallelBatches,
+		At: float64(e.clock.Now()-e.began.Load()) / 1e9, BatchSize: speed.MaximumBatchSize, Parallel: speed.MaximumParallelBatches,
 		RecordsPerSecond: speed.MaximumRecordsPerSecond,
 	}
 	var not []string
@@ -119,7 +120,7 @@ func (s *session) sped(speed rpc.Speed) {
 		not = append(not, why)
 	}
 	if speed.MaximumParallelBatches > e.limits.speed.MaximumParallelBatches &&
-		min(speed.MaximumParallelBatches, serviceParallel) > int64(s.o.Connections) && !s.chosenConnections {
+		min(speed.MaximumParallelBatches, planning.ServiceParallel) > int64(s.o.Connections) && !s.chosenConnections {
 		not = append(not, "maximum_parallel_batches: the load has made as many connections as were declared before")
 	}
 	e.limits.speed = speed
@@ -128,7 +129,7 @@ func (s *session) sped(speed rpc.Speed) {
 		e.limits.speeds = append(e.limits.speeds, change)
 	}
 	if p := e.pacer; p != nil {
-		p.limit(e.allowed())
+		p.Limit(e.allowed())
 	}
 	s.later.say(change.text())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
@@ -134,7 +135,7 @@ func names(shares []Share) []string {
 
 // newPlan makes the tasks of a mix. Everything that can be refused is refused
 // here, before the first batch.
-func newPlan(w Work, d *declared, keys records.Keys, seed uint64, syncRun int64) (*plan, error) {
+func newPlan(w Work, d *planning.Declared, keys records.Keys, seed uint64, syncRun int64) (*plan, error) {
 	objects, err := normalised("object", w.Objects, "")
 	if err != nil {
 		return nil, err
@@ -145,11 +146,11 @@ func newPlan(w Work, d *declared, keys records.Keys, seed uint64, syncRun int64)
 	}
 	p := &plan{size: w.BatchSize, keys: keys, primed: true}
 	if p.size == 0 {
-		p.size = int(min(d.speed.MaximumBatchSize, 10_000))
+		p.size = int(min(d.Speed.MaximumBatchSize, 10_000))
 	}
 	sum := 0.0
 	for i, o := range objects {
-		g := &ground{object: d.objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
+		g := &ground{object: d.Objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
 		p.grounds = append(p.grounds, g)
 		for _, op := range operations {
 			t, err := p.task(w, g, op.Name, seed)

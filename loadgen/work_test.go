@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -46,7 +47,7 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	if w.BatchSize == 0 {
 		w.BatchSize = 3
 	}
-	d := &declared{objects: map[string]records.Object{"contact": o}, speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
+	d := &planning.Declared{Objects: map[string]records.Object{"contact": o}, Speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
 	keys, err := records.NewKeys("", "abc", 0, 0)
 	require.NoError(t, err)
 	p, err := newPlan(w, d, keys, 7, 1)

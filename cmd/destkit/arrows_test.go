@@ -124,12 +124,15 @@ var arrows = map[string][]string{
 		"destsim/rpc", "loadgen/internal/...",
 		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity",
 	},
-	"loadgen/internal/batch":   {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records"},                // requests, and the check of their replies
-	"loadgen/internal/failure": {"internal/foreign", "internal/unreached"},                                             // what goes wrong, in words
-	"loadgen/internal/records": {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source"},      // what is sent, without a connection
-	"loadgen/internal/wire":    {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"}, // calls as bytes
-	"openapi":                  {},
-	"proxy":                    {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
+	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records"}, // requests, and the check of their replies
+	"loadgen/internal/cpu":      {},
+	"loadgen/internal/failure":  {"internal/foreign", "internal/unreached"}, // what goes wrong, in words
+	"loadgen/internal/pace":     {},
+	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"}, // what a target says of itself
+	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source"},                // what is sent, without a connection
+	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},           // calls as bytes
+	"openapi":                   {},
+	"proxy":                     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",

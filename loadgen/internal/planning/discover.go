@@ -1,4 +1,7 @@
-package loadgen
+// Package planning asks a target what it has and how fast it takes records, before a
+// load as a service does before a run, and says in words what these calls met. Sending
+// batches it leaves to the generator.
+package planning
 
 import (
 	"context"
@@ -14,42 +17,42 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// declared is what the target says of itself.
-type declared struct {
-	objects map[string]records.Object
-	speed   rpc.Speed
-	limit   int64 // X-RateLimit-Limit, or the default of the service
-	stated  bool  // the header was there
+// Declared is what the target says of itself.
+type Declared struct {
+	Objects map[string]records.Object
+	Speed   rpc.Speed
+	Limit   int64 // X-RateLimit-Limit, or the default of the service
+	Stated  bool  // the header was there
 }
 
 const (
 	// serviceLimit is the connection-wide limit of the service without the header
 	// (spec 8).
 	serviceLimit = 50_000
-	// serviceParallel is where the service caps maximum_parallel_batches.
-	serviceParallel = 50
+	// ServiceParallel is where the service caps maximum_parallel_batches.
+	ServiceParallel = 50
 )
 
-// limitWatch reads X-RateLimit-Limit off the planning replies.
-type limitWatch struct {
+// LimitWatch reads X-RateLimit-Limit off the planning replies.
+type LimitWatch struct {
 	http.RoundTripper
-	limit int64
+	Limit int64
 }
 
-func (w *limitWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *LimitWatch) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.RoundTripper.RoundTrip(r)
 	if err == nil {
 		if n, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Limit"), 10, 64); err == nil && n > 0 {
-			w.limit = n
+			w.Limit = n
 		}
 	}
 	return resp, err
 }
 
-// planner makes the client of the planning calls.
-func planner(e *wire.Endpoint, token string, headers map[string]string) (*rpc.Client, *limitWatch, func()) {
+// Client makes the client of the planning calls.
+func Client(e *wire.Endpoint, token string, headers map[string]string) (*rpc.Client, *LimitWatch, func()) {
 	transport, close := e.RoundTripper()
-	watch := &limitWatch{RoundTripper: transport}
+	watch := &LimitWatch{RoundTripper: transport}
 	h := http.Header{}
 	for name, value := range headers {
 		h.Set(name, value)
@@ -60,16 +63,16 @@ func planner(e *wire.Endpoint, token string, headers map[string]string) (*rpc.Cl
 	}}, watch, close
 }
 
-// discover asks the target for its objects, their fields and its speed, in the
+// Discover asks the target for its objects, their fields and its speed, in the
 // order of the service. The error says what was asked, never the URL.
-func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (*declared, error) {
-	client, watch, done := planner(e, t.Token, t.Headers)
+func Discover(ctx context.Context, e *wire.Endpoint, token string, headers map[string]string, names []string) (*Declared, error) {
+	client, watch, done := Client(e, token, headers)
 	defer done()
 	all, err := client.ListObjects(ctx)
 	if err != nil {
-		return nil, planningError(e, err)
+		return nil, Explain(e, err)
 	}
-	d := &declared{objects: map[string]records.Object{}}
+	d := &Declared{Objects: map[string]records.Object{}}
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(o rpc.Object) bool { return o.APIName == name })
 		if at < 0 {
@@ -81,22 +84,22 @@ func discover(ctx context.Context, e *wire.Endpoint, t Target, names []string) (
 		}
 		o := records.Object{Object: all[at]}
 		if o.Fields, err = client.ListFields(ctx, o.Ref()); err != nil {
-			return nil, planningError(e, err)
+			return nil, Explain(e, err)
 		}
 		if o.Operations, err = client.SupportedOperations(ctx, o.Ref()); err != nil {
-			return nil, planningError(e, err)
+			return nil, Explain(e, err)
 		}
-		d.objects[name] = o
+		d.Objects[name] = o
 	}
-	if d.speed, err = client.GetSyncSpeed(ctx); err != nil {
-		return nil, planningError(e, err)
+	if d.Speed, err = client.GetSyncSpeed(ctx); err != nil {
+		return nil, Explain(e, err)
 	}
-	s := d.speed
+	s := d.Speed
 	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {
 		return nil, fmt.Errorf("call get_sync_speed: the three numbers must be 1 or more, not %d, %d and %d", s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
 	}
-	if d.limit, d.stated = watch.limit, watch.limit > 0; !d.stated {
-		d.limit = serviceLimit
+	if d.Limit, d.Stated = watch.Limit, watch.Limit > 0; !d.Stated {
+		d.Limit = serviceLimit
 	}
 	return d, nil
 }

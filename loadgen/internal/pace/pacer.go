@@ -1,4 +1,7 @@
-package loadgen
+// Package pace says when requests are due, and hands them to the connections that are
+// free by then. Connections, requests and what is measured of them it leaves to the
+// generator.
+package pace
 
 import (
 	"math"
@@ -8,7 +11,7 @@ import (
 	"time"
 )
 
-// pacer hands due requests to free connections: one goroutine, whatever the
+// Pacer hands due requests to free connections: one goroutine, whatever the
 // number of connections, since a sleep of each would wake late. A connection that
 // becomes free while something is due does not wait for it: where the processors
 // are full, it would wake late as well.
@@ -16,12 +19,12 @@ import (
 // What could not be sent on time is sent as soon as a connection is free, but no
 // faster than catchUp times the rate that is asked for: a generator that
 // empties its backlog at once would measure its own burst.
-type pacer struct {
-	clock   clock
-	plan    *schedule
-	began   int64 // on the clock
-	until   int64 // no request that is due later is released
-	most    int64 // requests at most; 0: no bound
+type Pacer struct {
+	clock   Clock
+	plan    *Schedule
+	Began   int64 // on the clock
+	Until   int64 // no request that is due later is released
+	Most    int64 // requests at most; 0: no bound
 	catchUp float64
 	slack   int64 // how many may be released that nobody has taken
 
@@ -32,14 +35,14 @@ type pacer struct {
 	ended           atomic.Bool
 
 	mu   sync.Mutex
-	idle []*worker
+	idle []chan struct{} // of the free connections: who gets something is woken
 	// rate replaces the rate of the schedule from now on where it is not 0: the
 	// target has changed its limit. In thousandths of a request per second.
 	rate atomic.Int64
 	// paused is when the load was paused, 0 while it is not; changes are the rates that
 	// replaced the schedule's, in order. turn guards both.
 	paused  int64
-	changes []rateChange
+	changes []Change
 
 	turn    sync.Mutex   // to release; it guards plan and what follows
 	at      int64        // when the next request is due
@@ -68,11 +71,11 @@ const (
 // longestSleep is how long the pacer may take to see that it is to stop.
 const longestSleep = int64(5 * time.Millisecond)
 
-func newPacer(c clock, s *schedule, connections int, catchUp float64) *pacer {
+func New(c Clock, s *Schedule, connections int, catchUp float64) *Pacer {
 	if catchUp <= 1 {
 		catchUp = 2
 	}
-	p := &pacer{clock: c, plan: s, catchUp: catchUp, slack: max(1, int64(connections/4)), until: never}
+	p := &Pacer{clock: c, plan: s, catchUp: catchUp, slack: max(1, int64(connections/4)), Until: never}
 	p.slack = min(p.slack, ringSize-1)
 	if math.IsInf(catchUp, 1) {
 		p.slack = ringSize - 1
@@ -81,17 +84,17 @@ func newPacer(c clock, s *schedule, connections int, catchUp float64) *pacer {
 	return p
 }
 
-// run releases requests until its time is over or stop is set.
-func (p *pacer) run(stop *atomic.Bool) {
+// Run releases requests until its time is over or stop is set.
+func (p *Pacer) Run(stop *atomic.Bool) {
 	defer p.end()
 	for !stop.Load() {
-		now := p.clock.now() - p.began
+		now := p.clock.Now() - p.Began
 		p.turn.Lock()
 		p.release(now, p.slack+p.waiting()-(p.released.Load()-p.taken.Load()), p.wake)
 		next, gap, over := max(p.at, p.allowed), p.gap, p.over()
 		at := p.at
 		p.turn.Unlock()
-		if now >= p.until {
+		if now >= p.Until {
 			return
 		}
 		if p.pausing() {
@@ -100,7 +103,7 @@ func (p *pacer) run(stop *atomic.Bool) {
 		}
 		if over {
 			// The last request has its share of the time like every other.
-			if next = min(at, p.until); now >= next || next == never {
+			if next = min(at, p.Until); now >= next || next == never {
 				return
 			}
 		}
@@ -109,7 +112,7 @@ func (p *pacer) run(stop *atomic.Bool) {
 			shortest = 2 * tick // several are due at once anyway
 		}
 		runtime.Gosched() // those who were woken run first, on this processor too
-		now = p.clock.now() - p.began
+		now = p.clock.Now() - p.Began
 		if late := now - at; late > leeway && p.waiting() == 0 {
 			// The connections take what is late as they become free (help), and it takes
 			// about as long as it is late to make it up: until then nobody waits here. A
@@ -122,20 +125,20 @@ func (p *pacer) run(stop *atomic.Bool) {
 }
 
 // over tells that nothing will be released any more; turn is held.
-func (p *pacer) over() bool {
-	return p.at >= p.until || p.most > 0 && p.released.Load() >= p.most
+func (p *Pacer) over() bool {
+	return p.at >= p.Until || p.Most > 0 && p.released.Load() >= p.Most
 }
 
 // release releases what is due, room requests at most, and calls wake for each;
 // turn is held.
-func (p *pacer) release(now, room int64, wake func()) {
+func (p *Pacer) release(now, room int64, wake func()) {
 	if p.paused > 0 {
 		p.next.Store(never)
 		return
 	}
 	if rate := p.rate.Swap(0); rate > 0 {
-		p.changes = append(p.changes, rateChange{now, float64(rate) / 1000})
-		p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, p.at)
+		p.changes = append(p.changes, Change{now, float64(rate) / 1000})
+		p.plan, p.shift = NewSchedule(constant(float64(rate)/1000), Burst{}), max(now, p.at)
 	}
 	// Late ones keep a part of their distance to each other, from now on: a stall
 	// must not let the time that it took be made up for at once.
@@ -146,7 +149,7 @@ func (p *pacer) release(now, room int64, wake func()) {
 		if released-p.taken.Load() >= ringSize {
 			break
 		}
-		p.ring[released&(ringSize-1)].Store(p.began + p.at)
+		p.ring[released&(ringSize-1)].Store(p.Began + p.at)
 		p.released.Store(released + 1)
 		wake()
 		following := p.following()
@@ -158,8 +161,8 @@ func (p *pacer) release(now, room int64, wake func()) {
 }
 
 // help releases one request for a connection that is free, if one is due.
-func (p *pacer) help() bool {
-	now := p.clock.now() - p.began
+func (p *Pacer) help() bool {
+	now := p.clock.Now() - p.Began
 	if now < p.next.Load() || p.ended.Load() {
 		return false
 	}
@@ -170,29 +173,29 @@ func (p *pacer) help() bool {
 	return p.released.Load() > before
 }
 
-// limit replaces the rate from now on, in requests per second.
-func (p *pacer) limit(rate float64) {
+// Limit replaces the rate from now on, in requests per second.
+func (p *Pacer) Limit(rate float64) {
 	p.rate.Store(int64(rate * 1000))
 }
 
-// rateChange is a rate that replaced another one, at a moment from the start.
-type rateChange struct {
-	at   int64
-	rate float64
+// Change is a rate that replaced another one, at a moment from the start.
+type Change struct {
+	At   int64
+	Rate float64
 }
 
-// pause holds everything back that is not released yet.
-func (p *pacer) pause() {
+// Pause holds everything back that is not released yet.
+func (p *Pacer) Pause() {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if p.paused == 0 {
-		p.paused = max(p.clock.now()-p.began, 1)
+		p.paused = max(p.clock.Now()-p.Began, 1)
 	}
 }
 
 // resume goes on at a moment from the start: what was due in between is left out, as if
 // the time had stood still. turn is held.
-func (p *pacer) resume(now int64) {
+func (p *Pacer) resume(now int64) {
 	if p.paused == 0 {
 		return
 	}
@@ -205,29 +208,43 @@ func (p *pacer) resume(now int64) {
 	p.next.Store(max(p.at, p.allowed))
 }
 
-func (p *pacer) pausing() bool {
+// Resume ends a pause.
+func (p *Pacer) Resume() {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.resume(p.clock.Now() - p.Began)
+}
+
+func (p *Pacer) pausing() bool {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	return p.paused > 0
 }
 
-// askedAt is the rate that is asked for at a moment from the start.
-func (p *pacer) askedAt(stages *schedule, ns int64) float64 {
+// AskedAt is the rate that is asked for at a moment from the start.
+func (p *Pacer) AskedAt(stages *Schedule, ns int64) float64 {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	if p.paused > 0 && ns >= p.paused {
 		return 0
 	}
 	for i := len(p.changes) - 1; i >= 0; i-- {
-		if p.changes[i].at <= ns {
-			return p.changes[i].rate
+		if p.changes[i].At <= ns {
+			return p.changes[i].Rate
 		}
 	}
-	return stages.rateAt(ns)
+	return stages.RateAt(ns)
+}
+
+// Changes are the rates that replaced the schedule's, in order.
+func (p *Pacer) Changes() []Change {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	return p.changes
 }
 
 // following is when the next request is due.
-func (p *pacer) following() int64 {
+func (p *Pacer) following() int64 {
 	at := p.plan.next()
 	if at == never {
 		return never
@@ -235,27 +252,27 @@ func (p *pacer) following() int64 {
 	return at + p.shift
 }
 
-// unsent counts the requests that were due before a moment, in nanoseconds from
+// Unsent counts the requests that were due before a moment, in nanoseconds from
 // the start, and were never released. It ends the schedule.
-func (p *pacer) unsent(end int64) int64 {
+func (p *Pacer) Unsent(end int64) int64 {
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	n, end := int64(0), min(end, p.until)
+	n, end := int64(0), min(end, p.Until)
 	p.resume(end)
 	if p.at < end {
 		n = p.plan.skip(end - p.shift)
 	}
-	if p.most > 0 {
-		n = min(n, max(0, p.most-p.released.Load()))
+	if p.Most > 0 {
+		n = min(n, max(0, p.Most-p.released.Load()))
 	}
-	for at := p.at; at < end && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
+	for at := p.at; at < end && (p.Most == 0 || p.released.Load()+n < p.Most); at = p.following() {
 		n++
 	}
 	return n + p.released.Load() - p.taken.Load()
 }
 
 // waiting is the number of free connections.
-func (p *pacer) waiting() int64 {
+func (p *Pacer) waiting() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return int64(len(p.idle))
@@ -263,35 +280,36 @@ func (p *pacer) waiting() int64 {
 
 // wake hands on that a request was released. The connection that was used last
 // is taken first: the others may have been closed meanwhile.
-func (p *pacer) wake() {
+func (p *Pacer) wake() {
 	p.mu.Lock()
-	var w *worker
+	var w chan struct{}
 	if n := len(p.idle); n > 0 {
 		w = p.idle[n-1]
 		p.idle = p.idle[:n-1]
 	}
 	p.mu.Unlock()
 	if w != nil {
-		w.wake <- struct{}{}
+		w <- struct{}{}
 	}
 }
 
 // end lets all connections finish.
-func (p *pacer) end() {
+func (p *Pacer) end() {
 	p.ended.Store(true)
 	p.mu.Lock()
 	idle := p.idle
 	p.idle = nil
 	p.mu.Unlock()
 	for _, w := range idle {
-		w.wake <- struct{}{}
+		w <- struct{}{}
 	}
 }
 
-// take gives the intended time of the next request on the clock; waited says
+// Take gives the intended time of the next request on the clock; waited says
 // that a connection was free before the request was due. It blocks until there
-// is one, and ok is false when there will be none.
-func (p *pacer) take(w *worker) (intended int64, waited, ok bool) {
+// is one, and ok is false when there will be none. wake is the connection's own, with
+// room for one.
+func (p *Pacer) Take(wake chan struct{}) (intended int64, waited, ok bool) {
 	for {
 		taken := p.taken.Load()
 		if taken < p.released.Load() {
@@ -308,20 +326,20 @@ func (p *pacer) take(w *worker) (intended int64, waited, ok bool) {
 		if p.help() {
 			continue
 		}
-		if p.park(w) {
-			<-w.wake
+		if p.park(wake) {
+			<-wake
 		}
 		waited = true
 	}
 }
 
 // park puts a connection among the free ones, unless there is work by now.
-func (p *pacer) park(w *worker) bool {
+func (p *Pacer) park(wake chan struct{}) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken.Load() < p.released.Load() || p.ended.Load() {
 		return false
 	}
-	p.idle = append(p.idle, w)
+	p.idle = append(p.idle, wake)
 	return true
 }

@@ -1,4 +1,4 @@
-package loadgen
+package planning
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
-// planningError says in words what a planning call met: before a load there is
+// Explain says in words what a planning call met: before a load there is
 // one error and no table of kinds.
-func planningError(e *wire.Endpoint, err error) error {
+func Explain(e *wire.Endpoint, err error) error {
 	var status *rpc.StatusError
 	if errors.As(err, &status) {
 		if refused := status.Status == 401 || status.Status == 403; refused && !tokenSent(e) {

@@ -1,47 +1,47 @@
-package loadgen
+package pace
 
 import (
 	"math"
 	"time"
 )
 
-// Stage is one part of a schedule: its rate goes from From to To, in requests
-// per second, evenly over Duration.
+// Stage is one part of a schedule: its rate goes from From to To, in requests per
+// second, evenly over Duration.
 type Stage struct {
-	Duration time.Duration `json:"duration_ns"`
-	From     float64       `json:"from"`
-	To       float64       `json:"to"`
+	Duration time.Duration
+	From     float64
+	To       float64
 }
 
 // Burst adds Size requests at once, every Every, from the first moment on.
 type Burst struct {
-	Size  int           `json:"size"`
-	Every time.Duration `json:"every_ns"`
+	Size  int
+	Every time.Duration
 }
 
-// schedule gives the intended times of requests, in nanoseconds from its start:
+// Schedule gives the intended times of requests, in nanoseconds from its start:
 // first the stages, the last of which goes on for ever at its end rate, with
 // bursts between.
-type schedule struct {
+type Schedule struct {
 	stages []Stage
 	burst  Burst
 
-	stage  int     // of the next request of the stages
+	at     int     // of the next request of the stages
 	offset float64 // seconds before that stage
 	count  float64 // requests before it
 	n      float64 // requests so far of the stages
 	bursts int64   // requests so far of the bursts
 }
 
-// newSchedule begins a schedule.
-func newSchedule(stages []Stage, burst Burst) *schedule {
-	return &schedule{stages: stages, burst: burst}
+// NewSchedule begins a schedule.
+func NewSchedule(stages []Stage, b Burst) *Schedule {
+	return &Schedule{stages: stages, burst: b}
 }
 
 const never = math.MaxInt64
 
 // next is the intended time of the next request; it never goes back.
-func (s *schedule) next() int64 {
+func (s *Schedule) next() int64 {
 	steady := s.steady()
 	if s.burst.Size > 0 && s.burst.Every > 0 {
 		at := s.bursts / int64(s.burst.Size) * int64(s.burst.Every)
@@ -58,7 +58,7 @@ func (s *schedule) next() int64 {
 
 // skip leaves out requests that are due before a moment, in nanoseconds, all but a
 // few, and tells how many: nobody can count a day of them one by one.
-func (s *schedule) skip(before int64) (n int64) {
+func (s *Schedule) skip(before int64) (n int64) {
 	const few = 3 // of which the last figure of a float may be wrong
 	if due := math.Floor(s.due(before)) - few; due > s.n {
 		n = int64(due - s.n)
@@ -75,7 +75,7 @@ func (s *schedule) skip(before int64) (n int64) {
 
 // due is how many requests of the stages come before a moment: the area under the
 // rates.
-func (s *schedule) due(before int64) (n float64) {
+func (s *Schedule) due(before int64) (n float64) {
 	left := float64(before) / 1e9
 	for i, st := range s.stages {
 		d := st.Duration.Seconds()
@@ -93,12 +93,12 @@ func (s *schedule) due(before int64) (n float64) {
 // steady is when the next request of the stages is due. Within a stage that
 // goes from a to b in d seconds n requests are due at the t that solves
 // a·t + (b-a)·t²/(2d) = n.
-func (s *schedule) steady() int64 {
-	for s.stage < len(s.stages) {
-		st := s.stages[s.stage]
+func (s *Schedule) steady() int64 {
+	for s.at < len(s.stages) {
+		st := s.stages[s.at]
 		d := st.Duration.Seconds()
 		n := s.n - s.count
-		last := s.stage == len(s.stages)-1
+		last := s.at == len(s.stages)-1
 		if total := (st.From + st.To) / 2 * d; n < total {
 			return seconds(s.offset + solve(st.From, (st.To-st.From)/d, n))
 		} else if last {
@@ -110,7 +110,7 @@ func (s *schedule) steady() int64 {
 			// A part of a request that is due at a boundary is due in the next stage.
 			s.count += total
 			s.offset += d
-			s.stage++
+			s.at++
 		}
 	}
 	return never
@@ -135,8 +135,8 @@ func seconds(s float64) int64 {
 	return int64(s * 1e9)
 }
 
-// rateAt is the rate that the stages ask for at a time.
-func (s *schedule) rateAt(ns int64) float64 {
+// RateAt is the rate that the stages ask for at a time.
+func (s *Schedule) RateAt(ns int64) float64 {
 	t := float64(ns) / 1e9
 	for i, st := range s.stages {
 		d := st.Duration.Seconds()
@@ -153,13 +153,4 @@ func (s *schedule) rateAt(ns int64) float64 {
 // constant is the schedule of one rate.
 func constant(rate float64) []Stage {
 	return []Stage{{Duration: time.Second, From: rate, To: rate}}
-}
-
-// length is how long the stages last.
-func length(stages []Stage) time.Duration {
-	var sum time.Duration
-	for _, s := range stages {
-		sum += s.Duration
-	}
-	return sum
 }

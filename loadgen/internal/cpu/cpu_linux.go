@@ -1,4 +1,4 @@
-package loadgen
+package cpu
 
 import (
 	"os"
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// readCPU reads the clocks of the processors.
-func readCPU() cpuTimes {
-	c := cpuTimes{at: time.Now()}
+// Read reads the clocks of the processors.
+func Read() Times {
+	c := Times{At: time.Now()}
 	var own syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) == nil {
-		c.own = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+		c.Own = time.Duration(own.Utime.Nano() + own.Stime.Nano())
 	}
 	text, err := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -28,9 +28,9 @@ func readCPU() cpuTimes {
 			return c
 		}
 		if i != 3 && i != 4 {
-			c.machine += time.Duration(n) * 10 * time.Millisecond
+			c.Machine += time.Duration(n) * 10 * time.Millisecond
 		}
 	}
-	c.known = true
+	c.Known = true
 	return c
 }

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package loadgen
-
-import "time"
-
-// readCPU knows the time only.
-func readCPU() cpuTimes { return cpuTimes{at: time.Now()} }
