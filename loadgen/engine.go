@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/cpu"
 	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/planning"
+	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -28,10 +29,10 @@ type engine struct {
 	replicas []*wire.Endpoint
 	budget   budget
 
-	service     *serviceWork // of a load on a service's API; nil: batches are sent
-	connections int          // the most that any phase uses
-	acks        *acks        // nil: nothing is verified
-	remembered  int          // batches whose keys a connection keeps
+	service     *restload.Work // of a load on a service's API; nil: batches are sent
+	connections int            // the most that any phase uses
+	acks        *acks          // nil: nothing is verified
+	remembered  int            // batches whose keys a connection keeps
 	workers     []*worker
 	// pool has the keys that were written before a mix of updates and deletes.
 	pool struct {
@@ -178,7 +179,7 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 		}
 	}
 	if e.service != nil {
-		for range e.service.calls {
+		for range e.service.Calls {
 			m.calls = append(m.calls, &part{latency: histogram.New()})
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/loadgen/internal/cpu"
 )
@@ -23,7 +21,7 @@ type measure struct {
 	connects         int64
 	late             int64 // sent late though a connection was free
 	queued           int64 // sent late since none was
-	latency, service *hdrhistogram.Histogram
+	latency, service *histogram.Histogram
 	tallies          map[string]*tally
 	unsent, cut      int64
 	reason           stopReason
@@ -39,7 +37,7 @@ type measure struct {
 	// loop there is none.
 	asked func(ns int64) float64
 	parts []*part // by the process, where there are several
-	calls []*part // by callKind, of a load on a service
+	calls []*part // by restload.Kind, of a load on a service
 }
 
 // Point is one interval of the series.
@@ -67,7 +65,7 @@ type bucket struct {
 	index             int64
 	requests, records int64
 	errors            int64
-	latency, service  *hdrhistogram.Histogram
+	latency, service  *histogram.Histogram
 }
 
 // lateness is how late a start may be before it is counted.

@@ -3,8 +3,6 @@ package loadgen
 import (
 	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -77,7 +75,7 @@ func joinTimes(a string, timesA Times, b string, timesB Times) (string, Times, e
 	if a == "" || b == "" {
 		return "", worseOf(timesA, timesB), nil
 	}
-	var histograms [2]*hdrhistogram.Histogram
+	var histograms [2]*histogram.Histogram
 	for i, text := range []string{a, b} {
 		h, err := histogram.Decode(text)
 		if err != nil {

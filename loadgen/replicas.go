@@ -1,8 +1,6 @@
 package loadgen
 
 import (
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -19,7 +17,7 @@ func (e *engine) endOf(number int) *wire.Endpoint {
 type part struct {
 	requests, failed int64
 	records, good    int64
-	latency          *hdrhistogram.Histogram
+	latency          *histogram.Histogram
 }
 
 func (p *part) add(samples []sample) {

@@ -3,8 +3,6 @@ package loadgen
 import (
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/destkit/destkit/internal/histogram"
 )
 
@@ -208,7 +206,7 @@ type Histograms struct {
 }
 
 // times reads the percentiles off a histogram.
-func times(h *hdrhistogram.Histogram) Times {
+func times(h *histogram.Histogram) Times {
 	if h.TotalCount() == 0 {
 		return Times{}
 	}

@@ -384,7 +384,7 @@ func (s *session) load(ctx context.Context) error {
 			return s.result.take(m)
 		}
 		if s.e.service != nil {
-			s.e.service.found.reset()
+			s.e.service.Found.Reset()
 		}
 	}
 	ph := s.phase("load", s.o.Duration)
@@ -397,7 +397,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 	if s.e.service != nil {
 		var err error
-		if s.result.Service, err = s.e.service.figures(m); err != nil {
+		if s.result.Service, err = serviceFigures(s.e.service, m); err != nil {
 			return err
 		}
 	}

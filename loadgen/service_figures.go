@@ -3,14 +3,11 @@ package loadgen
 import (
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/restload"
 )
 
 // ServiceFigures are what a load on the API of a service has measured beside what every
@@ -53,95 +50,31 @@ type RunFigures struct {
 	Histogram string `json:"histogram"`
 }
 
-// serviceFound is what all clients have found together.
-type serviceFound struct {
-	walks, items atomic.Int64
-	open         atomic.Int64 // runs that have not ended
-
-	mu    sync.Mutex
-	runs  RunFigures
-	ids   map[int64]bool // of all runs that were started
-	toEnd *hdrhistogram.Histogram
-}
-
-func newServiceFound() *serviceFound {
-	return &serviceFound{ids: map[int64]bool{}, toEnd: histogram.New()}
-}
-
-// begin counts a run; false: there was one with its id.
-func (f *serviceFound) begin(id int64) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ids[id] {
-		return false
-	}
-	f.ids[id] = true
-	f.runs.Started++
-	f.open.Add(1)
-	return true
-}
-
-// finish counts a run that has ended.
-func (f *serviceFound) finish(run apiItem, took int64) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open.Add(-1)
-	switch {
-	case run.status == "completed":
-		f.runs.Completed++
-		histogram.Record(f.toEnd, took)
-	case run.status == "skipped":
-		f.runs.Skipped++
-	case run.canceled, run.status != "failed":
-		f.runs.Canceled++
-	default:
-		f.runs.Failed++
-		f.runs.Failure = failure.Shorten(run.message)
-	}
-}
-
-// giveUp counts a run that has not ended in time.
-func (f *serviceFound) giveUp() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open.Add(-1)
-	f.runs.Unfinished++
-}
-
-// reset forgets what a warm-up has found; no run is open.
-func (f *serviceFound) reset() {
-	f.walks.Store(0)
-	f.items.Store(0)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.runs, f.toEnd = RunFigures{}, histogram.New()
-}
-
-// figures puts together what was measured and found.
-func (w *serviceWork) figures(m *measure) (*ServiceFigures, error) {
-	f := w.found
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	r := &ServiceFigures{Calls: []CallFigures{}, Lists: f.walks.Load(), Items: f.items.Load()}
+// serviceFigures puts together what was measured and found.
+func serviceFigures(w *restload.Work, m *measure) (*ServiceFigures, error) {
+	f := w.Found
+	r := &ServiceFigures{Calls: []CallFigures{}, Lists: f.Walks.Load(), Items: f.Items.Load()}
 	for i, p := range m.calls {
 		if p.requests == 0 {
 			continue
 		}
-		c := CallFigures{Call: w.calls[i], Requests: p.requests, RequestsPerSecond: float64(p.requests) / m.seconds(), FailedRequests: p.failed, Latency: times(p.latency)}
+		c := CallFigures{Call: w.Calls[i], Requests: p.requests, RequestsPerSecond: float64(p.requests) / m.seconds(), FailedRequests: p.failed, Latency: times(p.latency)}
 		var err error
 		if c.Histogram, err = histogram.Encode(p.latency); err != nil {
 			return nil, err
 		}
 		r.Calls = append(r.Calls, c)
 	}
-	if w.Scenario != ScenarioTrigger {
+	if w.Scenario != restload.ScenarioTrigger {
 		return r, nil
 	}
-	runs := f.runs
-	runs.Going, runs.TimeToEnd = f.open.Load(), times(f.toEnd)
+	runs, toEnd := f.Ended()
+	r.Runs = &RunFigures{
+		Started: runs.Started, Completed: runs.Completed, Failed: runs.Failed, Skipped: runs.Skipped, Canceled: runs.Canceled,
+		Unfinished: runs.Unfinished, Going: f.Open.Load(), Failure: runs.Failure, TimeToEnd: times(toEnd),
+	}
 	var err error
-	runs.Histogram, err = histogram.Encode(f.toEnd)
-	r.Runs = &runs
+	r.Runs.Histogram, err = histogram.Encode(toEnd)
 	return r, err
 }
 

@@ -313,42 +313,6 @@ func TestServiceViolations(t *testing.T) {
 	}
 }
 
-// TestServiceWalks: what only the whole list shows.
-func TestServiceWalks(t *testing.T) {
-	page := func(total, next int64, ids ...int64) *listPage {
-		p := &listPage{total: total, next: next}
-		for _, id := range ids {
-			p.items = append(p.items, apiItem{id: id})
-		}
-		return p
-	}
-	for name, c := range map[string]struct {
-		pages []*listPage
-		kind  string
-	}{
-		"whole":                 {[]*listPage{page(4, 2, 1, 2), page(4, 0, 3, 4)}, ""},
-		"one was created":       {[]*listPage{page(3, 2, 1, 2), page(4, 0, 3, 4)}, ""},
-		"one was deleted":       {[]*listPage{page(5, 2, 1, 2), page(4, 0, 4)}, ""},
-		"on two pages":          {[]*listPage{page(4, 2, 1, 2), page(4, 0, 2, 3)}, failure.KindItemRepeated},
-		"total grew for itself": {[]*listPage{page(4, 2, 1, 2), page(9, 0, 3, 4)}, failure.KindItemMissing},
-	} {
-		w := walk{seen: map[int64]bool{}}
-		var err error
-		for _, p := range c.pages {
-			if err == nil {
-				err = w.add(p)
-			}
-		}
-		if c.kind == "" {
-			require.NoError(t, err, name)
-			continue
-		}
-		var f *failure.Failure
-		require.ErrorAs(t, err, &f, name)
-		require.Equal(t, c.kind, f.Kind, name)
-	}
-}
-
 // TestServiceRunsThatDoNotEnd are given up, and said.
 func TestServiceRunsThatDoNotEnd(t *testing.T) {
 	r, err := loadFake(t, &fakeService{polls: 1 << 30}, Options{Count: 1, Write: true, Service: &Service{Scenario: ScenarioTrigger, Syncs: []int64{7}, RunTimeout: 20 * time.Millisecond}})

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -31,7 +32,7 @@ type sample struct {
 	waited               bool // the connection was free when the request was due
 	connected            bool // … and was made for it
 	untimed              bool // it failed before its time: that is no latency
-	call                 callKind
+	call                 restload.Kind
 }
 
 // written is a run of keys of one object that were acknowledged.

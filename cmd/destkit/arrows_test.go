@@ -130,6 +130,7 @@ var arrows = map[string][]string{
 	"loadgen/internal/pace":     {},
 	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"}, // what a target says of itself
 	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source"},                // what is sent, without a connection
+	"loadgen/internal/restload": {"internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"},   // clients of a REST API
 	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},           // calls as bytes
 	"openapi":                   {},
 	"proxy":                     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic

@@ -15,11 +15,14 @@ import (
 // longest is the longest time that histograms tell; longer ones count as this.
 const longest = int64(time.Hour)
 
+// Histogram is one of them.
+type Histogram = hdrhistogram.Histogram
+
 // New makes an empty one.
-func New() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
+func New() *Histogram { return hdrhistogram.New(1, longest, 3) }
 
 // Record counts a time in nanoseconds.
-func Record(h *hdrhistogram.Histogram, ns int64) {
+func Record(h *Histogram, ns int64) {
 	_ = h.RecordValue(min(max(ns, 0), longest)) // always within its range
 }
 
@@ -27,7 +30,7 @@ func Record(h *hdrhistogram.Histogram, ns int64) {
 func Milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
 
 // Encode writes a histogram as text.
-func Encode(h *hdrhistogram.Histogram) (string, error) {
+func Encode(h *Histogram) (string, error) {
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return "", fmt.Errorf("encode histogram: %w", err)
@@ -36,7 +39,7 @@ func Encode(h *hdrhistogram.Histogram) (string, error) {
 }
 
 // Decode reads one again.
-func Decode(text string) (*hdrhistogram.Histogram, error) {
+func Decode(text string) (*Histogram, error) {
 	if _, err := base64.StdEncoding.DecodeString(text); err != nil || text == "" {
 		return nil, fmt.Errorf("decode histogram: it is not base64")
 	}

@@ -1,4 +1,4 @@
-package loadgen
+package restload
 
 import (
 	"encoding/json"
@@ -24,22 +24,22 @@ type pagination struct {
 	Last    *int64          `json:"last_page"`
 }
 
-// apiItem is what is read of a sync, a run or any item of a list.
-type apiItem struct {
-	id, sync int64 // sync: -1 without one
+// Item is what is read of a sync, a run or any item of a list.
+type Item struct {
+	Id, sync int64 // sync: -1 without one
 	status   string
 	canceled bool
 	message  string
 }
 
-// listPage is a page of a list; prev and next are 0 for null.
-type listPage struct {
-	items                   []apiItem
-	total, page, next, last int64
+// ListPage is a page of a list; prev and next are 0 for null.
+type ListPage struct {
+	Items                   []Item
+	total, page, Next, last int64
 }
 
-// checkStatus looks at the status of a reply. Every call here succeeds with 200.
-func checkStatus(rep wire.Reply) error {
+// CheckStatus looks at the status of a reply. Every call here succeeds with 200.
+func CheckStatus(rep wire.Reply) error {
 	switch rep.Status {
 	case http.StatusOK:
 		return nil
@@ -71,7 +71,7 @@ func open(body []byte) (e envelope, err error) {
 }
 
 // decodeItem reads one item.
-func decodeItem(data json.RawMessage) (apiItem, error) {
+func decodeItem(data json.RawMessage) (Item, error) {
 	var v struct {
 		ID       *int64
 		SyncID   *int64 `json:"sync_id"`
@@ -80,9 +80,9 @@ func decodeItem(data json.RawMessage) (apiItem, error) {
 		Message  *string `json:"error_message"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil || v.ID == nil {
-		return apiItem{}, failure.Newf(failure.KindItem, "an item is no object with an id that is an integer")
+		return Item{}, failure.Newf(failure.KindItem, "an item is no object with an id that is an integer")
 	}
-	item := apiItem{id: *v.ID, sync: -1, canceled: v.Canceled}
+	item := Item{Id: *v.ID, sync: -1, canceled: v.Canceled}
 	if v.SyncID != nil {
 		item.sync = *v.SyncID
 	}
@@ -94,9 +94,9 @@ func decodeItem(data json.RawMessage) (apiItem, error) {
 	return item, nil
 }
 
-// decodePage reads a page of a list and checks that its numbers fit each other and what
+// DecodePage reads a page of a list and checks that its numbers fit each other and what
 // was asked for.
-func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
+func DecodePage(body []byte, page int64, perPage int) (*ListPage, error) {
 	e, err := open(body)
 	if err != nil {
 		return nil, err
@@ -109,10 +109,10 @@ func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
 	if json.Unmarshal(e.Pagination, &p) != nil || p.Total == nil || p.PerPage == nil || p.Page == nil || p.Last == nil {
 		return nil, failure.Newf(failure.KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
 	}
-	list := &listPage{total: *p.Total, page: *p.Page, last: *p.Last}
+	list := &ListPage{total: *p.Total, page: *p.Page, last: *p.Last}
 	prev, okPrev := pageNumber(p.Prev)
 	next, okNext := pageNumber(p.Next)
-	list.next = next
+	list.Next = next
 	per, last := int64(perPage), (list.total+int64(perPage)-1)/int64(perPage)
 	switch {
 	case !okPrev || !okNext:
@@ -138,7 +138,7 @@ func decodePage(body []byte, page int64, perPage int) (*listPage, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.items = append(list.items, item)
+		list.Items = append(list.Items, item)
 	}
 	return list, nil
 }
@@ -159,23 +159,23 @@ type walk struct {
 }
 
 // add takes a page and checks the whole list behind the last one.
-func (w *walk) add(p *listPage) error {
+func (w *walk) add(p *ListPage) error {
 	w.shrunk = w.shrunk || p.total < w.total
 	w.total = p.total
-	for _, item := range p.items {
-		if w.seen[item.id] {
+	for _, item := range p.Items {
+		if w.seen[item.Id] {
 			return failure.Newf(failure.KindItemRepeated, "an item stands in a list twice")
 		}
-		w.seen[item.id] = true
+		w.seen[item.Id] = true
 	}
-	if n := int64(len(w.seen)); p.next == 0 && n < w.total && !w.shrunk {
+	if n := int64(len(w.seen)); p.Next == 0 && n < w.total && !w.shrunk {
 		return failure.Newf(failure.KindItemMissing, "a list has ended with fewer items than its total_records")
 	}
 	return nil
 }
 
-// checkSync checks the reply to GET /syncs/{id}.
-func checkSync(body []byte, id int64) error {
+// CheckSync checks the reply to GET /syncs/{id}.
+func CheckSync(body []byte, id int64) error {
 	e, err := open(body)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func checkSync(body []byte, id int64) error {
 	switch {
 	case err != nil:
 		return err
-	case item.id != id:
+	case item.Id != id:
 		return failure.Newf(failure.KindItem, "the reply is about another sync than was asked for")
 	}
 	switch item.status {
@@ -195,10 +195,10 @@ func checkSync(body []byte, id int64) error {
 }
 
 // decodeRun reads the reply to GET /sync_runs/{id}.
-func decodeRun(body []byte, id, sync int64) (apiItem, error) {
+func decodeRun(body []byte, id, sync int64) (Item, error) {
 	e, err := open(body)
 	if err != nil {
-		return apiItem{}, err
+		return Item{}, err
 	}
 	run, err := decodeItem(e.Data)
 	if err == nil {
@@ -209,9 +209,9 @@ func decodeRun(body []byte, id, sync int64) (apiItem, error) {
 
 // check looks whether a run is the one that was asked for, -1: any, and in a state that
 // the service documents.
-func (r apiItem) check(id, sync int64) error {
+func (r Item) check(id, sync int64) error {
 	switch {
-	case id >= 0 && r.id != id:
+	case id >= 0 && r.Id != id:
 		return failure.Newf(failure.KindItem, "the reply is about another run than was asked for")
 	case r.sync != sync:
 		return failure.Newf(failure.KindItem, "a run is shown for a sync that it is not of")
@@ -223,7 +223,7 @@ func (r apiItem) check(id, sync int64) error {
 
 // over reports whether nothing more happens to a run. Clients were seen to meet a status
 // for cancelled ones.
-func (r apiItem) over() bool {
+func (r Item) over() bool {
 	switch r.status {
 	case "completed", "failed", "skipped", "cancelled", "canceled":
 		return true

@@ -1,0 +1,161 @@
+// Package restload is what clients of the REST API of a service do under a load: which
+// calls follow each other, what their replies must be (spec 2.1, 8), and what became of
+// the runs that they started. Connections, times and the load itself it leaves to the
+// generator.
+package restload
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
+)
+
+// The scenarios of a load on the REST API of a service.
+const (
+	ScenarioList    = "list"    // every client walks lists, page by page
+	ScenarioPoll    = "poll"    // every client asks for syncs and their latest runs
+	ScenarioTrigger = "trigger" // every client starts runs and polls each to its end
+)
+
+const (
+	defaultPerPage  = 25 // the service's own (spec 8)
+	MostPerPage     = 100
+	defaultInterval = 500 * time.Millisecond
+	defaultRunTime  = 10 * time.Minute
+)
+
+// Options are a Service as its clients need it.
+type Options struct {
+	Scenario     string
+	Lists        []string
+	PerPage      int
+	Syncs        []int64
+	FullSync     bool
+	PollInterval time.Duration
+	RunTimeout   time.Duration
+}
+
+// WithDefaults checks what is asked for.
+func (s Options) WithDefaults(write bool) (Options, error) {
+	switch s.Scenario {
+	case ScenarioList, ScenarioPoll:
+	case ScenarioTrigger:
+		if len(s.Syncs) == 0 {
+			return s, failure.Usagef("the scenario trigger starts runs of syncs: name each with --sync ID, and say so with --write")
+		}
+		if !write {
+			return s, failure.Usagef("the scenario trigger starts runs, which write into the destination of the sync: say so with --write")
+		}
+	case "":
+		return s, failure.Usagef("name the scenario: --scenario list, poll or trigger")
+	default:
+		return s, failure.Usagef("there is no scenario %q; there are list, poll and trigger", s.Scenario)
+	}
+	switch {
+	case s.PerPage < 0 || s.PerPage > MostPerPage:
+		return s, failure.Usagef("%s per page are not from 1 to %d", plural.Count(s.PerPage, "item"), MostPerPage)
+	case s.PollInterval < 0 || s.RunTimeout < 0:
+		return s, failure.Usagef("an interval and a time limit cannot be negative")
+	case len(s.Lists) > 0 && s.Scenario != ScenarioList:
+		return s, failure.Usagef("lists are walked in the scenario list, not in %s", s.Scenario)
+	case s.FullSync && s.Scenario != ScenarioTrigger:
+		return s, failure.Usagef("full syncs are started in the scenario trigger, not in %s", s.Scenario)
+	}
+	for i, id := range s.Syncs {
+		if id < 0 || slices.Contains(s.Syncs[:i], id) {
+			return s, failure.Usagef("the sync %d is named twice, or is no id", id)
+		}
+	}
+	for i, name := range s.Lists {
+		if _, known := lists[name]; !known {
+			return s, failure.Usagef("there is no list %q; there are %s", name, strings.Join(listNames(), ", "))
+		}
+		if slices.Contains(s.Lists[:i], name) {
+			return s, failure.Usagef("the list %q is named twice", name)
+		}
+	}
+	if s.Scenario == ScenarioList {
+		if runs := slices.Contains(s.Lists, "sync_runs"); runs != (len(s.Syncs) > 0) {
+			return s, failure.Usagef("the list sync_runs and --sync ID go together: a sync has a list of its runs")
+		}
+	}
+	if len(s.Lists) == 0 {
+		s.Lists = []string{"syncs", "destinations", "sources"}
+	}
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&s.PollInterval, defaultInterval)
+	set(&s.RunTimeout, defaultRunTime)
+	if s.PerPage == 0 {
+		s.PerPage = defaultPerPage
+	}
+	return s, nil
+}
+
+// callsOf are the calls of the scenarios that have always the same, by Kind.
+var callsOf = map[string][]string{
+	ScenarioPoll:    {"GET /syncs/{id}", "GET /syncs/{id}/sync_runs", "GET /sync_runs/{id}"},
+	ScenarioTrigger: {"POST /syncs/{id}/trigger", "GET /sync_runs/{id}"},
+}
+
+// lists are the lists of the API that need nothing but a key of a workspace.
+var lists = map[string]string{
+	"syncs": "/syncs", "destinations": "/destinations", "sources": "/sources", "datasets": "/datasets", "webhooks": "/webhooks",
+	"sync_runs": "", // of each sync that is named
+}
+
+// listNames are the lists that can be walked.
+func listNames() []string { return slices.Sorted(maps.Keys(lists)) }
+
+// Work is a load that is ready to be sent, with what its clients have found.
+type Work struct {
+	Options
+	Walks []List
+	Calls []string // what is asked, by Kind: method and path without ids
+	Found *Found
+}
+
+// NewWork prepares what is asked for; Plan adds the lists.
+func NewWork(o Options) *Work {
+	return &Work{Options: o, Calls: callsOf[o.Scenario], Found: newFound()}
+}
+
+// List is a list with its path.
+type List struct {
+	Path string
+	kind Kind
+}
+
+// Kind is the number of a call among those of a scenario.
+type Kind uint8
+
+// addList adds a list to those that are walked.
+func (w *Work) addList(path, name string) {
+	at := slices.Index(w.Calls, "GET "+name)
+	if at < 0 {
+		at = len(w.Calls)
+		w.Calls = append(w.Calls, "GET "+name)
+	}
+	w.Walks = append(w.Walks, List{path, Kind(at)})
+}
+
+// Plan adds the lists that are asked for.
+func (w *Work) Plan() {
+	for _, name := range w.Lists {
+		if path := lists[name]; path != "" {
+			w.addList(path, path)
+			continue
+		}
+		for _, id := range w.Syncs {
+			w.addList("/syncs/"+strconv.FormatInt(id, 10)+"/sync_runs", "/syncs/{id}/sync_runs")
+		}
+	}
+}
