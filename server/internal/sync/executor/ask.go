@@ -13,9 +13,9 @@ import (
 // itself. The error is that of the last try, or of ctx.
 func (e *Executor) Ask(ctx context.Context, connection int64, fn func(ctx context.Context) error) error {
 	limiter := e.options.Limiter(connection)
-	r := &run{e: e, backoff: e.options.Backoff, gate: &gate{clock: e.options.Clock, limiter: limiter}}
+	by := &caller{e: e, backoff: e.options.Backoff, gate: &gate{clock: e.options.Clock, limiter: limiter}}
 	c := &persistent{
-		run: r, ctx: ctx, tries: r.backoff.Tries, deadline: math.MaxInt64,
+		by: by, ctx: ctx, tries: by.backoff.Tries, deadline: math.MaxInt64,
 		rested: func(ctx context.Context) error { return e.rested(ctx, limiter) },
 	}
 	err := c.do(func(ctx context.Context) (int64, error) { return 0, fn(ctx) })

@@ -12,20 +12,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// hopeless is how many calls of one batch may fail one after another before it
-// is not split any further. A single bad record among any number needs one
-// failure per halving, so this finds several; a destination that refuses all
-// is not asked twice for every record.
-const hopeless = 40
-
-// despair is how many times hopeless calls of a whole run may fail, for each
-// batch that is on its way at once, before the run does: nothing gets through.
-// slow is how many calls one counts for that took all the time they had.
-const (
-	despair = 3
-	slow    = 10
-)
-
 // delivery is one batch on its way, with all that becomes of it.
 type delivery struct {
 	run      *run
@@ -65,14 +51,14 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 	d.calls = d.calls[:0]
 	var err error
 	n := int64(len(b.items))
-	r.begun.Add(n)    // before the log counts them
-	if p.round == 1 { // later on the refusal stands in the log already
+	r.traffic.begun.Add(n) // before the log counts them
+	if p.round == 1 {      // later on the refusal stands in the log already
 		err = d.promise(b.items)
 	}
 	if err == nil {
 		err = d.send(ctx, b.items)
 	}
-	r.over.Add(n)
+	r.traffic.over.Add(n)
 	if err != nil {
 		r.end(err)
 		return
@@ -92,13 +78,13 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 	switch {
 	case !errors.As(err, &whole):
 		return err
-	case d.run.desperate():
+	case d.run.answers.desperate(d.run.crew.places()):
 		return ofCall(whole.cause)
 	case d.run.e.options.Deviations.gives(err):
 		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}
 	case len(items) > 1 && d.failures < hopeless && !d.run.e.options.Deviations.NoSplit:
 		half, made := len(items)/2, slices.Clone(d.calls)
-		d.run.splits.Add(int64(len(items)))
+		d.run.traffic.splits.Add(int64(len(items)))
 		if d.run.e.options.Deviations.SplitsOne {
 			half = 1
 		}
@@ -125,7 +111,7 @@ func (e *wholeError) Unwrap() error { return e.cause }
 // are tried once: the whole was tried before them. An outcome that is not known
 // counts as a failure: nothing is ever taken as stored without its result.
 func (d *delivery) try(ctx context.Context, items []item) error {
-	tries := d.run.backoff.Tries
+	tries := d.run.calls.backoff.Tries
 	if d.run.e.options.Deviations.BatchesOnce {
 		tries = 1
 	}
@@ -139,10 +125,10 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 	started := d.run.e.options.Clock.Now()
 	var reply destination.Reply
 	attempts := &persistent{
-		run: d.run, ctx: ctx, tries: tries, records: len(items), deadline: d.run.e.options.BatchTimeout,
+		by: &d.run.calls, ctx: ctx, tries: tries, records: len(items), deadline: d.run.e.options.BatchTimeout,
 		before: func() {
 			d.run.crash("before-send")
-			d.run.calls.Add(1)
+			d.run.traffic.calls.Add(1)
 		},
 		after: func(failure error) {
 			d.run.crash("after-send")
@@ -165,39 +151,13 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 func (d *delivery) count(err error) {
 	if err == nil {
 		d.failures = 0
-		d.run.silence.Store(0)
-		d.run.answered.Store(true)
+		d.run.answers.came()
 		return
 	}
-	d.failures++
-	d.run.fault.Store(&err)
 	d.run.job.Log.Debug("call failed", "error", err)
-	var call *destination.CallError
-	switch {
-	case !errors.As(err, &call), call.Status == statusThrottled: // says nothing about the batch
-		d.failures--
-	case call.Outcome == destination.OutcomeTimeout:
-		d.run.silence.Add(slow)
-	default:
-		d.run.silence.Add(1)
+	if d.run.answers.failed(err) {
+		d.failures++
 	}
-}
-
-// desperate tells that nothing gets through any more.
-func (r *run) desperate() bool {
-	return r.silence.Load() >= hopeless*max(despair, int64(r.crew.places()))
-}
-
-// unanswered is the failure of a run that came to its end without one reply that
-// could be used. So a destination that breaks the protocol, or refuses
-// everything, is told apart from one that refuses records (spec 7.2), also where
-// there was little to send.
-func (r *run) unanswered() error {
-	fault := r.fault.Load()
-	if fault == nil || r.answered.Load() {
-		return nil
-	}
-	return ofCall(*fault)
 }
 
 // settle writes the verdicts of one reply into the ledger, in one piece, and
@@ -220,7 +180,7 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 				r.giveUp(it, d.phase.delete)
 			}
 			if d.phase.refused != nil {
-				r.refusals.Add(1)
+				r.traffic.refusals.Add(1)
 				if err := d.phase.refused.add(*it); err != nil {
 					return failed(CodeInternal, err, "%v", err)
 				}
@@ -242,7 +202,7 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 // giveUp notes a record that was refused to the end of the run.
 func (r *run) giveUp(it *item, deleted bool) {
 	if deleted {
-		r.spared.Add(1)
+		r.traffic.spared.Add(1)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -149,9 +149,9 @@ func (d *Deviations) miscount(r *run, c *Counters) {
 	var extra int64
 	switch {
 	case d.CountsRefusals && c.SourceDeletes == 0, d.CountsFirstRefusal && c.Failed == 0:
-		extra = r.refusals.Load()
+		extra = r.traffic.refusals.Load()
 	case d.CountsSplits:
-		extra = r.splits.Load()
+		extra = r.traffic.splits.Load()
 	}
 	c.Failed += extra
 	c.Processed += extra

@@ -90,9 +90,10 @@ func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, erro
 		job.Log = e.options.Log.With("sync", job.Sync)
 	}
 	job.Report, job.Allowed = nil, nil
-	r := &run{e: e, job: job, cancel: cancel, dry: &dryRun{most: min(most, MaxDrySamples)}}
+	r := e.newRun(job, cancel)
+	r.dry = &dryRun{most: min(most, MaxDrySamples)}
 	defer r.removals.close()
-	defer r.leaveWide()
+	defer r.room.leaveWide()
 	err := r.rehearse(ctx)
 	var failure *Failure
 	switch {
@@ -124,7 +125,7 @@ func (r *run) rehearse(ctx context.Context) error {
 	if err := r.measure(ctx); err != nil {
 		return err
 	}
-	if err := r.readAll(ctx, r.phase(r.operation.wire, r.backoff.Rounds, nil)); err != nil {
+	if err := r.readAll(ctx, r.phase(r.operation.wire, r.calls.backoff.Rounds, nil)); err != nil {
 		return err
 	}
 	return r.emptied()

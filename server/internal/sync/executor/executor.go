@@ -196,11 +196,12 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 	if job.Log == nil {
 		job.Log = e.options.Log.With("run", job.Run, "sync", job.Sync)
 	}
-	r := &run{e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepPlanning}
-	err := r.enterRoom(ctx)
+	r := e.newRun(job, cancel)
+	r.step, r.calls.backoff = StepPlanning, e.options.Backoff
+	err := r.room.enter(ctx)
 	if err == nil {
 		err = r.work(ctx)
-		r.leaveRoom()
+		r.room.leave()
 	}
 	o := r.outcome(ctx, err)
 	event := "sync run ended"

@@ -10,13 +10,23 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
+// caller makes the calls of a run: within the limits of its connection, and again as
+// long as there is use in it.
+type caller struct {
+	e       *Executor
+	gate    *gate
+	backoff Backoff
+	// allowed is asked before each attempt; its error ends the run. nil: always.
+	allowed func(ctx context.Context) error
+}
+
 // persist makes one call until it succeeds or there is no use in it. It passes
 // the limits before each attempt; n is how many records the call carries. Waits
 // are on the injected clock, the deadline of an attempt is real time. The error is
 // a *wholeError when the call failed as often as it may, and a *Failure when the
 // run has to end.
-func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	return (&persistent{run: r, ctx: ctx, tries: tries, records: n, deadline: deadline}).do(call)
+func (c *caller) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
+	return (&persistent{by: c, ctx: ctx, tries: tries, records: n, deadline: deadline}).do(call)
 }
 
 // persistent is one call from its first attempt to its last. Attempts of a Sender
@@ -25,8 +35,8 @@ func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration,
 // object, a result of another shape: most failures, spec 7.2) is seen here, and so
 // are Senders without HTTP; both are called again from here, on the same account.
 type persistent struct {
-	run      *run
-	ctx      context.Context // of the caller; each attempt has one of its own
+	by       *caller
+	ctx      context.Context // of who asked; each attempt has one of its own
 	tries    int
 	records  int
 	deadline time.Duration
@@ -75,18 +85,18 @@ func (p *persistent) begin() (ctx context.Context, err error) {
 	if p.rested != nil {
 		err = p.rested(p.ctx)
 	} else {
-		taken, err = p.run.gate.pass(p.ctx, p.records)
+		taken, err = p.by.gate.pass(p.ctx, p.records)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if allowed := p.run.job.Allowed; allowed != nil {
+	if allowed := p.by.allowed; allowed != nil {
 		if err := allowed(p.ctx); err != nil {
 			_, err = p.check(err)
 			return nil, err
 		}
 	}
-	ctx, p.cancel = p.run.bounded(p.ctx, p.deadline)
+	ctx, p.cancel = p.by.bounded(p.ctx, p.deadline)
 	p.written = func() {}
 	if p.rested == nil {
 		ctx = p.paced(ctx, taken)
@@ -100,10 +110,10 @@ func (p *persistent) begin() (ctx context.Context, err error) {
 // paced lets the limits follow an attempt on its way: they are about its first
 // byte, and a connection that must be made first takes time.
 func (p *persistent) paced(ctx context.Context, taken time.Time) context.Context {
-	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
+	written := sync.OnceFunc(func() { p.by.gate.written(p.records) })
 	p.written = written
 	return destination.Attempted(destination.AtFirstByte(ctx,
-		func() { p.run.gate.confirm(ctx, taken, p.records) }, written), p)
+		func() { p.by.gate.confirm(ctx, taken, p.records) }, written), p)
 }
 
 // finish is the end of an attempt; limit is what its response announced.
@@ -113,7 +123,7 @@ func (p *persistent) finish(limit int64, failure error) {
 	if p.after != nil {
 		p.after(failure)
 	}
-	p.run.gate.limiter.Announce(max(limit, limitOf(failure)))
+	p.by.gate.limiter.Announce(max(limit, limitOf(failure)))
 }
 
 // Check implements destination.Attempts.
@@ -139,17 +149,17 @@ func (p *persistent) check(failure error) (again bool, _ error) {
 	case giveUp:
 		return false, ofCall(failure)
 	case waitFor:
-		if p.reach++; p.reach > p.run.backoff.Reach {
+		if p.reach++; p.reach > p.by.backoff.Reach {
 			return false, ofCall(failure)
 		}
 	case pause:
-		if !p.throttle.goesOn(p.run.e.options.Clock.Now(), p.run.backoff.Throttle) {
+		if !p.throttle.goesOn(p.by.e.options.Clock.Now(), p.by.backoff.Throttle) {
 			f := ofCall(failure)
 			f.Code = CodeThrottled
 			return false, f
 		}
 	default:
-		if p.try++; p.try > p.run.limitOfTries(p.tries, failure) {
+		if p.try++; p.try > p.by.limitOfTries(p.tries, failure) {
 			return false, &wholeError{failure}
 		}
 	}
@@ -159,25 +169,25 @@ func (p *persistent) check(failure error) (again bool, _ error) {
 // Backoff implements destination.Attempts: what the destination asks for, or an
 // exponential wait.
 func (p *persistent) Backoff() time.Duration {
-	r := p.run
-	now, random := r.e.options.Clock.Now(), r.e.options.Random
+	c := p.by
+	now, random := c.e.options.Clock.Now(), c.e.options.Random
 	if p.reaction == pause {
-		return r.backoff.throttled(p.failure, now, p.throttle.count, random)
+		return c.backoff.throttled(p.failure, now, p.throttle.count, random)
 	}
-	if d, asked := r.backoff.retryAfter(p.failure, now); asked {
+	if d, asked := c.backoff.retryAfter(p.failure, now); asked {
 		return d
 	}
 	if p.reaction == waitFor {
-		return r.wait(p.reach)
+		return c.wait(p.reach)
 	}
-	return r.wait(p.try)
+	return c.wait(p.try)
 }
 
 // wait is how long to wait before an attempt that nobody asked to be later.
-func (r *run) wait(try int) time.Duration {
-	d := r.backoff.before(try, r.e.options.Random)
-	if r.e.options.Deviations.SteadyBackoff {
-		d = r.backoff.First
+func (c *caller) wait(try int) time.Duration {
+	d := c.backoff.before(try, c.e.options.Random)
+	if c.e.options.Deviations.SteadyBackoff {
+		d = c.backoff.First
 	}
 	return d
 }
@@ -186,9 +196,9 @@ func (r *run) wait(try int) time.Duration {
 // taking the attempt from the limits waits for it.
 func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error) {
 	defer func() { p.over = err }()
-	clock := p.run.e.options.Clock
-	if p.reaction == pause && !p.run.e.options.Deviations.RestsAlone {
-		p.run.gate.limiter.Pause(clock.Now().Add(wait))
+	clock := p.by.e.options.Clock
+	if p.reaction == pause && !p.by.e.options.Deviations.RestsAlone {
+		p.by.gate.limiter.Pause(clock.Now().Add(wait))
 	} else if err := clock.Rest(p.ctx, wait); err != nil {
 		return nil, fmt.Errorf("wait for another attempt: %w", err)
 	}
@@ -220,10 +230,10 @@ func sooner(a, b time.Time) time.Time {
 
 // limitOfTries: a connection that breaks is given longer than a destination
 // that answers, unless the batch is split already. It may come back.
-func (r *run) limitOfTries(tries int, err error) int {
+func (c *caller) limitOfTries(tries int, err error) int {
 	var call *destination.CallError
 	if tries > 1 && errors.As(err, &call) && call.Outcome == destination.OutcomeNetwork {
-		return max(tries, r.backoff.Reach)
+		return max(tries, c.backoff.Reach)
 	}
 	return tries
 }
@@ -240,10 +250,10 @@ func limitOf(err error) int64 {
 
 // bounded is the context of an attempt. A run that is cancelled lets calls that are
 // on their way end for a moment: their verdicts are worth more than the time.
-func (r *run) bounded(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
+func (c *caller) bounded(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline)
 	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(r.e.options.Grace, cancel)
+		timer := time.AfterFunc(c.e.options.Grace, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
 	})
 	return own, func() { stop(); cancel() }

@@ -15,18 +15,18 @@ import (
 
 // persisting is a run that can make calls and nothing else, on a clock that
 // stands still.
-func persisting(t testing.TB, b Backoff) *run {
+func persisting(t testing.TB, b Backoff) *caller {
 	c := clock.New(nil)
 	t.Cleanup(c.Close)
 	c.Freeze(true)
 	e := New(Options{Clock: c, Backoff: b, Random: func() float64 { return 0 }})
-	return &run{e: e, backoff: e.options.Backoff, gate: &gate{clock: c, limiter: pace.NewLimiter()}}
+	return &caller{e: e, backoff: e.options.Backoff, gate: &gate{clock: c, limiter: pace.NewLimiter()}}
 }
 
 // attempts makes one call whose tries fail with these errors in turn, and then
 // succeed. It moves the clock as far as the tries want, and tells when each was
 // made.
-func attempts(t *testing.T, r *run, tries int, failures ...error) (at []time.Duration, err error) {
+func attempts(t *testing.T, r *caller, tries int, failures ...error) (at []time.Duration, err error) {
 	t.Helper()
 	began := r.e.options.Clock.Now()
 	ended := make(chan error, 1)

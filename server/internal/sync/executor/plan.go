@@ -74,15 +74,15 @@ func (r *run) wirePlanOf(wire string) *destination.Plan {
 
 // pace asks how fast to send and sets the limits up (spec 8).
 func (r *run) pace(ctx context.Context) error {
-	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
+	r.calls.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
 	if r.e.options.Deviations.LimitOfRun {
-		r.gate.limiter = pace.NewLimiter()
+		r.calls.gate.limiter = pace.NewLimiter()
 	}
-	tries := r.backoff.Tries
+	tries := r.calls.backoff.Tries
 	if r.e.options.Deviations.SpeedOnce {
 		tries = 1
 	}
-	err := r.persist(ctx, tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
+	err := r.calls.persist(ctx, tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
 		speed, err := r.job.Destination.Speed(ctx)
 		r.speed = speed.Speed
 		return speed.RateLimit, err
@@ -108,7 +108,7 @@ func (r *run) pace(ctx context.Context) error {
 	if size := r.job.Settings.BatchSize; size > 0 {
 		s.MaximumBatchSize = min(s.MaximumBatchSize, size)
 	}
-	r.gate.records.Rate = s.MaximumRecordsPerSecond
+	r.calls.gate.records.Rate = s.MaximumRecordsPerSecond
 	r.staff(int(s.MaximumParallelBatches))
 	return nil
 }

@@ -163,7 +163,7 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	}
 	columns, at := r.columns()
 	own, cancel := context.WithCancel(ctx)
-	widen := func() error { return r.widen(own) }
+	widen := func() error { return r.room.widen(own) }
 	rows, err := r.job.Source.Rows(rowsort.WithWide(own, widen), r.job.Object, columns, order)
 	if err != nil {
 		cancel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // enter names the next step.
@@ -44,7 +43,7 @@ func (r *run) counters() Counters {
 	if r.log == nil || r.skipping { // nothing is sent then
 		return c
 	}
-	sums, open, spared := r.sums()
+	sums, open, spared := r.traffic.sums(r.log)
 	ofLedger(&c, sums, open)
 	r.e.options.Deviations.miscount(r, &c)
 	if r.resumed && r.step == StepRecording {
@@ -56,23 +55,13 @@ func (r *run) counters() Counters {
 	return c
 }
 
-// sums are those of the log, with the records on their way, which stand there as
-// failed, and the deletes that were refused to the end.
-func (r *run) sums() (sums ledger.Counters, open, spared int64) {
-	// In this order: a batch that comes or goes meanwhile counts as under way, and
-	// is never shown as failed.
-	over := r.over.Load()
-	sums = r.log.Counters()
-	return sums, r.begun.Load() - over, r.spared.Load()
-}
-
 // outcome puts the end of the run into words.
 func (r *run) outcome(ctx context.Context, err error) Outcome {
 	r.publish()
 	r.mu.Lock()
 	o := Outcome{
 		Status: api.RunCompleted, Counters: r.counters(), FullSync: r.full, FullReason: r.reason,
-		Samples: r.samples, Calls: r.calls.Load(), Merged: r.merged,
+		Samples: r.samples, Calls: r.traffic.calls.Load(), Merged: r.merged,
 	}
 	r.mu.Unlock()
 	if r.stream != nil {

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -23,68 +24,78 @@ var sending atomic.Int64
 // share is what the batches of one run may take.
 func share() int64 { return flightMemory / max(1, sending.Load()) }
 
-// admit waits until nothing is on its way where another batch would not fit into the
-// share of the run, and accounts for it; one batch always fits.
-func (r *run) admit(ctx context.Context, b *batch) (done func()) {
-	cost := r.makeRoom(ctx, len(b.arena))
-	r.flying.Add(cost)
-	return func() { r.flying.Add(-cost) }
+// room is the place that one run has among all runs of an executor: to work at all, for
+// wide rows, and for its batches on their way.
+type room struct {
+	runs, wides *crew        // places of all runs, and of those with wide rows
+	flying      atomic.Int64 // bytes of batches on their way
+
+	mu   sync.Mutex
+	wide bool // it has the place of runs with wide rows
 }
 
-// makeRoom returns the cost of a batch of some bytes once there is room for it.
-func (r *run) makeRoom(ctx context.Context, bytes int) (cost int64) {
-	cost = copies*int64(bytes) + rpc.LargeReply
-	if r.flying.Load() > 0 && r.flying.Load()+cost > share() {
-		r.crew.wait(ctx)
-	}
-	return cost
-}
-
-// batchBytes is the size of one batch of a run.
-func (r *run) batchBytes() int {
-	return int(min(largestBatch, batchMemory/r.speed.MaximumParallelBatches, share()/(2*copies)))
-}
-
-// enterRoom gives a run its place among all others; leaveRoom gives it back, with
-// that among the wide ones.
-func (r *run) enterRoom(ctx context.Context) error {
-	if err := r.e.runs.take(ctx, 1); err != nil {
+// enter gives a run its place among all others; leave gives it back, with that among
+// the wide ones.
+func (m *room) enter(ctx context.Context) error {
+	if err := m.runs.take(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
 	sending.Add(1)
 	return nil
 }
 
-func (r *run) leaveRoom() {
+func (m *room) leave() {
 	sending.Add(-1)
-	r.leaveWide()
-	r.e.runs.give(1)
+	m.leaveWide()
+	m.runs.give(1)
 }
 
 // widen waits for the place of runs with wide rows, which the run keeps to its end:
 // such a row is there some ten times on its way.
-func (r *run) widen(ctx context.Context) error {
-	r.mu.Lock()
-	has := r.wide
-	r.wide = true
-	r.mu.Unlock()
+func (m *room) widen(ctx context.Context) error {
+	m.mu.Lock()
+	has := m.wide
+	m.wide = true
+	m.mu.Unlock()
 	if has {
 		return nil
 	}
-	if err := r.e.wide.take(ctx, 1); err != nil {
-		r.mu.Lock()
-		r.wide = false
-		r.mu.Unlock()
+	if err := m.wides.take(ctx, 1); err != nil {
+		m.mu.Lock()
+		m.wide = false
+		m.mu.Unlock()
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-func (r *run) leaveWide() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.wide {
-		r.wide = false
-		r.e.wide.give(1)
+func (m *room) leaveWide() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wide {
+		m.wide = false
+		m.wides.give(1)
 	}
+}
+
+// admit waits until no batch of the crew is on its way where another one of some bytes
+// would not fit into the share of the run, and accounts for it; one batch always fits.
+func (m *room) admit(ctx context.Context, batches *crew, bytes int) (done func()) {
+	cost := m.clear(ctx, batches, bytes)
+	m.flying.Add(cost)
+	return func() { m.flying.Add(-cost) }
+}
+
+// clear returns the cost of a batch of some bytes once there is room for it.
+func (m *room) clear(ctx context.Context, batches *crew, bytes int) (cost int64) {
+	cost = copies*int64(bytes) + rpc.LargeReply
+	if m.flying.Load() > 0 && m.flying.Load()+cost > share() {
+		batches.wait(ctx)
+	}
+	return cost
+}
+
+// batchBytes is the size of one of so many batches at once.
+func batchBytes(parallel int64) int {
+	return int(min(largestBatch, batchMemory/parallel, share()/(2*copies)))
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -20,16 +19,16 @@ func TestRunsShareTheMemoryOfBatches(t *testing.T) {
 	defer c.Close()
 	sending.Add(16)
 	defer sending.Add(-16)
-	r := &run{crew: newCrew(c, "test", 50), speed: rpc.Speed{MaximumParallelBatches: 50}}
-	require.LessOrEqual(t, int64(copies*r.batchBytes()), share())
+	var r room
+	batches := newCrew(c, "test", 50)
+	require.LessOrEqual(t, int64(copies*batchBytes(50)), share())
 	var most atomic.Int64
 	for range 200 {
-		b := &batch{arena: make([]byte, r.batchBytes())}
-		done := r.admit(t.Context(), b)
+		done := r.admit(t.Context(), batches, batchBytes(50))
 		most.Store(max(most.Load(), r.flying.Load()))
-		require.NoError(t, r.crew.do(t.Context(), func(context.Context) { done() }))
+		require.NoError(t, batches.do(t.Context(), func(context.Context) { done() }))
 	}
-	r.crew.wait(t.Context())
+	batches.wait(t.Context())
 	require.Zero(t, r.flying.Load())
 	require.LessOrEqual(t, most.Load(), share())
 }
@@ -40,7 +39,7 @@ func TestWideRunsTakeTurns(t *testing.T) {
 	c := clock.New(time.Now)
 	defer c.Close()
 	e := New(Options{Clock: c})
-	first, second := &run{e: e}, &run{e: e}
+	first, second := &room{runs: e.runs, wides: e.wide}, &room{runs: e.runs, wides: e.wide}
 	require.NoError(t, first.widen(t.Context()))
 	require.NoError(t, first.widen(t.Context()), "it has the place")
 	ctx, cancel := context.WithCancel(t.Context())

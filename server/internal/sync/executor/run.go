@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -20,11 +19,12 @@ import (
 
 // run is one run under way.
 type run struct {
-	flying    atomic.Int64 // bytes of batches on their way
-	wide      bool         // it has the place of runs with wide rows
 	e         *Executor
 	job       Job
-	backoff   Backoff
+	room      room
+	calls     caller
+	answers   answers
+	traffic   traffic
 	plan      *mapping.Plan
 	operation operation
 	full      bool
@@ -36,7 +36,6 @@ type run struct {
 	before ledger.Meta // of the state as it was
 	plans  map[string]*destination.Plan
 	crew   *crew
-	gate   *gate
 	speed  rpc.Speed
 	water  *water  // nil without a high-water mark
 	stream *stream // nil unless the source is a topic
@@ -57,25 +56,19 @@ type run struct {
 	removals spool
 	sink     func(item) error
 
-	calls atomic.Int64
-	// Records that were put on their way, and those that have arrived at the end
-	// of it. Those in between are counted as failed by the ledger so far.
-	begun, over atomic.Int64
-	spared      atomic.Int64 // deletes that were refused to the end
-	silence     atomic.Int64 // calls that failed since one succeeded
-	// answered: some call brought a reply that could be used; fault is why the
-	// last of the others brought none.
-	answered atomic.Bool
-	fault    atomic.Pointer[error]
-	cancel   context.CancelCauseFunc
-	// For Deviations alone: records that were refused and are sent again, and those
-	// of batches that were split.
-	refusals, splits atomic.Int64
+	cancel context.CancelCauseFunc
 
 	mu     sync.Mutex
 	shown  tally
 	step   string
 	failed error // the first
+}
+
+// newRun is a run that has not begun.
+func (e *Executor) newRun(job Job, cancel context.CancelCauseFunc) *run {
+	r := &run{e: e, job: job, cancel: cancel, calls: caller{e: e, allowed: job.Allowed}}
+	r.room.runs, r.room.wides = e.runs, e.wide
+	return r
 }
 
 // sender takes batches.
@@ -105,7 +98,7 @@ func (r *run) work(ctx context.Context) error {
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
 	err := r.move(ctx)
 	if err == nil {
-		err = r.unanswered()
+		err = r.answers.none()
 	}
 	if r.stopped(ctx, err) {
 		return err // the log stays open for the one who resumes
@@ -174,7 +167,7 @@ func (r *run) newSpool() *spool { return &spool{scratch: r.e.options.Scratch} }
 
 // phase is one pass of batches; in the last round nothing is kept for later.
 func (r *run) phase(wire string, round int, refused *spool) *phase {
-	if round >= r.backoff.Rounds || r.e.options.Deviations.OneRound {
+	if round >= r.calls.backoff.Rounds || r.e.options.Deviations.OneRound {
 		refused = nil
 	}
 	return &phase{wire: wire, delete: wire == rpc.OperationDelete, round: round, refused: refused}
@@ -237,7 +230,7 @@ func (r *run) readOnce(ctx context.Context, p *phase, byColumn string, inSQL boo
 // drain sends what is left of a pass that ended with err and waits until
 // nothing of it is on its way.
 func (r *run) drain(ctx context.Context, pack *packer, err error) error {
-	if r.e.options.Deviations.EmptyBatch && err == nil && r.begun.Load() == 0 && pack.open == nil {
+	if r.e.options.Deviations.EmptyBatch && err == nil && r.traffic.begun.Load() == 0 && pack.open == nil {
 		err = pack.send(new(batch))
 	}
 	if err == nil {
@@ -296,8 +289,8 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 	if r.dry != nil {
 		return r.dry.packer()
 	}
-	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: r.batchBytes(), wide: func(n int) { r.makeRoom(ctx, n) }, send: func(b *batch) error {
-		done := r.admit(ctx, b)
+	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: batchBytes(r.speed.MaximumParallelBatches), wide: func(n int) { r.room.clear(ctx, r.crew, n) }, send: func(b *batch) error {
+		done := r.room.admit(ctx, r.crew, len(b.arena))
 		err := r.crew.do(ctx, func(ctx context.Context) {
 			defer done()
 			r.deliver(ctx, p, b)
@@ -314,7 +307,7 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
 	for round := 2; refused.count > 0; round++ {
 		r.enter(StepRetrying)
-		if err := r.e.options.Clock.Rest(ctx, r.wait(round)); err != nil {
+		if err := r.e.options.Clock.Rest(ctx, r.calls.wait(round)); err != nil {
 			return fmt.Errorf("wait for another round: %w", err)
 		}
 		next := r.newSpool()

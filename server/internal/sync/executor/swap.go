@@ -53,7 +53,7 @@ func (r *run) endSwap() error {
 // commitSwap puts the new records in the place of the old ones and then writes
 // the verdicts down: of what was sent, and of what is gone with the old table.
 func (r *run) commitSwap(ctx context.Context) error {
-	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.BatchTimeout, func(ctx context.Context) (int64, error) {
+	err := r.calls.persist(ctx, r.calls.backoff.Tries, 0, r.e.options.BatchTimeout, func(ctx context.Context) (int64, error) {
 		return 0, r.swap.Commit(ctx)
 	})
 	var whole *wholeError

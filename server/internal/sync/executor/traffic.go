@@ -1,0 +1,90 @@
+package executor
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+)
+
+// hopeless is how many calls of one batch may fail one after another before it
+// is not split any further. A single bad record among any number needs one
+// failure per halving, so this finds several; a destination that refuses all
+// is not asked twice for every record.
+const hopeless = 40
+
+// despair is how many times hopeless calls of a whole run may fail, for each
+// batch that is on its way at once, before the run does: nothing gets through.
+// slow is how many calls one counts for that took all the time they had.
+const (
+	despair = 3
+	slow    = 10
+)
+
+// answers is what the calls of a run have brought so far.
+type answers struct {
+	silence atomic.Int64          // calls that failed since one succeeded
+	usable  atomic.Bool           // some call brought a reply that could be used
+	fault   atomic.Pointer[error] // why the last of the others brought none
+}
+
+// came notes a reply that can be used.
+func (a *answers) came() {
+	a.silence.Store(0)
+	a.usable.Store(true)
+}
+
+// failed notes a call that brought none, and reports whether that says something about
+// its batch.
+func (a *answers) failed(err error) bool {
+	a.fault.Store(&err)
+	var call *destination.CallError
+	switch {
+	case !errors.As(err, &call), call.Status == statusThrottled:
+		return false
+	case call.Outcome == destination.OutcomeTimeout:
+		a.silence.Add(slow)
+	default:
+		a.silence.Add(1)
+	}
+	return true
+}
+
+// desperate tells that nothing gets through any more, with so many batches at once.
+func (a *answers) desperate(places int) bool {
+	return a.silence.Load() >= hopeless*max(despair, int64(places))
+}
+
+// none is the failure of a run that came to its end without one reply that could be
+// used. So a destination that breaks the protocol, or refuses everything, is told apart
+// from one that refuses records (spec 7.2), also where there was little to send.
+func (a *answers) none() error {
+	fault := a.fault.Load()
+	if fault == nil || a.usable.Load() {
+		return nil
+	}
+	return ofCall(*fault)
+}
+
+// traffic counts what a run has put on its way.
+type traffic struct {
+	calls atomic.Int64
+	// Records that were put on their way, and those that have arrived at the end
+	// of it. Those in between are counted as failed by the ledger so far.
+	begun, over atomic.Int64
+	spared      atomic.Int64 // deletes that were refused to the end
+	// For Deviations alone: records that were refused and are sent again, and those
+	// of batches that were split.
+	refusals, splits atomic.Int64
+}
+
+// sums are those of the log, with the records on their way, which stand there as
+// failed, and the deletes that were refused to the end.
+func (t *traffic) sums(log *ledger.Run) (sums ledger.Counters, open, spared int64) {
+	// In this order: a batch that comes or goes meanwhile counts as under way, and
+	// is never shown as failed.
+	over := t.over.Load()
+	sums = log.Counters()
+	return sums, t.begun.Load() - over, t.spared.Load()
+}
