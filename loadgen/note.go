@@ -3,7 +3,7 @@ package loadgen
 import (
 	"bytes"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -15,7 +15,7 @@ const distinct = 100
 // the identifier is taken out of it, or every message would be another one.
 func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	full := message
-	message = firstPart(message)
+	message = failure.FirstPart(message)
 	plain := bytes.Trim(identifier, `"`)
 	w.scratch = append(append(w.scratch[:0], kind...), ' ')
 	if i := bytes.Index(message, plain); len(plain) > 0 && i >= 0 {
@@ -28,9 +28,9 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	defer w.mu.Unlock()
 	t := w.tally[string(w.scratch)]
 	if t == nil {
-		text := recordMessage(kind, w.scratch[len(kind)+1:])
+		text := batch.Message(kind, w.scratch[len(kind)+1:])
 		if len(message) < len(full) {
-			text = failure.Shorten(recordMessage(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
+			text = failure.Shorten(batch.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
 		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
 		t.Example = Example{
@@ -38,22 +38,6 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 		}
 	}
 	t.Count++
-}
-
-// recordMessage is what the target says, or what is wrong.
-func recordMessage(kind string, raw []byte) string {
-	switch kind {
-	case failure.KindMissing:
-		return "a record has no result"
-	case failure.KindUnknown:
-		return "a result is for an identifier that was not sent"
-	case failure.KindRepeated:
-		return "a record has more than one result"
-	}
-	if text := rpc.MessageText(raw); text != "" {
-		return failure.Shorten(text)
-	}
-	return "success is not true, and there is no error_message"
 }
 
 // newTally makes the count of a new message. The lock is held.
@@ -87,13 +71,4 @@ func (w *worker) fail(err error, example Example) {
 		t.Example = example
 	}
 	t.Count++
-}
-
-// firstPart is as much of a foreign text as is looked at.
-func firstPart(text []byte) []byte {
-	const most = 2 << 10
-	if len(text) <= most {
-		return text
-	}
-	return bytes.ToValidUTF8(text[:most], nil)
 }

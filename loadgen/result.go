@@ -6,11 +6,12 @@ import (
 	"github.com/destkit/destkit/internal/histogram"
 )
 
-// SchemaVersion of a Result as JSON. It grows with changes that a reader of the
+// schemaVersion of a Result as JSON. It grows with changes that a reader of the
 // version before would misread.
-const SchemaVersion = 1
+const schemaVersion = 1
 
-// Result is what a run has measured. Its JSON is stable; see SchemaVersion.
+// Result is what a run has measured. Its JSON is stable; schema_version grows with
+// changes that a reader of the version before would misread.
 type Result struct {
 	SchemaVersion int       `json:"schema_version"`
 	Tool          string    `json:"tool"`

@@ -30,7 +30,7 @@ func measured(t *testing.T, milliseconds ...int64) *Result {
 	}
 	m.tallies["a"] = &tally{Kind: failure.KindRecordRefused, Message: "full", Count: int64(len(milliseconds))}
 	m.finish(m.stopped)
-	r := &Result{SchemaVersion: SchemaVersion, Started: time.Unix(1_800_000_000, 0).UTC(), Load: LoadInfo{Mode: "closed", BatchSize: 10, Run: "r"}}
+	r := &Result{SchemaVersion: schemaVersion, Started: time.Unix(1_800_000_000, 0).UTC(), Load: LoadInfo{Mode: "closed", BatchSize: 10, Run: "r"}}
 	require.NoError(t, r.take(m))
 	return r
 }

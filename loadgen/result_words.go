@@ -1,11 +1,14 @@
 package loadgen
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Subject is what was loaded: objects, or the API of a service.
@@ -39,4 +42,52 @@ func (r *Result) Remarks() (list []string) {
 		}
 	}
 	return list
+}
+
+// unansweredKinds are the errors of requests that got no complete reply.
+var unansweredKinds = []string{
+	failure.KindDescriptors, failure.KindPorts, failure.KindDNS, failure.KindRefused, failure.KindConnect, failure.KindTLS, failure.KindTimeout,
+	failure.KindReset, failure.KindClosed, failure.KindTruncated, failure.KindTooLarge, failure.KindHTTP, failure.KindInterrupted,
+}
+
+// Answered counts the requests that got a complete reply, whatever it said.
+func (r *Result) Answered() int64 {
+	answered := r.Requests
+	for _, kind := range unansweredKinds {
+		answered -= r.ErrorsByKind[kind]
+	}
+	return max(answered, 0)
+}
+
+// Useless says why the figures of a load say nothing of a destination that works,
+// "" when they do: not one record was acknowledged.
+func (r *Result) Useless() string {
+	sent := r.Requests + r.Generator.Unanswered
+	if f := r.Service; f != nil && f.Runs != nil && f.Runs.Failed+f.Runs.Unfinished > 0 && f.Runs.Completed+f.Runs.Skipped+f.Runs.Canceled == 0 {
+		return fmt.Sprintf("%s: %s", none(f.Runs.Started, "run has not completed", "runs has completed"), foreign.Line(f.Runs.Failure))
+	}
+	if r.Acknowledged > 0 || sent == 0 {
+		return ""
+	}
+	most := ""
+	if all := slices.Clone(r.ErrorMessages); len(all) > 0 {
+		slices.SortStableFunc(all, func(a, b ErrorMessage) int { return int(min(max(b.Count-a.Count, -1), 1)) })
+		most = ": " + foreign.Line(all[0].Message)
+	}
+	if r.Answered() == 0 {
+		return none(sent, "request got no complete reply", "requests got a complete reply") + most
+	}
+	if r.Service != nil {
+		return none(sent, "request was not answered as it must be", "requests was answered as it must be") + most
+	}
+	return fmt.Sprintf("not one record was acknowledged, of %s%s", plural.Count(sent, "request"), most)
+}
+
+// none says that of n things not one did something: "the only …" with 1, else "not
+// one of 20 …".
+func none(n int64, one, many string) string {
+	if n == 1 {
+		return "the only " + one
+	}
+	return fmt.Sprintf("not one of %d %s", n, many)
 }

@@ -1,7 +1,6 @@
 package loadgen
 
 import (
-	"math"
 	"time"
 
 	"github.com/destkit/destkit/loadgen/internal/pace"
@@ -23,11 +22,20 @@ type Burst struct {
 
 // newSchedule begins a schedule.
 func newSchedule(stages []Stage, b Burst) *pace.Schedule {
+	return pace.NewSchedule(paceOf(stages), pace.Burst(b))
+}
+
+func paceOf(stages []Stage) []pace.Stage {
 	own := make([]pace.Stage, len(stages))
 	for i, s := range stages {
 		own[i] = pace.Stage(s)
 	}
-	return pace.NewSchedule(own, pace.Burst(b))
+	return own
+}
+
+// meanRate is the mean of the requests per second that a schedule asks for.
+func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
+	return pace.MeanRate(paceOf(stages), pace.Burst(burst), duration)
 }
 
 // constant is the schedule of one rate.
@@ -42,33 +50,6 @@ func length(stages []Stage) time.Duration {
 		sum += s.Duration
 	}
 	return sum
-}
-
-// meanRate is the mean of the requests per second that a schedule asks for.
-func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
-	if duration == 0 {
-		duration = length(stages)
-	}
-	total, left := 0.0, duration.Seconds()
-	for i, st := range stages {
-		d := st.Duration.Seconds()
-		if i == len(stages)-1 && left > d {
-			total += (st.From+st.To)/2*d + st.To*(left-d)
-			break
-		}
-		part := min(d, left)
-		total += st.From*part + (st.To-st.From)*part*part/(2*d)
-		if left -= part; left <= 0 {
-			break
-		}
-	}
-	if burst.Size > 0 && duration > 0 {
-		total += float64(burst.Size) * math.Ceil(duration.Seconds()/burst.Every.Seconds())
-	}
-	if duration <= 0 {
-		return 0
-	}
-	return total / duration.Seconds()
 }
 
 // changedRate is the mean of what was asked for where the rate was replaced on the way.

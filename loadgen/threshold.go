@@ -69,14 +69,6 @@ func (t *Threshold) NeedsRuns() bool {
 // verifying are the metrics that need a verification.
 var verifying = []string{"lost", "wrong", "doubled", "undeleted", "unverified"}
 
-// verification is what was read back, or nothing.
-func (r *Result) verification() Verification {
-	if r.Verification == nil {
-		return Verification{}
-	}
-	return *r.Verification
-}
-
 // NeedsVerification reports whether the limit is about what is read back after a load.
 func (t *Threshold) NeedsVerification() bool { return slices.Contains(verifying, t.Metric) }
 
@@ -118,8 +110,8 @@ func verifiedShare(metric string) func(*Result) float64 {
 	}
 }
 
-// Metrics lists what thresholds can be about.
-func Metrics() []string {
+// metrics lists what thresholds can be about.
+func metrics() []string {
 	var list []string
 	for name := range latencies {
 		list = append(list, name, "service-"+name)
@@ -180,7 +172,7 @@ func (t *Threshold) parse(value string) error {
 		t.Value = float64(d) / 1e6
 		return nil
 	case !isCount:
-		return failure.Usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(Metrics(), ", "))
+		return failure.Usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(metrics(), ", "))
 	}
 	number, percent := strings.CutSuffix(value, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

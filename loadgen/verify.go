@@ -1,24 +1,16 @@
 package loadgen
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"slices"
-	"sort"
 	"strconv"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/internal/quantity"
-	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -27,15 +19,12 @@ import (
 // HookSpec says where the read-back hook is: a URL or a command.
 type HookSpec = hook.Spec
 
-// ReadbackFunc is the read-back hook as a Go function.
-type ReadbackFunc = hook.Readback
-
 // Verify reads back what was acknowledged, through the hook that the judge asks, too:
 // after the load, so that its figures stay what they are, and before the clean-up.
 type Verify struct {
 	// Hook or Func; one of them.
 	Hook HookSpec
-	Func ReadbackFunc
+	Func hook.Readback
 	// Share of the keys, 0 to 1. 0: one in a hundred, 1,000 at least and 100,000 at
 	// most.
 	Share float64
@@ -44,81 +33,6 @@ type Verify struct {
 	// Timeout of one call; 10 s when 0.
 	Timeout time.Duration
 }
-
-// Verification is what was read back. Its findings are among the errors of the result.
-type Verification struct {
-	// Keys were written by the run; Share of them, 0 to 1, was chosen. Chosen counts
-	// those of them that were acknowledged.
-	Keys   int64   `json:"keys"`
-	Share  float64 `json:"share"`
-	Chosen int64   `json:"chosen"`
-	// Verified keys were read back and compared; the rest is Unverified, with reasons.
-	Verified   int64        `json:"verified"`
-	Unverified []Unverified `json:"unverified"`
-	// What was wrong, in keys.
-	Lost      int64 `json:"lost"`
-	Wrong     int64 `json:"wrong"`
-	Doubled   int64 `json:"doubled"`
-	Undeleted int64 `json:"undeleted"`
-	// Seconds that it took, after the load.
-	Seconds float64 `json:"seconds"`
-}
-
-// Unverified says why so many of the chosen keys could not be verified.
-type Unverified struct {
-	Reason string `json:"reason"`
-	Count  int64  `json:"count"`
-}
-
-// Findings counts what was wrong.
-func (v *Verification) Findings() int64 { return v.Lost + v.Wrong + v.Doubled + v.Undeleted }
-
-// Text is the verification in one line.
-func (v *Verification) Text() string {
-	return fmt.Sprintf("%s of %s that were chosen (%.3g %% of %s): %s lost, %s wrong, %s doubled, %s not deleted",
-		quantity.Grouped(v.Verified), quantity.Counted(v.Chosen, "acknowledged key"), 100*v.Share, quantity.Grouped(v.Keys), quantity.Grouped(v.Lost), quantity.Grouped(v.Wrong), quantity.Grouped(v.Doubled), quantity.Grouped(v.Undeleted))
-}
-
-// add joins the verification of another generator.
-func (v *Verification) add(o *Verification) {
-	if keys := v.Keys + o.Keys; keys > 0 {
-		v.Share = (v.Share*float64(v.Keys) + o.Share*float64(o.Keys)) / float64(keys)
-	}
-	v.Keys, v.Chosen, v.Verified, v.Seconds = v.Keys+o.Keys, v.Chosen+o.Chosen, v.Verified+o.Verified, max(v.Seconds, o.Seconds)
-	v.Lost, v.Wrong, v.Doubled, v.Undeleted = v.Lost+o.Lost, v.Wrong+o.Wrong, v.Doubled+o.Doubled, v.Undeleted+o.Undeleted
-	for _, u := range o.Unverified {
-		at := slices.IndexFunc(v.Unverified, func(have Unverified) bool { return have.Reason == u.Reason })
-		if at < 0 {
-			v.Unverified = append(v.Unverified, u)
-		} else {
-			v.Unverified[at].Count += u.Count
-		}
-	}
-}
-
-// Missed counts the chosen keys that could not be verified.
-func (v *Verification) Missed() (n int64) {
-	for _, u := range v.Unverified {
-		n += u.Count
-	}
-	return n
-}
-
-const (
-	// Without a share, one key in a hundred is verified, within these bounds.
-	usualShare                  = 0.01
-	leastVerified, mostVerified = 1000, 100_000
-	// askedAtOnce is how many keys are in one question.
-	askedAtOnce = hook.PageSize
-	// mostPending bounds the keys that are looked at again while the window is open.
-	mostPending = 10_000
-	// mostFailures in a row end a verification: the hook is gone.
-	mostFailures = 5
-	// windowOfKeys is how many numbers of keys are sorted at once.
-	windowOfKeys = 1 << 16
-	// interruptedVerify is how long a verification lasts after an interruption.
-	interruptedVerify = 10 * time.Second
-)
 
 func (v *Verify) check() error {
 	switch {
@@ -135,7 +49,7 @@ func (v *Verify) check() error {
 }
 
 // readback is the hook, asked for at most PageSize keys at once.
-func (v *Verify) readback(e *wire.Endpoint) ReadbackFunc {
+func (v *Verify) readback(e *wire.Endpoint) hook.Readback {
 	ask := v.Func
 	if ask == nil {
 		transport, _ := e.RoundTripper()
@@ -173,282 +87,4 @@ func (p *plan) unusedKey(g *ground) json.RawMessage {
 		return json.RawMessage(strconv.FormatInt(p.keys.To, 10))
 	}
 	return rpc.AppendString(nil, p.keys.Text(p.keys.Count(false)-1))
-}
-
-// verifier is a verification under way.
-type verifier struct {
-	e          *engine
-	ask        ReadbackFunc
-	own        map[*ground]map[string]int // how often a file has an identifier
-	below      uint64
-	until      time.Time // the end of the window
-	result     *Verification
-	unverified map[string]int64
-	tallies    map[string]*tally
-	page       []*expected
-	pending    []*expected // not as they must be, and looked at again
-	again      bool        // page is from pending
-	failures   int
-	uncounted  bool
-	progress   func()
-}
-
-// verify reads back what the run has written, and adds what is wrong to the errors of
-// the result.
-func (s *session) verify(ctx context.Context) {
-	log, all := s.e.acks, s.e.remembers()
-	s.e.acks = nil // what the clean-up sends is not verified
-	ended := time.Now()
-	if ctx.Err() != nil { // the load was interrupted: what it wrote is looked at all the same
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), interruptedVerify)
-		defer cancel()
-	}
-	v := &verifier{
-		e: s.e, ask: s.o.Verify.readback(s.e.end), below: log.below.Load(), until: ended.Add(s.o.Verify.Window),
-		result: &Verification{Unverified: []Unverified{}}, unverified: map[string]int64{}, tallies: map[string]*tally{}, own: map[*ground]map[string]int{},
-	}
-	v.progress = func() {
-		if s.o.Progress != nil {
-			s.o.Progress(Moment{Phase: "verify", Elapsed: time.Since(ended), Records: v.result.Verified, Errors: v.result.Findings()})
-		}
-	}
-	for _, g := range s.e.plan.grounds {
-		v.result.Keys += v.keysOf(g, log)
-	}
-	if s.o.Verify.Share == 0 && v.result.Keys > 0 {
-		want := min(max(usualShare*float64(v.result.Keys), leastVerified), mostVerified)
-		v.below = min(v.below, threshold(want/float64(v.result.Keys)))
-	}
-	v.result.Share = float64(v.below) / math.MaxUint64
-	for _, g := range s.e.plan.grounds {
-		v.ground(ctx, g, log, all[g])
-	}
-	v.flush(ctx)
-	v.result.Seconds = time.Since(ended).Seconds()
-	v.finish(s.result)
-	if log.halved {
-		s.remark("the memory for the verification was full (%d MiB): %.3g %% of the keys were kept to be verified", mostAcks>>20, 100*log.share())
-	}
-	if v.uncounted {
-		s.remark("the read-back hook gives no count: a key counts as often as it is listed, and a hook that lists each key once cannot show a second copy")
-	}
-	if r := v.result; r.Lost > 0 && r.Lost == r.Verified {
-		s.remark("the read-back hook shows not one of %s: the endpoint stores nothing, or the hook looks elsewhere than the endpoint writes", plural.Count(r.Lost, "acknowledged record"))
-	}
-}
-
-// keysOf counts the keys that a run has used in an object.
-func (v *verifier) keysOf(g *ground, log *acks) int64 {
-	for _, t := range log.tasks {
-		if t.ground != g || !t.own {
-			continue
-		}
-		if v.own[g] == nil {
-			v.own[g] = make(map[string]int, len(t.rows))
-			for _, r := range t.rows {
-				v.own[g][batch.Canonical(r.Text[r.From:r.To])]++
-			}
-		}
-		return min(int64(len(v.own[g])), t.turn.Load())
-	}
-	return g.used.Load()
-}
-
-// ground verifies the keys of one object, a window of their numbers after the other.
-func (v *verifier) ground(ctx context.Context, g *ground, log *acks, all []ack) {
-	longest := int64(0)
-	for i := range all {
-		longest = max(longest, int64(all[i].count))
-	}
-	var writes []write
-	for low, more := int64(0), len(all) > 0; more; {
-		high, reaches := low+windowOfKeys, false
-		writes = writes[:0]
-		at := sort.Search(len(all), func(i int) bool { return all[i].key > low-longest })
-		for ; at < len(all) && all[at].key < high; at++ {
-			a := &all[at]
-			reaches = reaches || a.key+int64(a.count) > high
-			for key := max(a.key, low); key < min(a.key+int64(a.count), high); key++ {
-				if chosen(key, v.below) {
-					writes = append(writes, write{a, log.tasks[a.task], key, int(a.row) + int(key-a.key)})
-				}
-			}
-		}
-		v.keys(ctx, g, writes)
-		switch {
-		case reaches:
-			low = high
-		case at < len(all):
-			low = all[at].key
-		default:
-			more = false
-		}
-	}
-}
-
-// keys verifies the keys of some writes.
-func (v *verifier) keys(ctx context.Context, g *ground, writes []write) {
-	slices.SortStableFunc(writes, func(a, b write) int { return cmp.Compare(a.key, b.key) })
-	for len(writes) > 0 {
-		n := 1
-		for n < len(writes) && writes[n].key == writes[0].key {
-			n++
-		}
-		v.key(ctx, g, writes[:n])
-		writes = writes[n:]
-	}
-}
-
-// key verifies one key with all its writes, together with others.
-func (v *verifier) key(ctx context.Context, g *ground, writes []write) {
-	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == batch.Acked }) {
-		return
-	}
-	v.result.Chosen++
-	x, why := expect(g, writes)
-	if why == "" && v.own[g][batch.Canonical(x.key)] > 1 {
-		why = "the data file has the key more than once"
-	}
-	if why != "" {
-		v.unverified[why]++
-		return
-	}
-	if len(v.page) > 0 && v.page[0].ground != g {
-		v.turn(ctx)
-	}
-	if v.page = append(v.page, x); len(v.page) == askedAtOnce {
-		v.turn(ctx)
-	}
-}
-
-// turn asks the hook for a page of keys and compares what it answers.
-func (v *verifier) turn(ctx context.Context) {
-	page := v.page
-	v.page = nil
-	if len(page) == 0 {
-		return
-	}
-	request := hook.ReadbackRequest{Object: page[0].ground.object.APIName, IdentifierField: page[0].ground.object.Identifier.APIName}
-	for _, x := range page {
-		request.Identifiers = append(request.Identifiers, x.key)
-	}
-	reply, err := v.question(ctx, request)
-	if err != nil {
-		v.unverified[v.e.end.Redact(foreign.Line(err.Error()))] += int64(len(page))
-		return
-	}
-	found := make(map[string]*hook.ReadbackRecord, len(reply.Records))
-	for i := range reply.Records {
-		found[string(reply.Records[i].Identifier)] = &reply.Records[i]
-		v.uncounted = v.uncounted || reply.Records[i].Uncounted
-	}
-	for _, x := range page {
-		wrong := x.compare(found[string(x.key)])
-		if len(wrong) > 0 && !v.again && time.Now().Before(v.until) && len(v.pending) < mostPending {
-			v.pending = append(v.pending, x)
-			continue
-		}
-		v.result.Verified++
-		for _, f := range wrong {
-			v.count(x, f)
-		}
-	}
-	v.progress()
-}
-
-// question asks once more where the hook fails: a single slip of it is no finding, and
-// no reason to leave a thousand keys unverified.
-func (v *verifier) question(ctx context.Context, request hook.ReadbackRequest) (hook.ReadbackReply, error) {
-	if v.failures >= mostFailures {
-		return hook.ReadbackReply{}, fmt.Errorf("the read-back hook failed %s in a row and was not asked again", plural.Count(v.failures, "time"))
-	}
-	reply, err := v.ask(ctx, request)
-	if err != nil && ctx.Err() == nil {
-		reply, err = v.ask(ctx, request)
-	}
-	switch {
-	case err == nil:
-		v.failures = 0
-	case ctx.Err() != nil:
-		err = errors.New("the verification was interrupted")
-	default:
-		v.failures++
-	}
-	return reply, err
-}
-
-// flush asks for what is left, and for the pending keys until all are as they must be or
-// the window has ended.
-func (v *verifier) flush(ctx context.Context) {
-	v.turn(ctx)
-	for len(v.pending) > 0 {
-		select {
-		case <-time.After(min(200*time.Millisecond, max(time.Until(v.until), 0))):
-		case <-ctx.Done():
-		}
-		pending := v.pending
-		v.pending = nil
-		v.again = !time.Now().Before(v.until) || ctx.Err() != nil
-		for _, x := range pending {
-			if len(v.page) > 0 && v.page[0].ground != x.ground || len(v.page) == askedAtOnce {
-				v.turn(ctx)
-			}
-			v.page = append(v.page, x)
-		}
-		v.turn(ctx)
-	}
-}
-
-// count adds a finding.
-func (v *verifier) count(x *expected, f finding) {
-	switch f.kind {
-	case failure.KindLost:
-		v.result.Lost++
-	case failure.KindDoubled:
-		v.result.Doubled++
-	case failure.KindUndeleted:
-		v.result.Undeleted++
-	case failure.KindWrong:
-		v.result.Wrong++
-	}
-	message := failure.Shorten(v.e.end.Redact(foreign.Line(f.message)))
-	key := f.kind + " " + message
-	t := v.tallies[key]
-	if t == nil {
-		if len(v.tallies) >= distinct {
-			message, key = "(other messages)", f.kind
-			t = v.tallies[key]
-		}
-		if t == nil {
-			t = &tally{Kind: f.kind, Message: message, Example: Example{
-				Identifier: v.e.end.Redact(failure.Clip(x.key)), At: float64(x.at) / 1e9, Detail: failure.Shorten(v.e.end.Redact(foreign.Line(f.detail))),
-			}}
-			v.tallies[key] = t
-		}
-	}
-	t.Count++
-}
-
-// finish adds what was found to a result.
-func (v *verifier) finish(r *Result) {
-	for why, n := range v.unverified {
-		v.result.Unverified = append(v.result.Unverified, Unverified{why, n})
-	}
-	slices.SortFunc(v.result.Unverified, func(a, b Unverified) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
-	})
-	r.Verification = v.result
-	for _, t := range v.tallies {
-		r.ErrorMessages = append(r.ErrorMessages, ErrorMessage{Kind: t.Kind, Message: t.Message, Count: t.Count, Example: t.Example})
-	}
-	for kind, n := range map[string]int64{failure.KindLost: v.result.Lost, failure.KindWrong: v.result.Wrong, failure.KindDoubled: v.result.Doubled, failure.KindUndeleted: v.result.Undeleted} {
-		if n > 0 {
-			r.ErrorsByKind[kind] += n
-			r.Errors += n
-		}
-	}
-	slices.SortStableFunc(r.ErrorMessages, func(a, b ErrorMessage) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Message, b.Message))
-	})
 }

@@ -165,7 +165,7 @@ func TestVerifyOfAnEndpointThatStoresNothing(t *testing.T) {
 }
 
 func TestVerifyFindsWhatIsWrong(t *testing.T) {
-	answer := func(change func(*hook.ReadbackReply)) ReadbackFunc {
+	answer := func(change func(*hook.ReadbackReply)) hook.Readback {
 		url := ""
 		return func(ctx context.Context, q hook.ReadbackRequest) (hook.ReadbackReply, error) {
 			url = ctx.Value(urlKey{}).(string)

@@ -42,8 +42,8 @@ func ReadResult(path string) (*Result, error) {
 	switch {
 	case r.SchemaVersion == 0 || r.Load.Mode == "":
 		return nil, fmt.Errorf("read result %s: it is no JSON result of a load", filepath.Base(path))
-	case r.SchemaVersion > SchemaVersion:
-		return nil, fmt.Errorf("read result %s: its schema_version %d is newer than this program's %d", filepath.Base(path), r.SchemaVersion, SchemaVersion)
+	case r.SchemaVersion > schemaVersion:
+		return nil, fmt.Errorf("read result %s: its schema_version %d is newer than this program's %d", filepath.Base(path), r.SchemaVersion, schemaVersion)
 	}
 	return &r, nil
 }

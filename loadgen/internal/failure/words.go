@@ -47,3 +47,12 @@ func MessageOf(err error) string {
 	}
 	return err.Error()
 }
+
+// FirstPart is as much of a foreign text as is looked at.
+func FirstPart(text []byte) []byte {
+	const most = 2 << 10
+	if len(text) <= most {
+		return text
+	}
+	return bytes.ToValidUTF8(text[:most], nil)
+}

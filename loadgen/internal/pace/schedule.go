@@ -154,3 +154,32 @@ func (s *Schedule) RateAt(ns int64) float64 {
 func constant(rate float64) []Stage {
 	return []Stage{{Duration: time.Second, From: rate, To: rate}}
 }
+
+// MeanRate is the mean of the requests per second that a schedule asks for.
+func MeanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
+	if duration == 0 {
+		for _, st := range stages {
+			duration += st.Duration
+		}
+	}
+	total, left := 0.0, duration.Seconds()
+	for i, st := range stages {
+		d := st.Duration.Seconds()
+		if i == len(stages)-1 && left > d {
+			total += (st.From+st.To)/2*d + st.To*(left-d)
+			break
+		}
+		part := min(d, left)
+		total += st.From*part + (st.To-st.From)*part*part/(2*d)
+		if left -= part; left <= 0 {
+			break
+		}
+	}
+	if burst.Size > 0 && duration > 0 {
+		total += float64(burst.Size) * math.Ceil(duration.Seconds()/burst.Every.Seconds())
+	}
+	if duration <= 0 {
+		return 0
+	}
+	return total / duration.Seconds()
+}
