@@ -312,7 +312,11 @@ var arrows = map[string][]string{
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
 	"server/internal/sync/pace":    {},
-	"server/internal/violation":    {"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping", "destsim/rpc", "internal/liquid", "internal/suggest"},
+	"server/internal/violation": {
+		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping",
+		"server/internal/violation/exchange", "destsim/rpc", "internal/liquid", "internal/suggest",
+	},
+	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},

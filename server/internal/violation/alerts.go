@@ -1,10 +1,9 @@
 package violation
 
 import (
-	"strings"
-
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // alertsViolations break the rules of alerts (spec 2.8, 6).
@@ -45,11 +44,11 @@ func alertsViolations() []violation {
 			}
 		}),
 		{Violation{ID: "ALRT-013", Changes: "the last of several notification_emails is left out"}, func(*Service) seams {
-			return seams{ask: func(q *apiRequest) {
-				if !q.is("POST /workspaces") {
+			return seams{ask: func(q *exchange.Request) {
+				if !q.Is("POST /workspaces") {
 					return
 				}
-				q.edit(func(body map[string]any) {
+				q.Edit(func(body map[string]any) {
 					if list, ok := body["notification_emails"].([]any); ok && len(list) > 1 {
 						body["notification_emails"] = list[:len(list)-1]
 					}
@@ -77,9 +76,9 @@ func alertsViolations() []violation {
 
 // onSync changes the payload of a sync that is made.
 func onSync(id, changes string, change func(map[string]any), also ...Also) violation {
-	v := breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if q.is("POST /syncs") {
-			q.edit(change)
+	v := breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if q.Is("POST /syncs") {
+			q.Edit(change)
 		}
 	}})
 	v.Also = also
@@ -120,7 +119,7 @@ func notOf(kind string) func(map[string]any) bool {
 // asksAbove tells that the threshold of an alert is above a limit.
 func asksAbove(a map[string]any, limit int64) bool {
 	options, _ := a["options"].(map[string]any)
-	n, _ := intOf(options["threshold"])
+	n, _ := exchange.Int(options["threshold"])
 	return n > limit
 }
 
@@ -129,7 +128,7 @@ func asksAbove(a map[string]any, limit int64) bool {
 func setThreshold(percent int64) func(map[string]any) bool {
 	return func(a map[string]any) bool {
 		options, _ := a["options"].(map[string]any)
-		if n, ok := intOf(options["threshold"]); ok && a["type"] == api.AlertInvalidRecordPercent && n >= 50 && n < 100 && (percent > 60) == (n < 60) {
+		if n, ok := exchange.Int(options["threshold"]); ok && a["type"] == api.AlertInvalidRecordPercent && n >= 50 && n < 100 && (percent > 60) == (n < 60) {
 			options["threshold"] = percent
 		}
 		return true
@@ -142,24 +141,4 @@ func unsaidThreshold(percent int64) func(map[string]any) {
 			y["failed_record_notifications_threshold_percent"] = percent
 		}
 	}
-}
-
-// intOf reads a number of a payload.
-func intOf(v any) (int64, bool) {
-	n, ok := v.(interface{ Int64() (int64, error) })
-	if !ok {
-		return 0, false
-	}
-	i, err := n.Int64()
-	return i, err == nil
-}
-
-// any reports whether the answer is of one of the calls of a list.
-func (a *apiAnswer) any(patterns string) bool {
-	for pattern := range strings.SplitSeq(patterns, ", ") {
-		if a.is(pattern) {
-			return true
-		}
-	}
-	return false
 }

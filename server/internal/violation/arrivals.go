@@ -3,6 +3,7 @@ package violation
 import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // arrivalsViolations break the rules of ARR: what a destination has after real
@@ -31,13 +32,13 @@ func arrivalsViolations() []violation {
 			}
 		}),
 		engineBreaks("ARR-006.2", "a new column is sent with later changes of a record, and not for all", func(d *executor.Deviations) { d.KeepsMapping = true }),
-		breaks("ARR-006.3", "a run that sends everything for a new column is not called a full sync", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*") {
-				a.data(func(run map[string]any) { run["full_sync"] = false })
+		breaks("ARR-006.3", "a run that sends everything for a new column is not called a full sync", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*") {
+				a.Data(func(run map[string]any) { run["full_sync"] = false })
 			}
 		}}),
 		pretended("ARR-007", "a live sync that maps records waits to be triggered", "paused", func(m map[string]any) bool {
-			if inside(m, "mode")["type"] != api.ModeLive || m["sync_behavior_family"] != api.FamilyMapRecords || m["paused"] != false {
+			if exchange.Inside(m, "mode")["type"] != api.ModeLive || m["sync_behavior_family"] != api.FamilyMapRecords || m["paused"] != false {
 				return false
 			}
 			m["paused"] = true

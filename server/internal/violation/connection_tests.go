@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // testSteps changes every step of a shown connection test.
@@ -27,21 +28,21 @@ func testSteps(change func(step map[string]any)) func(map[string]any) {
 
 // showsTest changes what is shown of tests, wherever destinations are shown.
 func showsTest(id, changes string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(makesDestination) || a.is(fetchesDestination) || a.is(listsDestinations) || a.is(savesDestination) {
-			a.data(change)
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(makesDestination) || a.Is(fetchesDestination) || a.Is(listsDestinations) || a.Is(savesDestination) {
+			a.Data(change)
 		}
 	}})
 }
 
 // answersTest changes what endpoints answer to test_connection.
 func answersTest(id, changes string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+	return breaks(id, changes, seams{carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
-		if o.method != rpc.MethodTestConnection {
+		if o.Method != rpc.MethodTestConnection {
 			return resp, err
 		}
-		return rewrite(resp, err, change)
+		return exchange.Rewrite(resp, err, change)
 	}})
 }
 
@@ -82,9 +83,9 @@ func destinationTests() []violation {
 			}
 		}),
 		breaks("DST-017", "a test that is answered with an error of HTTP counts as passed", seams{
-			carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 				resp, err := next(o)
-				if o.method == rpc.MethodTestConnection && err == nil && resp.StatusCode >= 500 {
+				if o.Method == rpc.MethodTestConnection && err == nil && resp.StatusCode >= 500 {
 					return healthyTest(o, resp)
 				}
 				return resp, err
@@ -112,11 +113,11 @@ func destinationTests() []violation {
 }
 
 // healthyTest answers in place of the endpoint.
-func healthyTest(o *sentCall, resp *http.Response) (*http.Response, error) {
+func healthyTest(o *exchange.Call, resp *http.Response) (*http.Response, error) {
 	var call struct {
 		ID json.RawMessage `json:"id"`
 	}
-	_ = json.Unmarshal(o.body, &call)
+	_ = json.Unmarshal(o.Body, &call)
 	_ = resp.Body.Close()
 	body := `{"jsonrpc":"2.0","id":` + string(call.ID) + `,"result":{"success":true}}`
 	resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
@@ -135,20 +136,20 @@ func testsOnce(*Service) seams {
 	}
 	var lock sync.Mutex
 	first := map[string]kept{} // by URL
-	return seams{carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodTestConnection {
+	return seams{carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodTestConnection {
 			return next(o)
 		}
 		lock.Lock()
 		defer lock.Unlock()
-		k, tested := first[o.r.URL.String()]
+		k, tested := first[o.HTTP.URL.String()]
 		if !tested {
 			k.resp, k.err = next(o)
 			if k.err == nil {
 				k.body, k.err = io.ReadAll(k.resp.Body)
 				_ = k.resp.Body.Close()
 			}
-			first[o.r.URL.String()] = k
+			first[o.HTTP.URL.String()] = k
 		}
 		if k.err != nil {
 			return nil, k.err
@@ -156,7 +157,7 @@ func testsOnce(*Service) seams {
 		again := *k.resp
 		again.Header, again.Body = k.resp.Header.Clone(), io.NopCloser(bytes.NewReader(k.body))
 		var call struct{ ID any }
-		_ = json.Unmarshal(o.body, &call)
-		return rewrite(&again, nil, func(body map[string]any) { body["id"] = call.ID })
+		_ = json.Unmarshal(o.Body, &call)
+		return exchange.Rewrite(&again, nil, func(body map[string]any) { body["id"] = call.ID })
 	}}
 }

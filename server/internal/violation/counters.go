@@ -1,29 +1,25 @@
 package violation
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // countedRun are the counters of a run on its way to a client.
 type countedRun map[string]any
 
-func (r countedRun) of(name string) int64 {
-	number, _ := r[name].(json.Number)
-	n, _ := number.Int64()
-	return n
-}
+func (r countedRun) of(name string) int64 { return exchange.IntOf(r[name]) }
 
 func (r countedRun) add(name string, n int64) { r[name] = r.of(name) + n }
 
 // miscounts is a violation in which runs are shown with other counters.
 func miscounts(id, changes string, change func(countedRun), also ...Also) violation {
-	v := breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is("GET /sync_runs/*") || a.is("GET /syncs/*/sync_runs") {
-			a.data(func(run map[string]any) {
+	v := breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is("GET /sync_runs/*") || a.Is("GET /syncs/*/sync_runs") {
+			a.Data(func(run map[string]any) {
 				if run["records_processed"] != nil {
 					change(run)
 				}
@@ -91,9 +87,9 @@ func countersViolations() []violation {
 				r.add(countProcessed, -r.of(countFailed))
 			}
 		}),
-		breaks("CNT-012", "the history leaves out what was refused", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*/records") {
-				a.edit(func(body map[string]any) {
+		breaks("CNT-012", "the history leaves out what was refused", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*/records") {
+				a.Edit(func(body map[string]any) {
 					kept := []any{}
 					records, _ := body["data"].([]any)
 					for _, r := range records {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // addresses are the URLs of connections by the paths of their destinations.
@@ -16,11 +18,11 @@ type addresses struct {
 }
 
 // note reads them from the answer to a creation.
-func (d *addresses) note(a *apiAnswer) {
-	if !a.is(makesDestination) {
+func (d *addresses) note(a *exchange.Answer) {
+	if !a.Is(makesDestination) {
 		return
 	}
-	a.data(func(data map[string]any) {
+	a.Data(func(data map[string]any) {
 		details, _ := data["connection_details"].(map[string]any)
 		address, _ := details["webhook_url"].(string)
 		d.lock.Lock()
@@ -28,7 +30,7 @@ func (d *addresses) note(a *apiAnswer) {
 		if d.byPath == nil {
 			d.byPath, d.marked = map[string]string{}, map[string]bool{}
 		}
-		d.byPath[a.r.URL.Path+"/"+fmt.Sprint(data["id"])] = address
+		d.byPath[a.HTTP.URL.Path+"/"+fmt.Sprint(data["id"])] = address
 	})
 }
 
@@ -53,20 +55,20 @@ func dropsToken(drops func(connection map[string]any) bool) func(*Service) seams
 	return func(*Service) seams {
 		var known addresses
 		return seams{
-			ask: func(q *apiRequest) {
-				if !q.is(savesDestination) {
+			ask: func(q *exchange.Request) {
+				if !q.Is(savesDestination) {
 					return
 				}
-				q.edit(func(body map[string]any) {
+				q.Edit(func(body map[string]any) {
 					if connection, ok := body["service_connection"].(map[string]any); ok && drops(connection) {
-						known.mark(q.r.URL.Path)
+						known.mark(q.HTTP.URL.Path)
 					}
 				})
 			},
 			tell: known.note,
-			carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-				if known.has(o.r.URL.String()) {
-					o.r.Header.Del("Authorization")
+			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+				if known.has(o.HTTP.URL.String()) {
+					o.HTTP.Header.Del("Authorization")
 				}
 				return next(o)
 			},
@@ -94,8 +96,8 @@ func showsCredential(name string, show func(details map[string]any, given any)) 
 		var lock sync.Mutex
 		given := map[any]any{} // by URL
 		return seams{
-			ask: func(q *apiRequest) {
-				if q.is(makesDestination) {
+			ask: func(q *exchange.Request) {
+				if q.Is(makesDestination) {
 					editCredentials(q, func(credentials map[string]any) {
 						lock.Lock()
 						defer lock.Unlock()
@@ -105,11 +107,11 @@ func showsCredential(name string, show func(details map[string]any, given any)) 
 					})
 				}
 			},
-			tell: func(a *apiAnswer) {
-				if !a.is(fetchesDestination) {
+			tell: func(a *exchange.Answer) {
+				if !a.Is(fetchesDestination) {
 					return
 				}
-				a.data(func(d map[string]any) {
+				a.Data(func(d map[string]any) {
 					lock.Lock()
 					defer lock.Unlock()
 					details, _ := d["connection_details"].(map[string]any)
@@ -141,8 +143,8 @@ func destinationSecrets() []violation {
 				details["webhook_url"] = u.Scheme + "://" + u.Host
 			}
 		}),
-		breaks("DST-022", "a change of api_version is refused", seams{ask: func(q *apiRequest) {
-			if q.is(savesDestination) {
+		breaks("DST-022", "a change of api_version is refused", seams{ask: func(q *exchange.Request) {
+			if q.Is(savesDestination) {
 				editCredentials(q, func(credentials map[string]any) {
 					if credentials["api_version"] != nil {
 						credentials["api_version"] = json.Number("0")
@@ -155,8 +157,8 @@ func destinationSecrets() []violation {
 				details["api_version"] = "v1"
 			}
 		}),
-		breaks("DST-023", "a change of the token is taken and has no effect", seams{ask: func(q *apiRequest) {
-			if q.is(savesDestination) {
+		breaks("DST-023", "a change of the token is taken and has no effect", seams{ask: func(q *exchange.Request) {
+			if q.Is(savesDestination) {
 				editCredentials(q, func(credentials map[string]any) {
 					if token, ok := credentials["auth_token"].(string); ok && token != "" {
 						delete(credentials, "auth_token")

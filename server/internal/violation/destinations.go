@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // Calls of /destinations as violations name them.
@@ -20,9 +21,9 @@ const (
 )
 
 // answersAt is a violation that changes one kind of answers.
-func answersAt(id, changes, call string, change func(*apiAnswer)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(call) {
+func answersAt(id, changes, call string, change func(*exchange.Answer)) violation {
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(call) {
 			change(a)
 		}
 	}})
@@ -31,7 +32,7 @@ func answersAt(id, changes, call string, change func(*apiAnswer)) violation {
 // showsAt is a violation that changes what such answers show, once for each
 // thing of a list.
 func showsAt(id, changes, call string, change func(map[string]any)) violation {
-	return answersAt(id, changes, call, func(a *apiAnswer) { a.data(change) })
+	return answersAt(id, changes, call, func(a *exchange.Answer) { a.Data(change) })
 }
 
 // also names the other checks that a violation trips.
@@ -71,14 +72,14 @@ func destinationViews() []violation {
 		}).also("DST-007", "the list is one of the places where a new name is looked for"),
 		wordAt("DST-004", "a fetched destination has the status created", fetchesDestination, true, "created"),
 		statusAt("DST-004.2", "a destination is fetched with 203", fetchesDestination, http.StatusOK, http.StatusNonAuthoritativeInfo),
-		answersAt("DST-005", "the list of destinations shows every entry twice", listsDestinations, func(a *apiAnswer) {
-			a.edit(func(body map[string]any) {
+		answersAt("DST-005", "the list of destinations shows every entry twice", listsDestinations, func(a *exchange.Answer) {
+			a.Edit(func(body map[string]any) {
 				data, _ := body["data"].([]any)
 				body["data"] = slices.Concat(data, data)
 			})
 		}),
-		answersAt("DST-005.2", "the list of destinations leaves out what is of the type custom_api", listsDestinations, func(a *apiAnswer) {
-			a.edit(func(body map[string]any) {
+		answersAt("DST-005.2", "the list of destinations leaves out what is of the type custom_api", listsDestinations, func(a *exchange.Answer) {
+			a.Edit(func(body map[string]any) {
 				data, _ := body["data"].([]any)
 				body["data"] = slices.DeleteFunc(data, func(one any) bool {
 					d, _ := one.(map[string]any)
@@ -94,19 +95,19 @@ func destinationViews() []violation {
 func destinationChanges() []violation {
 	return []violation{
 		{Violation{ID: "DST-007", Changes: "a new name is answered and not stored"}, forgetsName},
-		answersAt("DST-009", "an unknown destination is answered with 200 and no data", fetchesDestination, func(a *apiAnswer) {
-			if a.status == http.StatusNotFound {
-				a.status, a.body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
+		answersAt("DST-009", "an unknown destination is answered with 200 and no data", fetchesDestination, func(a *exchange.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Status, a.Body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
 			}
 		}).also("DST-029", "what was deleted is unknown from then on"),
-		answersAt("DST-009.2", "changing an unknown destination answers 400", savesDestination, func(a *apiAnswer) {
-			if a.status == http.StatusNotFound {
-				a.status = http.StatusBadRequest
+		answersAt("DST-009.2", "changing an unknown destination answers 400", savesDestination, func(a *exchange.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Status = http.StatusBadRequest
 			}
 		}),
-		answersAt("DST-010", "an unknown destination has the status error", fetchesDestination, func(a *apiAnswer) {
-			if a.status == http.StatusNotFound {
-				a.edit(func(body map[string]any) { body["status"] = "error" })
+		answersAt("DST-010", "an unknown destination has the status error", fetchesDestination, func(a *exchange.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Edit(func(body map[string]any) { body["status"] = "error" })
 			}
 		}),
 		showsAt("DST-011", "the answer to a change shows is_file_system_destination as null", savesDestination, func(d map[string]any) {
@@ -115,19 +116,19 @@ func destinationChanges() []violation {
 		showsAt("DST-011.2", "the answer to a change leaves is_file_system_destination out", savesDestination, func(d map[string]any) {
 			delete(d, "is_file_system_destination")
 		}),
-		answersAt("DST-029", "deleting a destination answers 204", "DELETE /destinations/*", func(a *apiAnswer) {
-			if a.status == http.StatusOK {
-				a.status, a.body = http.StatusNoContent, nil
+		answersAt("DST-029", "deleting a destination answers 204", "DELETE /destinations/*", func(a *exchange.Answer) {
+			if a.Status == http.StatusOK {
+				a.Status, a.Body = http.StatusNoContent, nil
 			}
 		}),
 		{Violation{ID: "DST-029.2", Changes: "a deleted destination stays in the list"}, listsDeleted},
-		answersAt("DST-028", "a connection of an unknown type is answered with 422", makesDestination, func(a *apiAnswer) {
-			if a.status == http.StatusBadRequest && strings.Contains(string(a.body), "service_connection.type") {
-				a.status = http.StatusUnprocessableEntity
+		answersAt("DST-028", "a connection of an unknown type is answered with 422", makesDestination, func(a *exchange.Answer) {
+			if a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), "service_connection.type") {
+				a.Status = http.StatusUnprocessableEntity
 			}
 		}),
-		breaks("DST-028.2", "a connection without a URL is made for an address that nobody has", seams{ask: func(q *apiRequest) {
-			if q.is(makesDestination) {
+		breaks("DST-028.2", "a connection without a URL is made for an address that nobody has", seams{ask: func(q *exchange.Request) {
+			if q.Is(makesDestination) {
 				editCredentials(q, func(credentials map[string]any) {
 					if credentials["webhook_url"] == nil {
 						credentials["webhook_url"] = "http://127.0.0.1:1/"
@@ -142,16 +143,16 @@ func destinationChanges() []violation {
 func listsDeleted(*Service) seams {
 	var lock sync.Mutex
 	made, gone := map[string]any{}, []any{} // by path
-	return seams{tell: func(a *apiAnswer) {
+	return seams{tell: func(a *exchange.Answer) {
 		lock.Lock()
 		defer lock.Unlock()
 		switch {
-		case a.is(makesDestination):
-			a.data(func(d map[string]any) { made[a.r.URL.Path+"/"+fmt.Sprint(d["id"])] = d })
-		case a.is("DELETE /destinations/*") && made[a.r.URL.Path] != nil:
-			gone = append(gone, made[a.r.URL.Path])
-		case a.is(listsDestinations):
-			a.edit(func(body map[string]any) {
+		case a.Is(makesDestination):
+			a.Data(func(d map[string]any) { made[a.HTTP.URL.Path+"/"+fmt.Sprint(d["id"])] = d })
+		case a.Is("DELETE /destinations/*") && made[a.HTTP.URL.Path] != nil:
+			gone = append(gone, made[a.HTTP.URL.Path])
+		case a.Is(listsDestinations):
+			a.Edit(func(body map[string]any) {
 				if list, ok := body["data"].([]any); ok {
 					body["data"] = append(list, gone...)
 				}
@@ -161,8 +162,8 @@ func listsDeleted(*Service) seams {
 }
 
 // editCredentials changes the credentials of a connection that is made or saved.
-func editCredentials(q *apiRequest, change func(map[string]any)) {
-	q.edit(func(body map[string]any) {
+func editCredentials(q *exchange.Request, change func(map[string]any)) {
+	q.Edit(func(body map[string]any) {
 		connection, _ := body["service_connection"].(map[string]any)
 		if credentials, ok := connection["credentials"].(map[string]any); ok {
 			change(credentials)
@@ -175,24 +176,24 @@ func forgetsName(*Service) seams {
 	var lock sync.Mutex
 	asked := map[string]any{} // by path
 	return seams{
-		ask: func(q *apiRequest) {
-			if !q.is(savesDestination) {
+		ask: func(q *exchange.Request) {
+			if !q.Is(savesDestination) {
 				return
 			}
-			q.edit(func(body map[string]any) {
+			q.Edit(func(body map[string]any) {
 				connection, _ := body["service_connection"].(map[string]any)
 				lock.Lock()
-				asked[q.r.URL.Path] = connection["name"]
+				asked[q.HTTP.URL.Path] = connection["name"]
 				lock.Unlock()
 				delete(connection, "name")
 			})
 		},
-		tell: func(a *apiAnswer) {
-			if a.is(savesDestination) {
+		tell: func(a *exchange.Answer) {
+			if a.Is(savesDestination) {
 				lock.Lock()
 				defer lock.Unlock()
-				if name := asked[a.r.URL.Path]; name != nil {
-					a.data(func(d map[string]any) { d["name"] = name })
+				if name := asked[a.HTTP.URL.Path]; name != nil {
+					a.Data(func(d map[string]any) { d["name"] = name })
 				}
 			}
 		},

@@ -8,28 +8,29 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 func invitationViolations() []violation {
 	return []violation{
-		breaks("ORG-009", "an invitation is answered with 201", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /invitations") && a.status == http.StatusOK {
-				a.status = http.StatusCreated
+		breaks("ORG-009", "an invitation is answered with 201", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /invitations") && a.Status == http.StatusOK {
+				a.Status = http.StatusCreated
 			}
 		}}),
 		breaks("ORG-010", "an open invitation has a time at which it was claimed", null("POST /invitations", "claimed_at", "1970-01-01T00:00:00.000Z")),
-		breaks("ORG-010.2", "an open invitation leaves claimed_by_id out", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /invitations") {
-				a.data(func(i map[string]any) {
+		breaks("ORG-010.2", "an open invitation leaves claimed_by_id out", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /invitations") {
+				a.Data(func(i map[string]any) {
 					if i["claimed_by_id"] == nil {
 						delete(i, "claimed_by_id")
 					}
 				})
 			}
 		}}),
-		breaks("ORG-011", "created_by_id of an invitation to a workspace is the workspace", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /workspaces/*/invitations") {
-				a.data(func(i map[string]any) { i["created_by_id"] = 1 })
+		breaks("ORG-011", "created_by_id of an invitation to a workspace is the workspace", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /workspaces/*/invitations") {
+				a.Data(func(i map[string]any) { i["created_by_id"] = 1 })
 			}
 		}}),
 		accepts("ORG-012", "an unknown role in the organization is member", "POST /invitations", func(body map[string]any) {
@@ -42,35 +43,35 @@ func invitationViolations() []violation {
 				body["role"] = "member"
 			}
 		}),
-		breaks("ORG-013", "only the first workspace of an invitation is shown", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /invitations") {
-				a.data(func(i map[string]any) {
+		breaks("ORG-013", "only the first workspace of an invitation is shown", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /invitations") {
+				a.Data(func(i map[string]any) {
 					if all, _ := i["associated_workspace_invitations"].([]any); len(all) > 1 {
 						i["associated_workspace_invitations"] = all[:1]
 					}
 				})
 			}
 		}}),
-		breaks("ORG-014", "an invitation to a workspace that does not exist is answered well", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /invitations") && a.status == http.StatusBadRequest && strings.Contains(string(a.body), "no such workspace") && !strings.Contains(string(a.body), "[0]") {
-				a.status, a.body = http.StatusOK, []byte(`{"status":"success","data":{"id":0}}`)
+		breaks("ORG-014", "an invitation to a workspace that does not exist is answered well", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /invitations") && a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), "no such workspace") && !strings.Contains(string(a.Body), "[0]") {
+				a.Status, a.Body = http.StatusOK, []byte(`{"status":"success","data":{"id":0}}`)
 			}
 		}}),
 		{Violation{ID: "ORG-015", Changes: "an invitation to another organization's workspace is answered well"}, foreignWorkspaces},
 		{Violation{ID: "ORG-016", Changes: "an invitation is stored before its workspaces are looked at"}, invitesFirst},
-		breaks("ORG-017", "an update of an invitation shows the old role", seams{tell: func(a *apiAnswer) {
-			if a.is("PATCH /invitations/*") {
-				a.data(func(i map[string]any) { i["role"] = "member" })
+		breaks("ORG-017", "an update of an invitation shows the old role", seams{tell: func(a *exchange.Answer) {
+			if a.Is("PATCH /invitations/*") {
+				a.Data(func(i map[string]any) { i["role"] = "member" })
 			}
 		}}),
-		breaks("ORG-018", "a claimed invitation has no claimed_at", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /invitations/*") {
-				a.data(func(i map[string]any) { i["claimed_at"] = nil })
+		breaks("ORG-018", "a claimed invitation has no claimed_at", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /invitations/*") {
+				a.Data(func(i map[string]any) { i["claimed_at"] = nil })
 			}
 		}}),
-		breaks("ORG-019", "an update of a claimed invitation is answered well", seams{tell: func(a *apiAnswer) {
-			if a.is("PATCH /invitations/*") && a.status == http.StatusConflict {
-				a.status, a.body = http.StatusOK, []byte(`{"status":"updated","data":{"id":0}}`)
+		breaks("ORG-019", "an update of a claimed invitation is answered well", seams{tell: func(a *exchange.Answer) {
+			if a.Is("PATCH /invitations/*") && a.Status == http.StatusConflict {
+				a.Status, a.Body = http.StatusOK, []byte(`{"status":"updated","data":{"id":0}}`)
 			}
 		}}),
 		{Violation{ID: "ORG-020", Changes: "an update of an invitation is answered and not stored"}, forgetsRole("PATCH /invitations/*", "admin", "member")},
@@ -83,12 +84,12 @@ func workspaceInvitationViolations() []violation {
 	const many, one = "POST /workspaces/*/invitations", "PUT /workspaces/*/invitations/*"
 	return []violation{
 		tells("ORG-023", "an invitation to a workspace has the status created", many, func(body map[string]any) { body["status"] = "created" }),
-		breaks("ORG-024", "an invitation to a workspace has claimed_at", seams{tell: func(a *apiAnswer) {
-			if a.is(many) {
-				a.data(func(i map[string]any) { i["claimed_at"] = nil })
+		breaks("ORG-024", "an invitation to a workspace has claimed_at", seams{tell: func(a *exchange.Answer) {
+			if a.Is(many) {
+				a.Data(func(i map[string]any) { i["claimed_at"] = nil })
 			}
 		}}),
-		breaks("ORG-025", "the id of an invitation to a workspace is a string", field(many, "id", func(v any) any { return asText(v) })),
+		breaks("ORG-025", "the id of an invitation to a workspace is a string", field(many, "id", func(v any) any { return exchange.Text(v) })),
 		accepts("ORG-026", "an unknown role in a workspace is viewer", many, func(body map[string]any) {
 			if role := body["role"]; role == "admin" || role == "member" {
 				body["role"] = "viewer"
@@ -99,9 +100,9 @@ func workspaceInvitationViolations() []violation {
 				body["role"] = "viewer"
 			}
 		}),
-		breaks("ORG-027", "only the first address is invited", seams{ask: func(q *apiRequest) {
-			if q.is(many) {
-				q.edit(func(body map[string]any) {
+		breaks("ORG-027", "only the first address is invited", seams{ask: func(q *exchange.Request) {
+			if q.Is(many) {
+				q.Edit(func(body map[string]any) {
 					if emails, _ := body["emails"].([]any); len(emails) > 1 {
 						body["emails"] = emails[:1]
 					}
@@ -120,17 +121,17 @@ func workspaceInvitationViolations() []violation {
 
 // foreignWorkspaces answers well what names a workspace that exists elsewhere.
 func foreignWorkspaces(s *Service) seams {
-	return seams{tell: func(a *apiAnswer) {
-		if !a.is("POST /workspaces/*/invitations") || a.status != http.StatusNotFound {
+	return seams{tell: func(a *exchange.Answer) {
+		if !a.Is("POST /workspaces/*/invitations") || a.Status != http.StatusNotFound {
 			return
 		}
-		id := number(strings.Split(strings.TrimPrefix(a.r.URL.Path, api.BasePath), "/")[2])
-		exists := s.View(a.r.Context(), func(tx *store.Tx) error {
+		id := exchange.Number(strings.Split(strings.TrimPrefix(a.HTTP.URL.Path, api.BasePath), "/")[2])
+		exists := s.View(a.HTTP.Context(), func(tx *store.Tx) error {
 			_, err := store.Everywhere(tx, func(organization int64) (*store.Workspace, error) { return tx.Workspace(organization, id) })
 			return err
 		}) == nil
 		if exists {
-			a.status, a.body = http.StatusOK, []byte(`{"status":"success","data":{"id":0}}`)
+			a.Status, a.Body = http.StatusOK, []byte(`{"status":"success","data":{"id":0}}`)
 		}
 	}}
 }
@@ -139,16 +140,16 @@ func foreignWorkspaces(s *Service) seams {
 func invitesFirst(s *Service) seams {
 	var asked sync.Map
 	return seams{
-		ask: func(q *apiRequest) {
-			if q.is("POST /invitations") {
-				asked.Store(q.r.Context(), q.body)
+		ask: func(q *exchange.Request) {
+			if q.Is("POST /invitations") {
+				asked.Store(q.HTTP.Context(), q.Body)
 			}
 		},
-		tell: func(a *apiAnswer) {
-			if a.is("POST /invitations") && a.status == http.StatusBadRequest && strings.Contains(string(a.body), "no such workspace") {
-				body, _ := asked.LoadAndDelete(a.r.Context())
-				token := strings.TrimPrefix(a.r.Header.Get("Authorization"), "Bearer ")
-				s.again(a.r, token, editJSON(body.([]byte), func(i map[string]any) { delete(i, "workspaces") }))
+		tell: func(a *exchange.Answer) {
+			if a.Is("POST /invitations") && a.Status == http.StatusBadRequest && strings.Contains(string(a.Body), "no such workspace") {
+				body, _ := asked.LoadAndDelete(a.HTTP.Context())
+				token := strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
+				s.again(a.HTTP, token, exchange.EditJSON(body.([]byte), func(i map[string]any) { delete(i, "workspaces") }))
 			}
 		},
 	}
@@ -159,19 +160,19 @@ func forgetsRole(call, given, stored string) func(*Service) seams {
 	return func(*Service) seams {
 		var asked sync.Map
 		return seams{
-			ask: func(q *apiRequest) {
-				if q.is(call) {
-					q.edit(func(body map[string]any) {
+			ask: func(q *exchange.Request) {
+				if q.Is(call) {
+					q.Edit(func(body map[string]any) {
 						if body["role"] == given {
-							asked.Store(q.r.Context(), true)
+							asked.Store(q.HTTP.Context(), true)
 							body["role"] = stored
 						}
 					})
 				}
 			},
-			tell: func(a *apiAnswer) {
-				if _, was := asked.LoadAndDelete(a.r.Context()); was {
-					a.data(func(i map[string]any) { i["role"] = given })
+			tell: func(a *exchange.Answer) {
+				if _, was := asked.LoadAndDelete(a.HTTP.Context()); was {
+					a.Data(func(i map[string]any) { i["role"] = given })
 				}
 			},
 		}
@@ -183,11 +184,11 @@ func forgetsRole(call, given, stored string) func(*Service) seams {
 func viewersOnly(*Service) seams {
 	var asked sync.Map
 	return seams{
-		ask: func(q *apiRequest) {
-			if !q.is("POST /invitations") {
+		ask: func(q *exchange.Request) {
+			if !q.Is("POST /invitations") {
 				return
 			}
-			q.edit(func(body map[string]any) {
+			q.Edit(func(body map[string]any) {
 				workspaces, _ := body["workspaces"].([]any)
 				for _, one := range workspaces {
 					if w, ok := one.(map[string]any); ok && w["role"] == "editor" {
@@ -197,11 +198,11 @@ func viewersOnly(*Service) seams {
 				}
 			})
 		},
-		tell: func(a *apiAnswer) {
-			if !a.is("POST /invitations") {
+		tell: func(a *exchange.Answer) {
+			if !a.Is("POST /invitations") {
 				return
 			}
-			a.data(func(i map[string]any) {
+			a.Data(func(i map[string]any) {
 				all, _ := i["associated_workspace_invitations"].([]any)
 				for _, one := range all {
 					w := one.(map[string]any)
@@ -216,15 +217,15 @@ func viewersOnly(*Service) seams {
 
 // membersWait drops the workspaces of an invitation for a member.
 func membersWait(s *Service) seams {
-	return seams{ask: func(q *apiRequest) {
-		if !q.is("POST /invitations") {
+	return seams{ask: func(q *exchange.Request) {
+		if !q.Is("POST /invitations") {
 			return
 		}
-		r := q.r.Clone(q.r.Context())
+		r := q.HTTP.Clone(q.HTTP.Context())
 		r.Method, r.URL.Path, r.URL.RawQuery = http.MethodGet, api.BasePath+"/users", "per_page=100"
-		token := strings.TrimPrefix(q.r.Header.Get("Authorization"), "Bearer ")
+		token := strings.TrimPrefix(q.HTTP.Header.Get("Authorization"), "Bearer ")
 		users := s.again(r, token, nil).Body.String()
-		q.edit(func(body map[string]any) {
+		q.Edit(func(body map[string]any) {
 			if strings.Contains(users, `"`+fmt.Sprint(body["email"])+`"`) {
 				delete(body, "workspaces")
 			}

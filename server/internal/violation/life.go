@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // lifeViolations break schedules, pauses and the life of runs (spec 2.6, 3).
@@ -28,48 +30,48 @@ func lifeViolations() []violation {
 		breaks("LIFE-008", "a pause is stored nowhere", seams{ask: pausedTo(true, false)}),
 		breaks("LIFE-009", "a sync stays paused", seams{ask: pausedTo(false, true)}),
 		onSync("LIFE-010", "a sync of a sequence never runs", func(y map[string]any) {
-			if triggers := inside(y, "mode", "triggers"); triggers["sync_sequence"] != nil {
+			if triggers := exchange.Inside(y, "mode", "triggers"); triggers["sync_sequence"] != nil {
 				delete(triggers, "sync_sequence")
 				triggers["schedule"] = map[string]any{"frequency": "never"}
 			}
 		}, Also{"LIFE-011", "it waits for the run after a completed one, too"}),
 		onSync("LIFE-011", "a sync of a sequence runs once a week instead", func(y map[string]any) {
-			if triggers := inside(y, "mode", "triggers"); triggers["sync_sequence"] != nil {
+			if triggers := exchange.Inside(y, "mode", "triggers"); triggers["sync_sequence"] != nil {
 				delete(triggers, "sync_sequence")
 				triggers["schedule"] = map[string]any{"frequency": "weekly", "day": "Sunday", "hour": 4, "minute": 0}
 			}
 		}, Also{"LIFE-010", "the number of runs is another"}),
-		breaks("LIFE-012", "every run says that somebody has triggered it", seams{tell: func(a *apiAnswer) {
-			if a.any("GET /syncs/*/sync_runs, GET /sync_runs/*") {
-				a.data(func(run map[string]any) {
+		breaks("LIFE-012", "every run says that somebody has triggered it", seams{tell: func(a *exchange.Answer) {
+			if a.IsAny("GET /syncs/*/sync_runs, GET /sync_runs/*") {
+				a.Data(func(run map[string]any) {
 					if reason, ok := run["sync_trigger_reason"].(map[string]any); ok {
 						reason["ui_tag"] = "Manual"
 					}
 				})
 			}
 		}}),
-		breaks("LIFE-013", "a run that was skipped says that it has completed", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*") {
-				a.data(func(run map[string]any) {
+		breaks("LIFE-013", "a run that was skipped says that it has completed", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*") {
+				a.Data(func(run map[string]any) {
 					if run["status"] == "skipped" {
 						run["status"] = "completed"
 					}
 				})
 			}
 		}}),
-		breaks("LIFE-014", "a run that was cancelled does not say so", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*") {
-				a.data(func(run map[string]any) { run["canceled"] = false })
+		breaks("LIFE-014", "a run that was cancelled does not say so", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*") {
+				a.Data(func(run map[string]any) { run["canceled"] = false })
 			}
 		}}),
-		breaks("LIFE-015", "a cancel is answered and not carried out", seams{ask: func(q *apiRequest) {
-			if q.is("POST /sync_runs/*/cancel") {
-				q.r.URL.Path = q.r.URL.Path[:len(q.r.URL.Path)-len("/cancel")]
-				q.r.Method = http.MethodGet
+		breaks("LIFE-015", "a cancel is answered and not carried out", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /sync_runs/*/cancel") {
+				q.HTTP.URL.Path = q.HTTP.URL.Path[:len(q.HTTP.URL.Path)-len("/cancel")]
+				q.HTTP.Method = http.MethodGet
 			}
 		}}, Also{"LIFE-014", "the run goes on and completes"}),
 		scheduled("LIFE-016", "an hourly schedule runs twice an hour", "hourly", func(s map[string]any) {
-			m, _ := intOf(s["minute"])
+			m, _ := exchange.Int(s["minute"])
 			asExpression(s, fmt.Sprintf("%d,%d * * * *", m, (m+30)%60))
 		}),
 		scheduled("LIFE-017", "a daily schedule runs every hour", "daily", func(s map[string]any) { s["frequency"] = "hourly"; delete(s, "hour") }),
@@ -87,12 +89,12 @@ func lifeViolations() []violation {
 // scheduled changes the schedule of syncs with a frequency that are made or
 // changed.
 func scheduled(id, changes, frequency string, change func(map[string]any), also ...Also) violation {
-	v := breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if !q.is("POST /syncs") && !q.is("PATCH /syncs/*") {
+	v := breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if !q.Is("POST /syncs") && !q.Is("PATCH /syncs/*") {
 			return
 		}
-		q.edit(func(y map[string]any) {
-			if s := inside(y, "mode", "triggers", "schedule"); s != nil && s["frequency"] == frequency {
+		q.Edit(func(y map[string]any) {
+			if s := exchange.Inside(y, "mode", "triggers", "schedule"); s != nil && s["frequency"] == frequency {
 				change(s)
 			}
 		})
@@ -124,15 +126,15 @@ func nextDay(s map[string]any) {
 
 // later moves a part of a schedule on, round the clock.
 func later(s map[string]any, part string, by, of int64) {
-	n, _ := intOf(s[part])
+	n, _ := exchange.Int(s[part])
 	s[part] = (n + by) % of
 }
 
 // pausedTo stores another word for one that an update brings.
-func pausedTo(from, to bool) func(*apiRequest) {
-	return func(q *apiRequest) {
-		if q.is("PATCH /syncs/*") {
-			q.edit(func(y map[string]any) {
+func pausedTo(from, to bool) func(*exchange.Request) {
+	return func(q *exchange.Request) {
+		if q.Is("PATCH /syncs/*") {
+			q.Edit(func(y map[string]any) {
 				if y["paused"] == from {
 					y["paused"] = to
 				}

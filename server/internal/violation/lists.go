@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // listsViolations break the rules of LST: the list envelope and its limits (spec 2.1, 8).
@@ -15,7 +16,7 @@ func listsViolations() []violation {
 		tells("LST-001", "the list of syncs has the status ok", "GET /syncs", func(body map[string]any) { body["status"] = "ok" }),
 		tells("LST-001.2", "the list of source types holds an object by name", "GET /source_types", byName),
 		tells("LST-001.3", "the list of users has no pagination", "GET /users", func(body map[string]any) { delete(body, "pagination") }),
-		paginates("LST-002", "total_records of the destinations is a string", "GET /destinations", func(p map[string]any) { p["total_records"] = asText(p["total_records"]) }),
+		paginates("LST-002", "total_records of the destinations is a string", "GET /destinations", func(p map[string]any) { p["total_records"] = exchange.Text(p["total_records"]) }),
 		paginates("LST-002.2", "the list of runs has no last_page", "GET /syncs/*/sync_runs", func(p map[string]any) { delete(p, "last_page") }),
 		paginates("LST-003", "next_page of the syncs is left out on the last page", "GET /syncs", func(p map[string]any) {
 			if p["next_page"] == nil {
@@ -32,13 +33,13 @@ func listsViolations() []violation {
 		}),
 		paginates("LST-004.2", "total_records of the source types is one too many", "GET /source_types", plus("total_records", 1)),
 		paginates("LST-005", "next_page of the destinations goes on after the last page", "GET /destinations", func(p map[string]any) {
-			p["next_page"] = number(p["page"]) + 1
+			p["next_page"] = exchange.Number(p["page"]) + 1
 		}),
 		paginates("LST-006", "prev_page of the objects is 0 on the first page", "GET /destinations/*/objects", func(p map[string]any) {
-			p["prev_page"] = number(p["page"]) - 1
+			p["prev_page"] = exchange.Number(p["page"]) - 1
 		}),
 		paginates("LST-007", "last_page of the syncs rounds down", "GET /syncs", func(p map[string]any) {
-			p["last_page"] = number(p["total_records"]) / number(p["per_page"])
+			p["last_page"] = exchange.Number(p["total_records"]) / exchange.Number(p["per_page"])
 		}),
 		asks("LST-008", "runs without a page are those of page 2", "GET /syncs/*/sync_runs", func(q map[string][]string) {
 			if len(q["page"]) == 0 {
@@ -62,7 +63,7 @@ func listsViolations() []violation {
 		}),
 		asks("LST-013", "per_page of the source types is not read", "GET /source_types", func(q map[string][]string) { delete(q, "per_page") }),
 		tells("LST-013.2", "a page of users has one record less than it says", "GET /users", func(body map[string]any) {
-			if data := body["data"].([]any); int64(len(data)) == number(counted(body)["per_page"]) && len(data) > 2 {
+			if data := body["data"].([]any); int64(len(data)) == exchange.Number(counted(body)["per_page"]) && len(data) > 2 {
 				body["data"] = data[1:]
 			}
 		}),
@@ -95,9 +96,9 @@ func listsViolations() []violation {
 				delete(body, "next")
 			}
 		}),
-		breaks("LST-021", "a page of syncs that is no number fails", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /syncs") && a.status == http.StatusBadRequest {
-				a.status = http.StatusInternalServerError
+		breaks("LST-021", "a page of syncs that is no number fails", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /syncs") && a.Status == http.StatusBadRequest {
+				a.Status = http.StatusInternalServerError
 			}
 		}}),
 		tells("LST-022", "the list of datasets is called datasets", "GET /datasets", func(body map[string]any) {
@@ -109,9 +110,9 @@ func listsViolations() []violation {
 
 // tells changes the body of one good answer.
 func tells(id, changes, call string, change func(map[string]any), also ...Also) violation {
-	v := breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(call) && a.status < http.StatusMultipleChoices {
-			a.edit(change)
+	v := breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(call) && a.Status < http.StatusMultipleChoices {
+			a.Edit(change)
 		}
 	}})
 	v.Also = also
@@ -125,32 +126,26 @@ func paginates(id, changes, call string, change func(map[string]any)) violation 
 
 // asks changes the query of one call.
 func asks(id, changes, call string, change func(map[string][]string)) violation {
-	return breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if q.is(call) {
-			q.query(change)
+	return breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if q.Is(call) {
+			q.Query(change)
 		}
 	}})
 }
 
 // refusesQuery answers 400 to a call with such a query.
 func refusesQuery(call string, which func(map[string][]string) bool) seams {
-	return seams{tell: func(a *apiAnswer) {
-		if a.is(call) && which(a.r.URL.Query()) {
-			a.status, a.body = http.StatusBadRequest, []byte(`{"status":"error","message":"the query is invalid","errors":[]}`)
+	return seams{tell: func(a *exchange.Answer) {
+		if a.Is(call) && which(a.HTTP.URL.Query()) {
+			a.Status, a.Body = http.StatusBadRequest, []byte(`{"status":"error","message":"the query is invalid","errors":[]}`)
 		}
 	}}
 }
 
 func counted(body map[string]any) map[string]any { return body["pagination"].(map[string]any) }
 
-// number reads a number of an answer, 0 for anything else.
-func number(v any) int64 {
-	n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64)
-	return n
-}
-
 func plus(member string, n int64) func(map[string]any) {
-	return func(m map[string]any) { m[member] = number(m[member]) + n }
+	return func(m map[string]any) { m[member] = exchange.Number(m[member]) + n }
 }
 
 // sized gives a default of per_page.
@@ -183,8 +178,8 @@ func byChange(body map[string]any) {
 }
 
 // more reads another page of the list that an answer is about.
-func (s *Service) more(a *apiAnswer, query func(map[string][]string)) []any {
-	r := a.r.Clone(a.r.Context())
+func (s *Service) more(a *exchange.Answer, query func(map[string][]string)) []any {
+	r := a.HTTP.Clone(a.HTTP.Context())
 	values := r.URL.Query()
 	query(values)
 	r.URL.RawQuery = values.Encode()
@@ -199,10 +194,10 @@ func (s *Service) more(a *apiAnswer, query func(map[string][]string)) []any {
 // wholeList fills a page above the maximum.
 func wholeList(call string) func(*Service) seams {
 	return func(s *Service) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if a.is(call) && beyond100(a.r.URL.Query()) {
+		return seams{tell: func(a *exchange.Answer) {
+			if a.Is(call) && beyond100(a.HTTP.URL.Query()) {
 				next := s.more(a, func(q map[string][]string) { q["page"] = []string{"2"} })
-				a.edit(func(body map[string]any) { body["data"] = append(body["data"].([]any), next...) })
+				a.Edit(func(body map[string]any) { body["data"] = append(body["data"].([]any), next...) })
 			}
 		}}
 	}
@@ -211,12 +206,12 @@ func wholeList(call string) func(*Service) seams {
 // overlapping lets page 2 begin one record too early.
 func overlapping(call string) func(*Service) seams {
 	return func(s *Service) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if !a.is(call) || a.r.URL.Query().Get("page") != "2" {
+		return seams{tell: func(a *exchange.Answer) {
+			if !a.Is(call) || a.HTTP.URL.Query().Get("page") != "2" {
 				return
 			}
 			first := s.more(a, func(q map[string][]string) { q["page"] = []string{"1"} })
-			a.edit(func(body map[string]any) {
+			a.Edit(func(body map[string]any) {
 				if data, ok := body["data"].([]any); ok && len(data) > 0 && len(first) > 0 {
 					body["data"] = append([]any{first[len(first)-1]}, data[:len(data)-1]...)
 				}
@@ -228,13 +223,13 @@ func overlapping(call string) func(*Service) seams {
 // cutFirst answers a page of the newest records in the order asc.
 func cutFirst(call string) func(*Service) seams {
 	return func(s *Service) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if !a.is(call) || a.r.URL.Query().Get("order") != "asc" {
+		return seams{tell: func(a *exchange.Answer) {
+			if !a.Is(call) || a.HTTP.URL.Query().Get("order") != "asc" {
 				return
 			}
 			newest := s.more(a, func(q map[string][]string) { delete(q, "order") })
 			slices.Reverse(newest)
-			a.edit(func(body map[string]any) { body["data"] = newest })
+			a.Edit(func(body map[string]any) { body["data"] = newest })
 		}}
 	}
 }

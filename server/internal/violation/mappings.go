@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // mappingsViolations break the rules of MAP: what goes to which field (spec 2.7).
@@ -33,7 +34,7 @@ func inMappings(change func(m map[string]any)) func(map[string]any) {
 func namesakes(change func(m map[string]any)) func(map[string]any) {
 	return func(sync map[string]any) {
 		all := true
-		inMappings(func(m map[string]any) { all = all && inside(m, "from")["data"] == m["to"] })(sync)
+		inMappings(func(m map[string]any) { all = all && exchange.Inside(m, "from")["data"] == m["to"] })(sync)
 		if all {
 			inMappings(change)(sync)
 		}
@@ -43,7 +44,7 @@ func namesakes(change func(m map[string]any)) func(map[string]any) {
 // isFrom does something with the source of a mapping of one type.
 func isFrom(kind string, change func(from map[string]any)) func(map[string]any) {
 	return func(m map[string]any) {
-		if from := inside(m, "from"); from["type"] == kind {
+		if from := exchange.Inside(m, "from"); from["type"] == kind {
 			change(from)
 		}
 	}
@@ -59,15 +60,15 @@ func mappingShownViolations() []violation {
 		misshown("MAP-001.3", "where columns and fields share their names, the field is not shown", readSync,
 			namesakes(func(m map[string]any) { delete(m, "to") })),
 		misshown("MAP-004", "the values of constants are text", readSync, inMappings(isFrom(api.FromConstant, func(from map[string]any) {
-			inside(from, "data")["value"] = asText(inside(from, "data")["value"])
+			exchange.Inside(from, "data")["value"] = exchange.Text(exchange.Inside(from, "data")["value"])
 		}))),
 		misshown("MAP-004.2", "the types of constants are not shown", readSync, inMappings(isFrom(api.FromConstant, func(from map[string]any) {
-			delete(inside(from, "data"), "basic_type")
+			delete(exchange.Inside(from, "data"), "basic_type")
 		}))),
 		waved("MAP-006", "constants are not looked at before they are sent", "mappings[1].from.data.value"),
 		waved("MAP-006.2", "the type of a constant may be any word", "mappings[1].from.data.basic_type"),
 		also(misshown("MAP-008", "templates are shown as bare strings", readSync, inMappings(isFrom(api.FromLiquid, func(from map[string]any) {
-			from["data"] = inside(from, "data")["liquid_template"]
+			from["data"] = exchange.Inside(from, "data")["liquid_template"]
 		}))), Also{"MAP-009", "what was written as a string is read as one too"}),
 		misread("MAP-009", "a template must be written as an object", createSync, inMappings(isFrom(api.FromLiquid, func(from map[string]any) {
 			if _, bare := from["data"].(string); bare {
@@ -75,23 +76,23 @@ func mappingShownViolations() []violation {
 			}
 		}))),
 		misread("MAP-010", "templates are not parsed before they are used", createSync, inMappings(isFrom(api.FromLiquid, func(from map[string]any) {
-			text, _ := inside(from, "data")["liquid_template"].(string)
+			text, _ := exchange.Inside(from, "data")["liquid_template"].(string)
 			if _, err := liquid.Parse(text); err != nil {
 				from["data"] = ""
 			}
 		}))),
 		waved("MAP-010.2", "columns of templates are not looked for", "mappings[1].from.data", "Column being referenced"),
 		misshown("MAP-011", "dots in names of fields become underscores", readSync, inMappings(func(m map[string]any) {
-			m["to"] = strings.ReplaceAll(asText(m["to"]), ".", "_")
+			m["to"] = strings.ReplaceAll(exchange.Text(m["to"]), ".", "_")
 		})),
 		misread("MAP-012", "the first mapping identifies records where none is marked", createSync, func(m map[string]any) { markFirst(m, false) }),
 		misread("MAP-012.2", "the first of two marked mappings identifies records", createSync, func(m map[string]any) { markFirst(m, true) }),
 		waved("MAP-013", "any field may be the primary identifier", "mappings[1].to", "cannot be the primary identifier"),
 		misread("MAP-014", "a mapping from something unknown is one from a column", createSync, inMappings(func(m map[string]any) {
-			guessed("type", api.FromColumn, api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, "")(inside(m, "from"))
+			guessed("type", api.FromColumn, api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, "")(exchange.Inside(m, "from"))
 		})),
 		misread("MAP-014.2", "a mapping from nothing is one from a column", createSync, inMappings(func(m map[string]any) {
-			replaced("type", "", api.FromColumn)(inside(m, "from"))
+			replaced("type", "", api.FromColumn)(exchange.Inside(m, "from"))
 		})),
 		waved("MAP-015", "columns of mappings are not looked for", "mappings[1].from.data", "the source has no column"),
 		waved("MAP-015.2", "fields of mappings are not looked for", "mappings[1].to", "has no field"),
@@ -190,7 +191,7 @@ func mappingSentViolations() []violation {
 			}
 		}),
 		{Violation{ID: "MAP-005", Changes: "texts that are the same as in the record before are left out"}, func(*Service) seams {
-			return seams{carry: sending(func(o *sentCall) {
+			return seams{carry: sending(func(o *exchange.Call) {
 				before := map[string]any{}
 				eachRecord(o, func(r map[string]any) {
 					for name, value := range r {
@@ -205,7 +206,7 @@ func mappingSentViolations() []violation {
 		}},
 		sent("MAP-005.2", "numbers beside texts are sent as texts", func(r map[string]any) {
 			if r["name"] != nil && r["count"] != nil {
-				r["count"] = asText(r["count"])
+				r["count"] = exchange.Text(r["count"])
 			}
 		}),
 		sent("MAP-007", "the filter upcase of a template is passed over", func(r map[string]any) {
@@ -233,17 +234,17 @@ func mappingSentViolations() []violation {
 			maps.DeleteFunc(r, func(_ string, value any) bool { return value == nil })
 		}),
 		misread("MAP-022", "nulls are sent whatever the mapping says", createSync, inMappings(func(m map[string]any) { delete(m, "sync_null_values") })),
-		breaks("MAP-024", "the number of the sync stands for that of the run", seams{carry: sending(func(o *sentCall) {
-			run, own := o.param("sync_plan", "sync_run_id"), o.param("sync_plan", "sync_id")
+		breaks("MAP-024", "the number of the sync stands for that of the run", seams{carry: sending(func(o *exchange.Call) {
+			run, own := o.Param("sync_plan", "sync_run_id"), o.Param("sync_plan", "sync_id")
 			eachRecord(o, func(r map[string]any) { replaced("count", run, own)(r) })
 		})}),
 	}
 }
 
 // sending changes batches, deletes apart.
-func sending(change func(o *sentCall)) func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method == rpc.MethodSyncBatch && o.param("sync_plan", "operation") != rpc.OperationDelete {
+func sending(change func(o *exchange.Call)) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method == rpc.MethodSyncBatch && o.Param("sync_plan", "operation") != rpc.OperationDelete {
 			change(o)
 		}
 		return next(o)
@@ -252,5 +253,5 @@ func sending(change func(o *sentCall)) func(*sentCall, func(*sentCall) (*http.Re
 
 // sent changes every record of the batches, deletes apart.
 func sent(id, changes string, change func(record map[string]any)) violation {
-	return breaks(id, changes, seams{carry: sending(func(o *sentCall) { eachRecord(o, change) })})
+	return breaks(id, changes, seams{carry: sending(func(o *exchange.Call) { eachRecord(o, change) })})
 }

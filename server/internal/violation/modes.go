@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // modesViolations break the rules of MOD: mode, triggers and alert settings (spec 2.6, 2.8).
 func modesViolations() []violation { return append(modeViolations(), alertSettingViolations()...) }
 
 // scheduleIn is that of a body; an empty one where there is none.
-func scheduleIn(m map[string]any) map[string]any { return inside(m, "mode", "triggers", "schedule") }
+func scheduleIn(m map[string]any) map[string]any {
+	return exchange.Inside(m, "mode", "triggers", "schedule")
+}
 
 // modeViolations change when a sync runs.
 func modeViolations() []violation {
@@ -44,7 +47,7 @@ func modeViolations() []violation {
 				api.FrequencyHourly, api.FrequencyDaily, api.FrequencyWeekly, api.FrequencyExpression)(scheduleIn(m))
 		}),
 		misread("MOD-003.2", "an unknown mode is taken for triggered", createSync, func(m map[string]any) {
-			guessed("type", api.ModeTriggered, api.ModeLive)(inside(m, "mode"))
+			guessed("type", api.ModeTriggered, api.ModeLive)(exchange.Inside(m, "mode"))
 		}),
 		misread("MOD-004", "an hour above 24 is taken for 24", createSync, broken("hour", above(24), 24)),
 		misread("MOD-004.2", "a minute above 59 is taken for 59", createSync, broken("minute", above(59), 59)),
@@ -52,12 +55,12 @@ func modeViolations() []violation {
 			guessed("day", "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")(scheduleIn(m))
 		}),
 		waved("MOD-005.2", "an expression is not looked at", "mode.triggers.schedule.cron_expression"),
-		misshown("MOD-006", "of several triggers dbt_cloud is not shown", readSync, func(m map[string]any) { delete(inside(m, "mode", "triggers"), "dbt_cloud") }),
+		misshown("MOD-006", "of several triggers dbt_cloud is not shown", readSync, func(m map[string]any) { delete(exchange.Inside(m, "mode", "triggers"), "dbt_cloud") }),
 		misshown("MOD-006.2", "of several triggers sync_sequence is not shown", readSync, func(m map[string]any) {
-			delete(inside(m, "mode", "triggers"), "sync_sequence")
+			delete(exchange.Inside(m, "mode", "triggers"), "sync_sequence")
 		}),
 		misshown("MOD-007", "a schedule is not shown beside a sequence without one", readSync, func(m map[string]any) {
-			if triggers := inside(m, "mode", "triggers"); triggers["sync_sequence"] != nil && scheduleIn(m)["frequency"] == api.FrequencyNever {
+			if triggers := exchange.Inside(m, "mode", "triggers"); triggers["sync_sequence"] != nil && scheduleIn(m)["frequency"] == api.FrequencyNever {
 				delete(triggers, "schedule")
 			}
 		}),
@@ -74,7 +77,7 @@ func modeViolations() []violation {
 		}),
 		waved("MOD-011", "the sync of a sequence is not looked for", "mode.triggers.sync_sequence"),
 		misread("MOD-011.2", "a sync may come after itself", changeSync, func(m map[string]any) {
-			delete(inside(m, "mode", "triggers"), "sync_sequence")
+			delete(exchange.Inside(m, "mode", "triggers"), "sync_sequence")
 		}),
 	}
 }
@@ -111,7 +114,7 @@ func withoutOptions(alert map[string]any) {
 func alertSettingViolations() []violation {
 	return []violation{
 		misshown("MOD-012", "an alert for each time is shown as one for the first time", readSync, ofInvalid(func(alert map[string]any) {
-			if t := inside(alert, "options")["threshold"]; t == json.Number("0") || t == json.Number("100") {
+			if t := exchange.Inside(alert, "options")["threshold"]; t == json.Number("0") || t == json.Number("100") {
 				alert["send_for"] = api.SendFirstTime
 			}
 		})),
@@ -121,7 +124,7 @@ func alertSettingViolations() []violation {
 			}
 		})),
 		misshown("MOD-012.3", "a threshold of 30 is shown as a string", readSync, ofInvalid(func(alert map[string]any) {
-			replaced("threshold", json.Number("30"), "30")(inside(alert, "options"))
+			replaced("threshold", json.Number("30"), "30")(exchange.Inside(alert, "options"))
 		})),
 		misread("MOD-013", "a sync that names no alerts has none", createSync, func(m map[string]any) {
 			if _, there := m["alert_attributes"]; !there {
@@ -129,7 +132,7 @@ func alertSettingViolations() []violation {
 			}
 		}),
 		misshown("MOD-013.2", "the threshold of 75 is shown as 50", readSync, ofInvalid(func(alert map[string]any) {
-			replaced("threshold", json.Number("75"), 50)(inside(alert, "options"))
+			replaced("threshold", json.Number("75"), 50)(exchange.Inside(alert, "options"))
 		})),
 		misread("MOD-014", "an empty list of alerts is taken for none sent", createSync, func(m map[string]any) {
 			if alerts, ok := m["alert_attributes"].([]any); ok && len(alerts) == 0 {
@@ -147,7 +150,7 @@ func alertSettingViolations() []violation {
 			}
 		}),
 		misread("MOD-016.2", "an update keeps the default threshold", changeSync, ofInvalid(func(alert map[string]any) {
-			replaced("threshold", json.Number("40"), 75)(inside(alert, "options"))
+			replaced("threshold", json.Number("40"), 75)(exchange.Inside(alert, "options"))
 		})),
 		misshown("MOD-017", "alerts have no ids", readSync, inAlerts(func(alert map[string]any) { delete(alert, "id") })),
 		misread("MOD-017.2", "every update makes new alerts", changeSync, inAlerts(func(alert map[string]any) { delete(alert, "id") })),
@@ -158,7 +161,7 @@ func alertSettingViolations() []violation {
 			guessed("send_for", api.SendFirstTime, api.SendEveryTime))),
 		waved("MOD-018.2", "an unknown type of alert is passed over", "alert_attributes[0].type"),
 		misread("MOD-018.3", "a threshold above 100 is taken for 100", createSync, ofInvalid(func(alert map[string]any) {
-			replaced("threshold", json.Number("101"), 100)(inside(alert, "options"))
+			replaced("threshold", json.Number("101"), 100)(exchange.Inside(alert, "options"))
 		})),
 		misread("MOD-018.4", "an alert without a threshold has 75", createSync, ofInvalid(func(alert map[string]any) {
 			if alert["options"] == nil {
@@ -167,7 +170,7 @@ func alertSettingViolations() []violation {
 		})),
 		misread("MOD-019", "alerts about run times are refused", createSync, inAlerts(replaced("type", api.AlertRuntime, "Runtime"))),
 		misshown("MOD-019.2", "the status of an alert is not shown", readSync, inAlerts(func(alert map[string]any) {
-			delete(inside(alert, "options"), "status_name")
+			delete(exchange.Inside(alert, "options"), "status_name")
 		})),
 	}
 }

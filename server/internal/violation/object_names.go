@@ -6,17 +6,19 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // namesObject changes the name of an object in the path; raw is how the client
 // wrote it.
 func namesObject(id, changes string, change func(raw string) (decoded string)) violation {
-	return breaks(id, changes, seams{ask: func(q *apiRequest) {
-		before, raw, found := strings.Cut(q.r.URL.EscapedPath(), "/objects/")
-		if q.r.Method != http.MethodGet || !found {
+	return breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		before, raw, found := strings.Cut(q.HTTP.URL.EscapedPath(), "/objects/")
+		if q.HTTP.Method != http.MethodGet || !found {
 			return
 		}
-		q.r.URL.Path, q.r.URL.RawPath = before+"/objects/"+change(raw), ""
+		q.HTTP.URL.Path, q.HTTP.URL.RawPath = before+"/objects/"+change(raw), ""
 	}})
 }
 
@@ -32,9 +34,9 @@ func objectNames() []violation {
 	return []violation{
 		violation{Violation{ID: "DOB-004", Changes: "the object that was listed first is answered for every name"}, firstObject}.
 			also("DOB-005", "no other name is found"),
-		answersAt("DOB-004.2", "a fetched object has the status ok", fetchesObject, func(a *apiAnswer) {
-			if a.status == http.StatusOK {
-				a.edit(func(body map[string]any) { body["status"] = "ok" })
+		answersAt("DOB-004.2", "a fetched object has the status ok", fetchesObject, func(a *exchange.Answer) {
+			if a.Status == http.StatusOK {
+				a.Edit(func(body map[string]any) { body["status"] = "ok" })
 			}
 		}).also("DOB-005", "the envelope is looked at for every name"),
 		namesObject("DOB-005", "the path of an object is split after decoding", unescaped),
@@ -45,14 +47,14 @@ func objectNames() []violation {
 			return unescaped(raw)
 		}),
 		namesObject("DOB-005.3", "the name of an object is decoded twice", func(raw string) string { return unescaped(unescaped(raw)) }),
-		answersAt("DOB-006", "an object that does not exist is answered with 200 and no data", fetchesObject, func(a *apiAnswer) {
-			if a.status == http.StatusNotFound {
-				a.status, a.body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
+		answersAt("DOB-006", "an object that does not exist is answered with 200 and no data", fetchesObject, func(a *exchange.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Status, a.Body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
 			}
 		}),
-		answersAt("DOB-007", "an object that does not exist has the status error", fetchesObject, func(a *apiAnswer) {
-			if a.status == http.StatusNotFound {
-				a.edit(func(body map[string]any) { body["status"] = "error" })
+		answersAt("DOB-007", "an object that does not exist has the status error", fetchesObject, func(a *exchange.Answer) {
+			if a.Status == http.StatusNotFound {
+				a.Edit(func(body map[string]any) { body["status"] = "error" })
 			}
 		}),
 	}
@@ -63,24 +65,24 @@ func firstObject(*Service) seams {
 	var lock sync.Mutex
 	first := map[string]string{} // by path of the list
 	return seams{
-		tell: func(a *apiAnswer) {
+		tell: func(a *exchange.Answer) {
 			var list struct {
 				Data []struct {
 					FullName string `json:"full_name"`
 				}
 			}
-			if a.is(listsObjects) && json.Unmarshal(a.body, &list) == nil && len(list.Data) > 0 {
+			if a.Is(listsObjects) && json.Unmarshal(a.Body, &list) == nil && len(list.Data) > 0 {
 				lock.Lock()
-				first[a.r.URL.Path] = list.Data[0].FullName
+				first[a.HTTP.URL.Path] = list.Data[0].FullName
 				lock.Unlock()
 			}
 		},
-		ask: func(q *apiRequest) {
-			before, _, found := strings.Cut(q.r.URL.EscapedPath(), "/objects/")
+		ask: func(q *exchange.Request) {
+			before, _, found := strings.Cut(q.HTTP.URL.EscapedPath(), "/objects/")
 			lock.Lock()
 			defer lock.Unlock()
 			if name := first[before+"/objects"]; found && name != "" {
-				q.r.URL.Path, q.r.URL.RawPath = before+"/objects/"+name, before+"/objects/"+url.PathEscape(name)
+				q.HTTP.URL.Path, q.HTTP.URL.RawPath = before+"/objects/"+name, before+"/objects/"+url.PathEscape(name)
 			}
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // Calls that show objects as violations name them.
@@ -18,40 +19,30 @@ const (
 
 // objectsIn changes every object of a destination.
 func objectsIn(change func(map[string]any)) func(map[string]any) {
-	return func(d map[string]any) { eachObject(d["objects"], change) }
-}
-
-// eachObject changes every object of a list.
-func eachObject(list any, change func(map[string]any)) {
-	all, _ := list.([]any)
-	for _, one := range all {
-		if object, ok := one.(map[string]any); ok {
-			change(object)
-		}
-	}
+	return func(d map[string]any) { exchange.EachObject(d["objects"], change) }
 }
 
 // showsObjects changes objects wherever they are shown, in one way, so that the
 // views agree.
 func showsObjects(id, changes string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
 		switch {
-		case a.is(listsObjects) || a.is(fetchesObject):
-			a.data(change)
-		case a.is(makesDestination) || a.is(fetchesDestination) || a.is(listsDestinations) || a.is(savesDestination):
-			a.data(objectsIn(change))
+		case a.Is(listsObjects) || a.Is(fetchesObject):
+			a.Data(change)
+		case a.Is(makesDestination) || a.Is(fetchesDestination) || a.Is(listsDestinations) || a.Is(savesDestination):
+			a.Data(objectsIn(change))
 		}
 	}})
 }
 
 // showsFields does so with their fields.
 func showsFields(id, changes string, change func(map[string]any)) violation {
-	return showsObjects(id, changes, func(o map[string]any) { eachObject(o["fields"], change) })
+	return showsObjects(id, changes, func(o map[string]any) { exchange.EachObject(o["fields"], change) })
 }
 
 // showsAdvanced does so with the definitions of advanced configuration.
 func showsAdvanced(id, changes string, change func(map[string]any)) violation {
-	return showsObjects(id, changes, func(o map[string]any) { eachObject(o["advanced_configuration_field_definitions"], change) })
+	return showsObjects(id, changes, func(o map[string]any) { exchange.EachObject(o["advanced_configuration_field_definitions"], change) })
 }
 
 // objectsViolations break the rules of DOB: destination objects and fields (spec 2.3 to 2.5).
@@ -100,8 +91,8 @@ func objectLists() []violation {
 		})
 	}
 	return []violation{
-		answersAt("DOB-003", "the list of objects ends after two", listsObjects, func(a *apiAnswer) {
-			a.edit(func(body map[string]any) {
+		answersAt("DOB-003", "the list of objects ends after two", listsObjects, func(a *exchange.Answer) {
+			a.Edit(func(body map[string]any) {
 				if list, ok := body["data"].([]any); ok && len(list) > 2 {
 					body["data"] = list[:2]
 				}
@@ -113,21 +104,21 @@ func objectLists() []violation {
 			}
 		}),
 		breaks("DOB-003.3", "of objects whose names differ in case only the first is kept", seams{
-			carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 				resp, err := next(o)
-				if o.method != rpc.MethodListObjects {
+				if o.Method != rpc.MethodListObjects {
 					return resp, err
 				}
-				return rewrite(resp, err, foldObjects)
+				return exchange.Rewrite(resp, err, foldObjects)
 			},
 		}),
 		breaks("DOB-008", "every object has all operations, whatever supported_operations answers", seams{
-			carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 				resp, err := next(o)
-				if o.method != rpc.MethodSupportedOperations {
+				if o.Method != rpc.MethodSupportedOperations {
 					return resp, err
 				}
-				return rewrite(resp, err, func(body map[string]any) {
+				return exchange.Rewrite(resp, err, func(body map[string]any) {
 					if result, ok := body["result"].(map[string]any); ok {
 						result["operations"] = []any{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
 					}

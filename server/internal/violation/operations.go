@@ -10,29 +10,25 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // engineBreaks is a violation of how runs work.
 func engineBreaks(id, changes string, engine func(*executor.Deviations), also ...Also) violation {
-	v := breaks(id, changes, seams{engine: engine})
-	v.Also = also
-	return v
+	return breaks(id, changes, seams{engine: engine}, also...)
 }
 
 // carrying is a violation on the way of calls to destinations, whose seam is made
 // for each service.
-func carrying(id, changes string, carry func(s *Service) carryFunc, also ...Also) violation {
+func carrying(id, changes string, carry func(s *Service) exchange.Carry, also ...Also) violation {
 	return violation{Violation{ID: id, Changes: changes, Also: also}, func(s *Service) seams { return seams{carry: carry(s)} }}
 }
 
-// carryFunc is the way of one call; see seams.
-type carryFunc = func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error)
-
 // batchEdit changes every batch on its way.
-func batchEdit(change func(s *Service, o *sentCall)) func(s *Service) carryFunc {
-	return func(s *Service) carryFunc {
-		return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-			if o.method == rpc.MethodSyncBatch {
+func batchEdit(change func(s *Service, o *exchange.Call)) func(s *Service) exchange.Carry {
+	return func(s *Service) exchange.Carry {
+		return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+			if o.Method == rpc.MethodSyncBatch {
 				change(s, o)
 			}
 			return next(o)
@@ -41,11 +37,11 @@ func batchEdit(change func(s *Service, o *sentCall)) func(s *Service) carryFunc 
 }
 
 // syncBehind is the sync that a batch belongs to.
-func (s *Service) syncBehind(o *sentCall) *api.SyncConfig {
-	number, _ := o.param("sync_plan", "sync_id").(json.Number)
+func (s *Service) syncBehind(o *exchange.Call) *api.SyncConfig {
+	number, _ := o.Param("sync_plan", "sync_id").(json.Number)
 	id, _ := number.Int64()
 	config := &api.SyncConfig{}
-	_ = s.View(o.ctx, func(tx *store.Tx) error {
+	_ = s.View(o.Context, func(tx *store.Tx) error {
 		found, err := tx.EverySync(id-1, 1)
 		if err == nil && len(found) == 1 && found[0].ID == id {
 			config = &found[0].Config
@@ -55,41 +51,23 @@ func (s *Service) syncBehind(o *sentCall) *api.SyncConfig {
 	return config
 }
 
-// inParams changes the params of a call.
-func inParams(o *sentCall, change func(params map[string]any)) {
-	o.edit(func(body map[string]any) {
-		if params, ok := body["params"].(map[string]any); ok {
-			change(params)
-		}
-	})
-}
-
-// inPlan changes the plan of a batch.
-func inPlan(o *sentCall, change func(plan map[string]any)) {
-	inParams(o, func(params map[string]any) {
-		if plan, ok := params["sync_plan"].(map[string]any); ok {
-			change(plan)
-		}
-	})
-}
-
 // eachRecord changes the records of a batch.
-func eachRecord(o *sentCall, change func(record map[string]any)) {
-	inParams(o, func(params map[string]any) { recordsOf(params, change) })
+func eachRecord(o *exchange.Call, change func(record map[string]any)) {
+	exchange.InParams(o, func(params map[string]any) { exchange.EachObject(params["records"], change) })
 }
 
 // sentAs rewrites the operation of batches.
-func sentAs(from, to string) func(s *Service) carryFunc {
-	return batchEdit(func(_ *Service, o *sentCall) {
-		if o.param("sync_plan", "operation") == from {
-			inPlan(o, func(plan map[string]any) { plan["operation"] = to })
+func sentAs(from, to string) func(s *Service) exchange.Carry {
+	return batchEdit(func(_ *Service, o *exchange.Call) {
+		if o.Param("sync_plan", "operation") == from {
+			exchange.InPlan(o, func(plan map[string]any) { plan["operation"] = to })
 		}
 	})
 }
 
 // withoutNulls takes members that are null out of the records of a kind of sync.
-func withoutNulls(operation string) func(s *Service) carryFunc {
-	return batchEdit(func(s *Service, o *sentCall) {
+func withoutNulls(operation string) func(s *Service) exchange.Carry {
+	return batchEdit(func(s *Service, o *exchange.Call) {
 		if s.syncBehind(o).Operation != operation {
 			return
 		}
@@ -120,9 +98,9 @@ func operationsViolations() []violation {
 		engineBreaks("OPER-009", "a mirror that updates and sets to null sends deletes", func(d *executor.Deviations) { d.NullsDelete = true }),
 		carrying("OPER-009.2", "a mirror leaves out what is NULL", withoutNulls(api.OperationMirror)),
 		engineBreaks("OPER-010", "upload_and_swap sends the differences only", func(d *executor.Deviations) { d.SwapsDifferences = true }),
-		breaks("OPER-011", "a mirror without a strategy gets the one that sets to null", seams{ask: func(q *apiRequest) {
-			if q.is("POST /syncs") {
-				q.edit(func(body map[string]any) {
+		breaks("OPER-011", "a mirror without a strategy gets the one that sets to null", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /syncs") {
+				q.Edit(func(body map[string]any) {
 					if body["operation"] == api.OperationMirror && body["mirror_strategy"] == nil {
 						body["mirror_strategy"] = api.MirrorNulls
 					}
@@ -141,9 +119,9 @@ func operationsViolations() []violation {
 		carrying("OPER-020", "the schema of an update has a second active identifier, and what the destination says to that goes unnoticed", secondIdentifier,
 			Also{"OPER-004", "the destination refuses a plan with two identifiers"}),
 		carrying("OPER-021", "what a mirror has deleted is never sent again, and counts as sent", neverBack),
-		breaks("OPER-022", "append is taken as insert", seams{ask: func(q *apiRequest) {
-			if q.is("POST /syncs") {
-				q.edit(func(body map[string]any) {
+		breaks("OPER-022", "append is taken as insert", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /syncs") {
+				q.Edit(func(body map[string]any) {
 					if body["operation"] == api.OperationAppend {
 						body["operation"] = api.OperationInsert
 					}
@@ -154,12 +132,12 @@ func operationsViolations() []violation {
 }
 
 // nullsForLost keeps the fields that a sync has ever sent in its batches.
-func nullsForLost(*Service) carryFunc {
+func nullsForLost(*Service) exchange.Carry {
 	var mu sync.Mutex
 	schemas := map[any]map[string]any{}
-	return batchEdit(func(_ *Service, o *sentCall) {
-		schema, _ := o.param("sync_plan", "schema").(map[string]any)
-		id := o.param("sync_plan", "sync_id")
+	return batchEdit(func(_ *Service, o *exchange.Call) {
+		schema, _ := o.Param("sync_plan", "schema").(map[string]any)
+		id := o.Param("sync_plan", "sync_id")
 		mu.Lock()
 		before := schemas[id]
 		if before == nil {
@@ -167,33 +145,33 @@ func nullsForLost(*Service) carryFunc {
 		}
 		mu.Unlock()
 		for name, field := range before {
-			if schema[name] != nil || o.param("sync_plan", "operation") == rpc.OperationDelete {
+			if schema[name] != nil || o.Param("sync_plan", "operation") == rpc.OperationDelete {
 				continue
 			}
-			inPlan(o, func(plan map[string]any) { plan["schema"].(map[string]any)[name] = field })
+			exchange.InPlan(o, func(plan map[string]any) { plan["schema"].(map[string]any)[name] = field })
 			eachRecord(o, func(record map[string]any) { record[name] = nil })
 		}
 	})(nil)
 }
 
 // secondIdentifier marks every field of an update as the identifier.
-func secondIdentifier(*Service) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.param("sync_plan", "operation") != rpc.OperationUpdate {
+func secondIdentifier(*Service) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Param("sync_plan", "operation") != rpc.OperationUpdate {
 			return next(o)
 		}
-		inPlan(o, func(plan map[string]any) {
+		exchange.InPlan(o, func(plan map[string]any) {
 			for _, field := range plan["schema"].(map[string]any) {
 				field.(map[string]any)["active_identifier"] = true
 			}
 		})
 		resp, err := next(o)
-		return rewrite(resp, err, func(body map[string]any) { allTaken(o, body) })
+		return exchange.Rewrite(resp, err, func(body map[string]any) { allTaken(o, body) })
 	}
 }
 
 // allTaken makes an answer one in which every record was taken.
-func allTaken(o *sentCall, body map[string]any) {
+func allTaken(o *exchange.Call, body map[string]any) {
 	results := []any{}
 	eachRecord(o, func(record map[string]any) {
 		results = append(results, map[string]any{"identifier": record["id"], "success": true})
@@ -203,20 +181,20 @@ func allTaken(o *sentCall, body map[string]any) {
 }
 
 // neverBack drops records that were deleted before, and makes up their results.
-func neverBack(*Service) carryFunc {
+func neverBack(*Service) exchange.Carry {
 	var mu sync.Mutex
 	gone := map[string]bool{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodSyncBatch {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodSyncBatch {
 			return next(o)
 		}
 		made := []any{}
-		inParams(o, func(params map[string]any) {
+		exchange.InParams(o, func(params map[string]any) {
 			kept := []any{}
-			deletes := o.param("sync_plan", "operation") == rpc.OperationDelete
+			deletes := o.Param("sync_plan", "operation") == rpc.OperationDelete
 			for _, r := range params["records"].([]any) {
 				id := r.(map[string]any)["id"]
-				key := fmt.Sprint(o.param("sync_plan", "sync_id"), id)
+				key := fmt.Sprint(o.Param("sync_plan", "sync_id"), id)
 				mu.Lock()
 				gone[key] = gone[key] || deletes
 				dropped := gone[key] && !deletes
@@ -230,28 +208,17 @@ func neverBack(*Service) carryFunc {
 			params["records"] = kept
 		})
 		resp, err := next(o)
-		return rewriteResults(resp, err, func(results []any) []any { return append(results, made...) })
+		return exchange.RewriteResults(resp, err, func(results []any) []any { return append(results, made...) })
 	}
 }
 
-// rewriteResults changes the record results of an answer.
-func rewriteResults(resp *http.Response, err error, change func(results []any) []any) (*http.Response, error) {
-	return rewrite(resp, err, func(body map[string]any) {
-		if result, ok := body["result"].(map[string]any); ok {
-			if results, ok := result["record_results"].([]any); ok {
-				result["record_results"] = change(results)
-			}
-		}
-	})
-}
-
 // mirrorFirst sends a delete as a mirror, and as a delete where that is refused.
-func mirrorFirst(*Service) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if records, _ := o.param("records").([]any); len(records) > 1 && o.param("sync_plan", "operation") == rpc.OperationDelete {
+func mirrorFirst(*Service) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if records, _ := o.Param("records").([]any); len(records) > 1 && o.Param("sync_plan", "operation") == rpc.OperationDelete {
 			tried := *o
-			inPlan(&tried, func(plan map[string]any) { plan["operation"] = rpc.OperationMirror })
-			tried.edit(func(body map[string]any) { body["id"] = body["id"].(string) + "m" })
+			exchange.InPlan(&tried, func(plan map[string]any) { plan["operation"] = rpc.OperationMirror })
+			tried.Edit(func(body map[string]any) { body["id"] = body["id"].(string) + "m" })
 			if resp, err := next(&tried); err == nil {
 				_ = resp.Body.Close()
 			}
@@ -261,21 +228,21 @@ func mirrorFirst(*Service) carryFunc {
 }
 
 // clearsFirst deletes what the first batch of a mirror is about to write.
-func clearsFirst(s *Service) carryFunc {
+func clearsFirst(s *Service) exchange.Carry {
 	var mu sync.Mutex
 	begun := map[any]bool{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodSyncBatch || s.syncBehind(o).Operation != api.OperationMirror {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodSyncBatch || s.syncBehind(o).Operation != api.OperationMirror {
 			return next(o)
 		}
 		mu.Lock()
-		first := !begun[o.param("sync_plan", "sync_id")]
-		begun[o.param("sync_plan", "sync_id")] = true
+		first := !begun[o.Param("sync_plan", "sync_id")]
+		begun[o.Param("sync_plan", "sync_id")] = true
 		mu.Unlock()
 		if first {
 			cleared := *o
-			inPlan(&cleared, func(plan map[string]any) { plan["operation"] = rpc.OperationDelete })
-			cleared.edit(func(body map[string]any) { body["id"] = body["id"].(string) + "c" })
+			exchange.InPlan(&cleared, func(plan map[string]any) { plan["operation"] = rpc.OperationDelete })
+			cleared.Edit(func(body map[string]any) { body["id"] = body["id"].(string) + "c" })
 			if resp, err := next(&cleared); err == nil {
 				_ = resp.Body.Close()
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // organizationViolations break the rules of ORG: workspaces, users and invitations (spec 2.13, 2.14).
@@ -18,37 +19,37 @@ func organizationViolations() []violation {
 func workspaceViolations() []violation {
 	return []violation{
 		tells("ORG-001", "a new workspace has the status created", "POST /workspaces", func(body map[string]any) { body["status"] = "created" }),
-		breaks("ORG-001.2", "a new workspace is answered with 200", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /workspaces") && a.status == http.StatusCreated {
-				a.status = http.StatusOK
+		breaks("ORG-001.2", "a new workspace is answered with 200", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /workspaces") && a.Status == http.StatusCreated {
+				a.Status = http.StatusOK
 			}
 		}}),
-		breaks("ORG-002", "a workspace without addresses has no notification_emails", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /workspaces") {
-				a.data(func(w map[string]any) {
+		breaks("ORG-002", "a workspace without addresses has no notification_emails", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /workspaces") {
+				a.Data(func(w map[string]any) {
 					if emails, _ := w["notification_emails"].([]any); len(emails) == 0 {
 						delete(w, "notification_emails")
 					}
 				})
 			}
 		}}),
-		breaks("ORG-003", "the key of a new workspace is never shown", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /workspaces") {
-				a.data(func(w map[string]any) { delete(w, "api_key") })
+		breaks("ORG-003", "the key of a new workspace is never shown", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /workspaces") {
+				a.Data(func(w map[string]any) { delete(w, "api_key") })
 			}
 		}}),
-		breaks("ORG-004", "the key of a new workspace is always shown", seams{ask: func(q *apiRequest) {
-			if q.is("POST /workspaces") {
-				q.edit(func(body map[string]any) {
+		breaks("ORG-004", "the key of a new workspace is always shown", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /workspaces") {
+				q.Edit(func(body map[string]any) {
 					if body["name"] != nil {
 						body["return_workspace_api_key"] = true
 					}
 				})
 			}
 		}}),
-		breaks("ORG-004.2", "a workspace that is read shows its key as null", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /workspaces/*") {
-				a.data(func(w map[string]any) { w["api_key"] = nil })
+		breaks("ORG-004.2", "a workspace that is read shows its key as null", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /workspaces/*") {
+				a.Data(func(w map[string]any) { w["api_key"] = nil })
 			}
 		}}),
 		accepts("ORG-005", "a workspace without a name gets one", "POST /workspaces", func(body map[string]any) {
@@ -58,18 +59,18 @@ func workspaceViolations() []violation {
 		}),
 		renames("ORG-006", "a second workspace of a name is made"),
 		{Violation{ID: "ORG-007", Changes: "the name of a workspace is unique over all organizations"}, namesEverywhere},
-		breaks("ORG-008", "only the first address for alerts is kept", seams{ask: func(q *apiRequest) {
-			if q.is("POST /workspaces") {
-				q.edit(func(body map[string]any) {
+		breaks("ORG-008", "only the first address for alerts is kept", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /workspaces") {
+				q.Edit(func(body map[string]any) {
 					if emails, _ := body["notification_emails"].([]any); len(emails) > 1 {
 						body["notification_emails"] = emails[:1]
 					}
 				})
 			}
 		}}),
-		breaks("ORG-031", "a user has no created_at", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /users") {
-				a.data(func(u map[string]any) { delete(u, "created_at") })
+		breaks("ORG-031", "a user has no created_at", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /users") {
+				a.Data(func(u map[string]any) { delete(u, "created_at") })
 			}
 		}}),
 		tells("ORG-032", "the list of users shows the first one only", "GET /users", func(body map[string]any) {
@@ -94,18 +95,18 @@ func workspaceViolations() []violation {
 
 // accepts mends a body before it is looked at.
 func accepts(id, changes, call string, mend func(map[string]any)) violation {
-	return breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if q.is(call) {
-			q.edit(mend)
+	return breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if q.Is(call) {
+			q.Edit(mend)
 		}
 	}})
 }
 
 // null sets a field that is null.
 func null(call, name string, value any) seams {
-	return seams{tell: func(a *apiAnswer) {
-		if a.is(call) {
-			a.data(func(one map[string]any) {
+	return seams{tell: func(a *exchange.Answer) {
+		if a.Is(call) {
+			a.Data(func(one map[string]any) {
 				if one[name] == nil {
 					one[name] = value
 				}
@@ -121,19 +122,19 @@ func renames(id, changes string) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(s *Service) seams {
 		var asked sync.Map
 		return seams{
-			ask: func(q *apiRequest) {
-				if q.is("POST /workspaces") {
-					asked.Store(q.r.Context(), q.body)
+			ask: func(q *exchange.Request) {
+				if q.Is("POST /workspaces") {
+					asked.Store(q.HTTP.Context(), q.Body)
 				}
 			},
-			tell: func(a *apiAnswer) {
-				if !a.is("POST /workspaces") || a.status != http.StatusConflict {
+			tell: func(a *exchange.Answer) {
+				if !a.Is("POST /workspaces") || a.Status != http.StatusConflict {
 					return
 				}
-				body, _ := asked.LoadAndDelete(a.r.Context())
-				token := strings.TrimPrefix(a.r.Header.Get("Authorization"), "Bearer ")
-				made := s.again(a.r, token, editJSON(body.([]byte), func(w map[string]any) { w["name"] = fmt.Sprint(w["name"], " 2") }))
-				a.status, a.body = made.Code, made.Body.Bytes()
+				body, _ := asked.LoadAndDelete(a.HTTP.Context())
+				token := strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
+				made := s.again(a.HTTP, token, exchange.EditJSON(body.([]byte), func(w map[string]any) { w["name"] = fmt.Sprint(w["name"], " 2") }))
+				a.Status, a.Body = made.Code, made.Body.Bytes()
 			},
 		}
 	}}
@@ -142,35 +143,35 @@ func renames(id, changes string) violation {
 // namesEverywhere remembers the names of all organizations.
 func namesEverywhere(*Service) seams {
 	var names sync.Map
-	return seams{tell: func(a *apiAnswer) {
-		if !a.is("POST /workspaces") || a.status >= http.StatusMultipleChoices {
+	return seams{tell: func(a *exchange.Answer) {
+		if !a.Is("POST /workspaces") || a.Status >= http.StatusMultipleChoices {
 			return
 		}
-		a.data(func(w map[string]any) {
+		a.Data(func(w map[string]any) {
 			if other, known := names.LoadOrStore(w["name"], fmt.Sprint(w["organization_id"])); known && other != fmt.Sprint(w["organization_id"]) {
-				a.status = http.StatusConflict
+				a.Status = http.StatusConflict
 			}
 		})
-		if a.status == http.StatusConflict {
-			a.body = []byte(`{"status":"error","message":"the name is taken"}`)
+		if a.Status == http.StatusConflict {
+			a.Body = []byte(`{"status":"error","message":"the name is taken"}`)
 		}
 	}}
 }
 
 // invitedUsers adds open invitations to the list of users.
 func invitedUsers(s *Service) seams {
-	return seams{tell: func(a *apiAnswer) {
-		if !a.is("GET /users") {
+	return seams{tell: func(a *exchange.Answer) {
+		if !a.Is("GET /users") {
 			return
 		}
-		r := a.r.Clone(a.r.Context())
+		r := a.HTTP.Clone(a.HTTP.Context())
 		r.URL.Path, r.URL.RawQuery = api.BasePath+"/invitations", "per_page=100"
-		token := strings.TrimPrefix(a.r.Header.Get("Authorization"), "Bearer ")
+		token := strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
 		var invited struct{ Data []map[string]any }
 		if json.Unmarshal(s.again(r, token, nil).Body.Bytes(), &invited) != nil {
 			return
 		}
-		a.edit(func(body map[string]any) {
+		a.Edit(func(body map[string]any) {
 			users, _ := body["data"].([]any)
 			for _, i := range invited.Data {
 				if i["claimed_at"] == nil {

@@ -1,14 +1,13 @@
 package violation
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // paceViolations break the rules of PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
@@ -20,28 +19,28 @@ func paceViolations() []violation {
 		readsSpeed("PACE-002", "batches have one record too many", func(s map[string]any) { adds(s, "maximum_batch_size", 1) },
 			Also{ID: "PACE-009", Why: "so have those of the second run"}),
 		readsSpeed("PACE-002.2", "batches have a hundred records, whatever the destination says", func(s map[string]any) {
-			if wireInt(s["maximum_batch_size"]) > 0 {
+			if exchange.IntOf(s["maximum_batch_size"]) > 0 {
 				s["maximum_batch_size"] = 100
 			}
 		}, Also{ID: "PACE-009", Why: "a lowered maximum_batch_size is not read either"}),
 		readsSpeed("PACE-003", "one batch more than allowed is under way", func(s map[string]any) {
-			if n := wireInt(s["maximum_parallel_batches"]); n > 1 && n < 50 {
+			if n := exchange.IntOf(s["maximum_parallel_batches"]); n > 1 && n < 50 {
 				adds(s, "maximum_parallel_batches", 1)
 			}
 		}),
 		breaks("PACE-004", "maximum_parallel_batches is not capped", seams{engine: func(d *executor.Deviations) { d.Uncapped = true }}),
 		readsSpeed("PACE-005", "half as many batches as allowed are sent at once", func(s map[string]any) {
-			if n := wireInt(s["maximum_parallel_batches"]); n > 1 {
+			if n := exchange.IntOf(s["maximum_parallel_batches"]); n > 1 {
 				s["maximum_parallel_batches"] = n / 2
 			}
 		}),
 		readsSpeed("PACE-006", "maximum_records_per_second is not read", func(s map[string]any) {
-			if n := wireInt(s["maximum_records_per_second"]); n > 0 && n >= wireInt(s["maximum_batch_size"]) {
+			if n := exchange.IntOf(s["maximum_records_per_second"]); n > 0 && n >= exchange.IntOf(s["maximum_batch_size"]) {
 				s["maximum_records_per_second"] = 1_000_000
 			}
 		}),
 		readsSpeed("PACE-006.2", "maximum_records_per_second is what each of the parallel batches may have", func(s map[string]any) {
-			n, size, parallel := wireInt(s["maximum_records_per_second"]), wireInt(s["maximum_batch_size"]), wireInt(s["maximum_parallel_batches"])
+			n, size, parallel := exchange.IntOf(s["maximum_records_per_second"]), exchange.IntOf(s["maximum_batch_size"]), exchange.IntOf(s["maximum_parallel_batches"])
 			if n > 0 && parallel > 0 && n >= size {
 				s["maximum_records_per_second"] = n * parallel
 			}
@@ -93,19 +92,9 @@ func paceViolations() []violation {
 
 var speedKeys = []string{"maximum_batch_size", "maximum_parallel_batches", "maximum_records_per_second"}
 
-// wireInt is an integer of a body, 0 for anything else.
-func wireInt(v any) int64 {
-	n, ok := v.(json.Number)
-	if !ok {
-		return 0
-	}
-	i, _ := n.Int64() // 0 is what it then is
-	return i
-}
-
 // adds makes a positive number larger.
 func adds(s map[string]any, key string, by int64) {
-	if n := wireInt(s[key]); n > 0 {
+	if n := exchange.IntOf(s[key]); n > 0 {
 		s[key] = n + by
 	}
 }
@@ -113,12 +102,12 @@ func adds(s map[string]any, key string, by int64) {
 // readsSpeed changes what the service makes of the result of get_sync_speed.
 func readsSpeed(id, changes string, read func(speed map[string]any), also ...Also) violation {
 	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Service) seams {
-		return seams{carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+		return seams{carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 			resp, err := next(o)
-			if o.method != rpc.MethodGetSyncSpeed {
+			if o.Method != rpc.MethodGetSyncSpeed {
 				return resp, err
 			}
-			return rewrite(resp, err, func(body map[string]any) {
+			return exchange.Rewrite(resp, err, func(body map[string]any) {
 				if speed, ok := body["result"].(map[string]any); ok {
 					read(speed)
 				}
@@ -129,27 +118,27 @@ func readsSpeed(id, changes string, read func(speed map[string]any), also ...Als
 
 // rememberedSpeed answers get_sync_speed as it was answered first; calls reports
 // whether the destination is called nevertheless.
-func rememberedSpeed(calls bool) func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func rememberedSpeed(calls bool) exchange.Carry {
 	var mu sync.Mutex
 	first := map[string]any{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodGetSyncSpeed {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodGetSyncSpeed {
 			return next(o)
 		}
 		var id any
-		o.edit(func(m map[string]any) { id = m["id"] })
-		key := o.r.URL.String()
+		o.Edit(func(m map[string]any) { id = m["id"] })
+		key := o.HTTP.URL.String()
 		mu.Lock()
 		known, seen := first[key]
 		mu.Unlock()
 		var resp *http.Response
 		var err error
 		if seen && !calls {
-			resp = made(o, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": id, "result": known})
+			resp = exchange.Made(o, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": id, "result": known})
 		} else {
 			resp, err = next(o)
 		}
-		return rewrite(resp, err, func(body map[string]any) {
+		return exchange.Rewrite(resp, err, func(body map[string]any) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -162,21 +151,9 @@ func rememberedSpeed(calls bool) func(*sentCall, func(*sentCall) (*http.Response
 	}
 }
 
-// made is an answer that no destination gave.
-func made(o *sentCall, status int, body any) *http.Response {
-	text, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // of values that came out of JSON
-	}
-	return &http.Response{
-		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: o.r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
-	}
-}
-
 // oneSyncAtATime lets batches to one endpoint wait while those of another sync
 // are under way.
-func oneSyncAtATime() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func oneSyncAtATime() exchange.Carry {
 	type turn struct {
 		sync  any
 		under int
@@ -184,16 +161,16 @@ func oneSyncAtATime() func(*sentCall, func(*sentCall) (*http.Response, error)) (
 	var mu sync.Mutex
 	over := sync.NewCond(&mu)
 	turns := map[string]*turn{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodSyncBatch {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodSyncBatch {
 			return next(o)
 		}
-		own := o.param("sync_plan", "sync_id")
+		own := o.Param("sync_plan", "sync_id")
 		mu.Lock()
-		t := turns[o.r.URL.String()]
+		t := turns[o.HTTP.URL.String()]
 		if t == nil {
 			t = &turn{}
-			turns[o.r.URL.String()] = t
+			turns[o.HTTP.URL.String()] = t
 		}
 		for t.under > 0 && t.sync != own {
 			over.Wait()

@@ -1,28 +1,27 @@
 package violation
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // planningViolations break the rules of PLAN: planning and caching (spec 4.2).
 func planningViolations() []violation {
-	told := func(method string, change func(result map[string]any)) carryFunc {
-		return editsReplies(method, func(m map[string]any) { change(memberObject(m, "result")) })
+	told := func(method string, change func(result map[string]any)) exchange.Carry {
+		return editsReplies(method, func(m map[string]any) { change(exchange.Object(m, "result")) })
 	}
-	fields := func(change func(f map[string]any)) carryFunc {
+	fields := func(change func(f map[string]any)) exchange.Carry {
 		return told(rpc.MethodListFields, func(result map[string]any) {
 			list, _ := result["fields"].([]any)
 			for _, f := range list {
-				change(memberObject(f))
+				change(exchange.Object(f))
 			}
 		})
 	}
@@ -41,7 +40,7 @@ func planningViolations() []violation {
 		carriesOut("PLAN-004", "the names of objects stand for their labels", told(rpc.MethodListObjects, func(result map[string]any) {
 			list, _ := result["objects"].([]any)
 			for _, o := range list {
-				memberObject(o)["label"] = memberObject(o)["object_api_name"]
+				exchange.Object(o)["label"] = exchange.Object(o)["object_api_name"]
 			}
 		})),
 		carriesOut("PLAN-004.2", "the last of several objects is lost", told(rpc.MethodListObjects, func(result map[string]any) {
@@ -62,8 +61,8 @@ func planningViolations() []violation {
 		}), Also{"PLAN-005", "the flag is shown as false"}),
 		carriesOut("PLAN-009", "every text field may be an identifier", told(rpc.MethodListFields, marksIdentifiers(1))),
 		carriesOut("PLAN-010", "every text field may be an identifier where none is declared", told(rpc.MethodListFields, marksIdentifiers(0))),
-		carriesOut("PLAN-011", "get_sync_speed is called with the planning calls", func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-			if o.method == rpc.MethodListObjects {
+		carriesOut("PLAN-011", "get_sync_speed is called with the planning calls", func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+			if o.Method == rpc.MethodListObjects {
 				callAhead(o, next, rpc.MethodGetSyncSpeed)
 			}
 			return next(o)
@@ -71,8 +70,8 @@ func planningViolations() []violation {
 		{Violation{ID: "PLAN-012", Changes: "the speed of the first run holds for all"}, func(*Service) seams {
 			return seams{carry: remembersReplies(rpc.MethodGetSyncSpeed)}
 		}},
-		carriesOut("PLAN-013", "list_objects is called before every run", func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-			if o.method == rpc.MethodGetSyncSpeed {
+		carriesOut("PLAN-013", "list_objects is called before every run", func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+			if o.Method == rpc.MethodGetSyncSpeed {
 				callAhead(o, next, rpc.MethodListObjects)
 			}
 			return next(o)
@@ -89,21 +88,21 @@ func planningViolations() []violation {
 }
 
 // editsReplies changes the replies to one method.
-func editsReplies(method string, change func(reply map[string]any)) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func editsReplies(method string, change func(reply map[string]any)) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
-		if o.method != method {
+		if o.Method != method {
 			return resp, err
 		}
-		return rewrite(resp, err, change)
+		return exchange.Rewrite(resp, err, change)
 	}
 }
 
 // callAhead makes a call of another method without parameters and forgets its reply.
-func callAhead(o *sentCall, next func(*sentCall) (*http.Response, error), method string) {
+func callAhead(o *exchange.Call, next exchange.Next, method string) {
 	other := *o
-	other.method = method
-	other.envelope(func(e *envelope) {
+	other.Method = method
+	other.Envelope(func(e *exchange.Envelope) {
 		e.Method, e.Params, e.ID = []byte(`"`+method+`"`), []byte("{}"), []byte(`"f`+string(e.ID[1:]))
 	})
 	if resp, err := next(&other); err == nil {
@@ -114,11 +113,11 @@ func callAhead(o *sentCall, next func(*sentCall) (*http.Response, error), method
 
 // afterObjects asks for the objects before it tests a connection for the first
 // time.
-func afterObjects() carryFunc {
+func afterObjects() exchange.Carry {
 	var known sync.Map
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method == rpc.MethodTestConnection {
-			if _, again := known.LoadOrStore(o.r.URL.String(), true); !again {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method == rpc.MethodTestConnection {
+			if _, again := known.LoadOrStore(o.HTTP.URL.String(), true); !again {
 				callAhead(o, next, rpc.MethodListObjects)
 			}
 		}
@@ -127,7 +126,7 @@ func afterObjects() carryFunc {
 }
 
 // allowsMore adds an operation where there are so many, one of them given.
-func allowsMore(told func(string, func(map[string]any)) carryFunc, given, more string, count int) carryFunc {
+func allowsMore(told func(string, func(map[string]any)) exchange.Carry, given, more string, count int) exchange.Carry {
 	return told(rpc.MethodSupportedOperations, func(result map[string]any) {
 		if list, _ := result["operations"].([]any); len(list) == count && slices.Contains(list, any(given)) {
 			result["operations"] = append(list, more)
@@ -137,40 +136,22 @@ func allowsMore(told func(string, func(map[string]any)) carryFunc, given, more s
 
 // remembersReplies answers a method out of memory from its second call of a URL on,
 // with the parameters taken into account.
-func remembersReplies(method string) carryFunc {
+func remembersReplies(method string) exchange.Carry {
 	var known sync.Map
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != method {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != method {
 			return next(o)
 		}
-		place := o.r.URL.String() + " " + jsonText(o.param())
+		place := o.HTTP.URL.String() + " " + exchange.JSON(o.Param())
 		if result, ok := known.Load(place); ok {
-			return madeUpReply(o, map[string]any{"result": result}), nil
+			return exchange.Reply(o, map[string]any{"result": result}), nil
 		}
 		resp, err := next(o)
-		return rewrite(resp, err, func(m map[string]any) {
+		return exchange.Rewrite(resp, err, func(m map[string]any) {
 			if m["result"] != nil {
 				known.Store(place, m["result"])
 			}
 		})
-	}
-}
-
-// madeUpReply is an answer that no destination has given.
-func madeUpReply(o *sentCall, members map[string]any) *http.Response {
-	body := []byte("{}")
-	o.envelope(func(e *envelope) {
-		body = editJSON(body, func(m map[string]any) {
-			m["jsonrpc"], m["id"] = "2.0", e.ID
-			for name, value := range members {
-				m[name] = value
-			}
-		})
-	})
-	return &http.Response{
-		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: o.r,
-		Header: http.Header{"Content-Type": {"application/json"}, "Content-Length": {strconv.Itoa(len(body))}},
-		Body:   io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 	}
 }
 
@@ -181,7 +162,7 @@ func marksIdentifiers(already int) func(result map[string]any) {
 		list, _ := result["fields"].([]any)
 		marked := 0
 		for _, f := range list {
-			if memberObject(f)["identifier"] == true {
+			if exchange.Object(f)["identifier"] == true {
 				marked++
 			}
 		}
@@ -189,7 +170,7 @@ func marksIdentifiers(already int) func(result map[string]any) {
 			return
 		}
 		for _, f := range list {
-			if f := memberObject(f); f["type"] == rpc.TypeString && f["array"] == false {
+			if f := exchange.Object(f); f["type"] == rpc.TypeString && f["array"] == false {
 				f["identifier"] = true
 			}
 		}

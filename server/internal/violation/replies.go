@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // heardReply is a reply of a destination as a violation sees it, before the
@@ -32,14 +33,14 @@ func (h *heardReply) well() bool {
 }
 
 // bare tells that a reply has no error and a result that is an object.
-func (h *heardReply) bare() bool { return !h.has("error") && memberObject(h.json, "result") != nil }
+func (h *heardReply) bare() bool { return !h.has("error") && exchange.Object(h.json, "result") != nil }
 
 // hearing lets a violation look at every reply to one method, or to all with "";
 // the response that it gives stands for the reply, nil leaves it.
-func hearing(method string, look func(o *sentCall, h *heardReply) *http.Response) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func hearing(method string, look func(o *exchange.Call, h *heardReply) *http.Response) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
-		if method != "" && o.method != method {
+		if method != "" && o.Method != method {
 			return resp, err
 		}
 		h := &heardReply{err: err}
@@ -53,7 +54,7 @@ func hearing(method string, look func(o *sentCall, h *heardReply) *http.Response
 		if d.Decode(&h.json) != nil || d.More() {
 			h.json = nil
 		}
-		o.envelope(func(e *envelope) { h.own = h.json["id"] != nil && jsonText(h.json["id"]) == string(e.ID) })
+		o.Envelope(func(e *exchange.Envelope) { h.own = h.json["id"] != nil && exchange.JSON(h.json["id"]) == string(e.ID) })
 		if other := look(o, h); other != nil {
 			return other, nil
 		}
@@ -81,8 +82,8 @@ func (r *replayed) Read(p []byte) (int, error) {
 func (r *replayed) Close() error { return nil }
 
 // swallows counts wrong replies to a method as successes.
-func swallows(method string, wrong func(*heardReply) bool) carryFunc {
-	return hearing(method, func(o *sentCall, h *heardReply) *http.Response {
+func swallows(method string, wrong func(*heardReply) bool) exchange.Carry {
+	return hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
 		if !wrong(h) {
 			return nil
 		}
@@ -90,21 +91,21 @@ func swallows(method string, wrong func(*heardReply) bool) carryFunc {
 		if method == rpc.MethodSyncBatch {
 			result = map[string]any{"record_results": allStored(o)}
 		}
-		return madeUpReply(o, map[string]any{"result": result})
+		return exchange.Reply(o, map[string]any{"result": result})
 	})
 }
 
 // allStored are results that report success for every record of a batch.
-func allStored(o *sentCall) []any {
-	schema, _ := o.param("sync_plan", "schema").(map[string]any)
-	records, _ := o.param("records").([]any)
+func allStored(o *exchange.Call) []any {
+	schema, _ := o.Param("sync_plan", "schema").(map[string]any)
+	records, _ := o.Param("records").([]any)
 	var out []any
 	for name, field := range schema {
-		if memberObject(field)["active_identifier"] != true {
+		if exchange.Object(field)["active_identifier"] != true {
 			continue
 		}
 		for _, r := range records {
-			out = append(out, map[string]any{"identifier": memberObject(r)[name], "success": true})
+			out = append(out, map[string]any{"identifier": exchange.Object(r)[name], "success": true})
 		}
 	}
 	return out
@@ -117,16 +118,16 @@ func otherVersion(h *heardReply) bool {
 	return h.err == nil && h.status == http.StatusOK && h.own && h.json["jsonrpc"] != rpc.Version && h.bare()
 }
 func noObject(h *heardReply) bool {
-	return h.well() && h.has("result") && memberObject(h.json, "result") == nil
+	return h.well() && h.has("result") && exchange.Object(h.json, "result") == nil
 }
 func resultAndError(h *heardReply) bool {
-	return h.well() && h.has("error") && memberObject(h.json, "result") != nil
+	return h.well() && h.has("error") && exchange.Object(h.json, "result") != nil
 }
 func noJSON(h *heardReply) bool {
 	return h.err == nil && h.status == http.StatusOK && h.json == nil && !bytes.HasPrefix(h.body, []byte("["))
 }
 func badError(h *heardReply) bool {
-	_, number := memberObject(h.json, "error")["code"].(json.Number)
+	_, number := exchange.Object(h.json, "error")["code"].(json.Number)
 	return h.well() && h.has("error") && !h.has("result") && !number
 }
 
@@ -135,8 +136,8 @@ func repliesViolations() []violation {
 	test, batch := rpc.MethodTestConnection, rpc.MethodSyncBatch
 	return slices.Concat([]violation{
 		carriesOut("RPLY-001", "a connection test without result and error has passed", swallows(test, neitherOfBoth)),
-		breaks("RPLY-002", "an unknown error is not called so", seams{tell: func(a *apiAnswer) {
-			a.body = bytes.ReplaceAll(a.body, []byte("unknown error: "), nil)
+		breaks("RPLY-002", "an unknown error is not called so", seams{tell: func(a *exchange.Answer) {
+			a.Body = bytes.ReplaceAll(a.Body, []byte("unknown error: "), nil)
 		}}),
 		carriesOut("RPLY-003", "the id of the reply to a connection test is not compared", swallows(test, otherID)),
 		carriesOut("RPLY-004", "jsonrpc of the reply to a connection test is not looked at", swallows(test, otherVersion)),
@@ -155,7 +156,7 @@ func repliesViolations() []violation {
 		})),
 		carriesOut("RPLY-013", "a malformed error of a connection test is dropped", swallows(test, badError)),
 		carriesOut("RPLY-014", "a connection test has passed unless it says success: false", swallows(test, func(h *heardReply) bool {
-			return h.well() && h.own && h.bare() && memberObject(h.json, "result")["success"] != false
+			return h.well() && h.own && h.bare() && exchange.Object(h.json, "result")["success"] != false
 		})),
 		carriesOut("RPLY-021", "a batch is stored when its status is 200 and its reply no JSON", swallows(batch, noJSON)),
 		carriesOut("RPLY-021.2", "a batch is stored when its reply has no error", swallows(batch, neitherOfBoth)),
@@ -164,7 +165,7 @@ func repliesViolations() []violation {
 		carriesOut("RPLY-021.5", "any result of a batch is a success", swallows(batch, noObject)),
 		carriesOut("RPLY-021.6", "the error beside the result of a batch is not looked at", swallows(batch, resultAndError)),
 		carriesOut("RPLY-021.7", "a batch is stored when its result has no record_results", swallows(batch, func(h *heardReply) bool {
-			_, list := memberObject(h.json, "result")["record_results"].([]any)
+			_, list := exchange.Object(h.json, "result")["record_results"].([]any)
 			return h.well() && h.bare() && !list
 		})),
 	}, shownViolations(), assumingViolations())
@@ -173,18 +174,18 @@ func repliesViolations() []violation {
 // shownViolations are about what a user hears of an error.
 func shownViolations() []violation {
 	// loses changes the error object of replies with status 200 and an id.
-	loses := func(method string, change func(e map[string]any)) carryFunc {
-		return hearing(method, func(o *sentCall, h *heardReply) *http.Response {
-			e := memberObject(h.json, "error")
+	loses := func(method string, change func(e map[string]any)) exchange.Carry {
+		return hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
+			e := exchange.Object(h.json, "error")
 			if e == nil || !h.well() || !h.own {
 				return nil
 			}
 			change(e)
-			return madeUpReply(o, map[string]any{"error": e})
+			return exchange.Reply(o, map[string]any{"error": e})
 		})
 	}
-	unreadable := func(o *sentCall) *http.Response {
-		return madeUpReply(o, map[string]any{"jsonrpc": "?"})
+	unreadable := func(o *exchange.Call) *http.Response {
+		return exchange.Reply(o, map[string]any{"jsonrpc": "?"})
 	}
 	return []violation{
 		carriesOut("RPLY-011", "the message of an error is replaced", loses(rpc.MethodTestConnection, func(e map[string]any) {
@@ -197,13 +198,13 @@ func shownViolations() []violation {
 				e["code"] = 0
 			}
 		})),
-		carriesOut("RPLY-012", "the id of an error is compared", hearing("", func(o *sentCall, h *heardReply) *http.Response {
+		carriesOut("RPLY-012", "the id of an error is compared", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
 			if h.has("error") && !h.own {
 				return unreadable(o)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-016", "a reply with a member that is not known is refused", hearing("", func(o *sentCall, h *heardReply) *http.Response {
+		carriesOut("RPLY-016", "a reply with a member that is not known is refused", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
 			for name := range h.json {
 				if !slices.Contains([]string{"jsonrpc", "id", "result", "error"}, name) {
 					return unreadable(o)
@@ -211,19 +212,19 @@ func shownViolations() []violation {
 			}
 			return nil
 		})),
-		carriesOut("RPLY-017", "a reply that is not announced as JSON is not read", hearing("", func(o *sentCall, h *heardReply) *http.Response {
+		carriesOut("RPLY-017", "a reply that is not announced as JSON is not read", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
 			if h.json != nil && !strings.HasPrefix(h.kind, "application/json") {
 				return unreadable(o)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-018", "the status of a reply is not looked at", hearing("", func(o *sentCall, h *heardReply) *http.Response {
+		carriesOut("RPLY-018", "the status of a reply is not looked at", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
 			if h.status >= 500 && h.bare() {
-				return madeUpReply(o, h.json)
+				return exchange.Reply(o, h.json)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-019", "an error is not read when the status is not 200", hearing("", func(o *sentCall, h *heardReply) *http.Response {
+		carriesOut("RPLY-019", "an error is not read when the status is not 200", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
 			if h.status >= 400 && h.has("error") {
 				return unreadable(o)
 			}
@@ -237,9 +238,9 @@ func shownViolations() []violation {
 // assumingViolations replace what is missing by what the service makes up, and
 // what may yet come by what has come.
 func assumingViolations() []violation {
-	list := func(method, key string, made ...any) carryFunc {
+	list := func(method, key string, made ...any) exchange.Carry {
 		return editsReplies(method, func(m map[string]any) {
-			result := memberObject(m, "result")
+			result := exchange.Object(m, "result")
 			if _, there := result[key].([]any); result != nil && !there {
 				result[key] = made
 			}
@@ -254,7 +255,7 @@ func assumingViolations() []violation {
 		carriesOut("RPLY-015.2", "an object without operations allows upsert", list(rpc.MethodSupportedOperations, "operations", rpc.OperationUpsert)),
 		carriesOut("RPLY-020", "what is missing in a speed has a default", editsReplies(rpc.MethodGetSyncSpeed, func(m map[string]any) {
 			for _, name := range []string{"maximum_batch_size", "maximum_parallel_batches", "maximum_records_per_second"} {
-				if result := memberObject(m, "result"); result != nil && result[name] == nil {
+				if result := exchange.Object(m, "result"); result != nil && result[name] == nil {
 					result[name] = 1000
 				}
 			}
@@ -269,17 +270,17 @@ func assumingViolations() []violation {
 }
 
 // keepsError answers all calls of a method and a URL with its first error.
-func keepsError(method string) carryFunc {
+func keepsError(method string) exchange.Carry {
 	var known sync.Map
-	look := hearing(method, func(o *sentCall, h *heardReply) *http.Response {
+	look := hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
 		if h.well() && h.has("error") && !h.has("result") {
-			known.Store(o.r.URL.String(), h.json["error"])
+			known.Store(o.HTTP.URL.String(), h.json["error"])
 		}
 		return nil
 	})
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if e, failed := known.Load(o.r.URL.String()); failed && o.method == method {
-			return madeUpReply(o, map[string]any{"error": e}), nil
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if e, failed := known.Load(o.HTTP.URL.String()); failed && o.Method == method {
+			return exchange.Reply(o, map[string]any{"error": e}), nil
 		}
 		return look(o, next)
 	}

@@ -8,32 +8,33 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // answersOf is a violation in which the answers to batches are read in another way.
-func answersOf(id, changes string, change func(o *sentCall, results []any) []any, also ...Also) violation {
-	return carrying(id, changes, func(*Service) carryFunc {
-		return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-			if o.method != rpc.MethodSyncBatch {
+func answersOf(id, changes string, change func(o *exchange.Call, results []any) []any, also ...Also) violation {
+	return carrying(id, changes, func(*Service) exchange.Carry {
+		return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+			if o.Method != rpc.MethodSyncBatch {
 				return next(o)
 			}
 			resp, err := next(o)
-			return rewriteResults(resp, err, func(results []any) []any { return change(o, results) })
+			return exchange.RewriteResults(resp, err, func(results []any) []any { return change(o, results) })
 		}
 	}, also...)
 }
 
 // identifiersOf are the identifiers of a batch, by its plan, in their order.
-func identifiersOf(o *sentCall) []any {
+func identifiersOf(o *exchange.Call) []any {
 	var field string
-	schema, _ := o.param("sync_plan", "schema").(map[string]any)
+	schema, _ := o.Param("sync_plan", "schema").(map[string]any)
 	for name, of := range schema {
 		if of.(map[string]any)["active_identifier"] == true {
 			field = name
 		}
 	}
 	var out []any
-	records, _ := o.param("records").([]any)
+	records, _ := o.Param("records").([]any)
 	for _, r := range records {
 		out = append(out, r.(map[string]any)[field])
 	}
@@ -56,7 +57,7 @@ func taken(identifier any) map[string]any {
 }
 
 // completed adds a success for each record without a result.
-func completed(o *sentCall, results []any) []any {
+func completed(o *exchange.Call, results []any) []any {
 	known := byIdentifier(results)
 	for _, id := range identifiersOf(o) {
 		if known[id] == nil {
@@ -68,7 +69,7 @@ func completed(o *sentCall, results []any) []any {
 
 // inOrder takes the results for those of the records in their order, where they
 // are as many and of the same records.
-func inOrder(o *sentCall, results []any) []any {
+func inOrder(o *exchange.Call, results []any) []any {
 	ids, known := identifiersOf(o), byIdentifier(results)
 	if len(ids) != len(results) {
 		return results
@@ -85,8 +86,8 @@ func inOrder(o *sentCall, results []any) []any {
 }
 
 // several changes the results of records that have more than one.
-func several(change func(of []map[string]any) []map[string]any) func(*sentCall, []any) []any {
-	return func(o *sentCall, results []any) []any {
+func several(change func(of []map[string]any) []map[string]any) func(*exchange.Call, []any) []any {
+	return func(o *exchange.Call, results []any) []any {
 		known, out := byIdentifier(results), []any{}
 		for _, id := range identifiersOf(o) {
 			of := known[id]
@@ -108,19 +109,19 @@ func retriesViolations() []violation {
 		engineBreaks("RTRY-002", "a refused record is not sent again by later runs", func(d *executor.Deviations) { d.ForgetsRefused = true },
 			Also{"RTRY-015", "the run that follows one that has failed is a later run"}),
 		engineBreaks("RTRY-003", "all records of a batch are sent again in the run for one that was refused", func(d *executor.Deviations) { d.RetriesNeighbours = true }),
-		answersOf("RTRY-004", "where some records have results, those without count as accepted", func(o *sentCall, results []any) []any {
+		answersOf("RTRY-004", "where some records have results, those without count as accepted", func(o *exchange.Call, results []any) []any {
 			if len(results) == 0 || len(results) >= len(identifiersOf(o)) {
 				return results
 			}
 			return completed(o, results)
 		}),
-		answersOf("RTRY-005", "an answer without any results is success for all", func(o *sentCall, results []any) []any {
+		answersOf("RTRY-005", "an answer without any results is success for all", func(o *exchange.Call, results []any) []any {
 			if len(results) > 0 {
 				return results
 			}
 			return completed(o, results)
 		}),
-		answersOf("RTRY-006", "where there are as many results as records, a record without one counts as accepted", func(o *sentCall, results []any) []any {
+		answersOf("RTRY-006", "where there are as many results as records, a record without one counts as accepted", func(o *exchange.Call, results []any) []any {
 			if len(results) != len(identifiersOf(o)) {
 				return results
 			}
@@ -141,7 +142,7 @@ func retriesViolations() []violation {
 			}
 			return of
 		})),
-		answersOf("RTRY-010", "a result that does not say whether it is a success is one", func(_ *sentCall, results []any) []any {
+		answersOf("RTRY-010", "a result that does not say whether it is a success is one", func(_ *exchange.Call, results []any) []any {
 			for _, r := range results {
 				if result := r.(map[string]any); result["success"] == nil {
 					result["success"] = true
@@ -162,29 +163,29 @@ func retriesViolations() []violation {
 // fullViolations are about full syncs and the history of runs.
 func fullViolations() []violation {
 	history := func(change func(record map[string]any)) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*/records") {
-				a.data(change)
+		return seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*/records") {
+				a.Data(change)
 			}
 		}}
 	}
 	return []violation{
-		breaks("RTRY-017", "force_full_sync in the query of a trigger is not read", seams{ask: func(q *apiRequest) {
-			if q.is("POST /syncs/*/trigger") {
-				q.query(func(values map[string][]string) { delete(values, "force_full_sync") })
+		breaks("RTRY-017", "force_full_sync in the query of a trigger is not read", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /syncs/*/trigger") {
+				q.Query(func(values map[string][]string) { delete(values, "force_full_sync") })
 			}
 		}}),
-		breaks("RTRY-018", "force_full_sync in the body of a trigger is not read", seams{ask: func(q *apiRequest) {
-			if q.is("POST /syncs/*/trigger") {
-				q.edit(func(body map[string]any) { delete(body, "force_full_sync") })
+		breaks("RTRY-018", "force_full_sync in the body of a trigger is not read", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /syncs/*/trigger") {
+				q.Edit(func(body map[string]any) { delete(body, "force_full_sync") })
 			}
 		}}),
 		engineBreaks("RTRY-019", "another URL of the destination changes nothing for its syncs", func(d *executor.Deviations) { d.KeepsURL = true }),
 		engineBreaks("RTRY-020", "a run that sends everything for another identifier is not called a full sync", func(d *executor.Deviations) { d.QuietForget = true }),
 		engineBreaks("RTRY-021", "a run that sends everything for another mapping is not called a full sync", func(d *executor.Deviations) { d.KeepsMapping = true }),
-		breaks("RTRY-022", "every run is called a full sync", seams{tell: func(a *apiAnswer) {
-			if a.is("GET /sync_runs/*") {
-				a.data(func(run map[string]any) { run["full_sync"] = true })
+		breaks("RTRY-022", "every run is called a full sync", seams{tell: func(a *exchange.Answer) {
+			if a.Is("GET /sync_runs/*") {
+				a.Data(func(run map[string]any) { run["full_sync"] = true })
 			}
 		}}),
 		breaks("RTRY-023", "the history shows no messages of records that a result has refused", history(func(record map[string]any) {
@@ -192,9 +193,9 @@ func fullViolations() []violation {
 				record["status_message"] = nil
 			}
 		})),
-		breaks("RTRY-024", "the history cannot be asked for one status", seams{ask: func(q *apiRequest) {
-			if q.is("GET /sync_runs/*/records") {
-				q.query(func(values map[string][]string) { delete(values, "status") })
+		breaks("RTRY-024", "the history cannot be asked for one status", seams{ask: func(q *exchange.Request) {
+			if q.Is("GET /sync_runs/*/records") {
+				q.Query(func(values map[string][]string) { delete(values, "status") })
 			}
 		}}),
 		breaks("RTRY-025", "the history shows an error object as a failed batch", history(func(record map[string]any) {
@@ -208,14 +209,14 @@ func fullViolations() []violation {
 }
 
 // silenceIsConsent makes up an answer where none came.
-func silenceIsConsent(*Service) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func silenceIsConsent(*Service) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
-		if err == nil || o.method != rpc.MethodSyncBatch {
+		if err == nil || o.Method != rpc.MethodSyncBatch {
 			return resp, err
 		}
 		var body struct{ ID json.RawMessage }
-		if json.Unmarshal(o.body, &body) != nil {
+		if json.Unmarshal(o.Body, &body) != nil {
 			return resp, err
 		}
 		results, err := json.Marshal(completed(o, []any{}))
@@ -223,7 +224,7 @@ func silenceIsConsent(*Service) carryFunc {
 			return nil, err
 		}
 		text := `{"jsonrpc":"2.0","id":` + string(body.ID) + `,"result":{"record_results":` + string(results) + `}}`
-		return answered(o.r, text), nil
+		return answered(o.HTTP, text), nil
 	}
 }
 

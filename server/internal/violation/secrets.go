@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // batchesSeen remembers the latest batch of every run as it went out.
@@ -18,11 +19,11 @@ type batchesSeen struct {
 	latest *http.Request
 }
 
-func (b *batchesSeen) carry(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-	if o.method == rpc.MethodSyncBatch {
+func (b *batchesSeen) carry(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+	if o.Method == rpc.MethodSyncBatch {
 		b.mu.Lock()
-		b.latest = o.r.Clone(o.ctx)
-		b.byRun[asText(o.param("sync_plan", "sync_run_id"))] = b.latest
+		b.latest = o.HTTP.Clone(o.Context)
+		b.byRun[exchange.Text(o.Param("sync_plan", "sync_run_id"))] = b.latest
 		b.mu.Unlock()
 	}
 	return next(o)
@@ -32,7 +33,7 @@ func (b *batchesSeen) carry(o *sentCall, next func(*sentCall) (*http.Response, e
 func (b *batchesSeen) of(run any) *http.Request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.byRun[asText(run)]
+	return b.byRun[exchange.Text(run)]
 }
 
 // leaks is a violation in which something of the requests of a run is told where
@@ -49,11 +50,11 @@ func leaks(id, changes string, seam func(*batchesSeen) seams) violation {
 // inFailedRun adds to a member of every failed run that is shown.
 func inFailedRun(member string, told func(*http.Request) string) func(*batchesSeen) seams {
 	return func(seen *batchesSeen) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if !a.any("GET /sync_runs/*, GET /syncs/*/sync_runs") {
+		return seams{tell: func(a *exchange.Answer) {
+			if !a.IsAny("GET /sync_runs/*, GET /syncs/*/sync_runs") {
 				return
 			}
-			a.data(func(run map[string]any) {
+			a.Data(func(run map[string]any) {
 				if r := seen.of(run["id"]); r != nil && run["status"] == "failed" {
 					run[member] = fmt.Sprintf("%s: %v", told(r), run[member])
 				}
@@ -65,16 +66,16 @@ func inFailedRun(member string, told func(*http.Request) string) func(*batchesSe
 // inHistory adds to the message of every record that was rejected.
 func inHistory(told func(*http.Request) string) func(*batchesSeen) seams {
 	return func(seen *batchesSeen) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if !a.is("GET /sync_runs/*/records") {
+		return seams{tell: func(a *exchange.Answer) {
+			if !a.Is("GET /sync_runs/*/records") {
 				return
 			}
-			parts := strings.Split(a.r.URL.Path, "/")
+			parts := strings.Split(a.HTTP.URL.Path, "/")
 			r := seen.of(json.Number(parts[len(parts)-2]))
 			if r == nil {
 				return
 			}
-			a.data(func(record map[string]any) {
+			a.Data(func(record map[string]any) {
 				if record["status"] == "rejected" {
 					record["status_message"] = fmt.Sprintf("%s: %v", told(r), record["status_message"])
 				}

@@ -3,6 +3,8 @@ package violation
 import (
 	"net/http"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 const listsSourceTypes = "GET /source_types"
@@ -12,13 +14,13 @@ func sourcesViolations() []violation {
 	fields := func(id, changes string, change func(map[string]any)) violation {
 		return showsAt(id, changes, listsSourceTypes, func(t map[string]any) {
 			if all, ok := t["configuration_fields"].(map[string]any); ok {
-				eachObject(all["fields"], change)
+				exchange.EachObject(all["fields"], change)
 			}
 		})
 	}
 	listed := func(id, changes string, change func([]any) []any) violation {
-		return answersAt(id, changes, listsSourceTypes, func(a *apiAnswer) {
-			a.edit(func(body map[string]any) {
+		return answersAt(id, changes, listsSourceTypes, func(a *exchange.Answer) {
+			a.Edit(func(body map[string]any) {
 				if list, ok := body["data"].([]any); ok {
 					body["data"] = change(list)
 				}
@@ -59,13 +61,13 @@ func sourcesViolations() []violation {
 				f["matches"] = "(" + s
 			}
 		}),
-		answersAt("SRC-006", "source types are listed with the status ok", listsSourceTypes, func(a *apiAnswer) {
-			a.edit(func(body map[string]any) { body["status"] = "ok" })
+		answersAt("SRC-006", "source types are listed with the status ok", listsSourceTypes, func(a *exchange.Answer) {
+			a.Edit(func(body map[string]any) { body["status"] = "ok" })
 		}),
 		listed("SRC-007", "source types are listed twice", func(list []any) []any { return append(list, list...) }),
 		listed("SRC-007.2", "only the first source type is listed", func(list []any) []any { return list[:min(1, len(list))] }),
-		breaks("SRC-008", "a source without a password is made with an empty one", seams{ask: func(q *apiRequest) {
-			if q.is("POST /sources") {
+		breaks("SRC-008", "a source without a password is made with an empty one", seams{ask: func(q *exchange.Request) {
+			if q.Is("POST /sources") {
 				editSource(q, func(_, credentials map[string]any) {
 					if credentials["account"] != nil && credentials["password"] == nil {
 						credentials["password"] = "none"
@@ -78,8 +80,8 @@ func sourcesViolations() []violation {
 }
 
 // editSource changes the connection of a source that is made.
-func editSource(q *apiRequest, change func(connection, credentials map[string]any)) {
-	q.edit(func(body map[string]any) {
+func editSource(q *exchange.Request, change func(connection, credentials map[string]any)) {
+	q.Edit(func(body map[string]any) {
 		connection, _ := body["connection"].(map[string]any)
 		if credentials, ok := connection["credentials"].(map[string]any); ok {
 			change(connection, credentials)
@@ -92,8 +94,8 @@ func showsPassword(*Service) seams {
 	var lock sync.Mutex
 	passwords := map[any]any{}
 	return seams{
-		ask: func(q *apiRequest) {
-			if q.r.Method == http.MethodPost && q.is("POST /sources") {
+		ask: func(q *exchange.Request) {
+			if q.HTTP.Method == http.MethodPost && q.Is("POST /sources") {
 				editSource(q, func(connection, credentials map[string]any) {
 					lock.Lock()
 					defer lock.Unlock()
@@ -103,11 +105,11 @@ func showsPassword(*Service) seams {
 				})
 			}
 		},
-		tell: func(a *apiAnswer) {
-			if !a.is("GET /sources/*") {
+		tell: func(a *exchange.Answer) {
+			if !a.Is("GET /sources/*") {
 				return
 			}
-			a.data(func(source map[string]any) {
+			a.Data(func(source map[string]any) {
 				lock.Lock()
 				defer lock.Unlock()
 				details, _ := source["connection_details"].(map[string]any)

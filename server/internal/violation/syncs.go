@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // Calls that violations of syncs look at.
@@ -26,7 +27,7 @@ func syncsViolations() []violation {
 // shownSyncViolations change how a sync is read and made.
 func shownSyncViolations() []violation {
 	return []violation{
-		misshown("SYN-001", "the id of a sync is a string", readSync, func(m map[string]any) { m["id"] = asText(m["id"]) }),
+		misshown("SYN-001", "the id of a sync is a string", readSync, func(m map[string]any) { m["id"] = exchange.Text(m["id"]) }),
 		also(misshown("SYN-001.2", "the status of a sync is a number", readSync, func(m map[string]any) { m["status"] = 1 }),
 			Also{"SYN-047", "a number is none of the three words"}),
 		misshown("SYN-001.3", "created_at of a sync is in seconds", readSync, func(m map[string]any) { m["created_at"] = 1772616600 }),
@@ -39,17 +40,17 @@ func shownSyncViolations() []violation {
 		misread("SYN-006", "an operation in capitals is taken", createSync, replaced("operation", "UPSERT", api.OperationUpsert)),
 		misread("SYN-006.2", "the operation delete is taken for a mirror", createSync, replaced("operation", "delete", api.OperationMirror)),
 		misshown("SYN-007", "the destination's connection_id is a string", readSync, func(m map[string]any) {
-			at := inside(m, "destination_attributes")
-			at["connection_id"] = asText(at["connection_id"])
+			at := exchange.Inside(m, "destination_attributes")
+			at["connection_id"] = exchange.Text(at["connection_id"])
 		}),
 		misshown("SYN-007.2", "the destination object is shown with its number", readSync, func(m map[string]any) {
-			inside(m, "destination_attributes")["object"] = 1
+			exchange.Inside(m, "destination_attributes")["object"] = 1
 		}),
 		misshown("SYN-007.3", "a dataset is shown under an internal name", readSync, func(m map[string]any) {
-			replaced("type", api.ObjectDataset, "business_object_source")(inside(m, "source_attributes", "object"))
+			replaced("type", api.ObjectDataset, "business_object_source")(exchange.Inside(m, "source_attributes", "object"))
 		}),
 		misshown("SYN-008", "a table is shown without its catalog", readSync, func(m map[string]any) {
-			delete(inside(m, "source_attributes", "object"), "table_catalog")
+			delete(exchange.Inside(m, "source_attributes", "object"), "table_catalog")
 		}),
 		misread("SYN-009", "a label is cut to 50 characters", createSync, func(m map[string]any) {
 			if label, ok := m["label"].(string); ok && len([]rune(label)) > 50 {
@@ -63,11 +64,11 @@ func shownSyncViolations() []violation {
 		}),
 		misread("SYN-009.3", "an update does not change the label", changeSync, func(m map[string]any) { delete(m, "label") }),
 		misshown("SYN-010", "the list of syncs has no mappings", "GET /syncs", func(m map[string]any) { delete(m, "mappings") }),
-		misshown("SYN-010.2", "the list of syncs has ids as strings", "GET /syncs", func(m map[string]any) { m["id"] = asText(m["id"]) }),
+		misshown("SYN-010.2", "the list of syncs has ids as strings", "GET /syncs", func(m map[string]any) { m["id"] = exchange.Text(m["id"]) }),
 		misworded("SYN-046", "a deleted sync is answered with the status success", "DELETE /syncs/*", api.StatusDeleted, api.StatusSuccess),
-		breaks("SYN-046.2", "a sync that is not there is answered as an empty one", seams{tell: func(a *apiAnswer) {
-			if a.is(readSync) && a.status == http.StatusNotFound {
-				a.status, a.body = http.StatusOK, []byte(`{"status":"success","data":{}}`)
+		breaks("SYN-046.2", "a sync that is not there is answered as an empty one", seams{tell: func(a *exchange.Answer) {
+			if a.Is(readSync) && a.Status == http.StatusNotFound {
+				a.Status, a.Body = http.StatusOK, []byte(`{"status":"success","data":{}}`)
 			}
 		}}),
 		misshown("SYN-047", "the status of a sync never changes", readSync, func(m map[string]any) { m["status"] = "ready" }),
@@ -77,9 +78,9 @@ func shownSyncViolations() []violation {
 
 // misworded changes the status word of an answer.
 func misworded(id, changes, pattern string, from, to any) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(pattern) && a.status < http.StatusBadRequest {
-			a.edit(replaced("status", from, to))
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(pattern) && a.Status < http.StatusBadRequest {
+			a.Edit(replaced("status", from, to))
 		}
 	}})
 }
@@ -124,9 +125,9 @@ func updatedSyncViolations() []violation {
 				delete(m, "paused")
 			}
 		}),
-		misshown("SYN-043", "the match rate is a text", changeSync, func(m map[string]any) { inside(m, "match_rate_details")["match_rate"] = "70%" }),
+		misshown("SYN-043", "the match rate is a text", changeSync, func(m map[string]any) { exchange.Inside(m, "match_rate_details")["match_rate"] = "70%" }),
 		misshown("SYN-043.2", "the match rate has no time", changeSync, func(m map[string]any) {
-			delete(inside(m, "match_rate_details"), "match_rate_last_calculated_at")
+			delete(exchange.Inside(m, "match_rate_details"), "match_rate_last_calculated_at")
 		}),
 		misshown("SYN-043.3", "an update does not tell the match rate", changeSync, func(m map[string]any) { delete(m, "match_rate_details") }),
 		kept("SYN-044", "created_at is taken from the request", "created_at", never),
@@ -186,10 +187,10 @@ func enumSyncViolations() []violation {
 		misshown("SYN-030", "event-based activation is shown as the mapping of records", readSync, replaced("sync_behavior_family", api.FamilyActivateEvents, api.FamilyMapRecords)),
 		misread("SYN-030.2", "an unknown family is taken for the mapping of records", createSync, guessed("sync_behavior_family", api.FamilyMapRecords, api.FamilyActivateEvents)),
 		kept("SYN-031", "event-based activation is stored for every sync", "sync_behavior_family", func(m map[string]any) bool {
-			return inside(m, "mode")["type"] == api.ModeLive || m["sync_behavior_family"] != api.FamilyActivateEvents
+			return exchange.Inside(m, "mode")["type"] == api.ModeLive || m["sync_behavior_family"] != api.FamilyActivateEvents
 		}),
 		misread("SYN-032", "only live syncs may name a family", createSync, func(m map[string]any) {
-			if inside(m, "mode")["type"] != api.ModeLive {
+			if exchange.Inside(m, "mode")["type"] != api.ModeLive {
 				replaced("sync_behavior_family", api.FamilyMapRecords, "")(m)
 			}
 		}),
@@ -207,26 +208,26 @@ func swapped(field string, from, to any) func(map[string]any) bool {
 }
 
 // firstFields sends only the fields that the first batch of a sync had.
-func firstFields() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func firstFields() exchange.Carry {
 	var mu sync.Mutex
 	first := map[string]map[string]bool{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method != rpc.MethodSyncBatch {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method != rpc.MethodSyncBatch {
 			return next(o)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		o.edit(func(body map[string]any) {
-			params := inside(body, "params")
-			schema := inside(params, "sync_plan", "schema")
-			id := asText(inside(params, "sync_plan")["sync_id"])
+		o.Edit(func(body map[string]any) {
+			params := exchange.Inside(body, "params")
+			schema := exchange.Inside(params, "sync_plan", "schema")
+			id := exchange.Text(exchange.Inside(params, "sync_plan")["sync_id"])
 			if first[id] == nil {
 				first[id] = map[string]bool{}
 				for name := range schema {
 					first[id][name] = true
 				}
 			}
-			recordsOf(params, func(record map[string]any) {
+			exchange.EachObject(params["records"], func(record map[string]any) {
 				for name := range schema {
 					if !first[id][name] {
 						delete(record, name)
@@ -238,32 +239,22 @@ func firstFields() func(*sentCall, func(*sentCall) (*http.Response, error)) (*ht
 	}
 }
 
-// recordsOf changes the records of a batch.
-func recordsOf(params map[string]any, do func(map[string]any)) {
-	records, _ := params["records"].([]any)
-	for _, one := range records {
-		if record, ok := one.(map[string]any); ok {
-			do(record)
-		}
-	}
-}
-
 // renamed sends a field under another name.
-func renamed(from, to string) func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func renamed(from, to string) exchange.Carry {
 	move := func(m map[string]any) {
 		if v, there := m[from]; there {
 			delete(m, from)
 			m[to] = v
 		}
 	}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.method == rpc.MethodSyncBatch {
-			o.edit(func(body map[string]any) {
-				params := inside(body, "params")
-				schema := inside(params, "sync_plan", "schema")
-				replaced("field_api_name", from, to)(inside(schema, from, "field"))
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.Method == rpc.MethodSyncBatch {
+			o.Edit(func(body map[string]any) {
+				params := exchange.Inside(body, "params")
+				schema := exchange.Inside(params, "sync_plan", "schema")
+				replaced("field_api_name", from, to)(exchange.Inside(schema, from, "field"))
 				move(schema)
-				recordsOf(params, move)
+				exchange.EachObject(params["records"], move)
 			})
 		}
 		return next(o)
@@ -295,15 +286,15 @@ func deprecatedSyncViolations() []violation {
 			alerts, _ := m["alert_attributes"].([]any)
 			for _, one := range alerts {
 				alert, _ := one.(map[string]any)
-				if options := inside(alert, "options"); options["threshold"] != nil && m[percent] != nil {
+				if options := exchange.Inside(alert, "options"); options["threshold"] != nil && m[percent] != nil {
 					options["threshold"] = m[percent]
 				}
 			}
 		}),
 		misshown("SYN-040", "integers of the advanced configuration are strings", readSync, func(m map[string]any) {
-			for name, value := range inside(m, "advanced_configuration") {
+			for name, value := range exchange.Inside(m, "advanced_configuration") {
 				if n, ok := value.(json.Number); ok {
-					inside(m, "advanced_configuration")[name] = n.String()
+					exchange.Inside(m, "advanced_configuration")[name] = n.String()
 				}
 			}
 		}),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // throttlingViolations break the rules of THR: 429 and Retry-After.
@@ -40,9 +41,9 @@ func throttlingViolations() []violation {
 			return seams{carry: countsThrottles()}
 		}},
 		breaks("THR-009", "429 to a batch of more than one record counts as a failed attempt", seams{
-			carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 				resp, err := next(o)
-				if records, _ := o.param("records").([]any); err == nil && len(records) > 1 && resp.StatusCode == http.StatusTooManyRequests {
+				if records, _ := o.Param("records").([]any); err == nil && len(records) > 1 && resp.StatusCode == http.StatusTooManyRequests {
 					resp.StatusCode = http.StatusInternalServerError
 				}
 				return resp, err
@@ -66,9 +67,9 @@ const retryHeader = "Retry-After"
 // method.
 func onThrottled(id, changes string, status int, method string, change func(*http.Response)) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(*Service) seams {
-		return seams{carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+		return seams{carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 			resp, err := next(o)
-			if err == nil && o.method == method && resp.StatusCode == status {
+			if err == nil && o.Method == method && resp.StatusCode == status {
 				change(resp)
 			}
 			return resp, err
@@ -78,7 +79,7 @@ func onThrottled(id, changes string, status int, method string, change func(*htt
 
 // atOnce makes a call again without a pause where Retry-After reads so.
 func atOnce(id, changes string, reads func(retryAfter string) bool) violation {
-	return breaks(id, changes, seams{carry: func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+	return breaks(id, changes, seams{carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
 		if err != nil || resp.StatusCode != http.StatusTooManyRequests || !reads(resp.Header.Get(retryHeader)) {
 			return resp, err
@@ -89,17 +90,17 @@ func atOnce(id, changes string, reads func(retryAfter string) bool) violation {
 }
 
 // parks gives an endpoint up that has asked for too much patience.
-func parks() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func parks() exchange.Carry {
 	const day = 24 * 60 * 60
 	var mu sync.Mutex
 	parked := map[string]bool{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		key := o.r.URL.String()
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		key := o.HTTP.URL.String()
 		mu.Lock()
 		is := parked[key]
 		mu.Unlock()
 		if is {
-			return made(o, http.StatusUnauthorized, map[string]any{}), nil
+			return exchange.Made(o, http.StatusUnauthorized, map[string]any{}), nil
 		}
 		resp, err := next(o)
 		if err == nil && resp.StatusCode == http.StatusTooManyRequests {
@@ -114,18 +115,18 @@ func parks() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Res
 }
 
 // allRest answers for every other endpoint while one of them rests.
-func allRest(s *Service) func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func allRest(s *Service) exchange.Carry {
 	var mu sync.Mutex
 	var until time.Time
 	var by string
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		key := o.r.URL.String()
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		key := o.HTTP.URL.String()
 		mu.Lock()
 		rest := until.Sub(s.Now())
 		other := by != key
 		mu.Unlock()
 		if rest > 0 && other {
-			resp := made(o, http.StatusTooManyRequests, map[string]any{})
+			resp := exchange.Made(o, http.StatusTooManyRequests, map[string]any{})
 			resp.Header.Set(retryHeader, strconv.Itoa(int(rest/time.Second)+1))
 			return resp, nil
 		}
@@ -143,17 +144,17 @@ func allRest(s *Service) func(*sentCall, func(*sentCall) (*http.Response, error)
 
 // countsThrottles makes failures of the 429s of an endpoint that follow one
 // another.
-func countsThrottles() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func countsThrottles() exchange.Carry {
 	var mu sync.Mutex
 	row := map[string]int{}
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
 		if err != nil {
 			return resp, err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		key := o.r.URL.String()
+		key := o.HTTP.URL.String()
 		if resp.StatusCode != http.StatusTooManyRequests {
 			row[key] = 0
 		} else if row[key]++; row[key] > 2 {

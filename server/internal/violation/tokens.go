@@ -8,14 +8,16 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // tokenViolations break rules of authentication (spec 5.1).
 func tokenViolations() []violation {
 	return []violation{
 		{Violation{ID: "TOK-001", Changes: "a call without a token gets what the first workspace's key would give"}, func(s *Service) seams {
-			return seams{ask: func(q *apiRequest) {
-				if q.r.Header.Get("Authorization") == "" && q.r.Method == http.MethodGet {
+			return seams{ask: func(q *exchange.Request) {
+				if q.HTTP.Header.Get("Authorization") == "" && q.HTTP.Method == http.MethodGet {
 					signed(q, s.Key())
 				}
 			}}
@@ -34,42 +36,42 @@ func tokenViolations() []violation {
 		takes("TOK-007.2", "a workspace API key invites people", "POST /invitations", workspaceKey, true),
 		takes("TOK-008", "a workspace API key that lacks its end, or goes on after it, is taken", "GET /syncs", nearlyKey, false),
 		takes("TOK-008.2", "a workspace API key is compared without regard to case", "GET /syncs", anyCaseKey, false),
-		breaks("TOK-008.3", "an unknown token is refused with 403", seams{tell: func(a *apiAnswer) {
-			if a.status == http.StatusUnauthorized && strings.HasPrefix(a.r.Header.Get("Authorization"), "Bearer ") {
-				a.status = http.StatusForbidden
+		breaks("TOK-008.3", "an unknown token is refused with 403", seams{tell: func(a *exchange.Answer) {
+			if a.Status == http.StatusUnauthorized && strings.HasPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ") {
+				a.Status = http.StatusForbidden
 			}
 		}}),
-		breaks("TOK-009", "the scheme is known as Bearer only", seams{ask: func(q *apiRequest) {
-			if scheme, _, _ := strings.Cut(q.r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && scheme != "Bearer" {
-				q.r.Header.Set("Authorization", "Unknown")
+		breaks("TOK-009", "the scheme is known as Bearer only", seams{ask: func(q *exchange.Request) {
+			if scheme, _, _ := strings.Cut(q.HTTP.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && scheme != "Bearer" {
+				q.HTTP.Header.Set("Authorization", "Unknown")
 			}
 		}}),
-		breaks("TOK-010", "a token without a scheme is taken", seams{ask: func(q *apiRequest) {
-			if token := q.r.Header.Get("Authorization"); token != "" && !strings.Contains(token, " ") {
+		breaks("TOK-010", "a token without a scheme is taken", seams{ask: func(q *exchange.Request) {
+			if token := q.HTTP.Header.Get("Authorization"); token != "" && !strings.Contains(token, " ") {
 				signed(q, token)
 			}
 		}}),
-		breaks("TOK-010.2", "a token in X-Api-Key is taken", seams{ask: func(q *apiRequest) {
-			if token := q.r.Header.Get("X-Api-Key"); token != "" {
+		breaks("TOK-010.2", "a token in X-Api-Key is taken", seams{ask: func(q *exchange.Request) {
+			if token := q.HTTP.Header.Get("X-Api-Key"); token != "" {
 				signed(q, token)
 			}
 		}}),
-		breaks("TOK-011", "HTTP Basic is not read", seams{ask: func(q *apiRequest) {
-			if _, _, basic := q.r.BasicAuth(); basic {
-				q.r.Header.Set("Authorization", "Unknown")
+		breaks("TOK-011", "HTTP Basic is not read", seams{ask: func(q *exchange.Request) {
+			if _, _, basic := q.HTTP.BasicAuth(); basic {
+				q.HTTP.Header.Set("Authorization", "Unknown")
 			}
 		}}),
 		{Violation{ID: "TOK-012", Changes: "the user bearer needs no good password"}, func(s *Service) seams {
-			return seams{ask: func(q *apiRequest) {
-				if user, password, basic := q.r.BasicAuth(); basic && user == "bearer" && password != s.Key() {
+			return seams{ask: func(q *exchange.Request) {
+				if user, password, basic := q.HTTP.BasicAuth(); basic && user == "bearer" && password != s.Key() {
 					text := base64.StdEncoding.EncodeToString([]byte("bearer:" + s.Key()))
-					q.r.Header.Set("Authorization", "Basic "+text)
+					q.HTTP.Header.Set("Authorization", "Basic "+text)
 				}
 			}}
 		}},
-		breaks("TOK-013", "the key in the answer to a new workspace is not the one that is kept", seams{tell: func(a *apiAnswer) {
-			if a.is("POST /workspaces") {
-				a.data(func(w map[string]any) {
+		breaks("TOK-013", "the key in the answer to a new workspace is not the one that is kept", seams{tell: func(a *exchange.Answer) {
+			if a.Is("POST /workspaces") {
+				a.Data(func(w map[string]any) {
 					if key, ok := w["api_key"].(string); ok {
 						w["api_key"] = key + "0"
 					}
@@ -78,27 +80,27 @@ func tokenViolations() []violation {
 		}}),
 		elsewhere("TOK-014", "a destination is found by its id in any workspace", "GET /destinations/*"),
 		elsewhere("TOK-014.2", "a sync is found by its id in any workspace", "GET /syncs/*"),
-		breaks("TOK-015", "a refusal quotes the token", seams{tell: func(a *apiAnswer) {
-			if a.status == http.StatusUnauthorized {
-				a.edit(func(body map[string]any) {
-					body["message"] = "unknown token " + strings.TrimPrefix(a.r.Header.Get("Authorization"), "Bearer ")
+		breaks("TOK-015", "a refusal quotes the token", seams{tell: func(a *exchange.Answer) {
+			if a.Status == http.StatusUnauthorized {
+				a.Edit(func(body map[string]any) {
+					body["message"] = "unknown token " + strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
 				})
 			}
 		}}),
 		{Violation{ID: "TOK-016", Changes: "a workspace is made before the token is looked at"}, func(s *Service) seams {
-			return seams{ask: func(q *apiRequest) {
-				if q.is("POST /workspaces") && q.r.Header.Get("Authorization") == "" {
-					s.again(q.r, s.Token(), q.body)
+			return seams{ask: func(q *exchange.Request) {
+				if q.Is("POST /workspaces") && q.HTTP.Header.Get("Authorization") == "" {
+					s.again(q.HTTP, s.Token(), q.Body)
 				}
 			}}
 		}},
 		{Violation{ID: "TOK-017", Changes: "the key of a deleted workspace goes on working"}, keysStay},
-		breaks("TOK-018", "401 comes without WWW-Authenticate", seams{tell: func(a *apiAnswer) { a.header.Del("WWW-Authenticate") }}),
+		breaks("TOK-018", "401 comes without WWW-Authenticate", seams{tell: func(a *exchange.Answer) { a.Header.Del("WWW-Authenticate") }}),
 	}
 }
 
 // signed lets a request come with a token.
-func signed(q *apiRequest, token string) { q.r.Header.Set("Authorization", "Bearer "+token) }
+func signed(q *exchange.Request, token string) { q.HTTP.Header.Set("Authorization", "Bearer "+token) }
 
 // opens lets a call in that brings no token.
 func opens(id, changes, call string, organization bool) violation {
@@ -108,8 +110,8 @@ func opens(id, changes, call string, organization bool) violation {
 // takes lets a call in that brings a token which it should not take.
 func takes(id, changes, call string, which func(s *Service, token string) bool, organization bool) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(s *Service) seams {
-		return seams{ask: func(q *apiRequest) {
-			if !q.is(call) || !which(s, strings.TrimPrefix(q.r.Header.Get("Authorization"), "Bearer ")) {
+		return seams{ask: func(q *exchange.Request) {
+			if !q.Is(call) || !which(s, strings.TrimPrefix(q.HTTP.Header.Get("Authorization"), "Bearer ")) {
 				return
 			}
 			if organization {
@@ -136,9 +138,9 @@ func anyCaseKey(s *Service, token string) bool {
 
 // closes refuses a call although its token is good.
 func closes(id, changes, call string, status int) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(call) && a.r.Header.Get("Authorization") != "" {
-			a.status, a.body = status, []byte(`{"status":"error","message":"no access","errors":[]}`)
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(call) && a.HTTP.Header.Get("Authorization") != "" {
+			a.Status, a.Body = status, []byte(`{"status":"error","message":"no access","errors":[]}`)
 		}
 	}})
 }
@@ -147,7 +149,7 @@ func closes(id, changes, call string, status int) violation {
 func (s *Service) again(r *http.Request, token string, body []byte) *httptest.ResponseRecorder {
 	other := r.Clone(r.Context())
 	other.Header.Set("Authorization", "Bearer "+token)
-	other.Body, other.ContentLength = newBody(body)
+	other.Body, other.ContentLength = exchange.NewBody(body)
 	recorded := httptest.NewRecorder()
 	s.API.ServeHTTP(recorded, other)
 	return recorded
@@ -156,10 +158,10 @@ func (s *Service) again(r *http.Request, token string, body []byte) *httptest.Re
 // elsewhere answers from the first workspace what the caller's own does not have.
 func elsewhere(id, changes, call string) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(s *Service) seams {
-		return seams{tell: func(a *apiAnswer) {
-			if a.is(call) && a.status == http.StatusNotFound {
-				found := s.again(a.r, s.Key(), nil)
-				a.status, a.body = found.Code, found.Body.Bytes()
+		return seams{tell: func(a *exchange.Answer) {
+			if a.Is(call) && a.Status == http.StatusNotFound {
+				found := s.again(a.HTTP, s.Key(), nil)
+				a.Status, a.Body = found.Code, found.Body.Bytes()
 			}
 		}}
 	}}
@@ -170,27 +172,27 @@ func keysStay(s *Service) seams {
 	var mu sync.Mutex
 	keys, gone := map[string]string{}, map[string]bool{}
 	return seams{
-		tell: func(a *apiAnswer) {
+		tell: func(a *exchange.Answer) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case a.is("POST /workspaces"):
-				a.data(func(w map[string]any) {
+			case a.Is("POST /workspaces"):
+				a.Data(func(w map[string]any) {
 					if key, ok := w["api_key"].(string); ok {
 						keys[fmt.Sprint(w["id"])] = key
 					}
 				})
-			case a.is("DELETE /workspaces/*") && a.status < 300:
-				if key := keys[path.Base(a.r.URL.Path)]; key != "" {
+			case a.Is("DELETE /workspaces/*") && a.Status < 300:
+				if key := keys[path.Base(a.HTTP.URL.Path)]; key != "" {
 					gone[key] = true
 				}
 			}
 		},
-		ask: func(q *apiRequest) {
+		ask: func(q *exchange.Request) {
 			mu.Lock()
-			was := gone[strings.TrimPrefix(q.r.Header.Get("Authorization"), "Bearer ")]
+			was := gone[strings.TrimPrefix(q.HTTP.Header.Get("Authorization"), "Bearer ")]
 			mu.Unlock()
-			if was && q.is("GET /syncs") {
+			if was && q.Is("GET /syncs") {
 				signed(q, s.Key())
 			}
 		},

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // Calls of models and topics as violations name them.
@@ -18,9 +20,9 @@ const (
 
 // statusAt changes one HTTP status of one kind of answers to another.
 func statusAt(id, changes, call string, from, to int) violation {
-	return answersAt(id, changes, call, func(a *apiAnswer) {
-		if a.status == from {
-			a.status = to
+	return answersAt(id, changes, call, func(a *exchange.Answer) {
+		if a.Status == from {
+			a.Status = to
 		}
 	})
 }
@@ -28,9 +30,9 @@ func statusAt(id, changes, call string, from, to int) violation {
 // wordAt changes the word that stands in the status of good answers, or of bad
 // ones.
 func wordAt(id, changes, call string, good bool, to string) violation {
-	return answersAt(id, changes, call, func(a *apiAnswer) {
-		if a.status < http.StatusMultipleChoices == good {
-			a.edit(func(body map[string]any) { body["status"] = to })
+	return answersAt(id, changes, call, func(a *exchange.Answer) {
+		if a.Status < http.StatusMultipleChoices == good {
+			a.Edit(func(body map[string]any) { body["status"] = to })
 		}
 	})
 }
@@ -66,7 +68,7 @@ func modelsViolations() []violation {
 		}),
 		showsAt("MDL-005", "a new model has no columns yet", makesModel, func(m map[string]any) { m["columns"] = []any{} }),
 		showsAt("MDL-005.2", "the columns of a model are in capitals", makesModel, func(m map[string]any) {
-			eachObject(m["columns"], func(c map[string]any) { c["name"] = strings.ToUpper(fmt.Sprint(c["name"])) })
+			exchange.EachObject(m["columns"], func(c map[string]any) { c["name"] = strings.ToUpper(fmt.Sprint(c["name"])) })
 		}),
 		showsAt("MDL-006", "dataset_id of a model is the id of no dataset", makesModel, func(m map[string]any) {
 			m["dataset_id"], m["dataset_id="] = json.Number("2000000017"), json.Number("2000000017")
@@ -83,9 +85,9 @@ func topicsViolations() []violation {
 
 // schemaAt changes the schemas that are shown of topics.
 func schemaAt(id, changes string, change func(schema map[string]any)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if a.is(makesTopic) || a.is(savesTopic) {
-			a.data(func(t map[string]any) {
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if a.Is(makesTopic) || a.Is(savesTopic) {
+			a.Data(func(t map[string]any) {
 				if schema, ok := t["schema"].(map[string]any); ok {
 					change(schema)
 				}
@@ -96,9 +98,9 @@ func schemaAt(id, changes string, change func(schema map[string]any)) violation 
 
 // asksTopic changes the body of one kind of calls.
 func asksTopic(id, changes, call string, change func(body map[string]any)) violation {
-	return breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if q.is(call) {
-			q.edit(change)
+	return breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if q.Is(call) {
+			q.Edit(change)
 		}
 	}})
 }
@@ -140,9 +142,9 @@ func topicShapes() []violation {
 				}
 			}
 		}).also("TPC-007", "the schema is compared after a change").also("TPC-008", "the schema is compared after a change"),
-		breaks("TPC-004.2", "texts that look like numbers are numbers in the schema of a topic", seams{ask: func(q *apiRequest) {
-			if q.is(makesTopic) {
-				q.edit(looksLikeNumber)
+		breaks("TPC-004.2", "texts that look like numbers are numbers in the schema of a topic", seams{ask: func(q *exchange.Request) {
+			if q.Is(makesTopic) {
+				q.Edit(looksLikeNumber)
 			}
 		}}),
 		showsAt("TPC-005", "a new topic shows its name in lower case", makesTopic, func(t map[string]any) {
@@ -152,9 +154,9 @@ func topicShapes() []violation {
 			also("TPC-001", "there is no description to be shown").
 			also("TPC-007", "there is no description to be kept"),
 		wordAt("TPC-006", "changing a topic answers success", savesTopic, true, "success"),
-		answersAt("TPC-009", "a topic that cannot be is answered with the status invalid", makesTopic, func(a *apiAnswer) {
-			if a.status == http.StatusBadRequest {
-				a.edit(func(body map[string]any) { body["status"] = "invalid" })
+		answersAt("TPC-009", "a topic that cannot be is answered with the status invalid", makesTopic, func(a *exchange.Answer) {
+			if a.Status == http.StatusBadRequest {
+				a.Edit(func(body map[string]any) { body["status"] = "invalid" })
 			}
 		}),
 		statusAt("TPC-011", "an unknown topic is answered with 400", savesTopic, http.StatusNotFound, http.StatusBadRequest),
@@ -204,9 +206,9 @@ func topicChanges() []violation {
 			}
 		}),
 		{Violation{ID: "TPC-010", Changes: "the name of a refused change of a topic is kept"}, halfChange},
-		answersAt("TPC-010.2", "a refused change of a topic has the status invalid", savesTopic, func(a *apiAnswer) {
-			if a.status == http.StatusBadRequest {
-				a.edit(func(body map[string]any) { body["status"] = "invalid" })
+		answersAt("TPC-010.2", "a refused change of a topic has the status invalid", savesTopic, func(a *exchange.Answer) {
+			if a.Status == http.StatusBadRequest {
+				a.Edit(func(body map[string]any) { body["status"] = "invalid" })
 			}
 		}),
 	}
@@ -216,11 +218,11 @@ func topicChanges() []violation {
 func growingSchema(*Service) seams {
 	var lock sync.Mutex
 	known := map[string]map[string]any{} // by id
-	return seams{tell: func(a *apiAnswer) {
-		if !a.is(makesTopic) && !a.is(savesTopic) {
+	return seams{tell: func(a *exchange.Answer) {
+		if !a.Is(makesTopic) && !a.Is(savesTopic) {
 			return
 		}
-		a.data(func(t map[string]any) {
+		a.Data(func(t map[string]any) {
 			lock.Lock()
 			defer lock.Unlock()
 			id := fmt.Sprint(t["id"])
@@ -242,17 +244,17 @@ func growingSchema(*Service) seams {
 func halfChange(*Service) seams {
 	var lock sync.Mutex
 	kept := map[string]any{} // by path
-	return seams{ask: func(q *apiRequest) {
-		if !q.is(savesTopic) {
+	return seams{ask: func(q *exchange.Request) {
+		if !q.Is(savesTopic) {
 			return
 		}
-		q.edit(func(body map[string]any) {
+		q.Edit(func(body map[string]any) {
 			lock.Lock()
 			defer lock.Unlock()
 			message, given := body["sample_message"]
 			if _, is := message.(map[string]any); given && !is {
-				kept[q.r.URL.Path] = body["name"]
-			} else if name := kept[q.r.URL.Path]; name != nil && body["name"] == nil {
+				kept[q.HTTP.URL.Path] = body["name"]
+			} else if name := kept[q.HTTP.URL.Path]; name != nil && body["name"] == nil {
 				body["name"] = name
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // trustViolations break the rules of CERT: certificates and tokens of destinations (spec 5.2).
@@ -55,33 +56,33 @@ func trustViolations() []violation {
 			return seams{carry: unverifiedRuns()}
 		}},
 		carriesOut("CERT-010", "get_sync_speed is sent without the Auth Token",
-			editsCalls(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.r.Header.Del("Authorization") }),
+			editsCalls(rpc.MethodGetSyncSpeed, func(o *exchange.Call) { o.HTTP.Header.Del("Authorization") }),
 			Also{"CERT-011", "neither is the new token there"}),
 		{Violation{ID: "CERT-011", Changes: "batches have the Auth Token of the first one, also when it has changed"}, func(*Service) seams {
 			var known sync.Map
-			return seams{carry: editsCalls(rpc.MethodSyncBatch, func(o *sentCall) {
-				first, _ := known.LoadOrStore(o.r.URL.String(), o.r.Header.Get("Authorization"))
+			return seams{carry: editsCalls(rpc.MethodSyncBatch, func(o *exchange.Call) {
+				first, _ := known.LoadOrStore(o.HTTP.URL.String(), o.HTTP.Header.Get("Authorization"))
 				if token := first.(string); token != "" {
-					o.r.Header.Set("Authorization", token)
+					o.HTTP.Header.Set("Authorization", token)
 				}
 			})}
 		}},
-		carriesOut("CERT-012", "without an Auth Token Authorization is sent with an empty one", everyCall(func(o *sentCall) {
-			if o.r.Header.Get("Authorization") == "" {
-				o.r.Header.Set("Authorization", "Bearer")
+		carriesOut("CERT-012", "without an Auth Token Authorization is sent with an empty one", everyCall(func(o *exchange.Call) {
+			if o.HTTP.Header.Get("Authorization") == "" {
+				o.HTTP.Header.Set("Authorization", "Bearer")
 			}
 		})),
-		carriesOut("CERT-013", "the query of the URL is sorted", everyCall(func(o *sentCall) { o.r.URL.RawQuery = o.r.URL.Query().Encode() })),
-		carriesOut("CERT-013.2", "escapes in the path of the URL are decoded", everyCall(func(o *sentCall) { o.r.URL.RawPath = "" })),
-		carriesOut("CERT-013.3", "the path of the URL is cleaned", everyCall(func(o *sentCall) {
-			o.r.URL.Path, o.r.URL.RawPath = path.Clean(o.r.URL.Path), ""
+		carriesOut("CERT-013", "the query of the URL is sorted", everyCall(func(o *exchange.Call) { o.HTTP.URL.RawQuery = o.HTTP.URL.Query().Encode() })),
+		carriesOut("CERT-013.2", "escapes in the path of the URL are decoded", everyCall(func(o *exchange.Call) { o.HTTP.URL.RawPath = "" })),
+		carriesOut("CERT-013.3", "the path of the URL is cleaned", everyCall(func(o *exchange.Call) {
+			o.HTTP.URL.Path, o.HTTP.URL.RawPath = path.Clean(o.HTTP.URL.Path), ""
 		})),
 	}
 }
 
 // everyCall changes the calls of all methods.
-func everyCall(change func(*sentCall)) carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+func everyCall(change func(*exchange.Call)) exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		change(o)
 		return next(o)
 	}
@@ -122,15 +123,15 @@ func unlessUnknown(err error, forgive bool) error {
 }
 
 // unverifiedRuns makes the calls of runs past the way of all others.
-func unverifiedRuns() carryFunc {
-	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
-		if o.r.URL.Scheme != "https" || o.method != rpc.MethodGetSyncSpeed && o.method != rpc.MethodSyncBatch {
+func unverifiedRuns() exchange.Carry {
+	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
+		if o.HTTP.URL.Scheme != "https" || o.Method != rpc.MethodGetSyncSpeed && o.Method != rpc.MethodSyncBatch {
 			return next(o)
 		}
-		r := o.r.Clone(o.ctx)
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body))
+		r := o.HTTP.Clone(o.Context)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(o.Body)), int64(len(o.Body))
 		own := &http.Transport{
-			DialContext:     o.dial, // which addresses may be called is no rule to break
+			DialContext:     o.Dial, // which addresses may be called is no rule to break
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, DisableCompression: true,
 		}
 		return own.RoundTrip(r)

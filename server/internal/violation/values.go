@@ -1,30 +1,14 @@
 package violation
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
-
-// asText is a value of a body as a string, as a careless serializer writes it.
-func asText(v any) string { return fmt.Sprint(v) }
-
-// inside is an object within an object of a body; an empty one where there is
-// none, so that it can be changed without a look.
-func inside(m map[string]any, path ...string) map[string]any {
-	for _, name := range path {
-		next, ok := m[name].(map[string]any)
-		if !ok {
-			return map[string]any{}
-		}
-		m = next
-	}
-	return m
-}
 
 // also adds the other checks that a violation trips.
 func also(v violation, others ...Also) violation {
@@ -34,19 +18,19 @@ func also(v violation, others ...Also) violation {
 
 // misshown changes what a call of the API answers as data.
 func misshown(id, changes, pattern string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
 		// A sync looks the same in the list.
-		if (a.is(pattern) || pattern == readSync && a.is("GET /syncs")) && a.status < http.StatusBadRequest {
-			a.data(change)
+		if (a.Is(pattern) || pattern == readSync && a.Is("GET /syncs")) && a.Status < http.StatusBadRequest {
+			a.Data(change)
 		}
 	}})
 }
 
 // misread changes what a call of the API asks for.
 func misread(id, changes, pattern string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{ask: func(q *apiRequest) {
-		if q.is(pattern) {
-			q.edit(change)
+	return breaks(id, changes, seams{ask: func(q *exchange.Request) {
+		if q.Is(pattern) {
+			q.Edit(change)
 		}
 	}})
 }
@@ -55,14 +39,14 @@ func misread(id, changes, pattern string, change func(map[string]any)) violation
 // with one of these words where there are any.
 func waved(id, changes, field string, words ...string) violation {
 	meant := func(p map[string]any) bool {
-		return strings.HasPrefix(asText(p["field"]), field) && (len(words) == 0 ||
-			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(asText(p["message"]), w) }))
+		return strings.HasPrefix(exchange.Text(p["field"]), field) && (len(words) == 0 ||
+			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(exchange.Text(p["message"]), w) }))
 	}
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
-		if !a.is("POST /syncs") || a.status != http.StatusBadRequest {
+	return breaks(id, changes, seams{tell: func(a *exchange.Answer) {
+		if !a.Is("POST /syncs") || a.Status != http.StatusBadRequest {
 			return
 		}
-		a.edit(func(m map[string]any) {
+		a.Edit(func(m map[string]any) {
 			problems, _ := m["errors"].([]any)
 			for _, one := range problems {
 				if p, _ := one.(map[string]any); !meant(p) {
@@ -70,7 +54,7 @@ func waved(id, changes, field string, words ...string) violation {
 				}
 			}
 			clear(m)
-			a.status, m["status"], m["data"] = http.StatusOK, api.StatusCreated, map[string]any{"sync_id": 0}
+			a.Status, m["status"], m["data"] = http.StatusOK, api.StatusCreated, map[string]any{"sync_id": 0}
 		})
 	}})
 }
@@ -83,11 +67,11 @@ func pretended(id, changes, field string, swap func(map[string]any) bool) violat
 		var mu sync.Mutex
 		sent := map[any]any{} // by the label of the sync
 		return seams{
-			ask: func(q *apiRequest) {
-				if !q.is("POST /syncs") {
+			ask: func(q *exchange.Request) {
+				if !q.Is("POST /syncs") {
 					return
 				}
-				q.edit(func(m map[string]any) {
+				q.Edit(func(m map[string]any) {
 					value, there := m[field]
 					if there && swap(m) {
 						mu.Lock()
@@ -96,11 +80,11 @@ func pretended(id, changes, field string, swap func(map[string]any) bool) violat
 					}
 				})
 			},
-			tell: func(a *apiAnswer) {
-				if !a.is("GET /syncs/*") {
+			tell: func(a *exchange.Answer) {
+				if !a.Is("GET /syncs/*") {
 					return
 				}
-				a.data(func(m map[string]any) {
+				a.Data(func(m map[string]any) {
 					mu.Lock()
 					defer mu.Unlock()
 					if value, there := sent[m["label"]]; there {

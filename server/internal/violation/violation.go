@@ -8,13 +8,17 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
 // Violation describes one way in which the service can break one rule on
@@ -51,13 +55,12 @@ type violation struct {
 
 type seams struct {
 	// ask sees a request of the API before the service does, and may rewrite it.
-	ask func(*apiRequest)
+	ask func(*exchange.Request)
 	// tell sees the answer, and may rewrite it.
-	tell func(*apiAnswer)
-	// carry stands for the way of one call to a destination: it may rewrite the
-	// request, hand it on (also more than once, or not at all) and rewrite the
-	// answer. Batches, planning calls and connection tests pass here.
-	carry func(c *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error)
+	tell func(*exchange.Answer)
+	// carry stands for the way of one call to a destination. Batches, planning calls
+	// and connection tests pass here.
+	carry exchange.Carry
 	// tls changes how certificates of destinations are looked at.
 	tls func(*tls.Config)
 	// mail sees every e-mail, and may change it; false drops it.
@@ -198,6 +201,21 @@ func (b Broken) TLS() func(*tls.Config) {
 	return nil
 }
 
+// Carriers is the way of calls to destinations with their violations; nil
+// without any.
+func (b Broken) Carriers(dial exchange.DialFunc) func(http.RoundTripper) http.RoundTripper {
+	var carries []exchange.Carry
+	for _, s := range b {
+		if s.carry != nil {
+			carries = append(carries, s.carry)
+		}
+	}
+	if carries == nil {
+		return nil
+	}
+	return exchange.Through(carries, dial)
+}
+
 // Mailed lets violations see an e-mail; false drops it.
 func (b Broken) Mailed(m *store.Mail) bool {
 	for _, s := range b {
@@ -206,4 +224,35 @@ func (b Broken) Mailed(m *store.Mail) bool {
 		}
 	}
 	return true
+}
+
+// ServeHTTP lets next answer a request, with the violations around it. maxBody bounds
+// what the request carries, in bytes.
+func (b Broken) ServeHTTP(w http.ResponseWriter, r *http.Request, next http.Handler, maxBody int64) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody+1))
+	if err != nil {
+		return
+	}
+	original := r.Clone(r.Context())
+	q := &exchange.Request{HTTP: r, Body: body}
+	for _, s := range b {
+		if s.ask != nil {
+			s.ask(q)
+		}
+	}
+	q.HTTP.Body, q.HTTP.ContentLength = exchange.NewBody(q.Body)
+	recorded := httptest.NewRecorder()
+	next.ServeHTTP(recorded, q.HTTP)
+	a := &exchange.Answer{HTTP: original, Status: recorded.Code, Header: recorded.Header().Clone(), Body: recorded.Body.Bytes()}
+	for _, s := range b {
+		if s.tell != nil {
+			s.tell(a)
+		}
+	}
+	for name, values := range a.Header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body)
 }
