@@ -38,7 +38,7 @@ func (s *session) discoverService(ctx context.Context) error {
 			return err
 		}
 		for _, item := range p.Items {
-			work.Syncs = append(work.Syncs, item.Id)
+			work.Syncs = append(work.Syncs, item.ID)
 		}
 		if p.Next == 0 || len(work.Syncs) >= mostPolled {
 			break

@@ -89,7 +89,7 @@ func (w *worker) draw(t *task, b *batch.Batch, from int) *batch.Batch {
 		}
 	}
 	b.From = from
-	b.Fill(w.end.Head, rows, w.id+strings.Repeat("0", batch.IdCounter))
+	b.Fill(w.end.Head, rows, w.id+strings.Repeat("0", batch.IDCounter))
 	return b
 }
 

@@ -98,7 +98,7 @@ func (e *engine) newWorker(number int) *worker {
 		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{}, kept: allKeys,
 	}
 	const digits = "0123456789abcdef"
-	id := make([]byte, batch.IdDigits-batch.IdCounter)
+	id := make([]byte, batch.IDDigits-batch.IDCounter)
 	for i := range id {
 		id[i] = digits[w.random.IntN(16)]
 	}

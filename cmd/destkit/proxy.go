@@ -121,7 +121,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	j.Parent.Register(f, "")
+	j.Register(f, "")
 	j.profiling.Register(cmd)
 	return cmd
 }

@@ -44,11 +44,11 @@ func NewShape(o records.Object, operation string, size int, as Sync) (*Shape, er
 	return &Shape{Object: o, Operation: operation, Size: size, Plan: text, identify: operation == rpc.OperationDelete}, nil
 }
 
-// IdDigits is the length of an id; the last idCounter digits count the requests
+// IDDigits is the length of an id; the last idCounter digits count the requests
 // of a connection, those before tell the connection.
 const (
-	IdDigits  = 32
-	IdCounter = 12
+	IDDigits  = 32
+	IDCounter = 12
 )
 
 // HeadRoom is the place before a body where the head of its request is put, so
@@ -210,11 +210,11 @@ func (b *Batch) StampOne(record int, n int64) {
 
 // SetID puts the number of the request into its id.
 func (b *Batch) SetID(n int64) {
-	records.PutDigits(b.buf[b.idAt+IdDigits-IdCounter:b.idAt+IdDigits], n)
+	records.PutDigits(b.buf[b.idAt+IDDigits-IDCounter:b.idAt+IDDigits], n)
 }
 
 // ID is the id of the request, quotes included.
-func (b *Batch) ID() []byte { return b.buf[b.idAt-1 : b.idAt+IdDigits+1] }
+func (b *Batch) ID() []byte { return b.buf[b.idAt-1 : b.idAt+IDDigits+1] }
 
 // Wire is the whole request.
 func (b *Batch) Wire() []byte { return b.buf[b.start:] }

@@ -208,7 +208,7 @@ func (b *Batch) hasID(text, piece []byte, at int) bool {
 	if at < 0 {
 		return string(text[:len(piece)]) == string(piece)
 	}
-	end := at + IdDigits + 2
+	end := at + IDDigits + 2
 	return string(text[:at]) == string(piece[:at]) && string(text[at:end]) == string(b.ID()) && string(text[end:len(piece)]) == string(piece[end:])
 }
 

@@ -47,7 +47,7 @@ func (c *Checker) learn(body []byte) {
 	} else {
 		f.idInTail = at - p.end
 	}
-	if f.idInTail >= 0 && f.idInTail+IdDigits+2 > len(f.tail) {
+	if f.idInTail >= 0 && f.idInTail+IDDigits+2 > len(f.tail) {
 		return
 	}
 	f.known = true

@@ -274,7 +274,7 @@ func TestKeysThatCountUp(t *testing.T) {
 			rows = append(rows, r)
 		}
 		b := New(&Shape{Plan: []byte("{}")}, bareHead)
-		b.Fill(bareHead, rows, strings.Repeat("0", IdDigits))
+		b.Fill(bareHead, rows, strings.Repeat("0", IDDigits))
 		require.False(t, b.counted, name)
 		b.Stamp(8)
 		require.Equal(t, c.counted, b.counted, name)

@@ -53,7 +53,7 @@ func Dial(err error) *Failure {
 // What a URL with the wrong scheme meets.
 const (
 	PlainPort = "plain http is spoken on this port, and the URL begins with https://: begin it with http://"
-	TlsPort   = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
+	TLSPort   = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
 )
 
 // TLS sorts an error of the handshake.

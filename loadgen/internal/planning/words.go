@@ -23,7 +23,7 @@ func Explain(e *wire.Endpoint, err error) error {
 			return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
 		}
 		if status.Status == 400 && speaksOfTLS(status.Body) {
-			return fmt.Errorf("%s: %s", called(err), failure.TlsPort)
+			return fmt.Errorf("%s: %s", called(err), failure.TLSPort)
 		}
 		return fmt.Errorf("%s: %s", called(err), e.Redact(failure.StatusText(status.Status, []byte(status.Body))))
 	}
@@ -68,7 +68,7 @@ func lineWords(e *wire.Endpoint, err error) string {
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
 		return failure.TLS(err).Message
 	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
-		return failure.TlsPort
+		return failure.TLSPort
 	case strings.Contains(text, "malformed HTTP"):
 		return "the reply is not HTTP: is the port right?"
 	case strings.Contains(text, ": send request: "):

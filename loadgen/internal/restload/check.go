@@ -26,7 +26,7 @@ type pagination struct {
 
 // Item is what is read of a sync, a run or any item of a list.
 type Item struct {
-	Id, sync int64 // sync: -1 without one
+	ID, sync int64 // sync: -1 without one
 	status   string
 	canceled bool
 	message  string
@@ -82,7 +82,7 @@ func decodeItem(data json.RawMessage) (Item, error) {
 	if err := json.Unmarshal(data, &v); err != nil || v.ID == nil {
 		return Item{}, failure.Newf(failure.KindItem, "an item is no object with an id that is an integer")
 	}
-	item := Item{Id: *v.ID, sync: -1, canceled: v.Canceled}
+	item := Item{ID: *v.ID, sync: -1, canceled: v.Canceled}
 	if v.SyncID != nil {
 		item.sync = *v.SyncID
 	}
@@ -163,10 +163,10 @@ func (w *walk) add(p *ListPage) error {
 	w.shrunk = w.shrunk || p.total < w.total
 	w.total = p.total
 	for _, item := range p.Items {
-		if w.seen[item.Id] {
+		if w.seen[item.ID] {
 			return failure.Newf(failure.KindItemRepeated, "an item stands in a list twice")
 		}
-		w.seen[item.Id] = true
+		w.seen[item.ID] = true
 	}
 	if n := int64(len(w.seen)); p.Next == 0 && n < w.total && !w.shrunk {
 		return failure.Newf(failure.KindItemMissing, "a list has ended with fewer items than its total_records")
@@ -184,7 +184,7 @@ func CheckSync(body []byte, id int64) error {
 	switch {
 	case err != nil:
 		return err
-	case item.Id != id:
+	case item.ID != id:
 		return failure.Newf(failure.KindItem, "the reply is about another sync than was asked for")
 	}
 	switch item.status {
@@ -211,7 +211,7 @@ func decodeRun(body []byte, id, sync int64) (Item, error) {
 // the service documents.
 func (r Item) check(id, sync int64) error {
 	switch {
-	case id >= 0 && r.Id != id:
+	case id >= 0 && r.ID != id:
 		return failure.Newf(failure.KindItem, "the reply is about another run than was asked for")
 	case r.sync != sync:
 		return failure.Newf(failure.KindItem, "a run is shown for a sync that it is not of")

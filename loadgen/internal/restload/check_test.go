@@ -13,7 +13,7 @@ func TestServiceWalks(t *testing.T) {
 	page := func(total, next int64, ids ...int64) *ListPage {
 		p := &ListPage{total: total, Next: next}
 		for _, id := range ids {
-			p.Items = append(p.Items, Item{Id: id})
+			p.Items = append(p.Items, Item{ID: id})
 		}
 		return p
 	}

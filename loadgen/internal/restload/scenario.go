@@ -138,7 +138,7 @@ func (p *polling) Took(c Call, body []byte) error {
 		if err := p.same(run); err != nil {
 			return err
 		}
-		p.step, p.run = 2, run.Id
+		p.step, p.run = 2, run.ID
 	default:
 		run, err := decodeRun(body, p.run, id)
 		if err != nil {
@@ -156,11 +156,11 @@ func (p *polling) Took(c Call, body []byte) error {
 func (p *polling) same(run Item) error {
 	id := p.work.Syncs[p.at]
 	before := p.ended[id]
-	if before.status != "" && before.run == run.Id && before.status != run.status {
+	if before.status != "" && before.run == run.ID && before.status != run.status {
 		return failure.Newf(failure.KindRunState, "a run that had ended as %s is %s later", before.status, run.status)
 	}
 	if run.over() {
-		p.ended[id] = endedRun{run.Id, run.status}
+		p.ended[id] = endedRun{run.ID, run.status}
 	}
 	return nil
 }
