@@ -2,10 +2,8 @@ package loadgen
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,30 +69,6 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	require.NoError(t, rpc.DecodeBatch(r.Params, &batch))
 	require.Equal(t, "email", batch.Identifier)
 	return r, &batch, nil
-}
-
-func TestRecordsHaveTheTypesOfTheirFields(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, typ := range rpc.FieldTypes() {
-		for range 200 {
-			for _, array := range []bool{false, true} {
-				raw := records.AppendField(nil, rpc.Field{Type: typ, Array: array}, r)
-				require.True(t, json.Valid(raw), string(raw))
-				var v any
-				require.NoError(t, json.Unmarshal(raw, &v))
-				if array {
-					list := v.([]any)
-					require.NotEmpty(t, list)
-					v = list[0]
-				}
-				want := map[string]any{rpc.TypeBoolean: true, rpc.TypeFloat: 1.0, rpc.TypeInteger: 1.0}[typ]
-				if want == nil {
-					want = ""
-				}
-				require.IsType(t, want, v, typ)
-			}
-		}
-	}
 }
 
 func TestAGeneratedBatch(t *testing.T) {

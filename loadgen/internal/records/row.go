@@ -81,15 +81,15 @@ func (m *Maker) Row() Row {
 			r.Key(m.Keys, f.Type == rpc.TypeInteger)
 			continue
 		}
-		r.Text = AppendField(r.Text, f, m.Random)
+		r.Text = appendField(r.Text, f, m.Random)
 	}
 	r.Text = append(r.Text, '}')
 	r.From, r.To = from, to
 	return r
 }
 
-// AppendField appends a random value of a field; arrays have one to three.
-func AppendField(dst []byte, f rpc.Field, random *rand.Rand) []byte {
+// appendField appends a random value of a field; arrays have one to three.
+func appendField(dst []byte, f rpc.Field, random *rand.Rand) []byte {
 	if !f.Array {
 		return appendValue(dst, f, random)
 	}
