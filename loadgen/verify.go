@@ -22,7 +22,7 @@ type HookSpec = hook.Spec
 // Verify reads back what was acknowledged, through the hook that the judge asks, too:
 // after the load, so that its figures stay what they are, and before the clean-up.
 type Verify struct {
-	// Hook or Func; one of them.
+	// Hook or Func; one of them. Func is a conformance.ReadbackFunc.
 	Hook HookSpec
 	Func hook.Readback
 	// Share of the keys, 0 to 1. 0: one in a hundred, 1,000 at least and 100,000 at

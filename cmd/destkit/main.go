@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
@@ -20,6 +21,7 @@ import (
 const sameWish = 500 * time.Millisecond
 
 func main() {
+	build.Linked(version, commit, date)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

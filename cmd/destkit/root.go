@@ -14,7 +14,6 @@ import (
 
 // newRoot assembles the program, one file per subcommand.
 func newRoot() *cobra.Command {
-	build.Linked(version, commit, date)
 	root := &cobra.Command{
 		Use:   "destkit",
 		Short: "Judge, simulate and explain custom destinations",
