@@ -36,6 +36,25 @@ func unsteady(t *testing.T) string {
 	return server.URL
 }
 
+// loading runs a load until its control stops it, and hands its result to finish.
+func loading(t *testing.T, o loadgen.Options, finish func(*loadgen.Result) error) <-chan error {
+	t.Helper()
+	t.Cleanup(o.Control.Stop)
+	ended := make(chan error, 1)
+	go func() {
+		r, err := loadgen.Run(context.Background(), o)
+		if err == nil {
+			for i := range o.Limits {
+				o.Limits[i].Check(r)
+			}
+			r.Thresholds = o.Limits
+			err = finish(r)
+		}
+		ended <- err
+	}()
+	return ended
+}
+
 // TestMatrixDashboardWalk walks through the page of a load in a real browser: looks at
 // it, changes its rate, pauses it, lets it go on and stops it. The page becomes the
 // report without being loaded again.
@@ -57,19 +76,7 @@ func TestMatrixDashboardWalk(t *testing.T) {
 		Work:     loadgen.Work{Objects: []loadgen.Share{{Name: "contact", Weight: 1}}, BatchSize: 5},
 		Progress: l.Moment, Note: l.Note,
 	}
-	ended := make(chan error, 1)
-	go func() {
-		r, err := loadgen.Run(context.Background(), o)
-		if err == nil {
-			for i := range limits {
-				limits[i].Check(r)
-			}
-			r.Thresholds = limits
-			err = l.Finish(r)
-		}
-		ended <- err
-	}()
-	t.Cleanup(control.Stop)
+	ended := loading(t, o, l.Finish)
 	b.Sees("asked for")
 	b.Sees("http_status")
 	b.Sees("broken")
@@ -132,19 +139,7 @@ func TestMatrixServiceDashboardWalk(t *testing.T) {
 		Target: loadgen.Target{URL: url, Token: key}, Service: &loadgen.Service{Scenario: loadgen.ScenarioList}, Control: control, Limits: limits,
 		Connections: 4, Duration: 10 * time.Minute, Stages: []loadgen.Stage{{Duration: 10 * time.Minute, From: 60, To: 60}}, Progress: l.Moment, Note: l.Note,
 	}
-	ended := make(chan error, 1)
-	go func() {
-		r, err := loadgen.Run(context.Background(), o)
-		if err == nil {
-			for i := range limits {
-				limits[i].Check(r)
-			}
-			r.Thresholds = limits
-			err = l.Finish(r)
-		}
-		ended <- err
-	}()
-	t.Cleanup(control.Stop)
+	ended := loading(t, o, l.Finish)
 	b.Sees("clients of the REST API")
 	b.Sees("asked for")
 	b.Sees("http_status")
