@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,6 +20,10 @@ func TestDrivenFromGo(t *testing.T) {
 		require.NoError(t, err)
 		_, err = w.s.Faults().Arm(ctx, Fault{Kind: "thunder"})
 		require.ErrorContains(t, err, "kind")
+		for _, seconds := range []int64{-1, math.MaxInt64} {
+			_, err = w.s.Faults().Arm(ctx, Fault{Kind: "rate_limited", RetryAfter: RetryIn(seconds)})
+			require.ErrorContains(t, err, "retry_after")
+		}
 
 		refused := w.do("GET", "/users", w.pat, nil).want(429)
 		require.Equal(t, "7", refused.header.Get("Retry-After"))

@@ -115,6 +115,10 @@ func (f *Fault) check(ids []string) (latency time.Duration, err error) {
 			f.Message = "too many requests; wait as Retry-After says"
 		}
 	}
+	// JSON cannot hold these; a caller in Go can.
+	if r := f.RetryAfter; r != nil && (r.seconds < 0 || r.seconds > maxRetryAfter) {
+		add("retry_after", "must be from 0 to %d seconds", maxRetryAfter)
+	}
 	f.Trigger.check(ids, add)
 	if len(problems) > 0 {
 		return 0, problem.Invalid(problems)
