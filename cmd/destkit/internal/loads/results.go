@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,6 +71,8 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 		return exit.Usagef("--json and --html - both go to standard output")
 	case l.json == "-":
 		l.asJSON, l.json = true, ""
+	case l.html != "" && l.json != "" && filepath.Clean(l.html) == filepath.Clean(l.json):
+		return exit.Usagef("--html and --report name the same file %s", l.html)
 	}
 	if err := errors.Join(checkLoadFile("html", l.html), checkLoadFile("report", l.json)); err != nil {
 		return err
