@@ -10,7 +10,7 @@ import (
 // Moment is how a run stands, for a live view.
 type Moment struct {
 	// Phase is prepare, warm-up, load, settle, search, verify or clean-up; Of how long it lasts, 0
-	// where nobody knows.
+	// where that is not known.
 	Phase       string
 	Elapsed, Of time.Duration
 	// Latest is the last whole interval; zero before its end.

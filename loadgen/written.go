@@ -10,7 +10,7 @@ import (
 // DefaultKeyTemplate of string identifiers; {n} has twelve digits.
 const DefaultKeyTemplate = records.DefaultTemplate
 
-// Keys says which identifiers a run uses, so that nobody mistakes them for data
+// Keys says which identifiers a run uses, so that no one mistakes them for data
 // and clean-up can name them one by one: the n-th key of the run, from 0.
 type Keys struct {
 	// Template of string identifiers; {run} and {n} are filled in. All keys of a

@@ -39,7 +39,7 @@ func NewKeys(template, run string, from, to int64) (Keys, error) {
 		return Keys{}, failure.Usagef("the key template %q has no {n}: every record would have the same key", template)
 	}
 	if !strings.Contains(template, "{run}") {
-		return Keys{}, failure.Usagef("the key template %q has no {run}: nobody could tell whose records they are", template)
+		return Keys{}, failure.Usagef("the key template %q has no {run}: no one could tell whose records they are", template)
 	}
 	if strings.Count(template, "{n}") > 1 {
 		return Keys{}, failure.Usagef("the key template %q has {n} more than once", template)

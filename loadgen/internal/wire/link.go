@@ -90,7 +90,7 @@ func (l *Link) Call(r Request, now int64) (rep Reply, err error) {
 // exchange writes and reads; both errors end the connection.
 func (l *Link) exchange(request []byte) (head, []byte, error) {
 	if l.r != l.w {
-		return head{}, nil, failure.Newf(failure.KindHTTP, "the target sent bytes that nobody asked for")
+		return head{}, nil, failure.Newf(failure.KindHTTP, "the target sent bytes that were not asked for")
 	}
 	l.r, l.w = 0, 0
 	l.sock.send(l.conn, request)
