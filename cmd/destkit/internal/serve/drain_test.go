@@ -85,7 +85,7 @@ func TestEndOfAProcess(t *testing.T) {
 	}{
 		"a person":         {context.Canceled, true, 0},
 		"a supervisor":     {exit.ErrTerminated, true, 100 * time.Millisecond},
-		"nobody calls it":  {exit.ErrTerminated, false, 0},
+		"no one calls it":  {exit.ErrTerminated, false, 0},
 		"the whole caller": {nil, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
