@@ -92,7 +92,7 @@ func (l Limits) watched(ctx context.Context) (context.Context, *watch) {
 	own, cancel := context.WithCancelCause(ctx)
 	w := &watch{limits: l, cancel: cancel}
 	w.rows.Store(1) // it opens
-	w.mu.Lock() // the first look may come before its timer is known here
+	w.mu.Lock()     // the first look may come before its timer is known here
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(w.period(), w.look)
 	return own, w
