@@ -7,12 +7,13 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // batch is one sync_batch call on its way into the store. It is reused for
 // later calls: nothing of it may be kept beyond the call.
 type batch struct {
-	rpc.Batch
+	codec.Batch
 	request rpc.Request
 	call    *call
 	plan    *plan
@@ -81,7 +82,7 @@ func (c *call) open() (*batch, *rpc.Error) {
 	b := c.batch
 	if len(c.decodedParams) != len(c.params) || unsafe.SliceData(c.decodedParams) != unsafe.SliceData(c.params) {
 		c.paramsErr = nil
-		if err := rpc.DecodeBatch(c.params, &b.Batch); err != nil {
+		if err := codec.DecodeBatch(c.params, &b.Batch); err != nil {
 			return nil, &rpc.Error{Code: rpc.CodeInvalidParams, Message: err.Error()}
 		}
 	}
@@ -243,7 +244,7 @@ func appendResults(dst []byte, results []result) []byte {
 		if r := &results[i]; r.raw != nil {
 			dst = append(dst, r.raw...)
 		} else {
-			dst = rpc.AppendRecordResult(dst, r.identifier, r.success, r.message)
+			dst = codec.AppendRecordResult(dst, r.identifier, r.success, r.message)
 		}
 	}
 	return append(dst, ']', '}')

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // call is one HTTP request of the endpoint on its way through the pipeline.
@@ -118,7 +119,7 @@ func (c *call) decode() {
 	c.batch = c.sim.batches.Get().(*batch)
 	c.batch.call = nil // calls are reused, and this one has no results yet
 	q := &c.batch.request
-	err := rpc.DecodeCall(c.body, q, &c.batch.Batch)
+	err := codec.DecodeCall(c.body, q, &c.batch.Batch)
 	c.method, c.params, c.id = q.Method, q.Params, q.RawID
 	switch q.Method {
 	case rpc.MethodSyncBatch:

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Trigger says when a fault fires. What is left at zero does not restrict;
@@ -205,7 +206,7 @@ func sameValue(a, b []byte) bool {
 	if len(a) == 0 || len(b) == 0 || a[0] != '"' || b[0] != '"' {
 		return false
 	}
-	x, errX := rpc.StringText(a)
-	y, errY := rpc.StringText(b)
+	x, errX := rawjson.StringText(a)
+	y, errY := rawjson.StringText(b)
 	return errX == nil && errY == nil && x == y
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // FuzzEndpoint: whatever comes, the answer is one well-formed envelope.
@@ -27,7 +28,7 @@ func FuzzEndpoint(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		reply := post(s, string(body)).Body.Bytes()
-		require.NoError(t, rpc.Valid(reply))
+		require.NoError(t, rawjson.Valid(reply))
 		var envelope map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(reply, &envelope))
 		require.Len(t, envelope, 3)
@@ -46,7 +47,7 @@ func FuzzValue(f *testing.F) {
 	types := rpc.FieldTypes()
 	f.Fuzz(func(t *testing.T, raw string, kind uint8) {
 		raw = strings.Trim(raw, " \t\r\n")
-		if rpc.Valid([]byte(raw)) != nil {
+		if rawjson.Valid([]byte(raw)) != nil {
 			return
 		}
 		field := newField(FieldConfig{Name: "f", Type: types[int(kind/2)%len(types)], Array: kind%2 == 1})
@@ -55,7 +56,7 @@ func FuzzValue(f *testing.F) {
 			require.Contains(t, problem, `"f"`)
 			return
 		}
-		require.NoError(t, rpc.Valid(value))
+		require.NoError(t, rawjson.Valid(value))
 		if raw != "-0" { // an integer has no minus zero
 			require.Equal(t, meaning(t, raw), meaning(t, string(value)))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // plan is a sync plan seen against the catalogue. It is shared and read-only.
@@ -37,7 +38,7 @@ type column struct {
 // compile checks a plan (spec 4.2, identifier rule): what is wrong here is
 // wrong for every record, so it fails the call. The plan is filled as far as it
 // goes, with an error too.
-func (s *Sim) compile(b *rpc.Batch) (*plan, *rpc.Error) {
+func (s *Sim) compile(b *codec.Batch) (*plan, *rpc.Error) {
 	cat := s.catalogue.Load()
 	if p := s.plans.find(cat, b); p != nil {
 		return p, nil
@@ -52,7 +53,7 @@ func (s *Sim) compile(b *rpc.Batch) (*plan, *rpc.Error) {
 }
 
 // resolve fills a plan and gives "" or the first problem.
-func (p *plan) resolve(b *rpc.Batch) (problem string) {
+func (p *plan) resolve(b *codec.Batch) (problem string) {
 	object := b.Plan.Object.APIName
 	if p.object = p.catalogue.byName[object]; p.object == nil {
 		if object == "" {
@@ -113,7 +114,7 @@ type planCache struct {
 const plansKept = 16
 
 // find compares numbers first: the bytes were compared to find these.
-func (c *planCache) find(cat *catalogue, b *rpc.Batch) *plan {
+func (c *planCache) find(cat *catalogue, b *codec.Batch) *plan {
 	list := c.plans.Load()
 	if list == nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // quickBatch is how most batches are applied: with nothing armed, every record
@@ -62,7 +63,7 @@ func (b *batch) runQuick() error {
 	q := &b.fast
 	create, change := b.operation != rpc.OperationUpdate, b.operation != rpc.OperationInsert
 	q.wait = slices.Grow(q.wait, b.Len())
-	var members rpc.Members
+	var members codec.Members
 	for i := range b.Len() {
 		record := b.Record(i)
 		record.Members(&members)
@@ -175,7 +176,7 @@ func (q *quickBatch) append(r *result) {
 	} else {
 		q.failed++
 	}
-	q.reply = rpc.AppendRecordResult(q.reply, r.identifier, r.success, r.message)
+	q.reply = codec.AppendRecordResult(q.reply, r.identifier, r.success, r.message)
 }
 
 // form is what records with the same names in the same order have in common.
@@ -183,22 +184,22 @@ type form struct {
 	columns []*column
 	// expected is what the values of the columns have to be, so that they stand
 	// as they would be stored.
-	expected rpc.Expectation
+	expected codec.Expectation
 	active   int // the index of the identifier among them
 	shape    *store.Shape
 }
 
 // want is what a value of the column has to be: what it takes, canonical would
 // give back as it is, without a problem. It may refuse others of that kind.
-func (c *column) want() rpc.Want {
-	return rpc.Want{Kind: rpc.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: uint32(min(c.maxLength, math.MaxInt32))}
+func (c *column) want() codec.Want {
+	return codec.Want{Kind: codec.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: uint32(min(c.maxLength, math.MaxInt32))}
 }
 
 // formsKept is how many forms a plan remembers.
 const formsKept = 8
 
 // is reports whether a record has this form.
-func (f *form) is(members *rpc.Members) bool {
+func (f *form) is(members *codec.Members) bool {
 	if members.Len() != len(f.columns) {
 		return false
 	}
@@ -212,7 +213,7 @@ func (f *form) is(members *rpc.Members) bool {
 
 // take reports whether every value is good and stands as it would be stored, and
 // finds the key. As a rule the scan has seen that already.
-func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *store.Upsert) bool {
+func (f *form) take(record codec.RawRecord, members *codec.Members, u *store.Upsert) bool {
 	if !record.As(&f.expected) {
 		if !record.Tight() {
 			return false
@@ -228,7 +229,7 @@ func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *store.Upsert)
 }
 
 // formOf finds or makes the form of a record.
-func (q *quickBatch) formOf(p *plan, record rpc.RawRecord, members *rpc.Members) *form {
+func (q *quickBatch) formOf(p *plan, record codec.RawRecord, members *codec.Members) *form {
 	known := p.forms.Load()
 	if known != nil {
 		for _, f := range *known {
@@ -250,7 +251,7 @@ func (q *quickBatch) formOf(p *plan, record rpc.RawRecord, members *rpc.Members)
 
 // newForm gives nil for records that cannot take this way: with names that are
 // not canonical, not in the plan or repeated, or without a required field.
-func (q *quickBatch) newForm(p *plan, members *rpc.Members) *form {
+func (q *quickBatch) newForm(p *plan, members *codec.Members) *form {
 	f := &form{active: -1}
 	names := make([][]byte, 0, members.Len())
 	for j := range members.Len() {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // oddValues are raw values in all states, good and bad, for every type.
@@ -142,9 +143,9 @@ func TestWantedAfterEveryChange(t *testing.T) {
 					if end == 0 && !date {
 						continue
 					}
-					valid := rpc.Valid(raw[:max(end, 1)]) == nil
+					valid := rawjson.Valid(raw[:max(end, 1)]) == nil
 					if end == 0 {
-						if rpc.Valid(raw) == nil {
+						if rawjson.Valid(raw) == nil {
 							_, problem := f.canonical(raw)
 							require.NotEmpty(t, problem, "%s %q", f.Type, raw)
 						}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/destsim/internal/store"
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // readbackRequest asks for stored records by the values of one field.
@@ -77,7 +77,7 @@ func lookupKey(identifier []byte) []byte {
 	}
 	switch {
 	case identifier[0] == '"':
-		text, err := rpc.StringText(identifier)
+		text, err := rawjson.StringText(identifier)
 		if err != nil {
 			return nil
 		}

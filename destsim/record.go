@@ -5,6 +5,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // record is one record of a batch while it is applied. It is reused for the
@@ -12,7 +13,7 @@ import (
 type record struct {
 	batch *batch
 	index int
-	raw   rpc.RawRecord
+	raw   codec.RawRecord
 	// What an apply seam may change before it calls next.
 	object    *object
 	operation string  // insert, update, upsert, delete

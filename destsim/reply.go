@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // envelope is a reply as a list of members, so that a violation can drop,
@@ -65,7 +66,7 @@ func (e *envelope) bytes() []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(rpc.AppendString(b, m.key), ':')
+		b = append(rawjson.AppendString(b, m.key), ':')
 		b = append(b, m.raw...)
 	}
 	return append(b, '}')

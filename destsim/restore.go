@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/internal/store"
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // snapshotLineLimit bounds one line in bytes: one record, or one object.
@@ -148,7 +148,7 @@ func (r *restoring) next(l *snapshotLine) error {
 		return err
 	}
 	r.line++
-	if err := rpc.Valid(text); err != nil {
+	if err := rawjson.Valid(text); err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
 	return strictly(text, l)

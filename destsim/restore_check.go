@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/destkit/destkit/destsim/internal/store"
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // record checks a record and stages it.
@@ -97,7 +97,7 @@ func canonicalData(text []byte) ([]byte, error) {
 	var problem error
 	store.EachMember(compact.Bytes(), func(name, value []byte) bool {
 		var text string
-		if text, problem = rpc.StringText(name); problem != nil {
+		if text, problem = rawjson.StringText(name); problem != nil {
 			return false
 		}
 		if seen[text] {
@@ -118,7 +118,7 @@ func canonicalData(text []byte) ([]byte, error) {
 func canonicalText(value []byte) ([]byte, error) {
 	switch value[0] {
 	case '"':
-		text, err := rpc.StringText(value)
+		text, err := rawjson.StringText(value)
 		return store.Quote(text), err
 	case '[':
 		list := []byte{'['}

@@ -21,6 +21,7 @@ import (
 	"github.com/destkit/destkit/destsim/internal/meter"
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/console"
 )
 
@@ -56,7 +57,7 @@ type Sim struct {
 	rateLimit     atomic.Int64
 	broken        atomic.Bool // the downstream system is down
 	plans         planCache
-	requests      rpc.PlanCache
+	requests      codec.PlanCache
 	batches       sync.Pool
 	tally         tally
 	altered       alterations
@@ -99,7 +100,7 @@ func New(config Config) (*Sim, error) {
 		config: config, delays: config.Delays, clock: config.Clock, systemClock: systemClock,
 		chance: newChance(config.Seed), dressed: len(config.Headers) > 0 || config.Compress != "",
 	}
-	s.batches.New = func() any { return &batch{Batch: rpc.Batch{Plans: &s.requests}} }
+	s.batches.New = func() any { return &batch{Batch: codec.Batch{Plans: &s.requests}} }
 	for _, name := range []string{"Connection", "Content-Length", "Date", "Trailer", "Transfer-Encoding", "Upgrade"} {
 		for given := range config.Headers {
 			s.framed = s.framed || strings.EqualFold(name, given)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // newSim makes a simulator that is closed with the test.
@@ -91,7 +92,7 @@ func words(t testing.TB, reply string) []string {
 	}
 	out := []string{}
 	require.NoError(t, rpc.ScanResults(result, func(_ []byte, success bool, message []byte) error {
-		word := rpc.MessageText(message)
+		word := rawjson.MessageText(message)
 		if success && word == "" {
 			word = "ok"
 		}

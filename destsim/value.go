@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // canonical checks one value against the field's type and gives the
@@ -112,7 +113,7 @@ func (f *field) integer(raw []byte) ([]byte, string) {
 // text is canonical for the four types that are strings on the wire.
 func (f *field) text(raw []byte) ([]byte, string) {
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		text, err := rpc.StringText(raw)
+		text, err := rawjson.StringText(raw)
 		if err != nil {
 			return nil, fmt.Sprintf("field %q is not Unicode text: %v", f.APIName, err)
 		}
@@ -134,7 +135,7 @@ func (f *field) text(raw []byte) ([]byte, string) {
 		}
 	case rpc.TypeString:
 		if f.maxLength > 0 && len(inner) > f.maxLength {
-			text, _ := rpc.StringText(raw) // canonical text decodes
+			text, _ := rawjson.StringText(raw) // canonical text decodes
 			if n := utf8.RuneCountInString(text); n > f.maxLength {
 				return nil, fmt.Sprintf("field %q has %d characters, at most %d fit", f.APIName, n, f.maxLength)
 			}

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // acceptanceViolations refuse records that are good, each with a message and
@@ -60,7 +61,7 @@ func (c *column) text(value []byte) (text string, ok bool) {
 	if c.Type != rpc.TypeString || value[0] != '"' {
 		return "", false
 	}
-	text, err := rpc.StringText(value)
+	text, err := rawjson.StringText(value)
 	return text, err == nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // dataViolations are values that are not kept exactly (DAT-*).
@@ -187,7 +188,7 @@ func joined(array []byte) string {
 	items := itemsOf(array)
 	texts := make([]string, len(items))
 	for i, raw := range items {
-		text, err := rpc.StringText(raw)
+		text, err := rawjson.StringText(raw)
 		if err != nil {
 			text = string(raw)
 		}

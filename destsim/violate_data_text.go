@@ -9,12 +9,13 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // altersText is a violation that stores another text.
 func altersText(id, changes string, change func(text string) string) violation {
 	return alters(id, changes, rpc.TypeString, func(raw []byte) []byte {
-		text, err := rpc.StringText(raw)
+		text, err := rawjson.StringText(raw)
 		if err != nil {
 			return nil
 		}
@@ -25,7 +26,7 @@ func altersText(id, changes string, change func(text string) string) violation {
 // holds reports whether a raw value is a string with that text in it.
 func holds(part string) func(raw []byte) bool {
 	return func(raw []byte) bool {
-		text, err := rpc.StringText(raw) // half a surrogate pair is no text
+		text, err := rawjson.StringText(raw) // half a surrogate pair is no text
 		return err == nil && strings.Contains(text, part)
 	}
 }
@@ -61,7 +62,7 @@ func textViolations() []violation {
 					return
 				}
 				raw, _ := r.raw.Field(cell.column.APIName)
-				if text, err := rpc.StringText(literalEscapes(raw)); err == nil {
+				if text, err := rawjson.StringText(literalEscapes(raw)); err == nil {
 					cell.raw = store.Quote(text)
 				}
 			}}),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // The sizes that the violations look at.
@@ -59,7 +60,7 @@ func lateViolations() []violation {
 				if c.column.Type != rpc.TypeString || c.column.Array || c.column.Identifier || c.raw[0] != '"' {
 					return
 				}
-				text, err := rpc.StringText(c.raw)
+				text, err := rawjson.StringText(c.raw)
 				if n := utf8.RuneCountInString(text); err == nil && n > columnLength && n <= longestColumn {
 					c.raw = store.Quote(string([]rune(text)[:columnLength]))
 				}

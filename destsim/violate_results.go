@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // resultsViolations are wrong answers per record (RES-*).
@@ -79,7 +80,7 @@ func listViolations() []violation {
 func keyed(rs []result) map[string]bool {
 	by := make(map[string]bool, len(rs))
 	for _, r := range rs {
-		text, err := rpc.StringText(r.identifier)
+		text, err := rawjson.StringText(r.identifier)
 		if err != nil {
 			text = string(r.identifier)
 		}
@@ -103,7 +104,7 @@ func echoed(change func(identifier []byte) []byte) seams {
 // echoedText changes identifiers that are strings.
 func echoedText(change func(text string) string) seams {
 	return echoed(func(identifier []byte) []byte {
-		text, err := rpc.StringText(identifier)
+		text, err := rawjson.StringText(identifier)
 		if err != nil || change(text) == text {
 			return nil // what does not change keeps its very bytes
 		}

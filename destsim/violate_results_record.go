@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // recordViolations do something else with a record than its result says
@@ -150,7 +151,7 @@ func places(rawPlan []byte) map[string]int {
 }
 
 // follows reports whether the members of a record stand in that order.
-func follows(r rpc.RawRecord, order map[string]int) bool {
+func follows(r codec.RawRecord, order map[string]int) bool {
 	before := -1
 	for j := range r.Len() {
 		name, _ := r.At(j)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // numberText is what some servers take for a number when it stands in a string.
@@ -21,7 +22,7 @@ func idViolations() []violation {
 			if !gives(c, rpc.MethodTestConnection) {
 				return
 			}
-			text, err := rpc.StringText(c.id)
+			text, err := rawjson.StringText(c.id)
 			if err != nil {
 				return // not a string: the service sends none of those
 			}

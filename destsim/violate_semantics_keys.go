@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // deleteViolations are SEM-009 to SEM-011.
@@ -42,7 +43,7 @@ const prefixLength = 8
 // samePrefix compares two canonical keys; integers by their digits.
 func samePrefix(deleted, other string) bool {
 	text := func(key string) string {
-		if s, err := rpc.StringText([]byte(key)); err == nil {
+		if s, err := rawjson.StringText([]byte(key)); err == nil {
 			return s
 		}
 		return key
@@ -213,7 +214,7 @@ func foldedKeys() seams {
 			if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
 				return
 			}
-			if text, err := rpc.StringText(cell.raw); err == nil && twins.get(c)[strings.ToLower(text)] {
+			if text, err := rawjson.StringText(cell.raw); err == nil && twins.get(c)[strings.ToLower(text)] {
 				cell.raw = store.Quote(strings.ToLower(text))
 			}
 		},
@@ -229,7 +230,7 @@ func (b *batch) caseTwins() map[string]bool {
 		if len(raw) == 0 || raw[0] != '"' {
 			continue
 		}
-		text, err := rpc.StringText(raw)
+		text, err := rawjson.StringText(raw)
 		if err != nil {
 			continue
 		}

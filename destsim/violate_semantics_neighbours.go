@@ -5,6 +5,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // neighbourViolations reach records whose keys only look like the one that is
@@ -37,8 +38,8 @@ func neighbourViolations() []violation {
 // ofTexts compares canonical keys by their texts; integers are never alike.
 func ofTexts(alike func(named, other string) bool) func(named, other string) bool {
 	return func(named, other string) bool {
-		a, err := rpc.StringText([]byte(named))
-		b, otherErr := rpc.StringText([]byte(other))
+		a, err := rawjson.StringText([]byte(named))
+		b, otherErr := rawjson.StringText([]byte(other))
 		return err == nil && otherErr == nil && alike(a, b)
 	}
 }

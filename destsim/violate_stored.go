@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // Tools of the violations that look at what is stored or write something else.
@@ -173,7 +174,7 @@ func (o *object) firstIdentifier() *field {
 // identifier and records, but not the ids of the sync.
 type fingerprint [sha256.Size]byte
 
-func (b *batch) fingerprint(records ...rpc.RawRecord) (f fingerprint) {
+func (b *batch) fingerprint(records ...codec.RawRecord) (f fingerprint) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", b.object.APIName, b.operation, b.identifier.APIName)
 	for _, r := range records {
@@ -183,8 +184,8 @@ func (b *batch) fingerprint(records ...rpc.RawRecord) (f fingerprint) {
 	return f
 }
 
-func (b *batch) all() []rpc.RawRecord {
-	all := make([]rpc.RawRecord, b.Len())
+func (b *batch) all() []codec.RawRecord {
+	all := make([]codec.RawRecord, b.Len())
 	for i := range all {
 		all[i] = b.Record(i)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -86,5 +87,5 @@ func (p *plan) unusedKey(g *ground) json.RawMessage {
 	if g.object.Identifier.Type == rpc.TypeInteger {
 		return json.RawMessage(strconv.FormatInt(p.keys.To, 10))
 	}
-	return rpc.AppendString(nil, p.keys.Text(p.keys.Count(false)-1))
+	return rawjson.AppendString(nil, p.keys.Text(p.keys.Count(false)-1))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
@@ -68,7 +69,7 @@ func behind(t *testing.T, forward func(records []json.RawMessage) []json.RawMess
 			sim.ServeHTTP(httptest.NewRecorder(), again)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(rpc.AppendResponse(nil, call.ID, rpc.AppendBatchResult(nil, results)))
+		_, _ = w.Write(rpc.AppendResponse(nil, call.ID, codec.AppendBatchResult(nil, results)))
 	}))
 	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
 	return server.URL + "/"

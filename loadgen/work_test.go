@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
@@ -34,7 +35,7 @@ func contactObject() records.Object {
 
 // planned makes the first batch of some work on a made-up object, as a target
 // would read it.
-func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *rpc.Batch, error) {
+func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *codec.Batch, error) {
 	t.Helper()
 	o := contactObject()
 	o.Operations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
@@ -65,8 +66,8 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	r, err := rpc.DecodeRequest(b.Body())
 	require.NoError(t, err)
 	require.Len(t, r.ID, 32)
-	var batch rpc.Batch
-	require.NoError(t, rpc.DecodeBatch(r.Params, &batch))
+	var batch codec.Batch
+	require.NoError(t, codec.DecodeBatch(r.Params, &batch))
 	require.Equal(t, "email", batch.Identifier)
 	return r, &batch, nil
 }

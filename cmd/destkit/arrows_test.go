@@ -112,26 +112,26 @@ var arrows = map[string][]string{
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact"},
+	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact", "internal/codec", "internal/rawjson"},
 	"destsim/internal/console":   {"destsim/rpc", "internal/console", "openapi"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
 	"destsim/internal/meter":     {"destsim/rpc"},
-	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive"},
-	"destsim/rpc":                {},
+	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/rawjson"},
+	"destsim/rpc":                {"internal/rawjson"},
 
 	"features": {},
 	"loadgen": {
 		"destsim/rpc", "loadgen/internal/...",
-		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity",
+		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/rawjson",
 	},
-	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records"}, // requests, and the check of their replies
+	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "internal/codec", "internal/rawjson"}, // requests, and the check of their replies
 	"loadgen/internal/cpu":      {},
 	"loadgen/internal/failure":  {"internal/foreign", "internal/unreached"}, // what goes wrong, in words
 	"loadgen/internal/pace":     {},
-	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"}, // what a target says of itself
-	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source"},                // what is sent, without a connection
-	"loadgen/internal/restload": {"internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"},   // clients of a REST API
-	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},           // calls as bytes
+	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"},      // what a target says of itself
+	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source", "internal/rawjson"}, // what is sent, without a connection
+	"loadgen/internal/restload": {"internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"},        // clients of a REST API
+	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},                // calls as bytes
 	"openapi":                   {},
 	"proxy":                     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
@@ -176,14 +176,14 @@ var arrows = map[string][]string{
 	},
 	"server/internal/records": { // of the ledger, as people find and see them
 		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
-		"server/internal/sync/mapping", "destsim/rpc",
+		"server/internal/sync/mapping", "destsim/rpc", "internal/rawjson",
 	},
 	"server/internal/inspect": { // of syncs: dry runs, explanations, audits
 		"server/api", "server/internal/call", "server/internal/columns", "server/internal/journal", "server/internal/latch",
 		"server/internal/planning", "server/internal/problem", "server/internal/records", "server/internal/runs",
 		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/audit",
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
-		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc",
+		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc", "internal/rawjson",
 	},
 	"server/internal/metrics":  {"server/internal/call", "server/internal/descriptors", "server/internal/store"},                          // for Prometheus
 	"server/internal/fidelity": {"server/api", "server/internal/call", "server/internal/problem", "internal/foreign", "internal/yamldoc"}, // rules and their proofs: it shows a table
@@ -295,19 +295,19 @@ var arrows = map[string][]string{
 	"server/internal/strictjson":    {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
-		"internal/source", "internal/source/rowsort", "destsim/rpc",
+		"internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",
 	},
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
 		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/destination/...",
 		"server/internal/sync/pace", "internal/connector", "internal/search", "internal/foreign", "internal/loopback", "internal/reach",
-		"destsim/rpc",
+		"destsim/rpc", "internal/codec", "internal/rawjson",
 	},
 	"server/internal/sync/destination/catalogue": {"server/api", "internal/connector", "internal/yamldoc", "destsim/rpc"}, // emulated applications, described
 	"server/internal/sync/destination/hide":      {"internal/foreign"},                                                    // secrets of a connection in texts
 	"server/internal/sync/executor": {
 		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
-		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc",
+		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",
 	},
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
@@ -318,7 +318,8 @@ var arrows = map[string][]string{
 	},
 	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
 
-	"internal/bench":     {}, // it measures the program from outside
+	"internal/bench":     {},                                  // it measures the program from outside
+	"internal/codec":     {"destsim/rpc", "internal/rawjson"}, // batches of the protocol, as fast as can be
 	"internal/connector": {"server/api"},
 	"internal/console":   {"internal/loopback", "internal/page"},                                // what the consoles have in common
 	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
@@ -332,6 +333,7 @@ var arrows = map[string][]string{
 	"internal/loopback":  {},                                                                                                             // who may use a control endpoint
 	"internal/rawconn":   {},                                                                                                             // sockets without futile reads
 	"internal/page":      {},                                                                                                             // the look of HTML pages
+	"internal/rawjson":   {},                                                                                                             // JSON where it lies
 	"internal/reach":     {},                                                                                                             // files and hosts that may be reached
 	"internal/plural":    {},                                                                                                             // counts with their noun
 	"internal/quantity":  {"internal/plural"},                                                                                            // numbers and times of syncs, loads and the demo read the same
@@ -379,7 +381,7 @@ var testArrows = map[string][]string{
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim", "server"},
-	"loadgen":                           {"destsim"},
+	"loadgen":                           {"destsim", "internal/codec"},
 	"openapi":                           {"destsim/rpc", "server/api"},
 	"openapi/internal/clients":          {"destsim", "openapi", "server"},
 	"server":                            {"destsim", "internal/connector", "internal/yamldoc"},
@@ -388,7 +390,7 @@ var testArrows = map[string][]string{
 	"server/internal/cluster/shelf":     {"server/internal/store", "server/internal/cluster/shelf/shelftest"},
 	"server/internal/store":             {"internal/handles"},
 	"server/internal/sync/destination":  {"destsim"},
-	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
+	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/codec"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 
 	"internal/source/internal/fileformat":        {"internal/source"},

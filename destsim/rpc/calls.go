@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // TestResult is the result of test_connection (spec 4.2, 7.2.3).
@@ -29,7 +31,7 @@ func (c *Client) TestConnection(ctx context.Context) (TestResult, error) {
 	if err := c.Call(ctx, MethodTestConnection, nil, &raw); err != nil {
 		return TestResult{}, err
 	}
-	return TestResult{Success: raw.Success, ErrorMessage: MessageText(raw.ErrorMessage)}, nil
+	return TestResult{Success: raw.Success, ErrorMessage: rawjson.MessageText(raw.ErrorMessage)}, nil
 }
 
 // ListObjects calls list_objects.
@@ -83,7 +85,7 @@ func (c *Client) SyncBatch(ctx context.Context, params BatchParams) (BatchResult
 		result.RecordResults = append(result.RecordResults, RecordResult{
 			Identifier:   bytes.Clone(identifier),
 			Success:      success,
-			ErrorMessage: MessageText(message),
+			ErrorMessage: rawjson.MessageText(message),
 		})
 		return nil
 	})

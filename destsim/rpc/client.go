@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // DefaultMaxReply bounds a reply where Client.MaxReply is 0: 64 MiB.
@@ -137,7 +139,7 @@ func (c *Client) Decode(resp *http.Response, id string) (json.RawMessage, error)
 	case rpcErr != nil:
 		return nil, rpcErr
 	case resp.StatusCode != http.StatusOK:
-		return nil, &StatusError{Status: resp.StatusCode, Body: clip(bytes.ToValidUTF8(body, []byte("\uFFFD")))}
+		return nil, &StatusError{Status: resp.StatusCode, Body: rawjson.Clip(bytes.ToValidUTF8(body, []byte("\uFFFD")))}
 	}
 	return raw, err
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // endpoint answers every call with the result that respond gives for it.
@@ -208,7 +210,7 @@ func TestClientRefusals(t *testing.T) {
 		"parse error": {serve: func(w http.ResponseWriter, _ Request) {
 			_, _ = w.Write(AppendError(nil, nil, &Error{Code: CodeParseError, Message: "x"}))
 		}, as: new(*Error)},
-		"not json": {serve: func(w http.ResponseWriter, _ Request) { _, _ = w.Write([]byte("hello")) }, as: new(*SyntaxError)},
+		"not json": {serve: func(w http.ResponseWriter, _ Request) { _, _ = w.Write([]byte("hello")) }, as: new(*rawjson.SyntaxError)},
 		"other id": {serve: func(w http.ResponseWriter, _ Request) {
 			_, _ = w.Write(AppendResponse(nil, []byte(`"x"`), nil))
 		}, is: ErrEnvelope},

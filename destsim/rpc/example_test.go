@@ -1,26 +1,40 @@
 package rpc_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
+	"net/http/httptest"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// The results of a batch are scanned in one pass: identifiers stay raw JSON, so that
-// integers beyond 2^53 keep their digits.
-func ExampleScanResults() {
-	result := []byte(`{"record_results":[
-		{"identifier":9007199254740993,"success":true},
-		{"identifier":"a@x.io","success":false,"error_message":"no such city"}]}`)
-	err := rpc.ScanResults(result, func(identifier []byte, success bool, message []byte) error {
-		fmt.Printf("%s %t %q\n", identifier, success, rpc.MessageText(message))
-		return nil
-	})
+// A client asks an endpoint which objects it has; the endpoint here answers with what the
+// package offers to those who write one.
+func ExampleClient() {
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		request, err := rpc.DecodeRequest(body)
+		if err != nil || request.Method != rpc.MethodListObjects {
+			_, _ = w.Write(rpc.AppendError(nil, request.RawID, &rpc.Error{Code: rpc.CodeMethodNotFound, Message: "no such method"}))
+			return
+		}
+		_, _ = w.Write(rpc.AppendResponse(nil, request.RawID, []byte(`{"objects":[{"object_api_name":"contact","label":"Contacts"}]}`)))
+	}))
+	defer endpoint.Close()
+
+	client := rpc.Client{URL: endpoint.URL, Token: "secret"}
+	objects, err := client.ListObjects(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Output:
-	// 9007199254740993 true ""
-	// "a@x.io" false "no such city"
+	for _, o := range objects {
+		fmt.Println(o.APIName, o.Label)
+	}
+	// Output: contact Contacts
 }

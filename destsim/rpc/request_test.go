@@ -2,10 +2,12 @@ package rpc
 
 import (
 	"encoding/json"
-	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 const docID = "d06835ea44ee2e9eb1f5dcd8bbfbe5c6"
@@ -82,7 +84,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		"params null":      {`{"jsonrpc":"2.0","method":"m","params":null,"id":"1"}`, CodeInvalidRequest, `"1"`},
 		"id an object":     {`{"jsonrpc":"2.0","method":"m","params":{},"id":{}}`, CodeInvalidRequest, ""},
 		"id true":          {`{"jsonrpc":"2.0","method":"m","params":{},"id":true}`, CodeInvalidRequest, ""},
-		"too deep":         {`{"a":` + nested(512) + `}`, CodeParseError, ""},
+		"too deep":         {`{"a":` + brackets(512) + `}`, CodeParseError, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := DecodeRequest([]byte(tc.body))
@@ -97,14 +99,14 @@ func TestDecodeRequestRefuses(t *testing.T) {
 
 // modelRequest is DecodeRequest by encoding/json: the code of the error, or 0.
 func modelRequest(body []byte) (m map[string]json.RawMessage, code int64) {
-	if !modelValid(body) {
+	if rawjson.Valid(body) != nil {
 		return nil, CodeParseError
 	}
 	if json.Unmarshal(body, &m) != nil || m == nil {
 		return nil, CodeInvalidRequest
 	}
-	version, versionErr := StringText(m["jsonrpc"])
-	_, methodErr := StringText(m["method"])
+	version, versionErr := rawjson.StringText(m["jsonrpc"])
+	_, methodErr := rawjson.StringText(m["method"])
 	var id any
 	_ = json.Unmarshal(m["id"], &id)
 	switch id.(type) {
@@ -143,7 +145,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		require.NoError(t, err)
-		method, _ := StringText(m["method"])
+		method, _ := rawjson.StringText(m["method"])
 		require.Equal(t, method, r.Method)
 		require.Equal(t, string(m["id"]), string(r.RawID))
 		if params, has := m["params"]; has {
@@ -159,47 +161,4 @@ func FuzzDecodeRequest(f *testing.F) {
 	})
 }
 
-// FuzzDecodeCall compares the single pass with the two steps it stands for.
-func FuzzDecodeCall(f *testing.F) {
-	requestSeeds(f)
-	f.Add(benchBody(f, 2))
-	var reused Batch
-	var req Request
-	f.Fuzz(func(t *testing.T, body []byte) {
-		err := DecodeCall(body, &req, &reused)
-		want, wantErr := DecodeRequest(body)
-		var fresh Batch
-		if wantErr == nil && want.Method == MethodSyncBatch {
-			wantErr = DecodeBatch(want.Params, &fresh)
-		}
-		require.Equal(t, wantErr, err)
-		require.Equal(t, string(want.RawID), string(req.RawID))
-		requireSameBatch(t, &fresh, &reused)
-		if err != nil {
-			var rpcErr *Error
-			require.True(t, errors.As(err, &rpcErr))
-			require.Zero(t, reused.Len())
-			return
-		}
-		want.ID = ""
-		require.Equal(t, want, req)
-	})
-}
-
-func requireSameBatch(t *testing.T, want, got *Batch) {
-	require.Equal(t, want.Plan, got.Plan)
-	require.Equal(t, string(want.RawPlan), string(got.RawPlan))
-	require.Equal(t, want.Identifier, got.Identifier)
-	require.Equal(t, want.Len(), got.Len())
-	for i := range want.Len() {
-		w, g := want.Record(i), got.Record(i)
-		require.Equal(t, string(w.Raw()), string(g.Raw()))
-		require.Equal(t, w.Len(), g.Len())
-		for j := range w.Len() {
-			wk, wv := w.At(j)
-			gk, gv := g.At(j)
-			require.Equal(t, string(wk), string(gk))
-			require.Equal(t, string(wv), string(gv))
-		}
-	}
-}
+func brackets(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }

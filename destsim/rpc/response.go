@@ -5,54 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Error makes *Error usable as a Go error: code and message.
 func (e *Error) Error() string {
 	return "rpc error " + strconv.FormatInt(e.Code, 10) + ": " + e.Message
-}
-
-func newError(code int64, message string) *Error {
-	return &Error{Code: code, Message: message}
-}
-
-// AppendResponse appends a response with a result. id is the raw id of the
-// request (nil stands for null), result a JSON object; both are copied as they
-// are.
-func AppendResponse(dst, id, result []byte) []byte {
-	dst = AppendResponseHead(dst, id)
-	if len(result) == 0 {
-		result = []byte("{}")
-	}
-	return append(append(dst, result...), '}')
-}
-
-// AppendResponseHead appends a response up to its result: a result and a
-// closing brace are still to be appended.
-func AppendResponseHead(dst, id []byte) []byte {
-	return append(appendHead(dst, id), `,"result":`...)
-}
-
-// AppendError appends a response with an error (spec 7.2.2). id is the raw id
-// of the request; nil stands for null, as after a parse error.
-func AppendError(dst, id []byte, e *Error) []byte {
-	dst = appendHead(dst, id)
-	dst = append(dst, `,"error":{"code":`...)
-	dst = strconv.AppendInt(dst, e.Code, 10)
-	dst = append(dst, `,"message":`...)
-	dst = AppendString(dst, e.Message)
-	if len(e.Data) > 0 {
-		dst = append(append(dst, `,"data":`...), e.Data...)
-	}
-	return append(dst, '}', '}')
-}
-
-func appendHead(dst, id []byte) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	if len(id) == 0 {
-		return append(dst, "null"...)
-	}
-	return append(dst, id...)
 }
 
 // ErrEnvelope is the error of a reply that is JSON but not a response to the
@@ -65,13 +24,13 @@ var ErrEnvelope = errors.New("wrong response envelope")
 // before the id, because a parse error carries id null. result is a slice of
 // body.
 //
-// err is a wrapped *SyntaxError when body is not JSON, and wraps ErrEnvelope
+// err names the byte when body is not JSON, and wraps ErrEnvelope
 // when the envelope is wrong.
 func DecodeResponse(body []byte, id string) (result json.RawMessage, rpcErr *Error, err error) {
 	var m [4][]byte // jsonrpc, id, result, error
-	object, at, f := scanObject(body, m[:], "jsonrpc", "id", "result", "error")
-	if f != faultNone {
-		return nil, nil, fmt.Errorf("decode response: %w", syntaxError(at, f))
+	object, at, f := rawjson.ScanObject(body, m[:], "jsonrpc", "id", "result", "error")
+	if f != rawjson.FaultNone {
+		return nil, nil, fmt.Errorf("decode response: %w", rawjson.ErrorAt(at, f))
 	}
 	if !object {
 		return nil, nil, envelopeError("the reply is not an object")
@@ -102,7 +61,7 @@ func envelopeError(what string) error {
 
 func decodeError(raw []byte) (*Error, error) {
 	var m [3][]byte
-	if !pick(raw, m[:], "code", "message", "data") {
+	if !rawjson.Pick(raw, m[:], "code", "message", "data") {
 		return nil, envelopeError("error is not an object")
 	}
 	code, err := strconv.ParseInt(string(m[0]), 10, 64)

@@ -5,17 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-func TestAppendResponse(t *testing.T) {
-	require.Equal(t, `{"jsonrpc":"2.0","id":"1","result":{"success":true}}`,
-		string(AppendResponse(nil, []byte(`"1"`), []byte(`{"success":true}`))))
-	require.Equal(t, `x{"jsonrpc":"2.0","id":null,"result":{}}`, string(AppendResponse([]byte("x"), nil, nil)))
-	require.Equal(t, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse \"error\""}}`,
-		string(AppendError(nil, nil, &Error{Code: CodeParseError, Message: `parse "error"`})))
-	require.Equal(t, `{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"m","data":{"a":1}}}`,
-		string(AppendError(nil, []byte("7"), &Error{Code: CodeServerError, Message: "m", Data: json.RawMessage(`{"a":1}`)})))
-}
+	"github.com/destkit/destkit/internal/rawjson"
+)
 
 func TestDecodeResponse(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -48,7 +40,7 @@ func TestDecodeResponse(t *testing.T) {
 			result, rpcErr, err := DecodeResponse([]byte(tc.body), "1")
 			if tc.problem != "" {
 				require.ErrorContains(t, err, tc.problem)
-				var syntax *SyntaxError
+				var syntax *rawjson.SyntaxError
 				if name != "not json" && name != "trailing" {
 					require.ErrorIs(t, err, ErrEnvelope)
 				} else {
@@ -76,15 +68,15 @@ func FuzzDecodeResponse(f *testing.F) {
 			require.Nil(t, result)
 			require.Nil(t, rpcErr)
 		}
-		if !modelValid(body) {
-			var syntax *SyntaxError
+		if rawjson.Valid(body) != nil {
+			var syntax *rawjson.SyntaxError
 			require.ErrorAs(t, err, &syntax)
 			return
 		}
 		var m map[string]json.RawMessage
 		_ = json.Unmarshal(body, &m)
-		version, _ := StringText(m["jsonrpc"])
-		id, _ := StringText(m["id"])
+		version, _ := rawjson.StringText(m["jsonrpc"])
+		id, _ := rawjson.StringText(m["id"])
 		switch {
 		case version != Version || (m["result"] == nil) == (m["error"] == nil):
 			require.ErrorIs(t, err, ErrEnvelope)
@@ -105,7 +97,7 @@ func requireError(t *testing.T, raw json.RawMessage, rpcErr *Error, err error) {
 	var code int64
 	bad := json.Unmarshal(raw, &m) != nil || m == nil || m["code"] == nil || m["code"][0] == 'n'
 	bad = bad || json.Unmarshal(m["code"], &code) != nil
-	message, textErr := StringText(m["message"])
+	message, textErr := rawjson.StringText(m["message"])
 	if bad || textErr != nil {
 		require.ErrorIs(t, err, ErrEnvelope)
 		return

@@ -7,20 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-func TestAppendBatchResult(t *testing.T) {
-	require.Equal(t, `{"record_results":[]}`, string(AppendBatchResult(nil, nil)))
-	results := []RecordResult{
-		{Identifier: json.RawMessage(`"Ashley's"`), Success: true},
-		{Identifier: json.RawMessage(`9007199254740993`), ErrorMessage: "bad <zip>\n"},
-		{},
-	}
-	got := AppendBatchResult([]byte("x"), results)
-	require.Equal(t, `x{"record_results":[{"identifier":"Ashley's","success":true},`+
-		`{"identifier":9007199254740993,"success":false,"error_message":"bad <zip>\n"},`+
-		`{"identifier":null,"success":false}]}`, string(got))
-}
+	"github.com/destkit/destkit/internal/rawjson"
+)
 
 // lines collects what ScanResults reports.
 func lines(result string) (got []string, err error) {
@@ -62,7 +51,7 @@ func TestScanResultsRefuses(t *testing.T) {
 		`{"record_results":[{"success":tru}]}`, `{"record_results":[]`, `{"a":1,}`, `{"record_results":[{"a":1,}]}`, `{"record_results":[{}`,
 	} {
 		_, err := lines(result)
-		var syntax *SyntaxError
+		var syntax *rawjson.SyntaxError
 		require.ErrorAs(t, err, &syntax, result)
 	}
 	stop := errors.New("stop")
@@ -85,8 +74,8 @@ func FuzzScanResults(f *testing.F) {
 			won = append(won, success)
 			return nil
 		})
-		if !modelValid(result) {
-			var syntax *SyntaxError
+		if rawjson.Valid(result) != nil {
+			var syntax *rawjson.SyntaxError
 			require.ErrorAs(t, err, &syntax)
 			return
 		}

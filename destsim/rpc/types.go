@@ -1,6 +1,6 @@
-// Package rpc owns the wire types and the codec of the custom destination
-// protocol v1 (JSON-RPC 2.0 over HTTP POST, spec 4.2) and a one-shot client.
-// It refuses to know any server, any judge and any storage: it is a leaf.
+// Package rpc has the wire types of the custom destination protocol v1 (JSON-RPC 2.0
+// over HTTP POST, spec 4.2), requests and responses as bytes, and a one-shot client.
+// It refuses to know any server, any judge and any storage.
 //
 // Values travel as validated raw JSON text, so integers beyond 2^53, decimals,
 // date_times, nulls and any Unicode pass through unchanged.
@@ -164,4 +164,20 @@ type RecordResult struct {
 // BatchResult is the result of sync_batch.
 type BatchResult struct {
 	RecordResults []RecordResult `json:"record_results"`
+}
+
+// ActiveIdentifier names the field that is the active identifier; ok is false
+// unless exactly one is.
+func (p SyncPlan) ActiveIdentifier() (name string, ok bool) {
+	n := 0
+	for key, f := range p.Schema {
+		if f.ActiveIdentifier {
+			name = key
+			n++
+		}
+	}
+	if n != 1 {
+		return "", false
+	}
+	return name, true
 }

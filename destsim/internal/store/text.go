@@ -3,7 +3,7 @@ package store
 import (
 	"bytes"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // A row's data is one canonical JSON object without white space: names as
@@ -93,7 +93,7 @@ func memberAt(data, quoted []byte) (start, end int, ok bool) {
 }
 
 // Quote gives the canonical JSON text of a string.
-func Quote(s string) []byte { return rpc.AppendString(nil, s) }
+func Quote(s string) []byte { return rawjson.AppendString(nil, s) }
 
 // AppendMember adds a member to an object that is open at its end.
 func AppendMember(data, quoted, raw []byte) []byte {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
@@ -71,7 +72,7 @@ func (b *Bare) answer(refused int) error {
 		}
 		results = append(results, r)
 	}
-	b.reply = rpc.AppendResponse(nil, b.batch.ID(), rpc.AppendBatchResult(nil, results))
+	b.reply = rpc.AppendResponse(nil, b.batch.ID(), codec.AppendBatchResult(nil, results))
 	if _, err := b.Check(); err != nil {
 		return fmt.Errorf("check a reply: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 )
@@ -25,8 +27,8 @@ type Verdict struct {
 type Checker struct {
 	Note   func(kind string, message, identifier []byte)
 	form   form
-	answer rpc.Answer
-	entry  rpc.Entry
+	answer codec.Answer
+	entry  codec.Entry
 
 	Batch   *Batch
 	seen    []bool // by record, while a reply is scanned
@@ -39,7 +41,7 @@ type Checker struct {
 	refused []refusal // noted once the reply has been seen to its end
 	Bad     []Bad     // records of the latest reply that are not acknowledged
 	piece   []byte    // an entry as it is expected next
-	result  func(*rpc.Entry) error
+	result  func(*codec.Entry) error
 }
 
 // places are where entries stand in a reply.
@@ -48,8 +50,8 @@ type places struct {
 	first, end int // of all entries
 	second     int
 	firstEnd   int
-	good       rpc.Entry // one with success, 0 without
-	goodAt     int       // its number
+	good       codec.Entry // one with success, 0 without
+	goodAt     int         // its number
 }
 
 // refusal is a result without success in a reply that has the form.
@@ -187,7 +189,7 @@ func (c *Checker) one(v *Verdict, body []byte, i, k int) (end int, ok bool) {
 		v.Acknowledged++
 		return end, true
 	}
-	if !rpc.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
+	if !codec.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
 		return i, false
 	}
 	if c.entry.Success {
@@ -224,7 +226,7 @@ func (c *Checker) scan(b *Batch, body []byte) (Verdict, error) {
 	if c.result == nil {
 		c.result = c.take
 	}
-	if err := rpc.ScanAnswer(body, &c.answer, c.result); err != nil {
+	if err := codec.ScanAnswer(body, &c.answer, c.result); err != nil {
 		return Verdict{}, answerFailure(err)
 	}
 	switch {
@@ -247,7 +249,7 @@ func (c *Checker) scan(b *Batch, body []byte) (Verdict, error) {
 }
 
 // take takes one entry of a reply that is scanned.
-func (c *Checker) take(e *rpc.Entry) error {
+func (c *Checker) take(e *codec.Entry) error {
 	c.places.add(e)
 	i := c.find(e.Identifier)
 	switch {
@@ -306,8 +308,8 @@ func (c *Checker) find(identifier []byte) int {
 // A number that is answered as a text stays another value.
 func Canonical(raw []byte) string {
 	if len(raw) > 0 && raw[0] == '"' && bytes.IndexByte(raw, '\\') >= 0 {
-		if text, err := rpc.StringText(raw); err == nil {
-			return string(rpc.AppendString(nil, text))
+		if text, err := rawjson.StringText(raw); err == nil {
+			return string(rawjson.AppendString(nil, text))
 		}
 	}
 	return string(raw)

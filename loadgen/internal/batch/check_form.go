@@ -3,11 +3,11 @@ package batch
 import (
 	"bytes"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 )
 
 // add keeps where an entry stands.
-func (p *places) add(e *rpc.Entry) {
+func (p *places) add(e *codec.Entry) {
 	switch p.entries {
 	case 0:
 		p.first, p.firstEnd = e.Start, e.End

@@ -1,7 +1,7 @@
 package batch
 
 import (
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -15,7 +15,7 @@ func Message(kind string, raw []byte) string {
 	case failure.KindRepeated:
 		return "a record has more than one result"
 	}
-	if text := rpc.MessageText(raw); text != "" {
+	if text := rawjson.MessageText(raw); text != "" {
 		return failure.Shorten(text)
 	}
 	return "success is not true, and there is no error_message"

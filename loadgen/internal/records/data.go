@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -179,7 +180,7 @@ func conform(value []byte, f rpc.Field) []byte {
 	switch f.Type {
 	case rpc.TypeString, rpc.TypeDecimal, rpc.TypeDate, rpc.TypeDateTime:
 		if !quoted && value[0] != '{' && value[0] != '[' {
-			return rpc.AppendString(nil, string(value))
+			return rawjson.AppendString(nil, string(value))
 		}
 	case rpc.TypeInteger, rpc.TypeFloat, rpc.TypeBoolean:
 		if quoted {

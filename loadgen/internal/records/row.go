@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Row is one record as JSON text with the places of its keys. The active
@@ -26,7 +27,7 @@ func (r *Row) Member(name string) {
 	} else {
 		r.Text = append(r.Text, ',')
 	}
-	r.Text = append(rpc.AppendString(r.Text, name), ':')
+	r.Text = append(rawjson.AppendString(r.Text, name), ':')
 }
 
 // Key appends a key of the run as a value and leaves the mark.
@@ -38,7 +39,7 @@ func (r *Row) Key(k Keys, integer bool) {
 		r.Text = append(r.Text, make([]byte, width)...)
 		PutDigits(r.Text[r.From:], k.From)
 	} else {
-		quoted := rpc.AppendString(nil, k.Template)
+		quoted := rawjson.AppendString(nil, k.Template)
 		at := indexOf(quoted, "{n}")
 		r.Text = append(r.Text, quoted[:at]...)
 		r.Marks = append(r.Marks, Mark{len(r.Text), KeyDigits, 0})
@@ -120,7 +121,7 @@ func appendValue(dst []byte, f rpc.Field, random *rand.Rand) []byte {
 		return fmt.Appendf(dst, `"%04d-%02d-%02dT%02d:%02d:%02dZ"`, 2000+random.IntN(30), 1+random.IntN(12), 1+random.IntN(28),
 			random.IntN(24), random.IntN(60), random.IntN(60))
 	}
-	return rpc.AppendString(dst, words(random))
+	return rawjson.AppendString(dst, words(random))
 }
 
 // words makes a short text with a little beyond ASCII, as real data has.

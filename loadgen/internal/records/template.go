@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -86,7 +87,7 @@ func (m *Maker) render(value any, f rpc.Field) ([]byte, error) {
 		if scalar && strings.HasPrefix(v, "{{") && json.Valid([]byte(text)) {
 			return []byte(text), nil
 		}
-		return rpc.AppendString(nil, text), nil
+		return rawjson.AppendString(nil, text), nil
 	case []any:
 		out := []byte{'['}
 		for i, element := range v {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // FuzzTemplate: a template that is taken makes records, each of them JSON with the key of
@@ -28,7 +29,7 @@ func FuzzTemplate(f *testing.F) {
 		}
 		require.NotEmpty(t, rows)
 		for _, r := range rows[:3] {
-			require.NoError(t, rpc.Valid(r.Text), "%s", r.Text)
+			require.NoError(t, rawjson.Valid(r.Text), "%s", r.Text)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/records"
@@ -202,7 +202,7 @@ func rowText(columns []string, row [][]byte) json.RawMessage {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(rpc.AppendString(out, name), ':'), row[i]...)
+		out = append(append(rawjson.AppendString(out, name), ':'), row[i]...)
 	}
 	return append(out, '}')
 }

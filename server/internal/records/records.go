@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -78,7 +78,7 @@ func Identifier(event string, r *ledger.Record) []byte {
 // Keys are the forms that an identifier may have in the ledger: what people
 // type may be JSON text or plain text, and 42 may stand for "42".
 func Keys(text string) (key, other []byte) {
-	quoted := rpc.AppendString(nil, text)
+	quoted := rawjson.AppendString(nil, text)
 	if json.Valid([]byte(text)) {
 		value := mapping.AppendCanonical(nil, []byte(text))
 		if value[0] == '"' || value[0] == '-' || value[0] >= '0' && value[0] <= '9' {

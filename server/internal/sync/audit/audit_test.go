@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -108,7 +109,7 @@ func (w *world) job(list bool) Job {
 	plan, problems := mapping.Compile(w.config, object, []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "name", Kind: api.KindString}}, mapping.Env{DestinationType: api.TypeCustomAPI})
 	require.Empty(w.t, problems)
 	fields := func(key, name string) map[string]json.RawMessage {
-		return map[string]json.RawMessage{"id": json.RawMessage(key), "name": rpc.AppendString(nil, name)}
+		return map[string]json.RawMessage{"id": json.RawMessage(key), "name": rawjson.AppendString(nil, name)}
 	}
 	j := Job{Sync: 1, Config: w.config, Plan: plan, Ledger: w.books, Runs: w.runs, Source: w.source, Limit: 1 << 20, Scratch: w.t.TempDir()}
 	if list {
@@ -211,7 +212,7 @@ func TestAuditOfAnyWorld(t *testing.T) {
 			all := stories(key)
 			s := all[random.IntN(len(all))]
 			if s.name != "" {
-				w.source = append(w.source, [2]string{key, string(rpc.AppendString(nil, s.name))})
+				w.source = append(w.source, [2]string{key, string(rawjson.AppendString(nil, s.name))})
 			}
 			spread(&before, s.before)
 			spread(&last, s.last)

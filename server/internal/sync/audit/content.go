@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -185,13 +185,13 @@ func (a *audit) contentOf(record []byte) []byte {
 		if a.job.Texts {
 			var flat bytes.Buffer
 			if value = bytes.TrimSpace(value); value[0] != '"' && json.Compact(&flat, value) == nil {
-				value = rpc.AppendString(nil, flat.String())
+				value = rawjson.AppendString(nil, flat.String())
 			}
 			if string(value) == `""` { // in a CSV file it is null
 				continue
 			}
 		}
-		out = append(rpc.AppendString(out, name), ':')
+		out = append(rawjson.AppendString(out, name), ':')
 		out = append(mapping.AppendCanonical(out, value), ',')
 	}
 	return append(out, '}')

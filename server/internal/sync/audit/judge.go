@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -236,7 +236,7 @@ func (h *history) payload() []byte {
 func (s *Stored) text() []byte {
 	text, err := json.Marshal(s.Fields)
 	if err != nil { // they were read from JSON
-		return rpc.AppendString(nil, err.Error())
+		return rawjson.AppendString(nil, err.Error())
 	}
 	return text
 }

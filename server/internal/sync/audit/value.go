@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -124,7 +125,7 @@ func equalObjects(a, b []byte) bool {
 
 // textOf is the content of a string, or the digits of a number.
 func textOf(raw []byte) string {
-	if text, err := rpc.StringText(raw); err == nil {
+	if text, err := rawjson.StringText(raw); err == nil {
 		return text
 	}
 	return string(raw)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/reach"
 )
 
@@ -62,7 +63,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	e := &CallError{Method: x.Method, Status: x.Status, RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID}
 	var rpcErr *rpc.Error
 	var status *rpc.StatusError
-	var syntax *rpc.SyntaxError
+	var syntax *rawjson.SyntaxError
 	switch {
 	case errors.As(err, &rpcErr):
 		e.Outcome, e.Code = OutcomeRPCError, rpcErr.Code

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // keyHash stands for the identifier of a record.
@@ -24,7 +26,7 @@ type keySet map[keyHash]bool
 // rows are the records of one batch, taken apart.
 type rows struct {
 	plan  *Plan
-	batch rpc.Batch
+	batch codec.Batch
 }
 
 // readRows validates the records: what stands in a file is JSON text as a whole
@@ -33,7 +35,7 @@ func readRows(plan *Plan, records [][]byte) (*rows, error) {
 	r := &rows{plan: plan}
 	// The codec of the protocol is the one scanner that validates without
 	// building maps.
-	if err := rpc.DecodeBatch(plan.appendParams(nil, records), &r.batch); err != nil {
+	if err := codec.DecodeBatch(plan.appendParams(nil, records), &r.batch); err != nil {
 		return nil, fmt.Errorf("read records: %w", err)
 	}
 	if r.batch.Len() != len(records) {
@@ -44,7 +46,7 @@ func readRows(plan *Plan, records [][]byte) (*rows, error) {
 
 func (r *rows) len() int { return r.batch.Len() }
 
-func (r *rows) at(i int) rpc.RawRecord { return r.batch.Record(i) }
+func (r *rows) at(i int) codec.RawRecord { return r.batch.Record(i) }
 
 // identifier is the raw value; nil without one.
 func (r *rows) identifier(i int) []byte {
@@ -187,7 +189,7 @@ func appendCell(dst []byte, text string) []byte {
 }
 
 // appendRow writes one record as a line.
-func (l *layout) appendRow(dst []byte, record rpc.RawRecord) []byte {
+func (l *layout) appendRow(dst []byte, record codec.RawRecord) []byte {
 	if l.csv {
 		return l.appendLine(dst, record)
 	}
@@ -202,7 +204,7 @@ func (l *layout) appendRow(dst []byte, record rpc.RawRecord) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(rpc.AppendString(dst, string(name)), ':')
+		dst = append(rawjson.AppendString(dst, string(name)), ':')
 		if bytes.ContainsAny(raw, "\n\r") { // between tokens, since JSON has none within text
 			var line bytes.Buffer
 			if json.Compact(&line, raw) == nil {
@@ -214,7 +216,7 @@ func (l *layout) appendRow(dst []byte, record rpc.RawRecord) []byte {
 	return append(dst, '}', '\n')
 }
 
-func (l *layout) appendLine(dst []byte, record rpc.RawRecord) []byte {
+func (l *layout) appendLine(dst []byte, record codec.RawRecord) []byte {
 	for i, name := range l.columns {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -231,9 +233,9 @@ func (l *layout) appendLine(dst []byte, record rpc.RawRecord) []byte {
 		switch {
 		case len(raw) == 0 || raw[0] == 'n':
 		case raw[0] == '"':
-			text, err := rpc.StringText(raw)
+			text, err := rawjson.StringText(raw)
 			if err != nil {
-				text = rpc.MessageText(raw) // half a surrogate pair
+				text = rawjson.MessageText(raw) // half a surrogate pair
 			}
 			dst = appendCell(dst, text)
 		case raw[0] == '[' || raw[0] == '{':

@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -143,7 +144,7 @@ func (c *caller) testCall(ctx context.Context, p *probe, token bool) {
 func (c *caller) testResult(raw json.RawMessage) string {
 	members, _ := rawObject(raw)
 	success, ok := boolean(members["success"])
-	switch message := c.clean.Foreign(rpc.MessageText(members["error_message"])); {
+	switch message := c.clean.Foreign(rawjson.MessageText(members["error_message"])); {
 	case !ok:
 		return unknownError + "result.success is missing or not a boolean"
 	case success:

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // HookClient gives the client for a read-back hook: its name is resolved, its
@@ -134,7 +134,7 @@ func eachLine(f io.Reader, fn func(map[string]json.RawMessage) error) error {
 		fields := make(map[string]json.RawMessage, len(cells))
 		for i, cell := range cells {
 			if i < len(names) {
-				fields[names[i]] = rpc.AppendString(nil, cell)
+				fields[names[i]] = rawjson.AppendString(nil, cell)
 			}
 		}
 		err = fn(fields)

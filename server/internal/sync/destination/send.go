@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Sender makes the calls of a run (spec 4.2, phase execution), without retries
@@ -172,7 +173,7 @@ func (s *callSender) readResults(result json.RawMessage, expected int) (results 
 	err := rpc.ScanResults(result, func(identifier []byte, success bool, message []byte) error {
 		r := rpc.RecordResult{Identifier: identifier, Success: success}
 		if len(message) > 0 {
-			if r.ErrorMessage = rpc.MessageText(message); r.ErrorMessage != "" {
+			if r.ErrorMessage = rawjson.MessageText(message); r.ErrorMessage != "" {
 				r.ErrorMessage = s.clean.Foreign(r.ErrorMessage)
 			}
 		}

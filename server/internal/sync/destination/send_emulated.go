@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // emulatedSender sends to the store of an emulated type.
@@ -69,8 +70,8 @@ type emulatedSwap struct {
 
 // hashOf stands for an identifier, whatever escapes its text has.
 func hashOf(raw []byte) (hash keyHash) {
-	if text, err := rpc.StringText(raw); err == nil {
-		raw = rpc.AppendString(nil, text)
+	if text, err := rawjson.StringText(raw); err == nil {
+		raw = rawjson.AppendString(nil, text)
 	}
 	sum := sha256.Sum256(raw)
 	copy(hash[:], sum[:])
@@ -100,7 +101,7 @@ const swapPage = 500
 // Commit deletes what was not sent. After an error it can be called again.
 func (w *emulatedSwap) Commit(ctx context.Context) error {
 	remove := w.plan.With(rpc.OperationDelete)
-	lead := append(rpc.AppendString([]byte{'{'}, w.plan.identifier), ':')
+	lead := append(rawjson.AppendString([]byte{'{'}, w.plan.identifier), ':')
 	// What is gone is collected first: pages would shift under deletes.
 	var gone [][]byte
 	err := w.sender.eachRecord(w.plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {

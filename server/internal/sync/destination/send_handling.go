@@ -9,7 +9,9 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
@@ -89,10 +91,10 @@ func (s *emulatedSender) eachRecord(object string, fn func(id int64, fields map[
 
 // valueOf stands for a value whether it is a number or its text.
 func valueOf(raw []byte) keyHash {
-	if text, err := rpc.StringText(raw); err == nil {
-		return hashOf(rpc.AppendString(nil, text))
+	if text, err := rawjson.StringText(raw); err == nil {
+		return hashOf(rawjson.AppendString(nil, text))
 	}
-	return hashOf(rpc.AppendString(nil, string(bytes.TrimSpace(raw))))
+	return hashOf(rawjson.AppendString(nil, string(bytes.TrimSpace(raw))))
 }
 
 // lookup gives the ids of the records that a value may refer to.
@@ -220,13 +222,13 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 // onTop gives a new row the place before all others.
 func (s *emulatedSender) onTop(plan *Plan, record []byte) []byte {
 	s.seen.top[plan.Object.APIName]--
-	record = append(rpc.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), catalogue.PositionField), ':')
+	record = append(rawjson.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), catalogue.PositionField), ':')
 	return append(strconv.AppendInt(record, s.seen.top[plan.Object.APIName], 10), '}')
 }
 
 // prepare writes one record anew. kept are the values of the handled fields
 // that the destination has afterwards; problem refuses the record.
-func (s *emulatedSender) prepare(plan *Plan, record rpc.RawRecord, before map[string]json.RawMessage) (out []byte, kept map[string]json.RawMessage, problem string, err error) {
+func (s *emulatedSender) prepare(plan *Plan, record codec.RawRecord, before map[string]json.RawMessage) (out []byte, kept map[string]json.RawMessage, problem string, err error) {
 	out, kept = append(out, '{'), map[string]json.RawMessage{}
 	for name, raw := range before {
 		kept[name] = raw
@@ -255,7 +257,7 @@ func (s *emulatedSender) prepare(plan *Plan, record rpc.RawRecord, before map[st
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(rpc.AppendString(out, name), ':'), raw...)
+		out = append(append(rawjson.AppendString(out, name), ':'), raw...)
 	}
 	return append(out, '}'), kept, "", nil
 }
@@ -274,7 +276,7 @@ func (s *emulatedSender) refer(plan *Plan, name string, h Handling, raw []byte) 
 	}
 	id = ids[0]
 	if plan.Schema[name].Field.Type == rpc.TypeString && id[0] != '"' {
-		id = rpc.AppendString(nil, string(id))
+		id = rawjson.AppendString(nil, string(id))
 	}
 	return id, "", nil
 }

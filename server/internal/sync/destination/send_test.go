@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/server/api"
 	"github.com/stretchr/testify/require"
 )
@@ -54,11 +55,11 @@ func TestPlanParams(t *testing.T) {
 		`"identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}},`+
 		`"zip":{"active_identifier":false,"field":{"field_api_name":"zip","label":"ZIP \u003ccode\u003e","identifier":false,"required":false,`+
 		`"createable":true,"updateable":true,"type":"string","array":false}}}},"records":[{"name":"Ashley's","zip":"48104"},{"name":"B"}]}`, string(params))
-	var b rpc.Batch
-	require.NoError(t, rpc.DecodeBatch(params, &b))
+	var b codec.Batch
+	require.NoError(t, codec.DecodeBatch(params, &b))
 	require.Equal(t, p.SyncPlan, b.Plan)
 	require.Equal(t, 2, b.Len())
-	require.NoError(t, rpc.DecodeBatch(p.With(rpc.OperationDelete).appendParams(nil, nil), &b))
+	require.NoError(t, codec.DecodeBatch(p.With(rpc.OperationDelete).appendParams(nil, nil), &b))
 	require.Equal(t, rpc.OperationDelete, b.Plan.Operation)
 	require.Equal(t, rpc.OperationUpsert, p.Operation)
 	f := rpc.Field{APIName: "a", Label: "A", Identifier: true, Required: true, Createable: true, Updateable: true, Type: rpc.TypeInteger}
@@ -331,7 +332,7 @@ func BenchmarkSend(b *testing.B) {
 			var answer []byte
 			for i := range size {
 				records = append(records, fmt.Appendf(nil, `{"name":"name %d","zip":"%s"}`, i, strings.Repeat("z", 190)))
-				answer = rpc.AppendRecordResult(append(answer, ','), fmt.Appendf(nil, `"name %d"`, i), true, "")
+				answer = codec.AppendRecordResult(append(answer, ','), fmt.Appendf(nil, `"name %d"`, i), true, "")
 			}
 			answer = append(append([]byte(`{"record_results":[`), answer[1:]...), ']', '}')
 			g := newGate(b, Options{})

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
@@ -63,7 +64,7 @@ func (p *Plan) Under(s catalogue.Settings) *Plan {
 func (p *Plan) stamped(records [][]byte) [][]byte {
 	var more []byte
 	for _, one := range p.settings.Stamps {
-		more = append(append(rpc.AppendString(append(more, ','), one.Field), ':'), one.Value...)
+		more = append(append(rawjson.AppendString(append(more, ','), one.Field), ':'), one.Value...)
 	}
 	if more == nil {
 		return records

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
@@ -433,7 +434,7 @@ type millionDestination struct{}
 
 type millionMemory struct {
 	body, out []byte
-	batch     rpc.Batch
+	batch     codec.Batch
 }
 
 // ServeHTTP implements http.Handler.
@@ -447,7 +448,7 @@ func (d *millionDestination) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, err := io.ReadFull(r.Body, m.body)
 	var call rpc.Request
 	if err == nil {
-		err = rpc.DecodeCall(m.body, &call, &m.batch)
+		err = codec.DecodeCall(m.body, &call, &m.batch)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -483,7 +484,7 @@ func (m *millionMemory) answer(method string) []byte {
 			result = append(result, ',')
 		}
 		id, _ := m.batch.Record(i).Field("id")
-		result = rpc.AppendRecordResult(result, id, true, "")
+		result = codec.AppendRecordResult(result, id, true, "")
 	}
 	return append(result, "]}"...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Messages of records that have no verdict of the destination that counts.
@@ -93,11 +94,11 @@ func find(places map[string]int, identifier []byte) (int, bool) {
 		at, ok := places[`"`+string(identifier)+`"`]
 		return at, ok
 	}
-	text, err := rpc.StringText(identifier)
+	text, err := rawjson.StringText(identifier)
 	if err != nil {
 		return 0, false
 	}
-	if at, ok := places[string(rpc.AppendString(nil, text))]; ok {
+	if at, ok := places[string(rawjson.AppendString(nil, text))]; ok {
 		return at, true
 	}
 	at, ok := places[strings.TrimSpace(text)]

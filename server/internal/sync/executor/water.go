@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 )
@@ -132,7 +132,7 @@ var layouts = []string{
 // momentOf reads a moment from its JSON text: a date, a timestamp, or a number
 // of seconds since 1970.
 func momentOf(raw []byte) (time.Time, bool) {
-	text, err := rpc.StringText(raw)
+	text, err := rawjson.StringText(raw)
 	if err != nil {
 		seconds, err := strconv.ParseInt(string(raw), 10, 64)
 		return time.Unix(seconds, 0).UTC(), err == nil

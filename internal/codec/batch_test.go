@@ -1,4 +1,4 @@
-package rpc
+package codec
 
 import (
 	"encoding/json"
@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // publishedParams is the published example of sync_batch.
@@ -25,7 +28,7 @@ const publishedParams = `{"sync_plan":{"object":{"object_api_name":"restaurant",
 func TestDecodeBatchPublished(t *testing.T) {
 	var b Batch
 	require.NoError(t, DecodeBatch([]byte(publishedParams), &b))
-	var want BatchParams
+	var want rpc.BatchParams
 	require.NoError(t, json.Unmarshal([]byte(publishedParams), &want))
 	require.Equal(t, want.SyncPlan, b.Plan)
 	require.Equal(t, "name", b.Identifier)
@@ -53,21 +56,21 @@ func TestValuesPassUnchanged(t *testing.T) {
 		`"\ud83d\ude00"`, `"\ud800"`, `"\u0000"`, `"a\"b\\c\/d\n"`, `"<script>&"`, "\"\u2028\"", `{"nested":{"x":[1]}}`,
 	}
 	for _, value := range values {
-		params, err := marshalParams(BatchParams{SyncPlan: benchPlan(), Records: []Record{
+		body, _, err := (&rpc.Client{}).Encode(rpc.MethodSyncBatch, rpc.BatchParams{SyncPlan: benchPlan(), Records: []rpc.Record{
 			{"email": json.RawMessage(value), "ключ": json.RawMessage(value)},
 		}})
 		require.NoError(t, err)
-		var r Request
+		var r rpc.Request
 		var b Batch
-		require.NoError(t, DecodeCall(EncodeRequest(nil, MethodSyncBatch, params, "1"), &r, &b))
+		require.NoError(t, DecodeCall(body, &r, &b))
 		for _, name := range []string{"email", "ключ"} {
 			raw, ok := b.Record(0).Field(name)
 			require.True(t, ok)
 			require.Equal(t, value, string(raw))
 		}
 		raw, _ := b.Record(0).Field(b.Identifier)
-		result := AppendBatchResult(nil, []RecordResult{{Identifier: raw, Success: true}})
-		require.NoError(t, ScanResults(result, func(identifier []byte, success bool, _ []byte) error {
+		result := AppendBatchResult(nil, []rpc.RecordResult{{Identifier: raw, Success: true}})
+		require.NoError(t, rpc.ScanResults(result, func(identifier []byte, success bool, _ []byte) error {
 			require.Equal(t, value, string(identifier))
 			require.True(t, success)
 			return nil
@@ -109,24 +112,24 @@ func TestDecodeBatchRefuses(t *testing.T) {
 	plan := func(s string) string { return `{"sync_plan":` + s + `,"records":[]}` }
 	schema := func(s string) string { return plan(`{"schema":` + s + `}`) }
 	for text, code := range map[string]int64{
-		``: CodeParseError, `{`: CodeParseError, `{"sync_plan":{},"records":[{"a":1},{"a":]}`: CodeParseError,
-		`{"sync_plan":{},"records":[{"a":1},{"a":`: CodeParseError, `{"sync_plan":{},"records":[]}x`: CodeParseError,
-		`{"records":5,"x":tru}`: CodeParseError, "{\"sync_plan\":{},\"records\":[{\"a\":1},{\"a\":\"\xff\"}]}": CodeParseError,
-		`[]`: CodeInvalidParams, `null`: CodeInvalidParams, `{}`: CodeInvalidParams,
-		`{"sync_plan":{}}`: CodeInvalidParams, `{"records":[]}`: CodeInvalidParams,
-		`{"sync_plan":{},"records":{}}`: CodeInvalidParams, `{"sync_plan":{},"records":null}`: CodeInvalidParams,
-		`{"sync_plan":{},"records":[{},1]}`: CodeInvalidParams, `{"sync_plan":{},"records":[null,{}]}`: CodeInvalidParams,
-		plan(`[]`): CodeInvalidParams, plan(`null`): CodeInvalidParams, plan(`{"object":"x"}`): CodeInvalidParams,
-		plan(`{"object":{"object_api_name":1}}`): CodeInvalidParams, plan(`{"object":{"label":[]}}`): CodeInvalidParams,
-		plan(`{"operation":1}`): CodeInvalidParams, plan(`{"sync_id":"1"}`): CodeInvalidParams,
-		plan(`{"sync_run_id":1.5}`): CodeInvalidParams, plan(`{"sync_run_id":9223372036854775808}`): CodeInvalidParams,
-		schema(`[]`): CodeInvalidParams, schema(`{"a":1}`): CodeInvalidParams, schema(`{"a":{"field":1}}`): CodeInvalidParams,
-		schema(`{"a":{"active_identifier":"yes"}}`): CodeInvalidParams, schema(`{"a":{"field":{"array":0}}}`): CodeInvalidParams,
-		`{"sync_plan":{},"records":[{"a":` + nested(510) + `}]}`: CodeParseError,
+		``: rpc.CodeParseError, `{`: rpc.CodeParseError, `{"sync_plan":{},"records":[{"a":1},{"a":]}`: rpc.CodeParseError,
+		`{"sync_plan":{},"records":[{"a":1},{"a":`: rpc.CodeParseError, `{"sync_plan":{},"records":[]}x`: rpc.CodeParseError,
+		`{"records":5,"x":tru}`: rpc.CodeParseError, "{\"sync_plan\":{},\"records\":[{\"a\":1},{\"a\":\"\xff\"}]}": rpc.CodeParseError,
+		`[]`: rpc.CodeInvalidParams, `null`: rpc.CodeInvalidParams, `{}`: rpc.CodeInvalidParams,
+		`{"sync_plan":{}}`: rpc.CodeInvalidParams, `{"records":[]}`: rpc.CodeInvalidParams,
+		`{"sync_plan":{},"records":{}}`: rpc.CodeInvalidParams, `{"sync_plan":{},"records":null}`: rpc.CodeInvalidParams,
+		`{"sync_plan":{},"records":[{},1]}`: rpc.CodeInvalidParams, `{"sync_plan":{},"records":[null,{}]}`: rpc.CodeInvalidParams,
+		plan(`[]`): rpc.CodeInvalidParams, plan(`null`): rpc.CodeInvalidParams, plan(`{"object":"x"}`): rpc.CodeInvalidParams,
+		plan(`{"object":{"object_api_name":1}}`): rpc.CodeInvalidParams, plan(`{"object":{"label":[]}}`): rpc.CodeInvalidParams,
+		plan(`{"operation":1}`): rpc.CodeInvalidParams, plan(`{"sync_id":"1"}`): rpc.CodeInvalidParams,
+		plan(`{"sync_run_id":1.5}`): rpc.CodeInvalidParams, plan(`{"sync_run_id":9223372036854775808}`): rpc.CodeInvalidParams,
+		schema(`[]`): rpc.CodeInvalidParams, schema(`{"a":1}`): rpc.CodeInvalidParams, schema(`{"a":{"field":1}}`): rpc.CodeInvalidParams,
+		schema(`{"a":{"active_identifier":"yes"}}`): rpc.CodeInvalidParams, schema(`{"a":{"field":{"array":0}}}`): rpc.CodeInvalidParams,
+		`{"sync_plan":{},"records":[{"a":` + nested(510) + `}]}`: rpc.CodeParseError,
 	} {
 		var b Batch
 		err := DecodeBatch([]byte(text), &b)
-		var rpcErr *Error
+		var rpcErr *rpc.Error
 		require.ErrorAs(t, err, &rpcErr, text)
 		require.Equal(t, code, rpcErr.Code, "%s: %s", text, rpcErr.Message)
 		require.Zero(t, b.Len())
@@ -138,18 +141,18 @@ func TestDecodeBatchRefuses(t *testing.T) {
 }
 
 func TestActiveIdentifier(t *testing.T) {
-	on, off := SchemaField{ActiveIdentifier: true}, SchemaField{}
+	on, off := rpc.SchemaField{ActiveIdentifier: true}, rpc.SchemaField{}
 	for _, tc := range []struct {
-		schema map[string]SchemaField
+		schema map[string]rpc.SchemaField
 		name   string
 		ok     bool
 	}{
 		{nil, "", false},
-		{map[string]SchemaField{"a": off}, "", false},
-		{map[string]SchemaField{"a": off, "b": on}, "b", true},
-		{map[string]SchemaField{"a": on, "b": on}, "", false},
+		{map[string]rpc.SchemaField{"a": off}, "", false},
+		{map[string]rpc.SchemaField{"a": off, "b": on}, "b", true},
+		{map[string]rpc.SchemaField{"a": on, "b": on}, "", false},
 	} {
-		name, ok := SyncPlan{Schema: tc.schema}.ActiveIdentifier()
+		name, ok := rpc.SyncPlan{Schema: tc.schema}.ActiveIdentifier()
 		require.Equal(t, tc.name, name)
 		require.Equal(t, tc.ok, ok)
 	}
@@ -218,8 +221,8 @@ func FuzzDecodeBatch(f *testing.F) {
 		require.Equal(t, err, DecodeBatch(params, &reused), "a reused batch decides alike")
 		requireSameBatch(t, &b, &reused)
 		requireSameExpecting(t, params, &reused)
-		if !modelValid(params) {
-			require.Equal(t, int64(CodeParseError), err.(*Error).Code)
+		if rawjson.Valid(params) != nil {
+			require.Equal(t, int64(rpc.CodeParseError), err.(*rpc.Error).Code)
 			return
 		}
 		var m struct {
@@ -235,11 +238,11 @@ func FuzzDecodeBatch(f *testing.F) {
 			good = good && raw[0] == '{'
 		}
 		if !good {
-			require.Equal(t, int64(CodeInvalidParams), err.(*Error).Code)
+			require.Equal(t, int64(rpc.CodeInvalidParams), err.(*rpc.Error).Code)
 			return
 		}
 		if err != nil { // a plan of the wrong types, or an earlier member of the same name
-			require.Equal(t, int64(CodeInvalidParams), err.(*Error).Code)
+			require.Equal(t, int64(rpc.CodeInvalidParams), err.(*rpc.Error).Code)
 			return
 		}
 		require.Equal(t, string(m.plan), string(b.RawPlan))
@@ -252,14 +255,14 @@ func FuzzDecodeBatch(f *testing.F) {
 
 func requireRecord(t *testing.T, raw json.RawMessage, r RawRecord) {
 	require.Equal(t, string(raw), string(r.Raw()))
-	var want Record
+	var want rpc.Record
 	require.NoError(t, json.Unmarshal(raw, &want))
 	for name, value := range want {
 		got, ok := r.Field(name)
 		require.True(t, ok, "%q", name)
 		require.Equal(t, string(value), string(got), "%q", name)
 	}
-	walked := Record{}
+	walked := rpc.Record{}
 	for j := range r.Len() {
 		name, value := r.At(j)
 		walked[string(name)] = value
@@ -315,7 +318,7 @@ func TestRecordsAlike(t *testing.T) {
 		whole := `{"sync_plan":{},"records":[` + broken + `]}`
 		err := DecodeBatch([]byte(whole), &b)
 		require.Error(t, err, broken)
-		require.Equal(t, "rpc error -32700: parse error: "+Valid([]byte(whole)).Error(), err.Error())
+		require.Equal(t, "rpc error -32700: parse error: "+rawjson.Valid([]byte(whole)).Error(), err.Error())
 	}
 }
 
@@ -353,7 +356,7 @@ func TestPatternChangesNothing(t *testing.T) {
 		at := len(body)/2 + r.IntN(len(body)/2)
 		text := []byte(body[:at] + pieces[r.IntN(len(pieces))] + body[min(at+r.IntN(3), len(body)):])
 		var fresh Batch
-		var q, p Request
+		var q, p rpc.Request
 		errFresh, errUsed := DecodeCall(text, &q, &fresh), DecodeCall(text, &p, &used)
 		require.Equal(t, errFresh, errUsed, "%s", text)
 		require.Equal(t, fresh.Len(), used.Len())
@@ -408,3 +411,5 @@ func requireSameExpecting(t *testing.T, params []byte, b *Batch) {
 		}
 	}
 }
+
+func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }

@@ -1,4 +1,11 @@
-package rpc
+// Package rawjson reads JSON text where it lies: it validates strictly (RFC 8259 in
+// UTF-8), gives the index after a value, and hands out the bytes of members and strings
+// without a copy. The codec of the protocol, the simulator, the load and the executor
+// stand on it, because encoding/json makes values of all that it reads.
+//
+// Functions named Skip give the index after what they scanned, or a Fault and the index
+// where it is; those that take an index expect a byte there unless they say otherwise.
+package rawjson
 
 import "strconv"
 
@@ -6,13 +13,13 @@ import "strconv"
 // cannot exhaust the stack.
 const maxDepth = 512
 
-// fault is why a scan stopped. The scanners hand it back in a register beside
+// Fault is why a scan stopped. The scanners hand it back in a register beside
 // the offset, so that the good path never touches the heap.
-type fault uint8
+type Fault uint8
 
 const (
-	faultNone fault = iota
-	faultEnd
+	FaultNone Fault = iota
+	FaultEnd
 	faultValue
 	faultLiteral
 	faultNumber
@@ -24,12 +31,12 @@ const (
 	faultObject
 	faultArray
 	faultDepth
-	faultTrailing
+	FaultTrailing
 )
 
 var faultText = [...]string{
-	faultNone:     "no fault",
-	faultEnd:      "unexpected end of text",
+	FaultNone:     "no fault",
+	FaultEnd:      "unexpected end of text",
 	faultValue:    "not the start of a value",
 	faultLiteral:  "not one of true, false, null",
 	faultNumber:   "malformed number",
@@ -41,7 +48,7 @@ var faultText = [...]string{
 	faultObject:   "a comma or a closing brace must follow the member",
 	faultArray:    "a comma or a closing bracket must follow the element",
 	faultDepth:    "nested deeper than 512",
-	faultTrailing: "bytes after the value",
+	FaultTrailing: "bytes after the value",
 }
 
 // SyntaxError tells where a text stops being JSON (RFC 8259) in UTF-8.
@@ -57,7 +64,7 @@ func (e *SyntaxError) Error() string {
 	return e.Reason + " at byte " + strconv.Itoa(e.Offset)
 }
 
-func syntaxError(at int, f fault) *SyntaxError {
+func ErrorAt(at int, f Fault) *SyntaxError {
 	return &SyntaxError{Offset: at, Reason: faultText[f]}
 }
 
@@ -66,9 +73,9 @@ func syntaxError(at int, f fault) *SyntaxError {
 // mark is refused. Escaped lone surrogates are within RFC 8259 and pass; they
 // fail in StringText. The error is a *SyntaxError.
 func Valid(b []byte) error {
-	at, f := skipText(b)
-	if f != faultNone {
-		return syntaxError(at, f)
+	at, f := SkipText(b)
+	if f != FaultNone {
+		return ErrorAt(at, f)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package rpc
+package rawjson
 
 import (
 	"encoding/binary"
@@ -7,24 +7,24 @@ import (
 )
 
 // skipNumber scans the number at i by the grammar of RFC 8259 section 6.
-func skipNumber(b []byte, i int) (int, fault) {
+func skipNumber(b []byte, i int) (int, Fault) {
 	if b[i] == '-' {
 		i++
 	}
 	if i >= len(b) {
-		return i, faultEnd
+		return i, FaultEnd
 	}
 	switch c := b[i]; {
 	case c == '0':
 		i++
 	case c-'1' <= 8:
-		i = skipDigits(b, i+1)
+		i = SkipDigits(b, i+1)
 	default:
 		return i, faultNumber
 	}
 	if i < len(b) && b[i] == '.' {
 		from := i + 1
-		if i = skipDigits(b, from); i == from {
+		if i = SkipDigits(b, from); i == from {
 			return i, faultNumber
 		}
 	}
@@ -33,14 +33,14 @@ func skipNumber(b []byte, i int) (int, fault) {
 			i++
 		}
 		from := i
-		if i = skipDigits(b, from); i == from {
+		if i = SkipDigits(b, from); i == from {
 			return i, faultNumber
 		}
 	}
-	return i, faultNone
+	return i, FaultNone
 }
 
-func skipDigits(b []byte, i int) int {
+func SkipDigits(b []byte, i int) int {
 	for i < len(b) && b[i]-'0' <= 9 {
 		i++
 	}
@@ -62,9 +62,9 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x | x) & highs
 }
 
-// skipPlain is skipString for plain ASCII without escapes, as most strings are;
+// SkipPlain is skipString for plain ASCII without escapes, as most strings are;
 // at any other the answer is a fault that says nothing.
-func skipPlain(b []byte, i int) (int, fault) {
+func SkipPlain(b []byte, i int) (int, Fault) {
 	for i+8 <= len(b) {
 		m := special(binary.LittleEndian.Uint64(b[i:]))
 		if m == 0 {
@@ -72,16 +72,16 @@ func skipPlain(b []byte, i int) (int, fault) {
 			continue
 		}
 		if i += bits.TrailingZeros64(m) >> 3; b[i] == '"' {
-			return i + 1, faultNone
+			return i + 1, FaultNone
 		}
 		break
 	}
 	return i, faultEscape
 }
 
-// skipString scans a string from the byte after its opening quote and returns
+// SkipString scans a string from the byte after its opening quote and returns
 // the index after its closing quote. Eight bytes are looked at in one step.
-func skipString(b []byte, i int) (int, fault) {
+func SkipString(b []byte, i int) (int, Fault) {
 	for {
 		for i+8 <= len(b) {
 			if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
@@ -91,11 +91,11 @@ func skipString(b []byte, i int) (int, fault) {
 			i += 8
 		}
 		if i >= len(b) {
-			return i, faultEnd
+			return i, FaultEnd
 		}
 		switch c := b[i]; {
 		case c == '"':
-			return i + 1, faultNone
+			return i + 1, FaultNone
 		case c == '\\':
 			n := escapeLen(b, i)
 			if n == 0 {
@@ -107,8 +107,8 @@ func skipString(b []byte, i int) (int, fault) {
 		case c < utf8.RuneSelf:
 			i++
 		default:
-			var f fault
-			if i, f = skipRunes(b, i); f != faultNone {
+			var f Fault
+			if i, f = skipRunes(b, i); f != FaultNone {
 				return i, f
 			}
 		}
@@ -117,7 +117,7 @@ func skipString(b []byte, i int) (int, fault) {
 
 // skipRunes scans a run of characters beyond ASCII and refuses whatever is not
 // UTF-8: overlong forms, encoded surrogates, stray continuation bytes.
-func skipRunes(b []byte, i int) (int, fault) {
+func skipRunes(b []byte, i int) (int, Fault) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
 		_, n := utf8.DecodeRune(b[i:])
 		if n == 1 {
@@ -125,7 +125,7 @@ func skipRunes(b []byte, i int) (int, fault) {
 		}
 		i += n
 	}
-	return i, faultNone
+	return i, FaultNone
 }
 
 // escapeLen is the length of the escape whose backslash is b[i], 0 when it is

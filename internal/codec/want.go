@@ -1,8 +1,11 @@
-package rpc
+package codec
 
 import (
 	"bytes"
 	"encoding/binary"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Want is what the values of a member should be, so that the scan of a record
@@ -35,17 +38,17 @@ const (
 // KindOf is the kind of a field type; of an unknown one KindText.
 func KindOf(fieldType string) Kind {
 	switch fieldType {
-	case TypeBoolean:
+	case rpc.TypeBoolean:
 		return KindBoolean
-	case TypeInteger:
+	case rpc.TypeInteger:
 		return KindInteger
-	case TypeFloat:
+	case rpc.TypeFloat:
 		return KindFloat
-	case TypeDecimal:
+	case rpc.TypeDecimal:
 		return KindDecimal
-	case TypeDate:
+	case rpc.TypeDate:
 		return KindDate
-	case TypeDateTime:
+	case rpc.TypeDateTime:
 		return KindDateTime
 	}
 	return KindText
@@ -113,9 +116,9 @@ func (w *Want) one(text []byte, i int) int {
 	case KindDateTime:
 		return closed(text, plainDateTime(text, i+1))
 	}
-	end, f := skipPlain(text, i+1)
-	if f != faultNone {
-		if end, f = skipString(text, i+1); f != faultNone || bytes.IndexByte(text[i:end], '\\') >= 0 {
+	end, f := rawjson.SkipPlain(text, i+1)
+	if f != rawjson.FaultNone {
+		if end, f = rawjson.SkipString(text, i+1); f != rawjson.FaultNone || bytes.IndexByte(text[i:end], '\\') >= 0 {
 			return 0
 		}
 	}
@@ -126,7 +129,7 @@ func (w *Want) one(text []byte, i int) int {
 }
 
 func literal(text []byte, i int, word string) int {
-	if i, f := skipLiteral(text, i, word); f == faultNone {
+	if i, f := rawjson.SkipLiteral(text, i, word); f == rawjson.FaultNone {
 		return i
 	}
 	return 0
@@ -155,7 +158,7 @@ func plainInteger(text []byte, i int) int {
 	if negative {
 		i++
 	}
-	end := skipDigits(text, i)
+	end := rawjson.SkipDigits(text, i)
 	if end == i || end-i > 18 || text[i] == '0' && (end-i > 1 || negative) || !numberEnds(text, end) {
 		return 0
 	}
@@ -170,13 +173,13 @@ func plainFloat(text []byte, i int) int {
 	if text[i] == '-' {
 		i++
 	}
-	end := skipDigits(text, i)
+	end := rawjson.SkipDigits(text, i)
 	if end == i || text[i] == '0' && end-i > 1 {
 		return 0
 	}
 	if end < len(text) && text[end] == '.' {
 		i = end + 1
-		if end = skipDigits(text, i); end == i {
+		if end = rawjson.SkipDigits(text, i); end == i {
 			return 0
 		}
 	}
@@ -190,19 +193,19 @@ func plainFloat(text []byte, i int) int {
 // optional exponent, of any length.
 func plainDecimal(text []byte, i int) int {
 	i = skipSign(text, i)
-	end := skipDigits(text, i)
+	end := rawjson.SkipDigits(text, i)
 	if end == i {
 		return 0
 	}
 	if end < len(text) && text[end] == '.' {
 		i = end + 1
-		if end = skipDigits(text, i); end == i {
+		if end = rawjson.SkipDigits(text, i); end == i {
 			return 0
 		}
 	}
 	if end < len(text) && text[end]|0x20 == 'e' {
 		i = skipSign(text, end+1)
-		if end = skipDigits(text, i); end == i {
+		if end = rawjson.SkipDigits(text, i); end == i {
 			return 0
 		}
 	}
@@ -224,6 +227,7 @@ const (
 	dateOdd   = 0x7f_76_76_7f_76_76_76_76
 	clockZero = 0x30_3a_30_30_3a_30_30_54 // T00:00:0
 	clockOdd  = 0x76_7f_76_76_7f_76_76_7f
+	highBits  = 0x80_80_80_80_80_80_80_80
 )
 
 // tens reads the number of two digits that begins with byte n.
@@ -242,7 +246,7 @@ func plainDate(text []byte, i int) int {
 	}
 	x := binary.LittleEndian.Uint64(text[i:]) ^ dateZero
 	high, low := text[i+8]-'0', text[i+9]-'0'
-	if ((x+dateOdd)|x)&highs != 0 || high > 3 || low > 9 || uint32(x) == 0 {
+	if ((x+dateOdd)|x)&highBits != 0 || high > 3 || low > 9 || uint32(x) == 0 {
 		return 0
 	}
 	month, day := tens(x, 5), uint(high)*10+uint(low)
@@ -264,13 +268,13 @@ func plainDateTime(text []byte, i int) int {
 		return 0
 	}
 	x := binary.LittleEndian.Uint64(text[i+10:]) ^ clockZero
-	if plainDate(text, i) == 0 || ((x+clockOdd)|x)&highs != 0 || text[i+18]-'0' > 9 || tens(x, 1) > 23 || x>>32&0xff > 5 || x>>56 > 5 {
+	if plainDate(text, i) == 0 || ((x+clockOdd)|x)&highBits != 0 || text[i+18]-'0' > 9 || tens(x, 1) > 23 || x>>32&0xff > 5 || x>>56 > 5 {
 		return 0
 	}
 	end := i + 19
 	if text[end] == '.' {
 		from := end + 1
-		if end = skipDigits(text, from); end == from {
+		if end = rawjson.SkipDigits(text, from); end == from {
 			return 0
 		}
 	}

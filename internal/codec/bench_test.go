@@ -1,25 +1,27 @@
-package rpc
+package codec
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // benchPlan is a plan of ten fields, about 2.1 KB; with one record of about
 // 230 bytes the body is the published measure f1.
-func benchPlan() SyncPlan {
-	types := []string{TypeString, TypeString, TypeString, TypeInteger, TypeFloat,
-		TypeDecimal, TypeDate, TypeDateTime, TypeBoolean, TypeString}
+func benchPlan() rpc.SyncPlan {
+	types := []string{rpc.TypeString, rpc.TypeString, rpc.TypeString, rpc.TypeInteger, rpc.TypeFloat,
+		rpc.TypeDecimal, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean, rpc.TypeString}
 	names := []string{"email", "first_name", "last_name", "age", "score",
 		"balance", "birthday", "seen_at", "active", "city"}
-	p := SyncPlan{
-		Object:    ObjectRef{APIName: "contact", Label: "Contacts"},
-		Operation: OperationUpsert, SyncRunID: 602, SyncID: 309,
-		Schema: map[string]SchemaField{},
+	p := rpc.SyncPlan{
+		Object:    rpc.ObjectRef{APIName: "contact", Label: "Contacts"},
+		Operation: rpc.OperationUpsert, SyncRunID: 602, SyncID: 309,
+		Schema: map[string]rpc.SchemaField{},
 	}
 	for i, n := range names {
-		p.Schema[n] = SchemaField{ActiveIdentifier: i == 0, Field: Field{
+		p.Schema[n] = rpc.SchemaField{ActiveIdentifier: i == 0, Field: rpc.Field{
 			APIName: n, Label: "The " + n, Identifier: i == 0, Required: i == 0,
 			Createable: true, Updateable: true, Type: types[i],
 		}}
@@ -43,11 +45,11 @@ func benchBody(tb testing.TB, n int) []byte {
 			`"active":true,"city":"Springfield %d"}`, i, i, i, i%90, i)
 	}
 	params = append(params, ']', '}')
-	return EncodeRequest(nil, MethodSyncBatch, params, "d06835ea44ee2e9eb1f5dcd8bbfbe5c6")
+	return rpc.EncodeRequest(nil, rpc.MethodSyncBatch, params, "d06835ea44ee2e9eb1f5dcd8bbfbe5c6")
 }
 
 // answer decodes one call and answers every record with success.
-func answer(tb testing.TB, dst, body []byte, r *Request, b *Batch) []byte {
+func answer(tb testing.TB, dst, body []byte, r *rpc.Request, b *Batch) []byte {
 	if err := DecodeCall(body, r, b); err != nil {
 		tb.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func benchSizes(b *testing.B, run func(b *testing.B, body []byte)) {
 
 func BenchmarkAnswer(b *testing.B) {
 	benchSizes(b, func(b *testing.B, body []byte) {
-		var req Request
+		var req rpc.Request
 		var batch Batch
 		var dst []byte
 		for b.Loop() {
@@ -108,7 +110,7 @@ func BenchmarkAnswer(b *testing.B) {
 // BenchmarkAnswerNewPlan forgets the plan between the calls.
 func BenchmarkAnswerNewPlan(b *testing.B) {
 	benchSizes(b, func(b *testing.B, body []byte) {
-		var req Request
+		var req rpc.Request
 		var batch Batch
 		var dst []byte
 		for b.Loop() {
@@ -127,14 +129,14 @@ func BenchmarkAnswerEncodingJSON(b *testing.B) {
 }
 
 func BenchmarkScanResults(b *testing.B) {
-	var req Request
+	var req rpc.Request
 	var batch Batch
 	result := answer(b, nil, benchBody(b, 1000), &req, &batch)
 	b.SetBytes(int64(len(result)))
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		if err := ScanResults(result, func(_ []byte, success bool, _ []byte) error {
+		if err := rpc.ScanResults(result, func(_ []byte, success bool, _ []byte) error {
 			if success {
 				n++
 			}

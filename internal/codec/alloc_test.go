@@ -1,27 +1,30 @@
-package rpc
+package codec
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // TestNoAllocations: with reused buffers a batch costs no allocation at all,
 // whatever the number of its records and fields.
 func TestNoAllocations(t *testing.T) {
-	var req Request
+	var req rpc.Request
 	batch := Batch{Plans: new(PlanCache)}
 	body := benchBody(t, 1000)
 	require.NoError(t, DecodeCall(body, &req, &batch))
 	params := append([]byte(nil), req.Params...)
-	results := make([]RecordResult, batch.Len())
+	results := make([]rpc.RecordResult, batch.Len())
 	for i := range results {
 		results[i].Identifier, _ = batch.Record(i).Field("email")
 		results[i].ErrorMessage = "no \"such\"\n récord"
 	}
 	result := AppendBatchResult(nil, results)
 	dst := make([]byte, 0, 2*len(body))
-	small := []byte(documentedBody)
+	small := []byte(planningBody)
 
 	for name, run := range map[string]func(){
 		"DecodeCall":  func() { _ = DecodeCall(body, &req, &batch) },
@@ -36,16 +39,16 @@ func TestNoAllocations(t *testing.T) {
 				batch.Record(i).Field("city")
 			}
 		},
-		"Valid":             func() { _ = Valid(body) },
-		"EncodeRequest":     func() { EncodeRequest(dst[:0], MethodSyncBatch, params, docID) },
+		"Valid":             func() { _ = rawjson.Valid(body) },
+		"EncodeRequest":     func() { rpc.EncodeRequest(dst[:0], rpc.MethodSyncBatch, params, "1") },
 		"AppendBatchResult": func() { AppendBatchResult(dst[:0], results) },
-		"AppendResponse":    func() { AppendResponse(dst[:0], req.RawID, result) },
+		"AppendResponse":    func() { rpc.AppendResponse(dst[:0], req.RawID, result) },
 		"ScanResults": func() {
 			n := 0
-			_ = ScanResults(result, func(_ []byte, _ bool, message []byte) error { n += len(message); return nil })
+			_ = rpc.ScanResults(result, func(_ []byte, _ bool, message []byte) error { n += len(message); return nil })
 		},
 	} {
 		require.Zero(t, testing.AllocsPerRun(20, run), name)
 	}
-	require.LessOrEqual(t, testing.AllocsPerRun(20, func() { _, _ = DecodeRequest(body) }), 1.0, "only the text of the id")
+	require.LessOrEqual(t, testing.AllocsPerRun(20, func() { _, _ = rpc.DecodeRequest(body) }), 1.0, "only the text of the id")
 }

@@ -1,9 +1,11 @@
-package rpc
+package codec
 
 import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // pattern is the last record without white space around its members that was
@@ -74,8 +76,8 @@ func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, 
 			after = name.want.Plain(text, v)
 		}
 		if after == 0 {
-			var f fault
-			if after, f = skipValue(text, v, depth); f != faultNone {
+			var f rawjson.Fault
+			if after, f = rawjson.SkipValue(text, v, depth); f != rawjson.FaultNone {
 				return start, fields, false, false
 			}
 			plain = false
@@ -106,25 +108,25 @@ func tight(fields []fieldSpan, start, end uint32) bool {
 
 // scanRecord scans the object at i, which stands in depth-1 containers, and
 // appends its fields.
-func (b *Batch) scanRecord(i, depth int, fields []fieldSpan) (int, []fieldSpan, fault) {
+func (b *Batch) scanRecord(i, depth int, fields []fieldSpan) (int, []fieldSpan, rawjson.Fault) {
 	text := b.text
-	i = skipSpace(text, i+1)
+	i = rawjson.SkipSpace(text, i+1)
 	if i < len(text) && text[i] == '}' {
-		return i + 1, fields, faultNone
+		return i + 1, fields, rawjson.FaultNone
 	}
 	for {
-		end, v, f := skipKey(text, i)
-		if f != faultNone {
+		end, v, f := rawjson.SkipKey(text, i)
+		if f != rawjson.FaultNone {
 			return v, fields, f
 		}
 		b.escaped = b.escaped || bytes.IndexByte(text[i+1:end], '\\') >= 0
 		key := uint32(i + 1)
-		if i, f = skipValue(text, v, depth); f != faultNone {
+		if i, f = rawjson.SkipValue(text, v, depth); f != rawjson.FaultNone {
 			return i, fields, f
 		}
 		fields = append(fields, fieldSpan{key, uint32(end), uint32(v), uint32(i)})
 		var more bool
-		if i, more, f = nextMember(text, i); f != faultNone || !more {
+		if i, more, f = rawjson.NextMember(text, i); f != rawjson.FaultNone || !more {
 			return i, fields, f
 		}
 	}
@@ -158,7 +160,7 @@ func (r RawRecord) Len() int { return len(r.span()) }
 // of its key and its raw value. Only a key with an escape allocates.
 func (r RawRecord) At(j int) (name, raw []byte) {
 	f := r.span()[j]
-	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
+	return rawjson.PlainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
 }
 
 // Members are the members of one record as they were sent.
@@ -213,7 +215,7 @@ func (r RawRecord) Field(name string) (raw []byte, ok bool) {
 	for j := len(fields) - 1; j >= 0; j-- {
 		f := fields[j]
 		key := text[f.key:f.keyEnd]
-		if string(key) == name || r.b.escaped && string(plainKey(key)) == name {
+		if string(key) == name || r.b.escaped && string(rawjson.PlainKey(key)) == name {
 			return text[f.val:f.end:f.end], true
 		}
 	}

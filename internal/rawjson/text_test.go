@@ -1,4 +1,4 @@
-package rpc
+package rawjson
 
 import (
 	"encoding/json"

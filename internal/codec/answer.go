@@ -1,6 +1,11 @@
-package rpc
+package codec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
+)
 
 // Answer is a reply to sync_batch as it was scanned, by places in its bytes, so
 // that a caller can recognise the next one of the same form.
@@ -9,7 +14,7 @@ type Answer struct {
 	ID   []byte
 	IDAt int
 	// Error is the error object of the reply; there are no results beside it.
-	Error *Error
+	Error *rpc.Error
 	// First is where the first entry of record_results starts, 0 without one.
 	First int
 
@@ -35,19 +40,17 @@ type Entry struct {
 // The error is one of DecodeResponse, of ScanResults, or of each as it is.
 func ScanAnswer(body []byte, a *Answer, each func(*Entry) error) error {
 	*a = Answer{}
-	i := skipSpace(body, 0)
+	i := rawjson.SkipSpace(body, 0)
 	if i == len(body) || body[i] != '{' {
-		if at, f := skipText(body); f != faultNone {
-			return answerFault(at, f)
-		}
-		return envelopeError("the reply is not an object")
+		_, _, err := rpc.DecodeResponse(body, "")
+		return err
 	}
 	s := answerScan{body: body, each: each, answer: a}
 	at, f, err := s.members(i)
 	switch {
 	case err != nil:
 		return err
-	case f != faultNone:
+	case f != rawjson.FaultNone:
 		return answerFault(at, f)
 	}
 	return s.check()
@@ -60,7 +63,7 @@ func ScanEntry(body []byte, i int, e *Entry) (ok bool) {
 		return false
 	}
 	end, f := scanEntry(body, i, e)
-	return f == faultNone && end <= len(body)
+	return f == rawjson.FaultNone && end <= len(body)
 }
 
 // answerScan is a reply while it is scanned.
@@ -75,39 +78,39 @@ type answerScan struct {
 }
 
 // members reads the envelope; only an error of each comes back as one.
-func (s *answerScan) members(i int) (int, fault, error) {
+func (s *answerScan) members(i int) (int, rawjson.Fault, error) {
 	b := s.body
-	i = skipSpace(b, i+1)
+	i = rawjson.SkipSpace(b, i+1)
 	more := true
 	if i < len(b) && b[i] == '}' {
 		i, more = i+1, false
 	}
 	for more {
-		end, v, f := skipKey(b, i)
-		if f != faultNone {
+		end, v, f := rawjson.SkipKey(b, i)
+		if f != rawjson.FaultNone {
 			return v, f, nil
 		}
-		key := plainKey(b[i+1 : end])
+		key := rawjson.PlainKey(b[i+1 : end])
 		if string(key) == "result" && s.result == nil && b[v] == '{' {
 			var err error
 			if i, f, err = s.object(v); err != nil {
 				return i, f, err
 			}
-		} else if i, f = skipValue(b, v, 1); f == faultNone && string(key) == "result" && s.result != nil {
-			s.shape = envelopeError("result is repeated")
+		} else if i, f = rawjson.SkipValue(b, v, 1); f == rawjson.FaultNone && string(key) == "result" && s.result != nil {
+			s.shape = fmt.Errorf("decode response: %w: result is repeated", rpc.ErrEnvelope)
 		}
-		if f != faultNone {
+		if f != rawjson.FaultNone {
 			return i, f, nil
 		}
 		s.set(key, v, i)
-		if i, more, f = nextMember(b, i); f != faultNone {
+		if i, more, f = rawjson.NextMember(b, i); f != rawjson.FaultNone {
 			return i, f, nil
 		}
 	}
-	if i = skipSpace(b, i); i != len(b) {
-		return i, faultTrailing, nil
+	if i = rawjson.SkipSpace(b, i); i != len(b) {
+		return i, rawjson.FaultTrailing, nil
 	}
-	return i, faultNone, nil
+	return i, rawjson.FaultNone, nil
 }
 
 func (s *answerScan) set(key []byte, v, end int) {
@@ -125,33 +128,33 @@ func (s *answerScan) set(key []byte, v, end int) {
 }
 
 // object reads the result.
-func (s *answerScan) object(i int) (int, fault, error) {
+func (s *answerScan) object(i int) (int, rawjson.Fault, error) {
 	b := s.body
-	i = skipSpace(b, i+1)
+	i = rawjson.SkipSpace(b, i+1)
 	if i < len(b) && b[i] == '}' {
-		return i + 1, faultNone, nil
+		return i + 1, rawjson.FaultNone, nil
 	}
 	for {
-		end, v, f := skipKey(b, i)
-		if f != faultNone {
+		end, v, f := rawjson.SkipKey(b, i)
+		if f != rawjson.FaultNone {
 			return v, f, nil
 		}
-		if string(plainKey(b[i+1:end])) != "record_results" {
-			i, f = skipValue(b, v, 2)
+		if string(rawjson.PlainKey(b[i+1:end])) != "record_results" {
+			i, f = rawjson.SkipValue(b, v, 2)
 		} else {
 			if s.found {
-				s.shape = fmt.Errorf("scan results: %w: record_results is repeated", ErrResults)
+				s.shape = fmt.Errorf("scan results: %w: record_results is repeated", rpc.ErrResults)
 			}
 			var err error
 			if i, f, err = s.entries(v); err != nil {
 				return i, f, err
 			}
 		}
-		if f != faultNone {
+		if f != rawjson.FaultNone {
 			return i, f, nil
 		}
 		var more bool
-		if i, more, f = nextMember(b, i); f != faultNone || !more {
+		if i, more, f = rawjson.NextMember(b, i); f != rawjson.FaultNone || !more {
 			return i, f, nil
 		}
 	}
@@ -159,53 +162,53 @@ func (s *answerScan) object(i int) (int, fault, error) {
 
 // entries reads record_results. What has the wrong shape is still read to its
 // end: "not JSON" is the graver fault.
-func (s *answerScan) entries(i int) (int, fault, error) {
+func (s *answerScan) entries(i int) (int, rawjson.Fault, error) {
 	b := s.body
 	s.found = true
 	if b[i] != '[' {
-		s.shape = fmt.Errorf("scan results: %w: record_results is not an array", ErrResults)
-		i, f := skipValue(b, i, 2)
+		s.shape = fmt.Errorf("scan results: %w: record_results is not an array", rpc.ErrResults)
+		i, f := rawjson.SkipValue(b, i, 2)
 		return i, f, nil
 	}
-	i, more, f := firstElement(b, i)
-	if more && f == faultNone && s.answer.First == 0 {
+	i, more, f := rawjson.FirstElement(b, i)
+	if more && f == rawjson.FaultNone && s.answer.First == 0 {
 		s.answer.First = i
 	}
 	e := &s.answer.entry
-	for more && f == faultNone {
+	for more && f == rawjson.FaultNone {
 		if b[i] != '{' {
-			s.shape = fmt.Errorf("scan results: %w: an entry is not an object", ErrResults)
-			i, f = skipValue(b, i, entryDepth)
-		} else if i, f = scanEntry(b, i, e); f == faultNone && s.shape == nil {
+			s.shape = fmt.Errorf("scan results: %w: an entry is not an object", rpc.ErrResults)
+			i, f = rawjson.SkipValue(b, i, answerDepth)
+		} else if i, f = scanEntry(b, i, e); f == rawjson.FaultNone && s.shape == nil {
 			if err := s.each(e); err != nil {
 				return i, f, err
 			}
 		}
-		if f == faultNone {
-			i, more, f = nextElement(b, i)
+		if f == rawjson.FaultNone {
+			i, more, f = rawjson.NextElement(b, i)
 		}
 	}
 	return i, f, nil
 }
 
 // scanEntry scans the object at i into e.
-func scanEntry(b []byte, i int, e *Entry) (int, fault) {
+func scanEntry(b []byte, i int, e *Entry) (int, rawjson.Fault) {
 	*e = Entry{Start: i}
-	i = skipSpace(b, i+1)
+	i = rawjson.SkipSpace(b, i+1)
 	if i < len(b) && b[i] == '}' {
 		e.End = i + 1
-		return e.End, faultNone
+		return e.End, rawjson.FaultNone
 	}
 	for {
-		end, v, f := skipKey(b, i)
-		if f != faultNone {
+		end, v, f := rawjson.SkipKey(b, i)
+		if f != rawjson.FaultNone {
 			return v, f
 		}
 		key := b[i+1 : end]
-		if i, f = skipValue(b, v, entryDepth); f != faultNone {
+		if i, f = rawjson.SkipValue(b, v, answerDepth); f != rawjson.FaultNone {
 			return i, f
 		}
-		switch string(plainKey(key)) {
+		switch string(rawjson.PlainKey(key)) {
 		case "identifier":
 			e.Identifier, e.IdentifierAt = b[v:i:i], v
 		case "success":
@@ -214,7 +217,7 @@ func scanEntry(b []byte, i int, e *Entry) (int, fault) {
 			e.Message = b[v:i:i]
 		}
 		var more bool
-		if i, more, f = nextMember(b, i); f != faultNone || !more {
+		if i, more, f = rawjson.NextMember(b, i); f != rawjson.FaultNone || !more {
 			e.End = i
 			return i, f
 		}
@@ -223,28 +226,30 @@ func scanEntry(b []byte, i int, e *Entry) (int, fault) {
 
 // check judges the envelope as DecodeResponse does, and then the results.
 func (s *answerScan) check() error {
-	version, _ := textOf(s.version)
 	switch {
-	case version != Version:
-		return envelopeError(`jsonrpc is not "2.0"`)
-	case s.result != nil && s.failure != nil:
-		return envelopeError("result and error are both present")
-	case s.failure != nil:
+	case !isVersion(s.version) || s.failure != nil || s.result == nil || s.result[0] != '{':
 		var err error
-		s.answer.Error, err = decodeError(s.failure)
+		_, s.answer.Error, err = rpc.DecodeResponse(s.body, "")
 		return err
-	case s.result == nil:
-		return envelopeError("neither result nor error is present")
-	case s.result[0] != '{':
-		return envelopeError("result is not an object")
 	case s.shape != nil:
 		return s.shape
 	case !s.found:
-		return fmt.Errorf("scan results: %w: record_results is missing", ErrResults)
+		return fmt.Errorf("scan results: %w: record_results is missing", rpc.ErrResults)
 	}
 	return nil
 }
 
-func answerFault(at int, f fault) error {
-	return fmt.Errorf("decode response: %w", syntaxError(at, f))
+// answerDepth is how deep a member of an entry stands: result, array, entry.
+const answerDepth = 3
+
+func isVersion(raw []byte) bool {
+	if string(raw) == `"`+rpc.Version+`"` {
+		return true
+	}
+	text, err := rawjson.StringText(raw)
+	return err == nil && text == rpc.Version
+}
+
+func answerFault(at int, f rawjson.Fault) error {
+	return fmt.Errorf("decode response: %w", rawjson.ErrorAt(at, f))
 }

@@ -1,4 +1,4 @@
-package rpc
+package codec
 
 import (
 	"bytes"
@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 const (
@@ -33,7 +36,7 @@ type PlanCache struct {
 type planEntry struct {
 	id         uint64 // from 1 in a PlanCache, 0 outside
 	raw        []byte
-	plan       SyncPlan
+	plan       rpc.SyncPlan
 	identifier string
 }
 
@@ -78,33 +81,17 @@ func newPlanEntry(raw []byte) (*planEntry, error) {
 	return e, nil
 }
 
-// ActiveIdentifier names the field that is the active identifier; ok is false
-// unless exactly one is.
-func (p SyncPlan) ActiveIdentifier() (name string, ok bool) {
-	n := 0
-	for key, f := range p.Schema {
-		if f.ActiveIdentifier {
-			name = key
-			n++
-		}
-	}
-	if n != 1 {
-		return "", false
-	}
-	return name, true
-}
-
 // decodePlan decodes a validated plan. Keys are matched exactly, unlike
 // encoding/json; absent and additional keys are left to the caller's rules
 // (the text of 2021 had no sync_id), wrong types are an error.
-func decodePlan(raw []byte, p *SyncPlan) error {
+func decodePlan(raw []byte, p *rpc.SyncPlan) error {
 	var m [5][]byte
-	if !pick(raw, m[:], "object", "operation", "sync_run_id", "sync_id", "schema") {
+	if !rawjson.Pick(raw, m[:], "object", "operation", "sync_run_id", "sync_id", "schema") {
 		return fmt.Errorf("sync_plan is not an object")
 	}
 	if m[0] != nil {
 		var o [2][]byte
-		if !pick(m[0], o[:], "object_api_name", "label") {
+		if !rawjson.Pick(m[0], o[:], "object_api_name", "label") {
 			return fmt.Errorf("sync_plan.object is not an object")
 		}
 		if err := leaf("sync_plan.object.object_api_name", o[0], &p.Object.APIName); err != nil {
@@ -129,14 +116,14 @@ func decodePlan(raw []byte, p *SyncPlan) error {
 	return decodeSchema(m[4], p)
 }
 
-func decodeSchema(raw []byte, p *SyncPlan) error {
-	walk, ok := walkObject(raw)
+func decodeSchema(raw []byte, p *rpc.SyncPlan) error {
+	walk, ok := rawjson.WalkObject(raw)
 	if !ok {
 		return fmt.Errorf("sync_plan.schema is not an object")
 	}
-	p.Schema = make(map[string]SchemaField)
-	for key, val, ok := walk.next(); ok; key, val, ok = walk.next() {
-		var f SchemaField
+	p.Schema = make(map[string]rpc.SchemaField)
+	for key, val, ok := walk.Next(); ok; key, val, ok = walk.Next() {
+		var f rpc.SchemaField
 		if err := decodeSchemaField(fmt.Sprintf("sync_plan.schema[%q]", key), val, &f); err != nil {
 			return err
 		}
@@ -145,9 +132,9 @@ func decodeSchema(raw []byte, p *SyncPlan) error {
 	return nil
 }
 
-func decodeSchemaField(at string, raw []byte, f *SchemaField) error {
+func decodeSchemaField(at string, raw []byte, f *rpc.SchemaField) error {
 	var m [2][]byte
-	if !pick(raw, m[:], "active_identifier", "field") {
+	if !rawjson.Pick(raw, m[:], "active_identifier", "field") {
 		return fmt.Errorf("%s is not an object", at)
 	}
 	if err := leaf(at+".active_identifier", m[0], &f.ActiveIdentifier); err != nil {
@@ -158,7 +145,7 @@ func decodeSchemaField(at string, raw []byte, f *SchemaField) error {
 	}
 	at += ".field"
 	var v [8][]byte
-	if !pick(m[1], v[:], "field_api_name", "label", "identifier", "required",
+	if !rawjson.Pick(m[1], v[:], "field_api_name", "label", "identifier", "required",
 		"createable", "updateable", "type", "array") {
 		return fmt.Errorf("%s is not an object", at)
 	}
@@ -177,16 +164,7 @@ func leaf(at string, raw []byte, dst any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
-		return fmt.Errorf("%s has the wrong type: %s", at, clip(raw))
+		return fmt.Errorf("%s has the wrong type: %s", at, rawjson.Clip(raw))
 	}
 	return nil
-}
-
-// clip shortens a raw value for a message.
-func clip(raw []byte) string {
-	const most = 64
-	if len(raw) <= most {
-		return string(raw)
-	}
-	return string(bytes.ToValidUTF8(raw[:most], nil)) + "…"
 }

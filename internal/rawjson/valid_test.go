@@ -1,4 +1,4 @@
-package rpc
+package rawjson
 
 import (
 	"encoding/json"
@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+func Nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 var validTexts = []string{
 	`{}`, `[]`, ` null `, `true`, `false`, `0`, `-0`, `-0.0e-0`, `1E+5`, `42.42`, `9223372036854775808`,
 	`""`, `"\"\\\/\b\f\n\r\t\u00e9"`, `"\ud83d\ude00"`, `"\ud800"`, "\"\x7f\"", `"é😀👩‍👩‍👧"`,
-	`{"a":[1,{"b":null}],"a":2}`, "\t\r\n [ 1 , 2 ] \n", nested(512),
+	`{"a":[1,{"b":null}],"a":2}`, "\t\r\n [ 1 , 2 ] \n", Nested(512),
 	`"plain text of more than eight bytes, then 日本語, then more"`,
 }
 
@@ -64,7 +64,7 @@ var invalidTexts = map[string]int{ // text to offset of the fault
 	"\"\xf4\x90\x80\x80\"": 1, // beyond U+10FFFF
 	`'a'`:                  0,
 	`[1]//c`:               3,
-	nested(513):            512,
+	Nested(513):            512,
 }
 
 func TestValid(t *testing.T) {
@@ -114,9 +114,9 @@ func depth(b []byte) int {
 	return deepest
 }
 
-// modelValid is Valid by encoding/json, which admits bytes that are not UTF-8
+// ModelValid is Valid by encoding/json, which admits bytes that are not UTF-8
 // and nests deeper.
-func modelValid(b []byte) bool {
+func ModelValid(b []byte) bool {
 	return json.Valid(b) && utf8.Valid(b) && depth(b) <= maxDepth
 }
 
@@ -129,7 +129,7 @@ func FuzzValid(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		err := Valid(b)
-		require.Equal(t, modelValid(b), err == nil, "%q: %v", b, err)
+		require.Equal(t, ModelValid(b), err == nil, "%q: %v", b, err)
 		var syntax *SyntaxError
 		if errors.As(err, &syntax) {
 			require.LessOrEqual(t, syntax.Offset, len(b))

@@ -1,4 +1,4 @@
-package rpc
+package codec
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // answers are replies of every kind, right and wrong.
@@ -33,12 +35,12 @@ var answers = []string{
 }
 
 // twoPasses is what ScanAnswer does in one.
-func twoPasses(body []byte) (entries []string, rpcErr *Error, err error) {
-	result, rpcErr, err := DecodeResponse(body, "7")
+func twoPasses(body []byte) (entries []string, rpcErr *rpc.Error, err error) {
+	result, rpcErr, err := rpc.DecodeResponse(body, "7")
 	if err != nil || rpcErr != nil {
 		return nil, rpcErr, err
 	}
-	err = ScanResults(result, func(identifier []byte, success bool, message []byte) error {
+	err = rpc.ScanResults(result, func(identifier []byte, success bool, message []byte) error {
 		entries = append(entries, fmt.Sprintf("%s %t %s", identifier, success, message))
 		return nil
 	})
@@ -63,7 +65,7 @@ func TestScanAnswerAgreesWithTheTwoPasses(t *testing.T) {
 		require.Equal(t, wantErr == nil, err == nil, "%s: %v, %v", text, wantErr, err)
 		require.Equal(t, wantError, answer.Error, text)
 		if err != nil {
-			for _, kind := range []error{ErrEnvelope, ErrResults} {
+			for _, kind := range []error{rpc.ErrEnvelope, rpc.ErrResults} {
 				require.Equal(t, errors.Is(wantErr, kind), errors.Is(err, kind), "%s: %v, %v", text, wantErr, err)
 			}
 			continue

@@ -1,0 +1,139 @@
+package codec
+
+import (
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
+)
+
+// DecodeCall is DecodeRequest for a server's hot path: r is reused, and the
+// params of a sync_batch are decoded into b in the same pass over the body
+// when the method stands before the params, as it does in the published order.
+// It allocates nothing when r and b are reused and the plan is remembered. ID
+// stays empty; RawID is what an answer needs.
+//
+// A wrong envelope is an *Error as in DecodeRequest, wrong params of a
+// sync_batch are an *Error as in DecodeBatch. b holds something only after a
+// sync_batch without error.
+func DecodeCall(body []byte, r *rpc.Request, b *Batch) error {
+	*r = rpc.Request{}
+	b.reset(nil)
+	if decodeQuickly(body, r, b) {
+		return nil
+	}
+	// Whatever the single pass does not like is decoded again step by step.
+	b.reset(nil)
+	var err error
+	*r, err = rpc.DecodeRequest(body)
+	r.ID = ""
+	if err != nil || r.Method != rpc.MethodSyncBatch {
+		return err
+	}
+	return DecodeBatch(r.Params, b)
+}
+
+// rawRequest holds the raw members of a request while it is scanned.
+type rawRequest struct {
+	version, method, params, id []byte
+}
+
+// decodeQuickly decodes a call that is right in every part and writes its words
+// without escapes, as nearly all do.
+func decodeQuickly(body []byte, r *rpc.Request, b *Batch) bool {
+	i := rawjson.SkipSpace(body, 0)
+	if i == len(body) || body[i] != '{' {
+		return false
+	}
+	var q rawRequest
+	if _, f := q.scan(body, i, b); f != rawjson.FaultNone {
+		return false
+	}
+	method := methodOf(q.method)
+	if string(q.version) != `"`+rpc.Version+`"` || method == "" || !idLike(q.id) || len(q.params) == 0 || q.params[0] != '{' {
+		return false
+	}
+	switch {
+	case method != rpc.MethodSyncBatch:
+		b.reset(nil) // another method may stand behind the params of a batch
+	case !b.done:
+		return false
+	}
+	*r = rpc.Request{JSONRPC: rpc.Version, Method: method, Params: q.params, RawID: q.id}
+	return true
+}
+
+// methodOf is the method of the protocol that a raw value names, "" for any other
+// and for a name with escapes.
+func methodOf(raw []byte) string {
+	for _, name := range methods {
+		if len(raw) == len(name)+2 && string(raw[1:len(raw)-1]) == name {
+			return name
+		}
+	}
+	return ""
+}
+
+var methods = rpc.Methods()
+
+// scan reads the members of the object at i to the end of the body.
+func (q *rawRequest) scan(body []byte, i int, b *Batch) (int, rawjson.Fault) {
+	i = rawjson.SkipSpace(body, i+1)
+	more, f := true, rawjson.FaultNone
+	if i < len(body) && body[i] == '}' {
+		i, more = i+1, false
+	}
+	for more {
+		end, v, f := rawjson.SkipKey(body, i)
+		if f != rawjson.FaultNone {
+			return v, f
+		}
+		key := rawjson.PlainKey(body[i+1 : end])
+		params := b != nil && string(key) == "params"
+		if params && string(q.method) == `"`+rpc.MethodSyncBatch+`"` {
+			i, f = b.scan(body, v, 1)
+		} else {
+			i, f = rawjson.SkipValue(body, v, 1)
+			if params {
+				b.done = false // the last params count, and these were not decoded
+			}
+		}
+		if f != rawjson.FaultNone {
+			return i, f
+		}
+		q.set(key, body[v:i:i])
+		if i, more, f = rawjson.NextMember(body, i); f != rawjson.FaultNone {
+			return i, f
+		}
+	}
+	if i = rawjson.SkipSpace(body, i); i != len(body) {
+		return i, rawjson.FaultTrailing
+	}
+	return i, f
+}
+
+func (q *rawRequest) set(key, raw []byte) {
+	switch string(key) {
+	case "jsonrpc":
+		q.version = raw
+	case "method":
+		q.method = raw
+	case "params":
+		q.params = raw
+	case "id":
+		q.id = raw
+	}
+}
+
+// idLike reports whether a raw id is absent, a string, a number or null.
+func idLike(raw []byte) bool {
+	if len(raw) == 0 {
+		return true
+	}
+	c := raw[0]
+	return c == '"' || c == 'n' || c == '-' || c-'0' <= 9
+}
+
+func parseError(at int, f rawjson.Fault) *rpc.Error {
+	return invalid(rpc.CodeParseError, "parse error: "+rawjson.ErrorAt(at, f).Error())
+}
+
+func invalid(code int64, message string) *rpc.Error { return &rpc.Error{Code: code, Message: message} }
