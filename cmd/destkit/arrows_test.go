@@ -24,8 +24,8 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"cmd/destkit": {
 		"cmd/destkit/internal/...",
-		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "proxy", "server",
-		"internal/dashboard", "internal/foreign", "internal/plural", "internal/skeletons",
+		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "server",
+		"internal/dashboard", "internal/foreign", "internal/plural", "internal/proxy", "internal/skeletons",
 		"internal/suggest", "internal/unreached",
 	},
 	"cmd/destkit/internal/build": {}, // what the linker and Go have written into the program
@@ -133,7 +133,6 @@ var arrows = map[string][]string{
 	"loadgen/internal/restload": {"internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"},        // clients of a REST API
 	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},                // calls as bytes
 	"openapi":                   {},
-	"proxy":                     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
@@ -334,6 +333,7 @@ var arrows = map[string][]string{
 	"internal/rawconn":   {},                                                                                                             // sockets without futile reads
 	"internal/page":      {},                                                                                                             // the look of HTML pages
 	"internal/rawjson":   {},                                                                                                             // JSON where it lies
+	"internal/proxy":     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"},            // live and recorded traffic
 	"internal/reach":     {},                                                                                                             // files and hosts that may be reached
 	"internal/plural":    {},                                                                                                             // counts with their noun
 	"internal/quantity":  {"internal/plural"},                                                                                            // numbers and times of syncs, loads and the demo read the same
@@ -375,7 +375,7 @@ var testArrows = map[string][]string{
 	"cmd/destkit/internal/emulation":    {"destsim/rpc"},
 	"conformance":                       {"destsim", "conformance/report"},
 	"conformance/internal/wire":         {"destsim"},
-	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "proxy", "server"}, // syncs are judged on their way
+	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "internal/proxy", "server"}, // syncs are judged on their way
 	"conformance/report":                {"destsim"},
 	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
 	"destsim":                           {"openapi"},

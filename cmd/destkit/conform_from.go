@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // recorded holds the flags of a judgement of what was recorded.

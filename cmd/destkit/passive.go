@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // The sides that a passive judgement can look at.

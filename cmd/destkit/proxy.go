@@ -26,7 +26,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // proxying holds the flags of `destkit proxy`.

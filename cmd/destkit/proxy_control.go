@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	pages "github.com/destkit/destkit/internal/dashboard"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // mostShown is how many exchanges the control address keeps.

@@ -27,7 +27,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/browsertest"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // watchedProxy is a proxy with its second port, in front of a simulator.

@@ -22,7 +22,7 @@ import (
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/proxy"
+	"github.com/destkit/destkit/internal/proxy"
 	"github.com/destkit/destkit/server"
 )
 
