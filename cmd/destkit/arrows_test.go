@@ -106,7 +106,7 @@ var arrows = map[string][]string{
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/page", "internal/plural"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural"},
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
@@ -320,16 +320,17 @@ var arrows = map[string][]string{
 	"internal/bench":     {},                                  // it measures the program from outside
 	"internal/codec":     {"destsim/rpc", "internal/rawjson"}, // batches of the protocol, as fast as can be
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/loopback", "internal/page"},                                // what the consoles have in common
-	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
-	"internal/foreign":   {},                                                                    // text from outside on a screen
-	"internal/histogram": {},                                                                    // of times, as text too
-	"internal/hook":      {"destsim/rpc"},                                                       // hooks of authors: the judge and the load ask them
-	"internal/handles":   {},                                                                    // connections to SQLite share a table in the driver
-	"internal/keepalive": {},                                                                    // connections to databases that may vanish
+	"internal/console":   {"internal/loopback", "internal/page"},                                                    // what the consoles have in common
+	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/outline", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
+	"internal/foreign":   {},                                                                                        // text from outside on a screen
+	"internal/histogram": {},                                                                                        // of times, as text too
+	"internal/hook":      {"destsim/rpc"},                                                                           // hooks of authors: the judge and the load ask them
+	"internal/handles":   {},                                                                                        // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
 	"internal/liquid":    {},
 	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"}, // results of loads as HTML
 	"internal/loopback":  {},                                                                                                             // who may use a control endpoint
+	"internal/outline":   {},                                                                                                             // what reports and pages both show
 	"internal/rawconn":   {},                                                                                                             // sockets without futile reads
 	"internal/page":      {},                                                                                                             // the look of HTML pages
 	"internal/rawjson":   {},                                                                                                             // JSON where it lies

@@ -120,7 +120,7 @@ func TestProtocolExamplesAreValid(t *testing.T) {
 		require.NoError(t, openapi.ValidateParams(request.Method, request.Params))
 		require.NoError(t, openapi.ValidateResult(request.Method, response.Result))
 	}
-	for _, m := range openapi.ReadProtocol().Methods {
+	for _, m := range protocol.ReadDocument().Methods {
 		require.Positive(t, seen[m.Name], "%s has no example", m.Name)
 	}
 }
@@ -225,7 +225,7 @@ func TestProtocolRulesAreShownOnce(t *testing.T) {
 func TestProtocolFitsTheScreen(t *testing.T) {
 	book, err := protocol.NewBook()
 	require.NoError(t, err)
-	for _, methods := range [][]openapi.RPCMethod{nil, book.Methods} {
+	for _, methods := range [][]protocol.Method{nil, book.Methods} {
 		var plain, coloured bytes.Buffer
 		require.NoError(t, book.WriteText(&plain, methods, false))
 		require.NoError(t, book.WriteText(&coloured, methods, true))

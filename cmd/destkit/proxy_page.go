@@ -122,41 +122,13 @@ func pageBody(text, base64 string, size int64, cut bool) (body json.RawMessage, 
 
 // side is a report as the page shows it.
 func (t *proxyTraffic) side(key, name string, r *conformance.Report) pages.Side {
-	o := t.options.Outline(r)
 	s := pages.Side{
-		Key: key, Name: name, Verdict: string(r.Verdict), Tone: o.Tone, Summary: o.Summary, Records: r.Records, Notes: r.Notes, Titles: map[string]string{},
-		Failures: pageRules(o.Failures), Warnings: pageRules(o.Warnings), Waived: pageRules(o.Waived), Policy: report.HTMLPolicy(),
+		Key: key, Name: name, Verdict: string(r.Verdict), Outline: *t.options.Outline(r), Records: r.Records, Notes: r.Notes, Titles: map[string]string{},
+		Policy: report.HTMLPolicy(),
 		Report: func(w io.Writer) error { return t.options.Write(report.HTML, w, r) },
-	}
-	for _, c := range o.Counts {
-		s.Counts = append(s.Counts, pages.Count(c))
-	}
-	for _, g := range o.Undecided {
-		s.Undecided = append(s.Undecided, pages.Undecided{What: g.What, How: g.How, Musts: g.Musts, Checks: pageRules(g.Checks)})
-	}
-	for _, p := range o.Problems {
-		s.Problems = append(s.Problems, pages.Problem{Message: foreign.Line(p.Message), Fix: foreign.Line(p.Fix)})
 	}
 	for _, c := range r.Checks {
 		s.Titles[c.ID] = c.Title
 	}
 	return s
-}
-
-func pageRules(list []report.OutlineResult) (rules []pages.Rule) {
-	for _, r := range list {
-		rule := pages.Rule{ID: r.ID, Title: r.Title, Status: r.Status, Tone: r.Tone, Rank: r.Rank, Reason: r.Reason, Waiver: r.Waiver, Again: r.Again}
-		for _, g := range r.Groups {
-			cause := pages.Cause{Rule: g.Rule, CauseLabel: g.CauseLabel, Cause: g.Cause, Fix: g.Fix, Curl: g.Curl, More: g.More, Exchanges: g.Exchanges}
-			for _, e := range g.Examples {
-				cause.Examples = append(cause.Examples, pages.Finding(e))
-			}
-			rule.Causes = append(rule.Causes, cause)
-		}
-		for _, f := range r.Findings {
-			rule.Findings = append(rule.Findings, pages.Finding(f))
-		}
-		rules = append(rules, rule)
-	}
-	return rules
 }

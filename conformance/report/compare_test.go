@@ -254,7 +254,7 @@ func TestComparisonMarkdown(t *testing.T) {
 			require.Less(t, len(s), 65_000)
 			require.Contains(t, s, "more, in `destkit diff --json`")
 			require.Equal(t, strings.Count(s, "\n<details>"), strings.Count(s, "\n</details>"), "every fold is closed")
-			outline(t, []byte(s))
+			structureOf(t, []byte(s))
 		}
 	})
 }

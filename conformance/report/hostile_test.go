@@ -120,13 +120,13 @@ func TestHostileHTML(t *testing.T) {
 }
 
 func TestHostileMarkdown(t *testing.T) {
-	hurt, calm := outline(t, render(t, Markdown, poisoned(hostile))), outline(t, render(t, Markdown, poisoned(harmless)))
+	hurt, calm := structureOf(t, render(t, Markdown, poisoned(hostile))), structureOf(t, render(t, Markdown, poisoned(harmless)))
 	require.Equal(t, calm, hurt)
 }
 
-// outline lists what Markdown makes of a text beside the words: headings,
+// structureOf lists what Markdown makes of a text beside the words: headings,
 // fences, table rows with their cells, HTML tags.
-func outline(t *testing.T, b []byte) []string {
+func structureOf(t *testing.T, b []byte) []string {
 	requirePrintable(t, string(b))
 	var out []string
 	fence := ""

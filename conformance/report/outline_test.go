@@ -8,6 +8,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/outline"
 )
 
 // TestOutlineIsTheReport: what an outline has stands in the HTML report with the same words,
@@ -18,7 +19,7 @@ func TestOutlineIsTheReport(t *testing.T) {
 	page := pageOf(t, r)
 	require.Equal(t, "bad", o.Tone)
 	listed := map[string]bool{}
-	for _, list := range [][]OutlineResult{o.Failures, o.Warnings, o.Waived} {
+	for _, list := range [][]outline.Check{o.Failures, o.Warnings, o.Waived} {
 		for _, k := range list {
 			listed[k.ID] = true
 			require.Contains(t, page, `id="`+k.ID+`"`)
@@ -39,7 +40,7 @@ func TestOutlineIsTheReport(t *testing.T) {
 	for _, k := range r.Checks {
 		require.Equal(t, k.Status != c.Pass && k.Status != c.NotApplicable, listed[k.ID], "%s %s", k.ID, k.Status)
 	}
-	require.NotEmpty(t, o.Failures[0].Groups)
+	require.NotEmpty(t, o.Failures[0].Causes)
 	require.False(t, strings.HasPrefix(o.Summary, string(r.Verdict)))
 }
 
@@ -53,13 +54,13 @@ func TestOutlineGroupsFindings(t *testing.T) {
 	third.Exchanges[0].ID = 9
 	r.Checks[0].Findings = []c.Finding{one, again, third}
 	got := Options{}.Outline(r).Failures[0]
-	require.Len(t, got.Groups, 2)
-	require.Equal(t, []int{1, 2}, got.Groups[0].Exchanges)
-	require.Equal(t, []int{9}, got.Groups[1].Exchanges)
-	require.Len(t, got.Groups[0].Examples, 1)
-	require.Equal(t, 2, got.Groups[0].Examples[0].Times)
-	require.Equal(t, "one cause", got.Groups[0].Cause)
-	require.Equal(t, "Possible cause", got.Groups[0].CauseLabel)
+	require.Len(t, got.Causes, 2)
+	require.Equal(t, []int{1, 2}, got.Causes[0].Exchanges)
+	require.Equal(t, []int{9}, got.Causes[1].Exchanges)
+	require.Len(t, got.Causes[0].Examples, 1)
+	require.Equal(t, 2, got.Causes[0].Examples[0].Times)
+	require.Equal(t, "one cause", got.Causes[0].Cause)
+	require.Equal(t, "Possible cause", got.Causes[0].CauseLabel)
 	require.Len(t, got.Findings, 3)
 	require.Equal(t, []int{1, 2}, got.Findings[1].Exchanges)
 	require.NotContains(t, got.Findings[0].Actual, "\x1b")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/outline"
 )
 
 // The page of a proxy has types of its own for what it shows: the program fills them from
@@ -62,61 +63,17 @@ type Call struct {
 
 // Side is the judgement of one side so far.
 type Side struct {
-	Key, Name              string // "endpoint", "The endpoint"
-	Verdict, Tone, Summary string
-	Records                int
-	Counts                 []Count
-	Failures, Warnings     []Rule
-	Waived                 []Rule
-	Undecided              []Undecided
-	Problems               []Problem
-	Notes                  []string
-	Titles                 map[string]string // of all its checks, by id
+	Key, Name string // "endpoint", "The endpoint"
+	Verdict   string
+	outline.Outline
+	Records int
+	Notes   []string
+	Titles  map[string]string // of all its checks, by id
 	// Report writes the page that --report or --caller-report writes; Policy is its
 	// content security policy.
 	Report func(io.Writer) error
 	Policy string
 }
-
-// Count is how many checks have a status.
-type Count struct {
-	Status, Tone string
-	Checks       int
-}
-
-// Rule is a check with its findings, by their cause.
-type Rule struct {
-	ID, Title, Status, Tone, Rank, Reason, Waiver string
-	Again                                         string // the command that judges it again
-	Causes                                        []Cause
-	Findings                                      []Finding // each by itself
-}
-
-// Cause is what findings have in common, with the exchanges that show it.
-type Cause struct {
-	Rule, CauseLabel, Cause, Fix string
-	Curl                         string
-	Examples                     []Finding
-	More                         int // findings that are not among the examples
-	Exchanges                    []int
-}
-
-// Finding is what was expected and what was seen.
-type Finding struct {
-	Place, Expected, Actual string
-	Times                   int
-	Exchanges               []int
-}
-
-// Undecided are checks that the same thing would decide.
-type Undecided struct {
-	What, How string
-	Checks    []Rule
-	Musts     int
-}
-
-// Problem is a reason why a judgement cannot be trusted.
-type Problem struct{ Message, Fix string }
 
 // Proxy is the pages of a proxy. Its methods are safe for parallel use.
 type Proxy struct {
@@ -293,8 +250,8 @@ func (p *Proxy) showFindings(*console.Request) (any, error) { return p.frame(), 
 // breach is a rule that one exchange breaks.
 type breach struct {
 	Side, ID, Title string
-	Findings        []Finding
-	Causes          []Cause
+	Findings        []outline.Finding
+	Causes          []outline.Cause
 }
 
 // exchangePage is one exchange in full.
@@ -356,8 +313,8 @@ func breaches(c *Call, sides []Side) (list []breach) {
 }
 
 // seenIn are the findings that an exchange shows, without what the one before says already.
-func seenIn(number int, findings []Finding) (list []Finding) {
-	before := Finding{}
+func seenIn(number int, findings []outline.Finding) (list []outline.Finding) {
+	before := outline.Finding{}
 	for _, f := range findings {
 		if !slices.Contains(f.Exchanges, number) {
 			continue

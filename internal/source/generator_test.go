@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/internal/source/internal/generated"
 	"github.com/destkit/destkit/internal/source/internal/valuekind"
@@ -123,5 +124,5 @@ func requireCanonical(t *testing.T, v []byte) {
 	t.Helper()
 	require.True(t, json.Valid(v), "%q", v)
 	require.True(t, utf8.Valid(v), "%q", v)
-	require.Equal(t, strings.ReplaceAll(string(v), api.LostByte, "\ufffd"), string(cell.AppendCanonical(nil, v)))
+	require.Equal(t, strings.ReplaceAll(string(v), rawjson.LostByte, "\ufffd"), string(cell.AppendCanonical(nil, v)))
 }

@@ -205,6 +205,6 @@ type Topic struct {
 var FormTypes = []string{"string", "integer", "boolean", "object", "array"}
 
 // Linkable reports whether all credentials of a type can be given in a form.
-func Linkable(fields ConfigFields) bool {
+func (fields ConfigFields) Linkable() bool {
 	return !slices.ContainsFunc(fields.Fields, func(f ConfigField) bool { return !slices.Contains(FormTypes, f.Type) })
 }

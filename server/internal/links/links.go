@@ -158,13 +158,13 @@ func (h *Links) checkLinkType(kind, typ string) []api.Problem {
 	switch kind {
 	case linkSource:
 		for _, t := range h.Sources.Types().Types() {
-			if h.Sources.Refused(t.ServiceName) == nil && api.Linkable(t.ConfigurationFields) {
+			if h.Sources.Refused(t.ServiceName) == nil && t.ConfigurationFields.Linkable() {
 				known = append(known, t.ServiceName)
 			}
 		}
 	case linkDestination, linkAuthorize:
 		for _, t := range h.Gate.Types() {
-			if t.CreatableViaAPI && api.Linkable(t.ConfigurationFields) {
+			if t.CreatableViaAPI && t.ConfigurationFields.Linkable() {
 				known = append(known, t.ServiceName)
 			}
 		}

@@ -248,7 +248,7 @@ func (h *Handlers) listConnectors(c *call.Call) (*call.Reply, error) {
 	all := h.gate.Types()
 	shown := []api.Connector{}
 	for _, t := range call.SlicePage(all, page) {
-		t.CreatableViaConnectLink = t.CreatableViaAPI && api.Linkable(t.ConfigurationFields)
+		t.CreatableViaConnectLink = t.CreatableViaAPI && t.ConfigurationFields.Linkable()
 		t.ConfigurationFields.Fields = h.shared.Dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}

@@ -12,7 +12,7 @@ func (h *Handlers) listSourceTypes(c *call.Call) (*call.Reply, error) {
 	shown := []api.SourceType{}
 	for _, t := range call.SlicePage(types, page) {
 		t.ConfigurationFields = api.ConfigFields{Fields: h.shared.Dialect.Fields(t.ConfigurationFields.Fields)}
-		t.CreatableViaConnectLink = api.Linkable(t.ConfigurationFields) && h.sources.Refused(t.ServiceName) == nil
+		t.CreatableViaConnectLink = t.ConfigurationFields.Linkable() && h.sources.Refused(t.ServiceName) == nil
 		shown = append(shown, t)
 	}
 	return c.List(page, int64(len(types)), shown)

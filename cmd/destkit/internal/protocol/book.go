@@ -11,13 +11,12 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/suggest"
-	"github.com/destkit/destkit/openapi"
 )
 
 // Book is what the page and the command show: the contract with the rules of each
 // method.
 type Book struct {
-	*openapi.Protocol
+	*Document
 	checks   []*conformance.Check // without those that only note something
 	sections []citedSection
 }
@@ -34,7 +33,7 @@ func NewBook() (*Book, error) {
 	}
 	checks := slices.DeleteFunc(catalogue.Checks, func(c *conformance.Check) bool { return c.Level == conformance.Info })
 	slices.SortStableFunc(checks, func(a, b *conformance.Check) int { return levelRank(a) - levelRank(b) })
-	return &Book{openapi.ReadProtocol(), checks, sections}, nil
+	return &Book{ReadDocument(), checks, sections}, nil
 }
 
 // levelRank puts what is required before what is advised.
@@ -46,12 +45,12 @@ func levelRank(c *conformance.Check) int {
 }
 
 // Choose returns the methods of these names, none without names.
-func (b *Book) Choose(names []string) ([]openapi.RPCMethod, error) {
+func (b *Book) Choose(names []string) ([]Method, error) {
 	var all []string
 	for _, m := range b.Methods {
 		all = append(all, m.Name)
 	}
-	var chosen []openapi.RPCMethod
+	var chosen []Method
 	for _, name := range names {
 		i := slices.Index(all, name)
 		if i < 0 {
@@ -82,7 +81,7 @@ type rpcExchange struct {
 }
 
 // exchangesOf are the examples of a method, with their envelopes.
-func exchangesOf(m openapi.RPCMethod, width int) ([]rpcExchange, error) {
+func exchangesOf(m Method, width int) ([]rpcExchange, error) {
 	exchanges := make([]rpcExchange, len(m.Examples))
 	for i, e := range m.Examples {
 		laid, err := layoutExchange(`{"jsonrpc":"2.0","method":"`+m.Name+`","params":`+string(e.Params)+`,"id":"1"}`,

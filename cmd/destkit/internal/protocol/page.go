@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/openapi"
 )
 
 // WritePage writes docs/protocol.md.
@@ -56,7 +55,7 @@ func (p *pageWriter) everyCall(b *Book) error {
 	return nil
 }
 
-func (p *pageWriter) method(b *Book, m openapi.RPCMethod) error {
+func (p *pageWriter) method(b *Book, m Method) error {
 	p.printf("\n## %s\n\n*%s* · %s\n\n%s\n", m.Name, m.Phase, m.Summary, fold(m.Description))
 	exchanges, err := exchangesOf(m, 88)
 	if err != nil {
@@ -76,7 +75,7 @@ func (p *pageWriter) exchange(e rpcExchange) {
 	p.printf("\n```json\n%s\n```\n\n```json\n%s\n```\n", e.request, e.response)
 }
 
-func (p *pageWriter) members(of string, members []openapi.RPCMember) {
+func (p *pageWriter) members(of string, members []Member) {
 	if len(members) == 0 {
 		p.printf("\nThe %s are empty: `{}`.\n", of)
 		return

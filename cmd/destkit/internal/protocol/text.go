@@ -8,7 +8,6 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/openapi"
 )
 
 // textWriter writes for a terminal of 80 columns.
@@ -41,7 +40,7 @@ func (t textWriter) block(lead, text string) {
 }
 
 // WriteText writes the methods, or what they have in common when there are none.
-func (b *Book) WriteText(w io.Writer, methods []openapi.RPCMethod, coloured bool) error {
+func (b *Book) WriteText(w io.Writer, methods []Method, coloured bool) error {
 	t := textWriter{w, coloured}
 	if len(methods) == 0 {
 		return b.overview(t)
@@ -88,7 +87,7 @@ func (b *Book) overview(t textWriter) error {
 	return nil
 }
 
-func (b *Book) writeMethod(t textWriter, m openapi.RPCMethod) error {
+func (b *Book) writeMethod(t textWriter, m Method) error {
 	foreign.Printf(t, "%s  %s\n\n%s\n", t.paint(bold, m.Name), t.paint(dim, m.Phase), terminal.Indent(m.Summary+" "+m.Description))
 	t.writeMembers("Params", m.Params)
 	t.writeMembers("Result", m.Result)
@@ -115,7 +114,7 @@ func (t textWriter) exchange(request, response string) {
 	t.block("    ", response)
 }
 
-func (t textWriter) writeMembers(title string, members []openapi.RPCMember) {
+func (t textWriter) writeMembers(title string, members []Member) {
 	t.head(title)
 	if len(members) == 0 {
 		foreign.Printf(t, "  an empty object: {}\n")

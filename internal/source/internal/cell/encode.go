@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Values as JSON text. The forms are fixed for good: keys compare as these
@@ -18,7 +18,7 @@ var Null = []byte("null")
 const hexDigits = "0123456789abcdef"
 
 // AppendString writes a JSON string with the fewest escapes, as PostgreSQL's
-// to_json does. Bytes that are not UTF-8 become api.LostByte.
+// to_json does. Bytes that are not UTF-8 become rawjson.LostByte.
 func AppendString[T string | []byte](dst []byte, v T) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -29,14 +29,14 @@ func AppendString[T string | []byte](dst []byte, v T) []byte {
 				i++
 				continue
 			}
-			dst = api.AppendEscape(append(dst, v[start:i]...), c)
+			dst = rawjson.AppendEscape(append(dst, v[start:i]...), c)
 			i++
 			start = i
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(string(v[i:min(i+utf8.UTFMax, len(v))]))
 		if r == utf8.RuneError && size == 1 {
-			dst = append(append(dst, v[start:i]...), api.LostByte...)
+			dst = append(append(dst, v[start:i]...), rawjson.LostByte...)
 			start = i + 1
 		}
 		i += size

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // TestAppendString: the text reads back, and is the one that keys compare in.
@@ -21,8 +21,8 @@ func TestAppendString(t *testing.T) {
 		got := AppendString(nil, text)
 		require.True(t, utf8.Valid(got))
 		require.Equal(t, got, AppendString(nil, []byte(text)))
-		require.Equal(t, strings.ReplaceAll(string(got), api.LostByte, "\ufffd"), string(AppendCanonical(nil, got)))
-		require.Equal(t, !utf8.ValidString(text), strings.Contains(string(got), api.LostByte))
+		require.Equal(t, strings.ReplaceAll(string(got), rawjson.LostByte, "\ufffd"), string(AppendCanonical(nil, got)))
+		require.Equal(t, !utf8.ValidString(text), strings.Contains(string(got), rawjson.LostByte))
 		var back string
 		require.NoError(t, json.Unmarshal(got, &back))
 		require.Equal(t, string([]rune(text)), back, "%q", got)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // AppendRecord appends the record of a row to dst: a JSON object with its
@@ -188,7 +188,7 @@ func (p *Plan) invalid(dst []byte, row [][]byte, s *planStep, err error) (record
 
 // lostByte is where a text of the source was no UTF-8. What a destination would
 // get in its place is not what the source holds.
-var lostByte = []byte(api.LostByte)
+var lostByte = []byte(rawjson.LostByte)
 
 var errNotUTF8 = errors.New("the text is not valid UTF-8")
 

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/destkit/destkit/internal/rawjson"
+	"github.com/destkit/destkit/server/api"
 )
 
 // field and column are short forms of tests.
@@ -630,7 +632,7 @@ func TestDamagedText(t *testing.T) {
 	}}
 	columns := []api.Column{column("id", api.KindString), column("v", api.KindString)}
 	template := api.Mapping{From: api.MappingFrom{Type: api.FromLiquid, Data: api.Raw("{{ record['v'] }}")}, To: "t"}
-	lost := `"a` + api.LostByte + `b"`
+	lost := `"a` + rawjson.LostByte + `b"`
 	for name, c := range map[string]struct {
 		mappings []api.Mapping
 		row      [][]byte

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Arrays and texts of JSON, taken apart and written without decoding them.
@@ -114,7 +114,7 @@ func appendText(dst []byte, text string) []byte {
 			continue
 		}
 		if c < ' ' || c == '"' || c == '\\' {
-			dst = api.AppendEscape(append(dst, text[from:i]...), c)
+			dst = rawjson.AppendEscape(append(dst, text[from:i]...), c)
 			from = i + 1
 		}
 		i++

@@ -1,4 +1,4 @@
-package openapi
+package protocol
 
 import (
 	"bytes"
@@ -9,26 +9,28 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/openapi"
 )
 
-// Protocol is what the OpenRPC document says, for pages that people read.
-type Protocol struct {
+// Document is what the OpenRPC document says, for pages that people read.
+type Document struct {
 	// Description is about every call.
 	Description string
-	Methods     []RPCMethod
-	Errors      []RPCError
+	Methods     []Method
+	Errors      []Error
 }
 
-// RPCMethod is one method of the custom destination protocol.
-type RPCMethod struct {
+// Method is one method of the custom destination protocol.
+type Method struct {
 	Name, Phase, Summary, Description string
 	// Params and Result are flat lists of all members, outer ones first.
-	Params, Result []RPCMember
-	Examples       []RPCExample
+	Params, Result []Member
+	Examples       []Example
 }
 
-// RPCMember is one member of params or of a result.
-type RPCMember struct {
+// Member is one member of params or of a result.
+type Member struct {
 	// Path names the member from the top, such as "objects[].label"; FIELD stands
 	// for any key of an object whose keys are names of fields.
 	Path     string
@@ -38,32 +40,32 @@ type RPCMember struct {
 	Description string
 }
 
-// RPCExample is one call with its result.
-type RPCExample struct {
+// Example is one call with its result.
+type Example struct {
 	Name, Description string
 	// Params and Result are JSON, members in the order of the document.
 	Params, Result json.RawMessage
 }
 
-// RPCError is one kind of error object.
-type RPCError struct {
+// Error is one kind of error object.
+type Error struct {
 	Name    string
 	Code    int
 	Message string
 }
 
-// ReadProtocol returns the embedded OpenRPC document in the form that people read.
+// ReadDocument returns the embedded OpenRPC document in the form that people read.
 // The document is part of the program, so a fault in it is a fault of the program
 // and panics.
-func ReadProtocol() *Protocol {
-	p, err := readProtocol()
+func ReadDocument() *Document {
+	p, err := readDocument()
 	if err != nil {
-		panic(fmt.Sprintf("openapi: %v", err))
+		panic(fmt.Sprintf("protocol: %v", err))
 	}
 	return p
 }
 
-var readProtocol = sync.OnceValues(func() (*Protocol, error) { return newProtocol(openRPC) })
+var readDocument = sync.OnceValues(func() (*Document, error) { return newDocument(openapi.OpenRPC()) })
 
 // rpcDocument is the part of an OpenRPC document that a page shows.
 type rpcDocument struct {
@@ -128,30 +130,30 @@ func (w *rpcTypes) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*w)[0])
 }
 
-func newProtocol(document []byte) (*Protocol, error) {
+func newDocument(document []byte) (*Document, error) {
 	var doc rpcDocument
 	if err := json.Unmarshal(document, &doc); err != nil {
 		return nil, fmt.Errorf("decode openrpc document: %w", err)
 	}
-	p := &Protocol{Description: doc.Info.Description}
+	p := &Document{Description: doc.Info.Description}
 	for _, m := range doc.Methods {
-		method := RPCMethod{Name: m.Name, Summary: m.Summary, Description: m.Description}
+		method := Method{Name: m.Name, Summary: m.Summary, Description: m.Description}
 		for _, tag := range m.Tags {
 			method.Phase = tag.Name
 		}
 		method.Params = doc.members(nil, "", m.Params)
 		method.Result = doc.members(nil, "", m.Result.Schema)
 		for _, e := range m.Examples {
-			method.Examples = append(method.Examples, RPCExample{
+			method.Examples = append(method.Examples, Example{
 				Name: e.Name, Description: e.Description, Params: paramsOf(e.Params), Result: e.Result.Value,
 			})
 		}
 		p.Methods = append(p.Methods, method)
 	}
 	for name, e := range doc.Components.Errors {
-		p.Errors = append(p.Errors, RPCError{Name: name, Code: e.Code, Message: e.Message})
+		p.Errors = append(p.Errors, Error{Name: name, Code: e.Code, Message: e.Message})
 	}
-	slices.SortFunc(p.Errors, func(a, b RPCError) int { return a.Code - b.Code })
+	slices.SortFunc(p.Errors, func(a, b Error) int { return a.Code - b.Code })
 	return p, nil
 }
 
@@ -179,7 +181,7 @@ func (d *rpcDocument) resolve(s rpcSchema) rpcSchema {
 
 // members appends the members of an object, the required ones in the order of the
 // document, then the others by name, each followed by what it holds.
-func (d *rpcDocument) members(to []RPCMember, above string, s rpcSchema) []RPCMember {
+func (d *rpcDocument) members(to []Member, above string, s rpcSchema) []Member {
 	s = d.resolve(s)
 	names := slices.Clone(s.Required)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -196,8 +198,8 @@ func (d *rpcDocument) members(to []RPCMember, above string, s rpcSchema) []RPCMe
 	return to
 }
 
-func (d *rpcDocument) member(to []RPCMember, path string, s rpcSchema, required bool) []RPCMember {
-	to = append(to, RPCMember{Path: path, Type: d.typeOf(s), Required: required, Description: s.Description})
+func (d *rpcDocument) member(to []Member, path string, s rpcSchema, required bool) []Member {
+	to = append(to, Member{Path: path, Type: d.typeOf(s), Required: required, Description: s.Description})
 	if s.See != "" {
 		return to
 	}
