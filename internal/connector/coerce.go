@@ -39,7 +39,7 @@ func coerced(typ string, raw Raw) Raw {
 	switch {
 	case typ == String && !isText:
 		return asText(raw)
-	case typ == Boolean:
+	case typ == Boolean && (isText || json.Valid(raw)):
 		if !isText {
 			inside = string(raw) // 1 and 0
 		}
