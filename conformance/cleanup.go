@@ -220,23 +220,15 @@ func (sc *scenario) hookKeys(g *cleaning, left []journal.Key) {
 	}
 }
 
-// JournalSuite returns the suite whose run wrote a journal; "" is SuiteDestination.
-func JournalSuite(file string) (string, error) {
+// ReadJournal returns the suite whose run wrote a journal, and the URL of that run as far
+// as it holds no secret; placeholders such as $DESTKIT_URL stand for what does. The suite
+// "" is SuiteDestination.
+func ReadJournal(file string) (suite, target string, err error) {
 	j, err := journal.Read(file)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return j.Header().Suite, nil
-}
-
-// JournalTarget returns the URL of the run that wrote a journal, as far as it holds no
-// secret; placeholders such as $DESTKIT_URL stand for what does.
-func JournalTarget(file string) (string, error) {
-	j, err := journal.Read(file)
-	if err != nil {
-		return "", err
-	}
-	return j.Header().Target, nil
+	return j.Header().Suite, j.Header().Target, nil
 }
 
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only

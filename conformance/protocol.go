@@ -5,23 +5,6 @@ import (
 	"strings"
 )
 
-// documentation is where the pages of docs/ are read.
-const documentation = "https://github.com/destkit/destkit/blob/main/docs/"
-
-// SectionURL is the page and anchor that has the sentences of a section of the
-// specification, such as "7.2.4": with the suite of a destination the page of the
-// protocol, with that of a service the page of all sentences.
-func SectionURL(suite, section string) string {
-	page := "protocol.md"
-	if suite == SuiteService {
-		page = "service-sentences.md"
-	}
-	return documentation + page + "#" + SectionAnchor(section)
-}
-
-// SectionAnchor is the anchor of a section on either page.
-func SectionAnchor(section string) string { return "spec-" + section }
-
 // methodOfArea says which method the checks of an area are about, by the letters
 // of their ids. Areas that are left out are about every call.
 var methodOfArea = map[string]string{

@@ -2,7 +2,6 @@ package destsim
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -81,9 +80,6 @@ const (
 	maxArmed    = 1000
 	maxDisarmed = 1000
 )
-
-// ErrUnknownFault says that there is no fault of that id.
-var ErrUnknownFault = errors.New("no such fault")
 
 // faultBoard holds the faults of one simulator.
 type faultBoard struct {

@@ -161,10 +161,6 @@ func (s *Sim) state() []byte {
 	return text
 }
 
-// ErrStoreAway marks errors of New where a database does not answer, starts, or has no
-// connection left: the same configuration may do later.
-var ErrStoreAway = store.ErrAway
-
 // RemoveStore deletes a destination whose store is the URL of a database
 // (Config.Store), with its schema and every record. Simulators that still run on it
 // fail from then on. One that is not there is no error; a schema that holds

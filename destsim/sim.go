@@ -9,6 +9,7 @@ package destsim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,6 +24,15 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/console"
+)
+
+// Errors for errors.Is.
+var (
+	// ErrStoreAway marks errors of New where a database does not answer, starts, or has no
+	// connection left: the same configuration may do later.
+	ErrStoreAway = store.ErrAway
+	// ErrUnknownFault says that there is no fault of that id.
+	ErrUnknownFault = errors.New("no such fault")
 )
 
 // Sim is a simulated destination. POST on any path is the endpoint; /_control

@@ -31,9 +31,9 @@ func FuzzResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.NoError(t, WriteCSV(io.Discard, r))
-		_ = WriteJSON(io.Discard, r)           // refuses what JSON has no word for
-		_ = WriteHistogramLog(io.Discard, r)   // refuses histograms that are none
+		require.NoError(t, r.WriteCSV(io.Discard))
+		_ = r.WriteJSON(io.Discard)            // refuses what JSON has no word for
+		_ = r.WriteHistogramLog(io.Discard)    // refuses histograms that are none
 		_, _ = Merge([]*Result{r, r})          // the same
 		require.NotNil(t, Compare(r, r, 0.05)) // nothing to refuse
 		require.Empty(t, Compare(r, r, 0.05).Apart)

@@ -82,7 +82,7 @@ func TestFilesOfAResult(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "r.json")
 	var text bytes.Buffer
-	require.NoError(t, WriteJSON(&text, r))
+	require.NoError(t, r.WriteJSON(&text))
 	require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
 	again, err := ReadResult(path)
 	require.NoError(t, err)
@@ -94,13 +94,13 @@ func TestFilesOfAResult(t *testing.T) {
 	}
 
 	var table bytes.Buffer
-	require.NoError(t, WriteCSV(&table, r))
+	require.NoError(t, r.WriteCSV(&table))
 	lines, err := csv.NewReader(&table).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, lines, len(r.Series)+1)
 
 	var log bytes.Buffer
-	require.NoError(t, WriteHistogramLog(&log, r))
+	require.NoError(t, r.WriteHistogramLog(&log))
 	reader := hdrhistogram.NewHistogramLogReader(&log)
 	h, err := reader.NextIntervalHistogram()
 	require.NoError(t, err)

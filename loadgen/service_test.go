@@ -336,7 +336,7 @@ func TestServiceReports(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.json")
 	out, err := os.Create(file)
 	require.NoError(t, err)
-	require.NoError(t, WriteJSON(out, a))
+	require.NoError(t, a.WriteJSON(out))
 	require.NoError(t, out.Close())
 	again, err := ReadResult(file)
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 )
 
 // WriteJSON writes the result, indented.
-func WriteJSON(w io.Writer, r *Result) error {
+func (r *Result) WriteJSON(w io.Writer) error {
 	if err := foreign.EncodeJSON(w, r, "  "); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
@@ -49,7 +49,7 @@ func ReadResult(path string) (*Result, error) {
 }
 
 // WriteCSV writes the series, a line for each interval, with the names of JSON.
-func WriteCSV(w io.Writer, r *Result) error {
+func (r *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{ // errors stay until Flush
 		"at_seconds", "requests_per_second", "records_per_second", "errors", "in_flight",
@@ -71,7 +71,7 @@ func WriteCSV(w io.Writer, r *Result) error {
 
 // WriteHistogramLog writes both histograms as an HdrHistogram log, tagged
 // latency and service_time, in nanoseconds.
-func WriteHistogramLog(w io.Writer, r *Result) error {
+func (r *Result) WriteHistogramLog(w io.Writer) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := log.OutputLogFormatVersion(); err != nil {
 		return fmt.Errorf("write histogram log: %w", err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 func TestAuthentication(t *testing.T) {
@@ -44,7 +46,7 @@ func TestAuthentication(t *testing.T) {
 		{"the root needs none", "/", func(*http.Request) {}, 200},
 	} {
 		t.Run(one.name, func(t *testing.T) {
-			r := httptest.NewRequest("GET", BasePath+one.path, nil)
+			r := httptest.NewRequest("GET", api.BasePath+one.path, nil)
 			one.with(r)
 			a := w.send(r).want(one.want)
 			if one.want == 401 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -65,7 +66,7 @@ func benchmarkRead(b *testing.B, path string) {
 			} else {
 				at++
 			}
-			r := httptest.NewRequest("GET", BasePath+fmt.Sprintf(path, at), nil)
+			r := httptest.NewRequest("GET", api.BasePath+fmt.Sprintf(path, at), nil)
 			r.Header.Set("Authorization", "Bearer "+w.key)
 			w.s.ServeHTTP(&discard{header: http.Header{}}, r)
 		}

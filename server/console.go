@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -84,7 +85,7 @@ func (n *insider) send(ctx context.Context, workspaceID int64, method, target st
 	}
 	at, err := url.Parse(target)
 	if err != nil || at.IsAbs() || at.Host != "" {
-		return 0, "", console.Refuse(http.StatusBadRequest, "path: must be a path of the API, such as %s/syncs?page=1", BasePath)
+		return 0, "", console.Refuse(http.StatusBadRequest, "path: must be a path of the API, such as %s/syncs?page=1", api.BasePath)
 	}
 	r, err := http.NewRequestWithContext(call.WithPrincipal(ctx, who), method, "http://console.localhost"+at.RequestURI(), bytes.NewReader(body))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 )
 
@@ -16,7 +17,7 @@ import (
 func fillJournal(t testing.TB, w *world, requests int) {
 	t.Helper()
 	for range requests {
-		r := httptest.NewRequest("GET", BasePath+"/syncs", nil)
+		r := httptest.NewRequest("GET", api.BasePath+"/syncs", nil)
 		r.Header.Set("Authorization", "Bearer "+w.key)
 		w.s.ServeHTTP(httptest.NewRecorder(), r)
 	}
@@ -25,7 +26,7 @@ func fillJournal(t testing.TB, w *world, requests int) {
 // fillJournalWithBodies makes as many entries with bodies as the journal keeps: their
 // replies fill the memory that it has.
 func fillJournalWithBodies(w *world, requests int) {
-	r := httptest.NewRequest("GET", BasePath+"/syncs/1", nil)
+	r := httptest.NewRequest("GET", api.BasePath+"/syncs/1", nil)
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	mappings := strings.Repeat(`{"from":{"type":"column","data":"Email"},"to":"email","lookup_field":null},`, 4)
 	for i := range requests {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/api"
 )
 
 // lenientWorld is a service that resembles what clients depend on.
@@ -179,7 +180,7 @@ func TestRefreshedColumns(t *testing.T) {
 		require.Equal(t, dialect == DialectLive, after.has("next"))
 		if dialect == DialectLive {
 			next := w.do("GET", tables+"/columns"+named+"&per_page=1", w.key, nil).want(http.StatusOK).at("next").(string)
-			path := strings.TrimPrefix(next, "http://example.com"+BasePath)
+			path := strings.TrimPrefix(next, "http://example.com"+api.BasePath)
 			require.Equal(t, "B", w.do("GET", path, w.key, nil).want(http.StatusOK).at("data.0.name"), "the next page is that of the same table")
 		}
 		require.Len(t, w.do("GET", tables+"/columns"+named+"&per_page=1&page=2", w.key, nil).want(http.StatusOK).at("data"), 1)

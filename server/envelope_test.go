@@ -203,12 +203,12 @@ func TestMatchRate(t *testing.T) {
 // TestHEADAndUnusualRequests: what net/http makes of them is still JSON.
 func TestHEADAndUnusualRequests(t *testing.T) {
 	w := newWorld(t)
-	head := httptest.NewRequest(http.MethodHead, BasePath+"/syncs", nil)
+	head := httptest.NewRequest(http.MethodHead, api.BasePath+"/syncs", nil)
 	head.Header.Set("Authorization", "Bearer "+w.key)
 	recorder := httptest.NewRecorder()
 	w.s.ServeHTTP(recorder, head)
 	require.Equal(t, http.StatusOK, recorder.Code)
-	short := httptest.NewRequest("POST", BasePath+"/workspaces", &brokenBody{})
+	short := httptest.NewRequest("POST", api.BasePath+"/workspaces", &brokenBody{})
 	short.Header.Set("Authorization", "Bearer "+w.pat)
 	a := w.send(short).want(http.StatusBadRequest)
 	require.Contains(t, a.at("message"), "ended before")

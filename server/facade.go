@@ -6,7 +6,6 @@ import (
 	"io"
 	"reflect"
 
-	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/dialect"
@@ -15,7 +14,6 @@ import (
 	"github.com/destkit/destkit/server/internal/maintenance"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
@@ -56,10 +54,6 @@ const (
 	DialectLive Dialect = "live"
 )
 
-// Differences lists where the dialects differ, in the order of the OpenAPI
-// document.
-func Differences() []openapi.Difference { return openapi.Differences() }
-
 // switched returns the switches of a dialect.
 func (d Dialect) switched() (dialect.Switches, error) {
 	switch d {
@@ -79,10 +73,6 @@ type (
 	Emulated       = destination.Emulated
 	EmulatedObject = catalogue.EmulatedObject
 )
-
-// ErrUnavailable says that a database does not answer at this moment. An Emulator whose
-// store is away returns an error that wraps it, and the call is answered with 503.
-var ErrUnavailable = store.ErrUnavailable
 
 // SMTP names the mail server that gets a copy of every e-mail. The zero value
 // has none: e-mails are kept in the mailbox only.
@@ -146,9 +136,13 @@ func Documents() map[string]reflect.Type {
 
 // Errors of opening a place, for errors.Is.
 var (
-	ErrWrongKey = store.ErrWrongKey
-	ErrHasData  = store.ErrHasData
-	ErrDamaged  = store.ErrDamaged
+	// ErrUnavailable says that a database does not answer at this moment. An Emulator
+	// whose store is away returns an error that wraps it, and the call is answered with
+	// 503.
+	ErrUnavailable = store.ErrUnavailable
+	ErrWrongKey    = store.ErrWrongKey
+	ErrHasData     = store.ErrHasData
+	ErrDamaged     = store.ErrDamaged
 	// ErrLedger refuses to start on a ledger that is not that of the database.
 	ErrLedger = binding.ErrLedger
 	// ErrUnfit says that the place, the backup or the file to write has to be
@@ -166,9 +160,6 @@ type InUseError = store.OwnedError
 
 // SealedPrefix begins a secret that was sealed for a log.
 const SealedPrefix = store.SealedPrefix
-
-// DefaultSchema is the schema of a store whose URL names none.
-const DefaultSchema = postgres.DefaultSchema
 
 // Place is where a service keeps its data: as in Config, a directory, or a schema
 // in PostgreSQL where Store is set. Maintenance is one whose keys and tokens can be

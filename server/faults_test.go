@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 func (w *world) fault(body map[string]any) string {
@@ -100,7 +102,7 @@ func TestDroppedConnection(t *testing.T) {
 	defer server.Close()
 	w.fault(map[string]any{"kind": "drop", "times": 1})
 	get := func() (*http.Response, error) {
-		r, err := http.NewRequest("GET", server.URL+BasePath+"/users", nil)
+		r, err := http.NewRequest("GET", server.URL+api.BasePath+"/users", nil)
 		require.NoError(t, err)
 		r.Header.Set("Authorization", "Bearer "+w.pat)
 		r.Close = true

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // TestFrontPage: who opens the address finds the way, as a person or as a program,
@@ -16,7 +18,7 @@ func TestFrontPage(t *testing.T) {
 		path, accept, kind string
 	}{
 		"a browser":               {"/", browser, "text/html; charset=utf-8"},
-		"a browser at the API":    {BasePath, browser, "text/html; charset=utf-8"},
+		"a browser at the API":    {api.BasePath, browser, "text/html; charset=utf-8"},
 		"a program":               {"/", "*/*", "application/json; charset=utf-8"},
 		"no wish":                 {"/", "", "application/json; charset=utf-8"},
 		"both, JSON first":        {"/", "text/html;q=0.5, application/json", "application/json; charset=utf-8"},

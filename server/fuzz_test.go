@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 )
 
@@ -56,8 +57,8 @@ func FuzzAPI(f *testing.F) {
 		if op.Auth == call.AuthOrganization {
 			token = w.pat
 		}
-		r := httptest.NewRequest(op.Method, BasePath+"/", bytes.NewReader(body))
-		parsed, err := url.ParseRequestURI(BasePath + path)
+		r := httptest.NewRequest(op.Method, api.BasePath+"/", bytes.NewReader(body))
+		parsed, err := url.ParseRequestURI(api.BasePath + path)
 		if err != nil {
 			return
 		}

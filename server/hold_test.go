@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
 )
 
 // heldWorld is a world with a sync of 300 rows in batches of 10.
@@ -162,7 +163,7 @@ func TestSnapshotDoesNotWaitForALatency(t *testing.T) {
 	defer giveUp()
 	answered := make(chan int, 1)
 	call := func() {
-		r := httptest.NewRequest("GET", BasePath+"/webhooks", nil).WithContext(ctx)
+		r := httptest.NewRequest("GET", api.BasePath+"/webhooks", nil).WithContext(ctx)
 		r.Header.Set("Authorization", "Bearer "+w.key)
 		recorder := httptest.NewRecorder()
 		w.s.ServeHTTP(recorder, r)

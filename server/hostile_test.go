@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/organizations"
@@ -54,9 +55,9 @@ func TestSlowClientsHoldNobody(t *testing.T) {
 		method, path string
 		sends        bool
 	}{
-		"sends to the API":             {"POST", BasePath + "/datasets", true},
-		"reads from the API":           {"GET", BasePath + "/syncs", false},
-		"reads a path without meaning": {"GET", BasePath + "/nothing", false},
+		"sends to the API":             {"POST", api.BasePath + "/datasets", true},
+		"reads from the API":           {"GET", api.BasePath + "/syncs", false},
+		"reads a path without meaning": {"GET", api.BasePath + "/nothing", false},
 		"sends to the control API":     {"POST", "/_control/faults", true},
 		"reads from the control API":   {"GET", "/_control/clock", false},
 		"sends a snapshot to restore":  {"POST", "/_control/restore", true},
@@ -73,7 +74,7 @@ func TestSlowClientsHoldNobody(t *testing.T) {
 			if tc.sends {
 				r.Body, out = io.NopCloser(slow), slow.ResponseWriter
 			}
-			if strings.HasPrefix(tc.path, BasePath) {
+			if strings.HasPrefix(tc.path, api.BasePath) {
 				r.Header.Set("Authorization", "Bearer "+w.key)
 			}
 			served := make(chan struct{})
@@ -120,17 +121,17 @@ func TestBodiesHaveADeadline(t *testing.T) {
 		w.s.ServeHTTP(d, r)
 		return d
 	}
-	require.Empty(t, send("GET", BasePath+"/syncs", w.key, nil).set)
-	for _, path := range []string{BasePath + "/datasets", "/_control/faults"} {
+	require.Empty(t, send("GET", api.BasePath+"/syncs", w.key, nil).set)
+	for _, path := range []string{api.BasePath + "/datasets", "/_control/faults"} {
 		set := send("POST", path, w.key, strings.NewReader("{}")).set
 		require.Len(t, set, 2)
 		require.False(t, set[0].IsZero())
 		require.True(t, set[1].IsZero())
 	}
 	never := iotest.ErrReader(errors.New("it was read"))
-	require.Equal(t, 401, send("POST", BasePath+"/datasets", "", never).Code)
-	require.Equal(t, 400, send("POST", BasePath+"/datasets", w.key, never).Code)
-	require.Equal(t, 413, send("POST", BasePath+"/datasets", w.key, strings.NewReader(strings.Repeat(" ", 1001))).Code)
+	require.Equal(t, 401, send("POST", api.BasePath+"/datasets", "", never).Code)
+	require.Equal(t, 400, send("POST", api.BasePath+"/datasets", w.key, never).Code)
+	require.Equal(t, 413, send("POST", api.BasePath+"/datasets", w.key, strings.NewReader(strings.Repeat(" ", 1001))).Code)
 }
 
 // TestLiveIgnoresKeysInOtherLetters: encoding/json takes NAME for name, past
@@ -253,7 +254,7 @@ func TestForksOfForksCount(t *testing.T) {
 	// Who still held it gets an answer, and no 500.
 	closed := &world{t: t, s: outer, seen: map[string]map[int]bool{}}
 	recorder := httptest.NewRecorder()
-	r := httptest.NewRequest("GET", BasePath+"/syncs", nil)
+	r := httptest.NewRequest("GET", api.BasePath+"/syncs", nil)
 	r.Header.Set("Authorization", "Bearer "+w.key+"x")
 	closed.s.ServeHTTP(recorder, r)
 	require.Equal(t, 503, recorder.Code, recorder.Body.String())

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // infrastructureClient sends requests in the shapes of clients that keep a
@@ -30,7 +32,7 @@ func (c *infrastructureClient) call(method, path string, body any) *answer {
 		text, err = json.Marshal(body)
 		require.NoError(c.t, err)
 	}
-	r := httptest.NewRequest(method, BasePath+path, bytes.NewReader(text))
+	r := httptest.NewRequest(method, api.BasePath+path, bytes.NewReader(text))
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/journal"
 )
@@ -142,7 +143,7 @@ func TestJournalInParallel(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 20 {
-				r := httptest.NewRequest("GET", BasePath+"/users", nil)
+				r := httptest.NewRequest("GET", api.BasePath+"/users", nil)
 				r.Header.Set("Authorization", "Bearer "+w.pat)
 				w.s.ServeHTTP(httptest.NewRecorder(), r)
 			}
@@ -161,7 +162,7 @@ func TestJournalInParallel(t *testing.T) {
 
 func BenchmarkJournal(b *testing.B) {
 	w := newWorld(b)
-	r := httptest.NewRequest("GET", BasePath+"/syncs/1", nil)
+	r := httptest.NewRequest("GET", api.BasePath+"/syncs/1", nil)
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	body := bytes.Repeat([]byte(`{"from":{"type":"column","data":"email"},"to":"email","lookup_field":null}`), 20)
 	b.ReportAllocs()

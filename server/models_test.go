@@ -65,7 +65,7 @@ func TestModelsChangeTogether(t *testing.T) {
 	for i := range codes {
 		body := []map[string]any{{"name": "New"}, {"description": "told"}, {"query": "SELECT 2 AS two"}}[i%3]
 		wait.Go(func() {
-			r := httptest.NewRequest("PATCH", BasePath+path, bytes.NewReader(api.Raw(body)))
+			r := httptest.NewRequest("PATCH", api.BasePath+path, bytes.NewReader(api.Raw(body)))
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Authorization", "Bearer "+w.key)
 			recorder := httptest.NewRecorder()

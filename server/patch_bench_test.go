@@ -23,7 +23,7 @@ func BenchmarkPatchWhileRunsWork(b *testing.B) {
 	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
 	hourlySyncs(b, w, syncs, &api.Schedule{Frequency: api.FrequencyHourly})
 	patch := func(id int64) time.Duration {
-		r := httptest.NewRequest("PATCH", fmt.Sprintf("%s/syncs/%d", BasePath, id), strings.NewReader(fmt.Sprintf(`{"label":"Changed %d"}`, id)))
+		r := httptest.NewRequest("PATCH", fmt.Sprintf("%s/syncs/%d", api.BasePath, id), strings.NewReader(fmt.Sprintf(`{"label":"Changed %d"}`, id)))
 		r.Header.Set("Authorization", "Bearer "+w.key)
 		r.Header.Set("Content-Type", "application/json")
 		answer := httptest.NewRecorder()

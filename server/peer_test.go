@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 )
 
 // BenchmarkAgainstMock reads one sync and lists 100 of 10,000 over TCP from
@@ -28,7 +29,7 @@ func BenchmarkAgainstMock(b *testing.B) {
 	first := manySyncs(b, w, 10_000)
 	own := httptest.NewServer(w.s)
 	defer own.Close()
-	targets := []struct{ name, address, base string }{{"destkit", own.Listener.Addr().String(), BasePath}}
+	targets := []struct{ name, address, base string }{{"destkit", own.Listener.Addr().String(), api.BasePath}}
 	if address := startPrism(b); address != "" {
 		targets = append(targets, struct{ name, address, base string }{"prism", address, ""})
 	}

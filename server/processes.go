@@ -19,9 +19,6 @@ const (
 	RoleWorker = "worker" // runs syncs; others serve the API
 )
 
-// DefaultWorkers is Config.Workers where it is zero.
-const DefaultWorkers = 4
-
 // completeProcess checks the part of the configuration that is about several processes.
 func (c *Config) completeProcess() error {
 	switch c.Role = cmp.Or(c.Role, RoleAll); c.Role {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/answering"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/front"
@@ -40,7 +41,7 @@ func (s *Server) route() {
 			continue
 		}
 		op := &call.Operation{Operation: described, Handle: handle}
-		pattern := BasePath + strings.TrimSuffix(described.Path, "/")
+		pattern := api.BasePath + strings.TrimSuffix(described.Path, "/")
 		serve := func(w http.ResponseWriter, r *http.Request) { s.answering.Answer(w, r, op) }
 		if described.ID == "fetchRoot" {
 			serve = func(w http.ResponseWriter, r *http.Request) {

@@ -127,7 +127,7 @@ func BenchmarkStoredSyncs(b *testing.B) {
 	for name, page := range map[string]int{"first": 1, "middle": n / 200, "last": n / 100} {
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
-				r := httptest.NewRequest("GET", BasePath+fmt.Sprintf("/syncs?per_page=100&page=%d", page), nil)
+				r := httptest.NewRequest("GET", api.BasePath+fmt.Sprintf("/syncs?per_page=100&page=%d", page), nil)
 				r.Header.Set("Authorization", "Bearer "+w.key)
 				w.s.ServeHTTP(&discard{header: map[string][]string{}}, r)
 			}

@@ -33,15 +33,17 @@ import (
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// BasePath is where the API stands; the version is part of it (spec 9).
-const BasePath = api.BasePath
-
 // Defaults of Config.
 const (
-	DefaultMaxBody  = 4 << 20
+	DefaultMaxBody = 4 << 20
+	// DefaultSchema is the schema of a store whose URL names none.
+	DefaultSchema = postgres.DefaultSchema
+	// DefaultWorkers is Config.Workers where it is zero.
+	DefaultWorkers  = 4
 	DefaultMaxRow   = source.DefaultRow
 	DefaultCacheTTL = 15 * time.Minute
 	// DefaultCallTimeout is Config.CallTimeout where it is zero, and so on.
@@ -238,7 +240,7 @@ func (s *Server) Settle(ctx context.Context) error {
 // otherwise nil.
 func (s *Server) FirstTokens() *Tokens { return s.first }
 
-// ServeHTTP answers the API under BasePath, the control API under /_control,
+// ServeHTTP answers the API under api.BasePath, the control API under /_control,
 // and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forks.Path) {
@@ -256,11 +258,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
 		return
 	}
-	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
+	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
 		s.broken.ServeHTTP(w, r, s.mux, DefaultMaxBody)
 		return
 	}
-	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
+	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
 		s.answering.Refuse(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}

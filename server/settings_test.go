@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
@@ -234,7 +235,7 @@ func faultsCountEachCallOnce(t *testing.T, list []*world) {
 		for range 3 {
 			wg.Go(func() {
 				for range 5 {
-					r := httptest.NewRequest("GET", BasePath+"/users", nil)
+					r := httptest.NewRequest("GET", api.BasePath+"/users", nil)
 					r.Header.Set("Authorization", "Bearer "+w.pat)
 					recorder := httptest.NewRecorder()
 					w.s.ServeHTTP(recorder, r)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
 )
 
 // world is a service under test with what it talks to, and a client whose every
@@ -141,7 +142,7 @@ func (w *world) do(method, path, token string, body any) *answer {
 		text, err = json.Marshal(v)
 		require.NoError(w.t, err)
 	}
-	r := httptest.NewRequest(method, BasePath+path, bytes.NewReader(text))
+	r := httptest.NewRequest(method, api.BasePath+path, bytes.NewReader(text))
 	if text != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -159,7 +160,7 @@ func (w *world) send(r *http.Request) *answer {
 	a := &answer{t: w.t, code: recorder.Code, header: recorder.Header(), text: recorder.Body.Bytes()}
 	for _, one := range w.altered {
 		if a.code < 300 {
-			a.text = one.apply(strings.TrimPrefix(r.URL.Path, BasePath), a.text)
+			a.text = one.apply(strings.TrimPrefix(r.URL.Path, api.BasePath), a.text)
 		}
 	}
 	if op := operationOf(w.s, r); op != nil {
@@ -176,7 +177,7 @@ func (w *world) send(r *http.Request) *answer {
 
 // operationOf finds the operation that a request means, without the mux.
 func operationOf(s *Server, r *http.Request) *openapi.Operation {
-	path, below := strings.CutPrefix(r.URL.EscapedPath(), BasePath)
+	path, below := strings.CutPrefix(r.URL.EscapedPath(), api.BasePath)
 	if !below || strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.Contains(path, "/../") {
 		return nil
 	}

@@ -26,7 +26,7 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/...",
 		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "server",
 		"internal/dashboard", "internal/foreign", "internal/plural", "internal/proxy", "internal/skeletons",
-		"internal/suggest", "internal/unreached",
+		"internal/suggest", "internal/unreached", "internal/anchors",
 	},
 	"cmd/destkit/internal/build": {}, // what the linker and Go have written into the program
 	"cmd/destkit/internal/command": { // arguments, help, suggestions, the end: the same for all commands
@@ -76,7 +76,7 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/profiling": {"cmd/destkit/internal/exit", "internal/loopback"}, // of every command that runs long
 	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
-		"internal/foreign", "internal/suggest", "internal/yamldoc",
+		"internal/foreign", "internal/suggest", "internal/yamldoc", "internal/anchors",
 	},
 	"cmd/destkit/internal/rest": { // commands call a service as any client does
 		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/syncview",
@@ -86,7 +86,7 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/serve": { // the service as a program
 		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/emulation", "cmd/destkit/internal/exit",
 		"cmd/destkit/internal/listen", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/terminal",
-		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural",
+		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural", "openapi",
 	},
 	"cmd/destkit/internal/shell": {}, // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
@@ -106,8 +106,8 @@ var arrows = map[string][]string{
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural"},
-	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/anchors"},
+	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached", "internal/anchors"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
@@ -309,7 +309,7 @@ var arrows = map[string][]string{
 		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",
 	},
 	"server/internal/sync/ledger":  {},
-	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
+	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid", "internal/rawjson"},
 	"server/internal/sync/pace":    {},
 	"server/internal/violation": {
 		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping",
@@ -317,6 +317,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
 
+	"internal/anchors":   {},                                  // where the sentences of the specification stand in the documentation
 	"internal/bench":     {},                                  // it measures the program from outside
 	"internal/codec":     {"destsim/rpc", "internal/rawjson"}, // batches of the protocol, as fast as can be
 	"internal/connector": {"server/api"},
@@ -349,7 +350,7 @@ var arrows = map[string][]string{
 		"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/source/internal/...",
 		"internal/source/rowsort", "internal/yamldoc", "server/api",
 	},
-	"internal/source/internal/cell":       {"server/api"},                                                                        // values of rows as JSON text
+	"internal/source/internal/cell":       {"server/api", "internal/rawjson"},                                                    // values of rows as JSON text
 	"internal/source/internal/fileformat": {"internal/source/internal/cell", "internal/source/internal/valuekind", "server/api"}, // files as tables
 	"internal/source/internal/generated":  {"internal/connector", "internal/source/internal/cell", "server/api"},                 // made-up rows
 	"internal/source/internal/valuekind":  {"server/api"},                                                                        // kinds of columns
@@ -365,20 +366,21 @@ var arrows = map[string][]string{
 	"internal/postgrestest":                   {},
 	"internal/redact/redacttest":              {},
 	"cmd/destkit/internal/rest/resttest":      {"cmd/destkit/internal/secret"},
-	"openapi/internal/clients":                {}, // generated clients
+	"openapi/internal/clients":                {"server/api"}, // generated clients
 	"server/internal/cluster/shelf/shelftest": {"server/internal/...", "internal/postgrestest"},
 }
 
 // testArrows are what tests may import beyond that; all may import the helpers of
 // tests.
 var testArrows = map[string][]string{
+	"internal/source":                   {"internal/rawjson"},
 	"cmd/destkit":                       {"loadgen", "openapi", "server/api", "internal/yamldoc"},
 	"cmd/destkit/internal/emulation":    {"destsim/rpc"},
 	"conformance":                       {"destsim", "conformance/report"},
 	"conformance/internal/wire":         {"destsim"},
 	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "internal/proxy", "server"}, // syncs are judged on their way
 	"conformance/report":                {"destsim"},
-	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
+	"conformance/service":               {"destsim", "server", "internal/yamldoc", "server/api"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim", "server"},
@@ -394,7 +396,7 @@ var testArrows = map[string][]string{
 	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/codec"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 
-	"internal/source/internal/fileformat":        {"internal/source"},
+	"internal/source/internal/fileformat":        {"internal/source", "internal/rawjson"},
 	"internal/source/rowsort":                    {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
 	"server/internal/sync/destination/catalogue": {"destsim"},
 }

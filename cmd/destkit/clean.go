@@ -61,7 +61,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			if err != nil {
 				return err
 			}
-			if suite, err := conformance.JournalSuite(options.Journal); err == nil && suite == conformance.SuiteService {
+			if suite, _, err := conformance.ReadJournal(options.Journal); err == nil && suite == conformance.SuiteService {
 				return cleanService(cmd, url, options)
 			}
 			if err := keys.Resolve(&options); err != nil {

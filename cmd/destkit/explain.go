@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/anchors"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -130,7 +131,7 @@ func (e explanation) printPlaces(w io.Writer) {
 		foreign.Printf(w, "Read\n")
 	}
 	for _, section := range e.Sections {
-		foreign.Printf(w, "  %s\n", conformance.SectionURL(suite, section))
+		foreign.Printf(w, "  %s\n", anchors.URL(suite == conformance.SuiteService, section))
 	}
 }
 

@@ -37,7 +37,7 @@ func cleanedURL(cmd *cobra.Command, flag string, args []string, journal string) 
 	}
 	named := ""
 	if journal != "" {
-		named, _ = conformance.JournalTarget(journal) // one that cannot be read is refused later
+		_, named, _ = conformance.ReadJournal(journal) // one that cannot be read is refused later
 	}
 	return endpoint.URLOr(cmd, flag, journal, named)
 }

@@ -18,9 +18,9 @@ var (
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors returns the anchors that GitHub makes of the headings of a page, and those
+// anchorsOf returns the anchors that GitHub makes of the headings of a page, and those
 // that are written.
-func anchors(page string) map[string]bool {
+func anchorsOf(page string) map[string]bool {
 	prose := ""
 	for i, part := range strings.Split(page, "```") {
 		if i%2 == 0 {
@@ -69,7 +69,7 @@ func TestPageLinks(t *testing.T) {
 			}
 			there, err := os.ReadFile(filepath.Join(repository, target))
 			require.NoError(t, err)
-			if !anchors(string(there))[anchor] {
+			if !anchorsOf(string(there))[anchor] {
 				t.Errorf("%s: %s has no heading #%s", page, target, anchor)
 			}
 		}
@@ -79,7 +79,7 @@ func TestPageLinks(t *testing.T) {
 
 func TestAnchors(t *testing.T) {
 	require.Equal(t, map[string]bool{"faults-a-bad-day": true, "get_sync_speed-and-limits": true, "spec-4.1": true},
-		anchors("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n<a id=\"spec-4.1\"></a>\n"))
+		anchorsOf("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n<a id=\"spec-4.1\"></a>\n"))
 }
 
 // TestIndexNamesEveryPage: each page of docs/ has its line in the index.

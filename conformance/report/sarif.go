@@ -11,6 +11,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/anchors"
 )
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -162,7 +163,7 @@ func newSARIFRule(suite string, r c.CheckResult) sarifRule {
 	help := fmt.Sprintf("%s. Run \"destkit explain %s\" for the reason, a good and a bad exchange.", rank(r), r.ID)
 	where := ""
 	if len(r.Sections) > 0 {
-		where = c.SectionURL(suite, line(r.Sections[0]))
+		where = anchors.URL(suite == c.SuiteService, line(r.Sections[0]))
 	}
 	return sarifRule{
 		HelpURI: where,

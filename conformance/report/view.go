@@ -9,6 +9,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/anchors"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -286,7 +287,7 @@ func citations(suite string, r c.CheckResult) []citation {
 				part.Text = name + " " + part.Text
 			}
 			if citable.MatchString(section) {
-				part.URL = c.SectionURL(suite, section)
+				part.URL = anchors.URL(suite == c.SuiteService, section)
 			}
 			out = append(out, part)
 			before = ", "

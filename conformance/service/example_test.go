@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/api"
 )
 
 // A service is judged through its API, and by its calls of destinations that the
@@ -22,13 +23,13 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	defer judged.Close()
-	api := httptest.NewServer(judged)
-	defer api.Close()
+	running := httptest.NewServer(judged)
+	defer running.Close()
 	tokens := judged.FirstTokens()
 
 	report, err := service.Run(context.Background(), service.Target{
-		BaseURL:             api.URL + server.BasePath,
-		ControlURL:          api.URL + "/_control",
+		BaseURL:             running.URL + api.BasePath,
+		ControlURL:          running.URL + "/_control",
 		PersonalAccessToken: tokens.PersonalAccessToken,
 		WorkspaceAPIKey:     tokens.WorkspaceAPIKey,
 	}, service.Options{

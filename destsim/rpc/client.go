@@ -15,8 +15,13 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// DefaultMaxReply bounds a reply where Client.MaxReply is 0: 64 MiB.
-const DefaultMaxReply = 64 << 20
+// Sizes of replies, in bytes.
+const (
+	// DefaultMaxReply bounds a reply where Client.MaxReply is 0.
+	DefaultMaxReply = 64 << 20
+	// LargeReply is how much of a reply is read before Client.Large is asked.
+	LargeReply = 256 << 10
+)
 
 // Client calls one custom destination, one HTTP POST per call, without
 // retries (spec 4.2). It is safe for parallel use.
@@ -36,9 +41,6 @@ type Client struct {
 	// may wait; nil: nobody.
 	Large func(ctx context.Context) error
 }
-
-// LargeReply is how many bytes of a reply are read before Client.Large is asked.
-const LargeReply = 256 << 10
 
 // noRedirect is the client of a Client without one: a redirect is not
 // documented, and following it would hand the token to another address.

@@ -7,16 +7,11 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 )
-
-// ErrReplyTooLarge is the error of a reply beyond Client.MaxReply, as received
-// or as decoded.
-var ErrReplyTooLarge = errors.New("reply too large")
 
 // readReply reads and decodes the body of a reply within the bound.
 func (c *Client) readReply(resp *http.Response) ([]byte, error) {

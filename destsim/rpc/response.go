@@ -14,9 +14,18 @@ func (e *Error) Error() string {
 	return "rpc error " + strconv.FormatInt(e.Code, 10) + ": " + e.Message
 }
 
-// ErrEnvelope is the error of a reply that is JSON but not a response to the
-// request: the service fails such a call as "unknown error" (spec 7.2.1).
-var ErrEnvelope = errors.New("wrong response envelope")
+// Errors of a call, for errors.Is.
+var (
+	// ErrEnvelope is the error of a reply that is JSON but not a response to the
+	// request: the service fails such a call as "unknown error" (spec 7.2.1).
+	ErrEnvelope = errors.New("wrong response envelope")
+	// ErrResults is the error of a result of sync_batch that has not the shape
+	// {"record_results": [{…}, …]}.
+	ErrResults = errors.New("wrong shape of record_results")
+	// ErrReplyTooLarge is the error of a reply that is larger than Client.MaxReply, as
+	// received or as decoded.
+	ErrReplyTooLarge = errors.New("reply too large")
+)
 
 // DecodeResponse decodes a reply strictly (spec 4.2): one JSON object with
 // jsonrpc "2.0", the id of the request, and either a result object or an error

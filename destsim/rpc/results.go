@@ -1,15 +1,10 @@
 package rpc
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/destkit/destkit/internal/rawjson"
 )
-
-// ErrResults is the error of a result of sync_batch that has not the shape
-// {"record_results": [{…}, …]}.
-var ErrResults = errors.New("wrong shape of record_results")
 
 // ScanResults walks the result of sync_batch and calls fn for every entry of
 // record_results, in the order of the wire, without allocating. identifier and

@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/api"
 )
 
 // TestMatrixClients: the linters find nothing, warnings included, and each
@@ -141,14 +142,14 @@ func serve(t *testing.T, dialect server.Dialect) []string {
 	t.Cleanup(func() { endpoint.Close(); sim.Close() })
 	s, err := server.New(t.Context(), server.Config{Dialect: dialect, Development: true})
 	require.NoError(t, err)
-	api := httptest.NewServer(s)
+	running := httptest.NewServer(s)
 	t.Cleanup(func() {
-		api.Close()
+		running.Close()
 		require.NoError(t, s.Close())
 	})
 	return []string{
-		"CLIENT_BASE=" + api.URL + server.BasePath,
-		"CLIENT_CONTROL=" + api.URL + "/_control",
+		"CLIENT_BASE=" + running.URL + api.BasePath,
+		"CLIENT_CONTROL=" + running.URL + "/_control",
 		"CLIENT_ENDPOINT=" + endpoint.URL + "/hook",
 		"CLIENT_TOKEN=" + s.FirstTokens().WorkspaceAPIKey,
 		"CLIENT_DIALECT=" + string(dialect),

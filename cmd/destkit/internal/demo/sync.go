@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
-	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -143,7 +142,7 @@ func (w *World) Change(ctx context.Context, sql string) error {
 // mirror makes the sync a mirror.
 func (w *World) mirror(ctx context.Context) error {
 	// spec 4.1.1: an update carries operation, mappings and both attributes.
-	return w.API.Call(ctx, http.MethodPatch, fmt.Sprintf("%s/syncs/%d", server.BasePath, w.Sync), w.config(api.OperationMirror), nil)
+	return w.API.Call(ctx, http.MethodPatch, fmt.Sprintf("%s/syncs/%d", api.BasePath, w.Sync), w.config(api.OperationMirror), nil)
 }
 
 // held is what the destination counts: its records, and the batches that it got.

@@ -50,15 +50,17 @@ func (l *files) register(f *pflag.FlagSet) {
 // loadWriter is one file with its flag and how it is written.
 type loadWriter struct {
 	flag, file string
-	write      func(io.Writer, *loadgen.Result) error
+	write      func(*loadgen.Result, io.Writer) error
 }
 
 func (l *files) all() []loadWriter {
 	return []loadWriter{
-		{"json", l.json, loadgen.WriteJSON}, {"html", l.html, loadpage.Write},
-		{"csv", l.csv, loadgen.WriteCSV}, {"hdr", l.hdr, loadgen.WriteHistogramLog},
+		{"json", l.json, (*loadgen.Result).WriteJSON}, {"html", l.html, writeHTML},
+		{"csv", l.csv, (*loadgen.Result).WriteCSV}, {"hdr", l.hdr, (*loadgen.Result).WriteHistogramLog},
 	}
 }
+
+func writeHTML(r *loadgen.Result, to io.Writer) error { return loadpage.Write(to, r) }
 
 // resolve gives the files of --report to the flags of their formats.
 func (l *files) resolve() error {
@@ -116,7 +118,7 @@ func (l *files) takesStdout() bool {
 func (l *files) write(stdout io.Writer, r *loadgen.Result) error {
 	var errs []error
 	for _, w := range l.all() {
-		errs = append(errs, writeLoadFile(w.flag, w.file, stdout, func(to io.Writer) error { return w.write(to, r) }))
+		errs = append(errs, writeLoadFile(w.flag, w.file, stdout, func(to io.Writer) error { return w.write(r, to) }))
 	}
 	return errors.Join(errs...)
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/internal/unreached"
-	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -43,7 +42,7 @@ type Flags struct {
 func (r *Flags) Register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&r.url, "url", "http://127.0.0.1:8080", "the service's `URL`, with or without "+server.BasePath)
+	f.StringVar(&r.url, "url", "http://127.0.0.1:8080", "the service's `URL`, with or without "+api.BasePath)
 	f.StringVar(&r.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.DurationVar(&r.Timeout, "request-timeout", 30*time.Second, "deadline of one call to the service")
 }
@@ -103,7 +102,7 @@ func serviceRoot(raw string) (string, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", exit.Usagef("--url ends with ? or #; give the address only, such as http://127.0.0.1:8080")
 	}
-	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), server.BasePath), nil
+	return strings.TrimSuffix(strings.TrimRight(u.String(), "/"), api.BasePath), nil
 }
 
 // Client calls a service as any client of its API would.
@@ -206,14 +205,14 @@ func refusal(answer *http.Response, text []byte) error {
 
 // Get reads the data of one resource.
 func (c *Client) Get(ctx context.Context, path string, data any) error {
-	return c.Call(ctx, http.MethodGet, server.BasePath+path, nil, &struct {
+	return c.Call(ctx, http.MethodGet, api.BasePath+path, nil, &struct {
 		Data any `json:"data"`
 	}{data})
 }
 
 // Post sends a body and reads the data of the answer.
 func (c *Client) Post(ctx context.Context, path string, body, data any) error {
-	return c.Call(ctx, http.MethodPost, server.BasePath+path, body, &struct {
+	return c.Call(ctx, http.MethodPost, api.BasePath+path, body, &struct {
 		Data any `json:"data"`
 	}{data})
 }
@@ -230,7 +229,7 @@ func AllOf[T any](ctx context.Context, c *Client, path string) (all []T, err err
 			Pagination api.Pagination `json:"pagination"`
 			Data       []T            `json:"data"`
 		}
-		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s%s?per_page=100&order=asc&page=%d", server.BasePath, path, page), nil, &list)
+		err := c.Call(ctx, http.MethodGet, fmt.Sprintf("%s%s?per_page=100&order=asc&page=%d", api.BasePath, path, page), nil, &list)
 		if err != nil {
 			return nil, err
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/openapi"
 )
 
 // explainDialect lists the switches between the dialects.
 func explainDialect(w io.Writer, asJSON bool) error {
 	// From the OpenAPI document, which a test holds against the code.
-	differences := server.Differences()
+	differences := openapi.Differences()
 	if asJSON {
 		return command.PrintJSON(w, differences)
 	}
