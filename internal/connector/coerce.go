@@ -21,7 +21,7 @@ func Coerce(fields []api.ConfigField, given map[string]Raw) map[string]Raw {
 		f := &fields[i]
 		raw := bytes.TrimSpace(given[f.ID])
 		switch {
-		case !Has(raw):
+		case !Has(raw), !json.Valid(given[f.ID]):
 		case string(raw) == `""` && !slices.Contains(f.Rules.Words, Required):
 			delete(read, f.ID)
 		default:
@@ -39,7 +39,7 @@ func coerced(typ string, raw Raw) Raw {
 	switch {
 	case typ == String && !isText:
 		return asText(raw)
-	case typ == Boolean && (isText || json.Valid(raw)):
+	case typ == Boolean:
 		if !isText {
 			inside = string(raw) // 1 and 0
 		}
