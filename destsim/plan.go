@@ -18,7 +18,7 @@ import (
 type plan struct {
 	catalogue  *catalogue
 	raw        []byte
-	id         uint64 // rpc.Batch.PlanID of the batch that brought it
+	id         uint64 // codec.Batch.PlanID of the batch that brought it
 	object     *object
 	operation  string
 	identifier *column

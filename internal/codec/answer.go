@@ -32,12 +32,12 @@ type Entry struct {
 }
 
 // ScanAnswer decodes a reply to sync_batch in one pass, by the rules of
-// DecodeResponse and ScanResults but for the id, which the caller compares. It
+// rpc.DecodeResponse and rpc.ScanResults but for the id, which the caller compares. It
 // calls each for every entry in the order of the wire; the entry is good until
 // each returns. a is overwritten and can be used again, and then nothing is
 // allocated unless the reply is an error. Entries before a fault must not count.
 //
-// The error is one of DecodeResponse, of ScanResults, or of each as it is.
+// The error is one of rpc.DecodeResponse, of rpc.ScanResults, or of each as it is.
 func ScanAnswer(body []byte, a *Answer, each func(*Entry) error) error {
 	*a = Answer{}
 	i := rawjson.SkipSpace(body, 0)
@@ -51,7 +51,7 @@ func ScanAnswer(body []byte, a *Answer, each func(*Entry) error) error {
 	case err != nil:
 		return err
 	case f != rawjson.FaultNone:
-		return answerFault(at, f)
+		return fmt.Errorf("decode response: %w", rawjson.ErrorAt(at, f))
 	}
 	return s.check()
 }
@@ -224,7 +224,7 @@ func scanEntry(b []byte, i int, e *Entry) (int, rawjson.Fault) {
 	}
 }
 
-// check judges the envelope as DecodeResponse does, and then the results.
+// check judges the envelope as rpc.DecodeResponse does, and then the results.
 func (s *answerScan) check() error {
 	switch {
 	case !isVersion(s.version) || s.failure != nil || s.result == nil || s.result[0] != '{':
@@ -248,8 +248,4 @@ func isVersion(raw []byte) bool {
 	}
 	text, err := rawjson.StringText(raw)
 	return err == nil && text == rpc.Version
-}
-
-func answerFault(at int, f rawjson.Fault) error {
-	return fmt.Errorf("decode response: %w", rawjson.ErrorAt(at, f))
 }

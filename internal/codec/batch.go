@@ -69,7 +69,7 @@ const longestParams = 1 << 31
 // params must be an object with a sync_plan object and a records array of
 // objects; additional keys are ignored, of a repeated key the last counts.
 //
-// The error is an *Error: -32700 when params is not JSON in UTF-8, -32602 when
+// The error is an *rpc.Error: -32700 when params is not JSON in UTF-8, -32602 when
 // its shape is wrong. After an error b is empty.
 func DecodeBatch(params []byte, b *Batch) error {
 	if len(params) >= longestParams {
@@ -97,6 +97,12 @@ func DecodeBatch(params []byte, b *Batch) error {
 	}
 	return nil
 }
+
+func parseError(at int, f rawjson.Fault) *rpc.Error {
+	return invalid(rpc.CodeParseError, "parse error: "+rawjson.ErrorAt(at, f).Error())
+}
+
+func invalid(code int64, message string) *rpc.Error { return &rpc.Error{Code: code, Message: message} }
 
 func (b *Batch) reset(text []byte) {
 	b.Plan, b.RawPlan, b.Identifier, b.PlanID = rpc.SyncPlan{}, nil, "", 0

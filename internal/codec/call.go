@@ -1,18 +1,20 @@
 package codec
 
 import (
+	"strings"
+
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// DecodeCall is DecodeRequest for a server's hot path: r is reused, and the
+// DecodeCall is rpc.DecodeRequest for a server's hot path: r is reused, and the
 // params of a sync_batch are decoded into b in the same pass over the body
 // when the method stands before the params, as it does in the published order.
 // It allocates nothing when r and b are reused and the plan is remembered. ID
 // stays empty; RawID is what an answer needs.
 //
-// A wrong envelope is an *Error as in DecodeRequest, wrong params of a
-// sync_batch are an *Error as in DecodeBatch. b holds something only after a
+// A wrong envelope is an *rpc.Error as in rpc.DecodeRequest, wrong params of a
+// sync_batch are one as in DecodeBatch. b holds something only after a
 // sync_batch without error.
 func DecodeCall(body []byte, r *rpc.Request, b *Batch) error {
 	*r = rpc.Request{}
@@ -44,12 +46,15 @@ func decodeQuickly(body []byte, r *rpc.Request, b *Batch) bool {
 		return false
 	}
 	var q rawRequest
-	if _, f := q.scan(body, i, b); f != rawjson.FaultNone {
+	if !q.scan(body, i, b) {
 		return false
 	}
 	method := methodOf(q.method)
-	if string(q.version) != `"`+rpc.Version+`"` || method == "" || !idLike(q.id) || len(q.params) == 0 || q.params[0] != '{' {
+	if string(q.version) != `"`+rpc.Version+`"` || method == "" || len(q.params) == 0 || q.params[0] != '{' {
 		return false
+	}
+	if len(q.id) > 0 && strings.IndexByte("{[tf", q.id[0]) >= 0 {
+		return false // an object, a list or a boolean is no id
 	}
 	switch {
 	case method != rpc.MethodSyncBatch:
@@ -74,20 +79,21 @@ func methodOf(raw []byte) string {
 
 var methods = rpc.Methods()
 
-// scan reads the members of the object at i to the end of the body.
-func (q *rawRequest) scan(body []byte, i int, b *Batch) (int, rawjson.Fault) {
+// scan reads the members of the object at i to the end of the body; false means that
+// something there is not JSON.
+func (q *rawRequest) scan(body []byte, i int, b *Batch) bool {
 	i = rawjson.SkipSpace(body, i+1)
-	more, f := true, rawjson.FaultNone
+	more := true
 	if i < len(body) && body[i] == '}' {
 		i, more = i+1, false
 	}
 	for more {
 		end, v, f := rawjson.SkipKey(body, i)
 		if f != rawjson.FaultNone {
-			return v, f
+			return false
 		}
 		key := rawjson.PlainKey(body[i+1 : end])
-		params := b != nil && string(key) == "params"
+		params := string(key) == "params"
 		if params && string(q.method) == `"`+rpc.MethodSyncBatch+`"` {
 			i, f = b.scan(body, v, 1)
 		} else {
@@ -97,17 +103,14 @@ func (q *rawRequest) scan(body []byte, i int, b *Batch) (int, rawjson.Fault) {
 			}
 		}
 		if f != rawjson.FaultNone {
-			return i, f
+			return false
 		}
 		q.set(key, body[v:i:i])
 		if i, more, f = rawjson.NextMember(body, i); f != rawjson.FaultNone {
-			return i, f
+			return false
 		}
 	}
-	if i = rawjson.SkipSpace(body, i); i != len(body) {
-		return i, rawjson.FaultTrailing
-	}
-	return i, f
+	return rawjson.SkipSpace(body, i) == len(body)
 }
 
 func (q *rawRequest) set(key, raw []byte) {
@@ -122,18 +125,3 @@ func (q *rawRequest) set(key, raw []byte) {
 		q.id = raw
 	}
 }
-
-// idLike reports whether a raw id is absent, a string, a number or null.
-func idLike(raw []byte) bool {
-	if len(raw) == 0 {
-		return true
-	}
-	c := raw[0]
-	return c == '"' || c == 'n' || c == '-' || c-'0' <= 9
-}
-
-func parseError(at int, f rawjson.Fault) *rpc.Error {
-	return invalid(rpc.CodeParseError, "parse error: "+rawjson.ErrorAt(at, f).Error())
-}
-
-func invalid(code int64, message string) *rpc.Error { return &rpc.Error{Code: code, Message: message} }

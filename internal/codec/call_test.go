@@ -15,6 +15,9 @@ const planningBody = `{"jsonrpc":"2.0","method":"test_connection","params":{},"i
 func callSeeds(f *testing.F) {
 	for _, body := range []string{
 		planningBody,
+		`{"jsonrpc":"2.0","method":"list_objects","params":{},"id":{}}`, `{"jsonrpc":"2.0","method":"list_objects","params":{},"id":[1]}`,
+		`{"jsonrpc":"2.0","method":"list_objects","params":{},"id":false}`, `{"jsonrpc":"2.0","method":"list_objects","params":{}}`,
+		`{"jsonrpc":"2.0","method":"list_objects","params":[],"id":1}`, `{"jsonrpc":"2.0","method":"list_objects","id":null}`,
 		`{"id":"\u0061","params":{},"method":"sync\u005fbatch","jsonrpc":"2.0","x":1}`, `[]`, `{}`, `nul`,
 		`{"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{},"records":[{"a":1},{"a":2,"b":3}]},"id":"1"}`,
 		`{"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{},"records":[{"a":1},{"a":2}]},"params":{},"method":"x","id":"1"}`,

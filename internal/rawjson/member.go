@@ -55,7 +55,7 @@ func Pick(raw []byte, dst [][]byte, names ...string) bool {
 	return true
 }
 
-// ScanObject is pick for a whole text that is not validated yet: it validates
+// ScanObject is Pick for a whole text that is not validated yet: it validates
 // and picks in one pass. object is false when the text is another kind of value.
 func ScanObject(b []byte, dst [][]byte, names ...string) (object bool, at int, f Fault) {
 	i := SkipSpace(b, 0)

@@ -62,7 +62,7 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x | x) & highs
 }
 
-// SkipPlain is skipString for plain ASCII without escapes, as most strings are;
+// SkipPlain is SkipString for plain ASCII without escapes, as most strings are;
 // at any other the answer is a fault that says nothing.
 func SkipPlain(b []byte, i int) (int, Fault) {
 	for i+8 <= len(b) {

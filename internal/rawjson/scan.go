@@ -127,7 +127,7 @@ func NextMember(b []byte, i int) (next int, more bool, f Fault) {
 	return i, false, faultObject
 }
 
-// NextElement is nextMember for arrays; with more, b[next] exists.
+// NextElement is NextMember for arrays; with more, b[next] exists.
 func NextElement(b []byte, i int) (next int, more bool, f Fault) {
 	if i = SkipSpace(b, i); i >= len(b) {
 		return i, false, FaultEnd

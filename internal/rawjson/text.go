@@ -122,7 +122,7 @@ func PlainKey(inner []byte) []byte {
 }
 
 // LostByte stands in the JSON text of a source's row for a byte that is no
-// UTF-8. It reads as U+FFFD, and nobody else writes that character like this: so
+// UTF-8. It reads as U+FFFD, which is written so nowhere else: thus
 // text that was damaged can be told from text that holds the character.
 const LostByte = `\uFFfd`
 

@@ -7,7 +7,7 @@ import (
 )
 
 // A row's data is one canonical JSON object without white space: names as
-// rpc.AppendString writes them, values in their one canonical form. Equal
+// rawjson.AppendString writes them, values in their one canonical form. Equal
 // values therefore have equal bytes, and the functions here may trust the text.
 
 // SkipValue gives the index after the JSON value at b[i]; b is known to be
