@@ -113,6 +113,13 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	// The list fills by itself, and the filter acts while one types.
 	w.do("GET", "/syncs", w.key, nil).want(200)
 	b.Do(chromedp.WaitVisible(`#x-req_000000000002`, chromedp.ByQuery))
+	// What comes in leaves the row that the keys are at marked.
+	b.Do(chromedp.KeyEvent("j"), chromedp.WaitVisible("#x-req_000000000002.at", chromedp.ByQuery))
+	w.do("GET", "/syncs", w.key, nil).want(200)
+	b.Do(chromedp.WaitVisible(`#x-req_000000000003`, chromedp.ByQuery))
+	var marked string
+	b.Do(chromedp.Evaluate("[...document.querySelectorAll('.at')].map(row => row.id).join()", &marked))
+	require.Equal(t, "x-req_000000000002", marked)
 	b.Do(chromedp.SendKeys(`input[name=status]`, "503", chromedp.ByQuery), chromedp.WaitNotPresent(`#x-req_000000000002`, chromedp.ByQuery))
 	// Keys: out of the field, to the next row, open it.
 	b.Do(chromedp.Evaluate("document.activeElement.blur()", nil), chromedp.KeyEvent("j"), chromedp.WaitVisible("tr.at", chromedp.ByQuery), chromedp.KeyEvent("?"))

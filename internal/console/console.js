@@ -14,10 +14,12 @@
   };
 
   // morph makes the children of one element like those of another, and leaves alone
-  // what is the same: focus, selection, open details and scroll positions stay.
+  // what is the same: focus, selection, open details, scroll positions and the row that
+  // the keys are at stay.
   const keyOf = (n) => (n.nodeType === 1 ? n.id : '');
   const same = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
   const attributes = (from, to) => {
+    const at = from.classList.contains('at');
     for (const { name } of [...from.attributes]) {
       if (!to.hasAttribute(name) && !(name === 'open' && from.nodeName === 'DETAILS') && !(name === 'hidden' && from.hasAttribute('data-copy'))) from.removeAttribute(name);
     }
@@ -25,6 +27,7 @@
       if (name === 'hidden' && from.hasAttribute('data-copy')) continue;
       if (from.getAttribute(name) !== value) from.setAttribute(name, value);
     }
+    if (at) from.classList.add('at');
   };
   const morph = (from, to) => {
     let at = from.firstChild;
