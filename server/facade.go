@@ -145,14 +145,11 @@ var (
 	ErrDamaged     = store.ErrDamaged
 	// ErrLedger refuses to start on a ledger that is not that of the database.
 	ErrLedger = binding.ErrLedger
-	// ErrUnfit says that the place, the backup or the file to write has to be
-	// another one.
+	// ErrUnfit says that the place, the backup or the file to write has to be another
+	// one: a newer version made the data, a file is not a backup, or the directory
+	// belongs to another store.
 	ErrUnfit = store.ErrUnfit
 )
-
-// Unfit reports whether err asks for another place or file: a newer version made
-// the data, a file is not a backup, or the directory belongs to another store.
-func Unfit(err error) bool { return store.Unfit(err) }
 
 // InUseError says that other processes work on the place; Owner is what they said
 // of themselves.
@@ -205,6 +202,6 @@ type Violation = violation.Violation
 // Violations lists what Config.Violate takes.
 func Violations() []Violation { return violation.All() }
 
-// CheckViolations reports whether there is a violation of each id; the error names the
-// nearest one.
-func CheckViolations(ids []string) error { return violation.Check(ids) }
+// CheckViolations reports whether there is a violation of each id in Violate; the error
+// names the nearest one.
+func (c *Config) CheckViolations() error { return violation.Check(c.Violate) }

@@ -171,7 +171,7 @@ func keptMutations(t *testing.T, rows []fidelity.Row) map[string]mutation {
 				_, err := readAlteration(text)
 				require.NoError(t, err, row.ID)
 			} else {
-				require.NoError(t, CheckViolations([]string{text}), row.ID)
+				require.NoError(t, (&Config{Violate: []string{text}}).CheckViolations(), row.ID)
 			}
 		}
 		if len(row.BrokenBy) > 0 {

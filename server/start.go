@@ -307,8 +307,15 @@ func (c *Config) limits(shared *call.Shared, work *background.Work) (withheld.Li
 	})
 }
 
-// CheckHost says what is wrong with an entry of Config.AllowHosts.
-func CheckHost(text string) error { return withheld.CheckHost(text) }
+// CheckHosts says what is wrong with an entry of AllowHosts.
+func (c *Config) CheckHosts() error {
+	for _, host := range c.AllowHosts {
+		if err := withheld.CheckHost(host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // systemTime is the clock that all processes of an installation have: that of the
 // shared store, or the one of this machine.

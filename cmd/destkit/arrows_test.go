@@ -104,6 +104,7 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/terminal": {"internal/foreign"},                                                                                             // every display asks it
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
+	"conformance/internal/datatable":           {},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
 	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/anchors"},
@@ -284,7 +285,7 @@ var arrows = map[string][]string{
 	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
 	"server/internal/store":             {"server/api", "server/internal/store/..."},
 	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
-	"server/internal/store/migrations":  {},
+	"server/internal/store/migrations":  {"server/internal/store/database"},
 	"server/internal/store/postgres": {
 		"server/internal/store/database", "server/internal/store/migrations", "server/internal/store/sqlite", // a copy is a SQLite database
 		"internal/keepalive",

@@ -201,10 +201,10 @@ type Topic struct {
 	Schema      map[string]string `json:"schema"`
 }
 
-// FormTypes are the types of configuration fields that a form has an input for.
-var FormTypes = []string{"string", "integer", "boolean", "object", "array"}
+// formTypes are the types of configuration fields that a form has an input for.
+var formTypes = []string{"string", "integer", "boolean", "object", "array"}
 
 // Linkable reports whether all credentials of a type can be given in a form.
 func (fields ConfigFields) Linkable() bool {
-	return !slices.ContainsFunc(fields.Fields, func(f ConfigField) bool { return !slices.Contains(FormTypes, f.Type) })
+	return !slices.ContainsFunc(fields.Fields, func(f ConfigField) bool { return !slices.Contains(formTypes, f.Type) })
 }

@@ -11,9 +11,9 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -69,8 +69,8 @@ func (c *Call) Arrived() []byte {
 
 // Flag reads a boolean of the query; the document's check came before.
 func (c *Call) Flag(name string) bool {
-	value, _ := openapi.ParseBoolean(c.R.URL.Query().Get(name))
-	return value
+	text := c.R.URL.Query().Get(name)
+	return text == "1" || strings.EqualFold(text, "true")
 }
 
 // Page reads page, per_page and order (spec 8): 0 is page 1, per_page above 100

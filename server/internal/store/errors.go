@@ -33,7 +33,10 @@ var (
 	ErrUnavailable = postgres.ErrUnavailable
 	// ErrCrowded is a kind of ErrUnavailable.
 	ErrCrowded = postgres.ErrCrowded
-	ErrUnfit   = postgres.ErrUnfit
+	// ErrUnfit asks for another place or file: a newer version made the data, a file is
+	// no copy, a backup lies in the directory it copies, or the database cannot be used
+	// as it is. ErrNewer, ErrNotACopy and ErrElsewhere are kinds of it.
+	ErrUnfit = database.ErrUnfit
 	// ErrElsewhere says that a data directory goes with another store.
 	ErrElsewhere = sqlite.ErrElsewhere
 )
@@ -90,16 +93,4 @@ func Passing(err error) bool {
 // file: databases of warehouses and spooled snapshots lie beside it.
 func Full(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.Full(err)
-}
-
-// Unfit reports whether err asks for another place or file: a newer version made
-// the data, a file is no copy, a backup lies in the directory it copies, or the
-// database cannot be used as it is.
-func Unfit(err error) bool {
-	for _, unfit := range []error{ErrNewer, ErrNotACopy, ErrUnfit, ErrElsewhere, sqlite.ErrInside} {
-		if errors.Is(err, unfit) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
@@ -44,7 +46,7 @@ destinations and warehouses, and the clock, are in a snapshot instead
 				return noData(place.String())
 			}
 			err := server.Backup(cmd.Context(), place.at(), to)
-			if server.Unfit(err) {
+			if errors.Is(err, server.ErrUnfit) {
 				return exit.Usage(err)
 			} else if err != nil {
 				return exit.Untested(err)

@@ -158,7 +158,7 @@ func dataError(place string, key masterKey, err error) error {
 		return exit.Usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, server.ErrDamaged):
 		return exit.Untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
-	case server.Unfit(err), errors.Is(err, server.ErrLedger):
+	case errors.Is(err, server.ErrUnfit), errors.Is(err, server.ErrLedger):
 		return exit.Usage(secret.WithoutStorePassword(err, "without a password"))
 	}
 	return exit.Untested(err)

@@ -25,10 +25,8 @@ func (r *reachFlags) register(f *pflag.FlagSet, config *server.Config) {
 
 // resolve checks the flags before anything is opened.
 func (r *reachFlags) resolve(config *server.Config) error {
-	for _, host := range config.AllowHosts {
-		if err := server.CheckHost(host); err != nil {
-			return exit.Usagef("--allow-hosts %w", err)
-		}
+	if err := config.CheckHosts(); err != nil {
+		return exit.Usagef("--allow-hosts %w", err)
 	}
 	for _, dir := range r.files {
 		info, err := os.Stat(dir)

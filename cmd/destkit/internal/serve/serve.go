@@ -187,7 +187,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	if err := s.Reach.resolve(&s.Config); err != nil {
 		return err
 	}
-	if err := server.CheckViolations(s.Config.Violate); err != nil {
+	if err := s.Config.CheckViolations(); err != nil {
 		return exit.Usage(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
 	}
 	seed, err := s.readSeed()

@@ -59,7 +59,18 @@ var (
 	ErrDamaged  = errors.New("the database is damaged")
 	ErrHasData  = errors.New("the directory already holds data")
 	ErrClosed   = errors.New("the store is closed")
+	// ErrUnfit says that another place, file or database is needed; Unfit makes its kinds.
+	ErrUnfit = errors.New("the database cannot be used")
 )
+
+// Unfit makes a kind of ErrUnfit, which says text alone.
+func Unfit(text string) error { return &unfit{text} }
+
+type unfit struct{ text string }
+
+func (u *unfit) Error() string { return u.text }
+
+func (*unfit) Is(target error) bool { return target == ErrUnfit }
 
 // OwnedError says that other processes work on the directory, or on the schema.
 // Owner is what the one wants to be called, or the addresses of the others; empty when

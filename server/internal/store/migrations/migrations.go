@@ -5,10 +5,11 @@ package migrations
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // The steps in their order; the number that a name begins with is the
@@ -46,7 +47,7 @@ var Version = sync.OnceValue(func() int64 {
 })
 
 // ErrNewer refuses data of a version that this program does not know.
-var ErrNewer = errors.New("made by a newer version of the program")
+var ErrNewer = database.Unfit("made by a newer version of the program")
 
 // Newer names the version that the data has.
 func Newer(version int64) error {

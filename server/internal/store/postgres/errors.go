@@ -19,7 +19,7 @@ var (
 	ErrUnavailable = errors.New("the database is not available")
 	// ErrCrowded is a kind of ErrUnavailable.
 	ErrCrowded = errors.New("no connection is free")
-	ErrUnfit   = errors.New("the database cannot be used")
+	ErrUnfit   = database.ErrUnfit
 )
 
 // SQLSTATEs of PostgreSQL that are told apart; the first two characters are a

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNotACopy refuses what is no whole copy of a store.
-var ErrNotACopy = errors.New("not a copy of a store")
+var ErrNotACopy = database.Unfit("not a copy of a store")
 
 // adopt checks that a database is a whole copy of a store that the master key
 // opens, and brings it to the present version.

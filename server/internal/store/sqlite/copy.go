@@ -123,7 +123,7 @@ func syncFile(path string) error {
 
 // ErrInside refuses a backup within the data directory: it would be lost together
 // with what it is a copy of.
-var ErrInside = errors.New("a backup belongs outside of the data directory")
+var ErrInside = database.Unfit("a backup belongs outside of the data directory")
 
 // Backup copies the database of a data directory into a file, which appears whole
 // or not at all and replaces an earlier one. The directory may be in use by this

@@ -121,7 +121,7 @@ func Beside(dir, id string, age time.Duration) error {
 }
 
 // ErrElsewhere says that a data directory goes with another store.
-var ErrElsewhere = errors.New("the data directory belongs to another store")
+var ErrElsewhere = database.Unfit("the data directory belongs to another store")
 
 // belongs refuses a directory of another store: id is that of a schema, "" of the
 // directory itself. A directory without a store is taken.
