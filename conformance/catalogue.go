@@ -66,11 +66,17 @@ type Catalogue struct {
 	byID   map[string]*Check
 }
 
-// LoadCatalogue reads the embedded catalogue of checks for a destination.
-func LoadCatalogue() (*Catalogue, error) { return copied(embeddedDestination()) }
-
-// LoadServiceCatalogue reads the embedded catalogue of checks for a service.
-func LoadServiceCatalogue() (*Catalogue, error) { return copied(embeddedService()) }
+// LoadCatalogue reads the embedded catalogue of checks of a suite: SuiteDestination or
+// SuiteService.
+func LoadCatalogue(suite string) (*Catalogue, error) {
+	switch suite {
+	case SuiteDestination:
+		return copied(embeddedDestination())
+	case SuiteService:
+		return copied(embeddedService())
+	}
+	return nil, fmt.Errorf("%q is no suite: use %s or %s", suite, SuiteDestination, SuiteService)
+}
 
 // Parsing takes tens of milliseconds, several times as long as judging one check.
 var (

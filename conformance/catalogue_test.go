@@ -8,7 +8,7 @@ import (
 
 // TestEveryStepIsDefined: each sentence of the catalogue has exactly one meaning.
 func TestEveryStepIsDefined(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	for _, c := range cat.Checks {
 		require.Empty(t, undefinedSteps(c, definitions()), "%s:%d", c.File, c.Line)
@@ -18,7 +18,7 @@ func TestEveryStepIsDefined(t *testing.T) {
 // TestStepsAreShared: at most one definition in five serves a single scenario,
 // and none serves nobody.
 func TestStepsAreShared(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	single, unused := []string{}, []string{}
 	for _, d := range definitions() {

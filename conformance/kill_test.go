@@ -98,7 +98,7 @@ func simHooks(base string) conformance.Hooks {
 }
 
 func TestHooksFileNamesTheHooks(t *testing.T) {
-	file := string(destsim.HooksFile("http://destination.localhost", ""))
+	file := string(destsim.Config{}.HooksFile("http://destination.localhost"))
 	h := simHooks("http://destination.localhost")
 	for _, spec := range []conformance.HookSpec{h.Cleanup, h.Restart, h.AlterSchema, h.BreakDownstream, h.RotateToken} {
 		require.Contains(t, file, spec.URL)

@@ -83,7 +83,7 @@ func TestKillMatrix(t *testing.T) {
 // seeds, one check at a time, over TLS, and with each combination of operations.
 func TestKillMatrixAxes(t *testing.T) {
 	t.Parallel()
-	cat, err := conformance.LoadCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	for i, v := range destsim.Violations() {
 		if !matrixtest.Tenth(t, i) || i%40 > 10 && !matrixtest.Whole() && !matrixtest.Named() {
@@ -165,7 +165,7 @@ func statuses(r *conformance.Report) []conformance.Status {
 
 // TestEveryCheckIsKilled holds catalogue and violations together in both ways.
 func TestEveryCheckIsKilled(t *testing.T) {
-	cat, err := conformance.LoadCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	killed := map[string]bool{}
 	for _, v := range destsim.Violations() {

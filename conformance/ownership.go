@@ -58,7 +58,7 @@ func newOwnership(run string, o Options, checks []string) (*ownership, error) {
 		w.letters = keyPattern(plain, strings.ToLower(strings.ReplaceAll(run, "-", "")), `[a-z0-9_.]{1,64}`)
 	}
 	w.checks = slices.Concat([]string{trialCheck.ID, "HOOK-000", cleanUpCheck.ID}, checks)
-	if cat, err := LoadCatalogue(); err == nil {
+	if cat, err := LoadCatalogue(SuiteDestination); err == nil {
 		for _, c := range cat.Checks {
 			w.checks = append(w.checks, c.ID)
 		}

@@ -97,7 +97,7 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 	if err := s.findSecret(); err != nil {
 		return nil, err
 	}
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	if err != nil {
 		return nil, err
 	}

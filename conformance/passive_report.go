@@ -114,7 +114,7 @@ func (p *Passive) ordered() []*passiveCheck {
 // PassiveChecks are the ids of the checks that traffic alone can decide, in the
 // order of the catalogue.
 func PassiveChecks() []string {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	if err != nil {
 		return nil
 	}

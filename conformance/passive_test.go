@@ -107,7 +107,7 @@ func TestPassiveByHand(t *testing.T) {
 // TestPassiveChecksAreMany: more than half of the checks that write nothing are decided
 // by traffic, and each id is one of the catalogue.
 func TestPassiveChecksAreMany(t *testing.T) {
-	cat, err := conformance.LoadCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	ids := conformance.PassiveChecks()
 	require.Greater(t, len(ids), 75)

@@ -87,7 +87,7 @@ func TestNothingRefusedPasses(t *testing.T) {
 		{"STA-004", none, Inconclusive, ""},
 		{"STA-004", changes, Inconclusive, ""},
 	}
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	for _, c := range cases {
 		t.Run(c.check+"/"+c.refuses, func(t *testing.T) {

@@ -59,7 +59,7 @@ func predicates(t *testing.T) map[string]exchange {
 
 // TestEveryCheckHasItsExchanges counts that none is missing.
 func TestEveryCheckHasItsExchanges(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	all := predicates(t)
 	for _, c := range cat.Checks {
@@ -83,7 +83,7 @@ func TestEveryCheckHasItsExchanges(t *testing.T) {
 
 // TestPredicates puts every exchange to the scenario of its check.
 func TestPredicates(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	all := predicates(t)
 	for _, id := range slices.Sorted(maps.Keys(all)) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cucumber/godog"
 	messages "github.com/cucumber/messages/go/v21"
+
+	"github.com/destkit/destkit/conformance/internal/datatable"
 )
 
 // This file alone talks to godog, which parses a scenario and matches its steps.
@@ -80,7 +82,7 @@ func outside(kind reflect.Type) reflect.Type {
 	var in, out []reflect.Type
 	for i := range kind.NumIn() {
 		switch arg := kind.In(i); arg {
-		case reflect.TypeFor[*Table]():
+		case reflect.TypeFor[*datatable.Table]():
 			in = append(in, reflect.TypeFor[*godog.Table]())
 		case reflect.TypeFor[*docString]():
 			in = append(in, reflect.TypeFor[*godog.DocString]())
@@ -98,15 +100,15 @@ func outside(kind reflect.Type) reflect.Type {
 func inside(arg reflect.Value) reflect.Value {
 	switch v := arg.Interface().(type) {
 	case *godog.Table:
-		t := &Table{}
+		var rows [][]string
 		for _, row := range v.Rows {
 			cells := make([]string, len(row.Cells))
 			for i, c := range row.Cells {
 				cells[i] = c.Value
 			}
-			t.rows = append(t.rows, cells)
+			rows = append(rows, cells)
 		}
-		return reflect.ValueOf(t)
+		return reflect.ValueOf(datatable.New(rows...))
 	case *godog.DocString:
 		return reflect.ValueOf(&docString{text: v.Content, mediaType: v.MediaType})
 	}

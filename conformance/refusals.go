@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -74,7 +75,7 @@ func declared(f rpc.Field) string {
 
 // sendsEverywhere sends a record for each row of a table for every purpose of the
 // advertised operations: new ones, and changes of records that are there.
-func (sc *scenario) sendsEverywhere(table *Table) error {
+func (sc *scenario) sendsEverywhere(table *datatable.Table) error {
 	id, err := sc.object.identifier()
 	if err != nil {
 		return err

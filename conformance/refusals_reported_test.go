@@ -134,7 +134,7 @@ func passesOnAccepted(t *testing.T, e *refuser, c CheckResult) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	check, ok := cat.Check(c.ID)
 	require.True(t, ok)

@@ -91,7 +91,7 @@ func (s *session) runChecks(ctx context.Context, sched *scheduler) (*Report, err
 
 // prepare loads and selects the checks.
 func (s *session) prepare() (*scheduler, error) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	if err != nil {
 		return nil, err
 	}

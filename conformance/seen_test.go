@@ -11,7 +11,7 @@ import (
 
 // TestEveryCheckDeclaresEvidence: what may fail a run says what a pass rests on.
 func TestEveryCheckDeclaresEvidence(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	for _, c := range cat.Checks {
 		if c.Level != Info {

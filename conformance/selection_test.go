@@ -22,7 +22,7 @@ func selected(t *testing.T, cat *Catalogue, sel, skip []string) []string {
 }
 
 func TestSelection(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	all := selected(t, cat, nil, nil)
 	require.Len(t, all, len(cat.Checks))
@@ -44,7 +44,7 @@ func TestSelection(t *testing.T) {
 // TestSelectionAddsNeeds: whatever a selected check builds on is judged with it,
 // through all the steps.
 func TestSelectionAddsNeeds(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	for _, c := range cat.Checks {
 		ids := selected(t, cat, []string{c.ID}, nil)
@@ -59,7 +59,7 @@ func TestSelectionAddsNeeds(t *testing.T) {
 }
 
 func TestSelectionKeepsTheOrderOfTheCatalogue(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	ids := selected(t, cat, []string{"SEM-*", "RPC-*", "RES-*"}, nil)
 	at := -1

@@ -19,7 +19,7 @@ type Step struct {
 
 // NewStep declares a sentence by a regular expression for the actors of a suite,
 // of type A. The function that bind returns has one argument for each group of
-// the pattern (and a *Table or a *docString last), and returns an error or
+// the pattern (and a *datatable.Table or a *docString last), and returns an error or
 // nothing; see Outcome and Findings.Held.
 func NewStep[A any](pattern string, bind func(A) any) Step {
 	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}

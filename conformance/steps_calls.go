@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
@@ -149,7 +150,7 @@ func (sc *scenario) callsMethod(method, times, percent, declared string) error {
 func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
 
 // callsInWays sends the named call, or all six, in each way of the table.
-func (sc *scenario) callsInWays(what string, table *Table) error {
+func (sc *scenario) callsInWays(what string, table *datatable.Table) error {
 	calls := sc.everyCall()
 	if what != "every method" {
 		calls = sc.methodCalls(strings.Trim(what, `"`))
@@ -175,7 +176,7 @@ func (sc *scenario) callsInWays(what string, table *Table) error {
 
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
-func (sc *scenario) sendsBodies(table *Table) error {
+func (sc *scenario) sendsBodies(table *datatable.Table) error {
 	for _, row := range table.Rows() {
 		body := row[0]
 		fresh := sc.newID()

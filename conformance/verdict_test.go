@@ -50,7 +50,7 @@ func TestProfilesGate(t *testing.T) {
 // TestProfilesGateTheCatalogue: a wider profile gates on everything that a
 // narrower one gates on, and on more.
 func TestProfilesGateTheCatalogue(t *testing.T) {
-	cat, err := LoadCatalogue()
+	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)
 	counts := map[Profile]int{}
 	for _, c := range cat.Checks {

@@ -155,8 +155,8 @@ break_downstream:
 rotate_token:
   url: "http://127.0.0.1:1/_control/hooks/rotate_token"
 timeout: 10s
-`, string(HooksFile("http://127.0.0.1:1/", "")))
-	require.Contains(t, string(HooksFile("https://h:1", "a b&c")), `/_control/hooks/restart?control_token=a+b%26c"`)
+`, string(Config{}.HooksFile("http://127.0.0.1:1/")))
+	require.Contains(t, string(Config{ControlToken: "a b&c"}.HooksFile("https://h:1")), `/_control/hooks/restart?control_token=a+b%26c"`)
 }
 
 func TestSchemaChanges(t *testing.T) {

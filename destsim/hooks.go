@@ -29,14 +29,14 @@ type hookRequest struct {
 const hooksSchema = "# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/cmd/destkit/schemas/hooks.json\n"
 
 // HooksFile is the YAML that tells a judge where the hooks of the simulator at
-// baseURL ("http://127.0.0.1:8080") are. A control token travels in the URLs,
+// baseURL ("http://127.0.0.1:8080") are. The control token travels in the URLs,
 // so the file is as secret as the token.
-func HooksFile(baseURL, controlToken string) []byte {
+func (c Config) HooksFile(baseURL string) []byte {
 	var b strings.Builder
 	b.WriteString(hooksSchema)
 	query := ""
-	if controlToken != "" {
-		query = "?control_token=" + url.QueryEscape(controlToken)
+	if c.ControlToken != "" {
+		query = "?control_token=" + url.QueryEscape(c.ControlToken)
 	}
 	for _, name := range hookNames {
 		at := strings.TrimSuffix(baseURL, "/") + "/_control/hooks/" + name + query

@@ -114,7 +114,7 @@ type RESTProblem struct {
 	// Unknown: the document has no such field or parameter. Missing: something
 	// required is not there. Malformed: it cannot be read as what it should be.
 	// Loose: another form says the same, an id as a text of digits or a boolean of a
-	// query as True or 1; the live dialect takes it (NumberIDs, ParseBoolean).
+	// query as True or 1; the live dialect takes it (NumberIDs).
 	Unknown, Missing, Malformed, Loose bool
 }
 

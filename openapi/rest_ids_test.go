@@ -65,12 +65,12 @@ func TestLooseProblems(t *testing.T) {
 	require.Empty(t, loose(problemsOf(t, "listSyncs", "page=True&order=1&per_page=x", "", "")))
 	require.Empty(t, loose(problemsOf(t, "fetchSync", "", "true", "")))
 	for text, want := range map[string]bool{"true": true, "TRUE": true, "tRuE": true, "1": true, "false": false, "False": false, "0": false} {
-		got, ok := ParseBoolean(text)
+		got, ok := parseBoolean(text)
 		require.True(t, ok, text)
 		require.Equal(t, want, got, text)
 	}
 	for _, text := range []string{"", "t", "f", "yes", "no", "on", "2", "-1", " true", "01"} {
-		_, ok := ParseBoolean(text)
+		_, ok := parseBoolean(text)
 		require.False(t, ok, text)
 	}
 }

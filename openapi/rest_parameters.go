@@ -136,17 +136,17 @@ func (o *Operation) checkPair(name, value string, seen []bool, problems []RESTPr
 	}
 	seen[i] = true
 	if message := p.check(value); message != "" {
-		_, loose := ParseBoolean(value)
+		_, loose := parseBoolean(value)
 		loose = loose && p.kind == openapi3.TypeBoolean
 		problems = append(problems, RESTProblem{Place: p.place, Field: p.name, Message: message, Malformed: true, Loose: loose})
 	}
 	return problems
 }
 
-// ParseBoolean reads a boolean of a query as clients of several languages write
+// parseBoolean reads a boolean of a query as clients of several languages write
 // it: true and false with any capitals, 1 and 0. ok is false for
 // anything else.
-func ParseBoolean(text string) (value, ok bool) {
+func parseBoolean(text string) (value, ok bool) {
 	switch {
 	case strings.EqualFold(text, "true"), text == "1":
 		return true, true

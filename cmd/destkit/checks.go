@@ -99,20 +99,14 @@ func unknownSuite(suite string) error {
 
 // catalogues are the checks of one suite, or of both with "".
 func catalogues(suite string) ([]*conformance.Check, error) {
-	loaders := []struct {
-		name string
-		load func() (*conformance.Catalogue, error)
-	}{
-		{conformance.SuiteDestination, conformance.LoadCatalogue}, {conformance.SuiteService, conformance.LoadServiceCatalogue},
-	}
 	var checks []*conformance.Check
 	known := suite == ""
-	for _, l := range loaders {
-		if suite != "" && suite != l.name {
+	for _, name := range []string{conformance.SuiteDestination, conformance.SuiteService} {
+		if suite != "" && suite != name {
 			continue
 		}
 		known = true
-		catalogue, err := l.load()
+		catalogue, err := conformance.LoadCatalogue(name)
 		if err != nil {
 			return nil, exit.Untested(err)
 		}

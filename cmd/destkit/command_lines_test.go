@@ -53,7 +53,7 @@ func TestPipelineCommands(t *testing.T) {
 func TestReadmeCountsChecks(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	require.NoError(t, err)
-	catalogue, err := conformance.LoadCatalogue()
+	catalogue, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	require.Contains(t, string(text), fmt.Sprintf("`destkit checks --suite destination` lists the %d checks", len(catalogue.Checks)))
 }

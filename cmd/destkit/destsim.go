@@ -246,7 +246,7 @@ func (s *simulator) writeHooks(url string) error {
 	if s.hooksOut == "" {
 		return nil
 	}
-	if err := os.WriteFile(s.hooksOut, destsim.HooksFile(url, s.config.ControlToken), 0o600); err != nil {
+	if err := os.WriteFile(s.hooksOut, s.config.HooksFile(url), 0o600); err != nil {
 		return exit.Usagef("write --hooks-out: %w", err)
 	}
 	return nil

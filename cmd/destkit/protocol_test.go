@@ -210,7 +210,7 @@ func anyWords(t *testing.T, text string) string {
 // the page, once.
 func TestProtocolRulesAreShownOnce(t *testing.T) {
 	page := protocolPageText(t)
-	catalogue, err := conformance.LoadCatalogue()
+	catalogue, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	for _, c := range catalogue.Checks {
 		want := 1

@@ -87,7 +87,7 @@ const longestCommand = 100 << 10
 
 // pageCommand is the request as a command, "" where it is too long for one.
 func pageCommand(e conformance.Exchange) string {
-	command := report.Curl(e)
+	command := e.Curl()
 	if len(command) > longestCommand {
 		return ""
 	}

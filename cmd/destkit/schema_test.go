@@ -140,7 +140,7 @@ func writtenSamples(t *testing.T) []sample {
 	require.NoError(t, err)
 	existing, err := skeletons.Endpoint{TokenEnv: "TOKEN"}.Configuration()
 	require.NoError(t, err)
-	files = append(files, hooks, existing, skeletons.File{Name: "hooks.yaml", Content: destsim.HooksFile("http://127.0.0.1:1", "token")})
+	files = append(files, hooks, existing, skeletons.File{Name: "hooks.yaml", Content: destsim.Config{ControlToken: "token"}.HooksFile("http://127.0.0.1:1")})
 	var all []sample
 	for _, f := range files {
 		if f.Name != "destkit.yaml" && f.Name != "hooks.yaml" {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/outline"
 )
 
@@ -80,8 +79,3 @@ func numbersOf(f c.Finding) (numbers []int) {
 	}
 	return numbers
 }
-
-// Curl is the command for a POSIX shell that sends an exchange again, with its body as a
-// whole, and with secrets as variables such as $DESTKIT_TOKEN. It is "" when only a part
-// of the request is known, or its body is no text.
-func Curl(e c.Exchange) string { return wire.CurlWhole(e) }

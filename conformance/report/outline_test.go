@@ -72,14 +72,14 @@ func TestCurlHasTheWholeBody(t *testing.T) {
 	e := sampleExchange()
 	long := strings.Repeat("x", 5000)
 	e.Request.Body = wire.Body{Text: `{"a":"` + long + `'$DESTKIT_TOKEN"}`, Size: int64(len(long)) + 23}
-	got := Curl(e)
+	got := e.Curl()
 	require.Contains(t, got, long)
 	require.Contains(t, got, "$DESTKIT_TOKEN")
 	require.NotContains(t, got, wire.BodyFolder)
 	cut := e
 	cut.Request.Body.Truncated = true
-	require.Empty(t, Curl(cut))
+	require.Empty(t, cut.Curl())
 	binary := e
 	binary.Request.Body = wire.Body{Base64: "AAE=", Size: 2}
-	require.Empty(t, Curl(binary))
+	require.Empty(t, binary.Curl())
 }

@@ -256,8 +256,8 @@ func sarifPlace(r *c.Report, check c.CheckResult) sarifLocation {
 // featureFiles maps the ids of both catalogues to their files.
 var featureFiles = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	for _, load := range []func() (*c.Catalogue, error){c.LoadCatalogue, c.LoadServiceCatalogue} {
-		cat, err := load()
+	for _, suite := range []string{c.SuiteDestination, c.SuiteService} {
+		cat, err := c.LoadCatalogue(suite)
 		if err != nil {
 			continue // every check then gets a path from the name of its area
 		}

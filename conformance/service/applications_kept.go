@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -113,7 +114,7 @@ func (sc *scenario) writes(t table, body map[string]any) error {
 
 // objectHolds compares all records that an application has in the object of the
 // latest sync with a table of the source's columns.
-func (sc *scenario) objectHolds(rows *conformance.Table) error {
+func (sc *scenario) objectHolds(rows *datatable.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -72,7 +72,7 @@ func (sc *scenario) sentIn(run int) ([]sent, error) {
 
 // runSends compares what a run sent with a table of operations and identifiers,
 // each of which has to come exactly as often as it stands there.
-func (sc *scenario) runSends(run int, want *conformance.Table) error {
+func (sc *scenario) runSends(run int, want *datatable.Table) error {
 	got, err := sc.sentIn(run)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (sc *scenario) runSends(run int, want *conformance.Table) error {
 }
 
 // wording of a table of operations.
-func wording(t *conformance.Table) string {
+func wording(t *datatable.Table) string {
 	var parts []string
 	for _, line := range t.Rows() {
 		parts = append(parts, line[0]+" "+line[1])

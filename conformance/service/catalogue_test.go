@@ -20,7 +20,7 @@ func TestStepsAreKnown(t *testing.T) {
 // TestNegatedClaimsFail: on the clean service the opposite of each claim is
 // false, so that no claim is empty words.
 func TestNegatedClaimsFail(t *testing.T) {
-	cat, err := conformance.LoadServiceCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
 	require.NoError(t, err)
 	b, short := serve(t), serveImpatient(t)
 	suites := map[bool]*conformance.Suite{false: service.SuiteOf(t, b.target, b.opts), true: service.SuiteOf(t, short.target, short.opts)}
@@ -41,9 +41,9 @@ func TestNegatedClaimsFail(t *testing.T) {
 // TestAreas: the ids of a feature share their prefix, and no other feature has it:
 // a violation is judged with the checks of its area.
 func TestAreas(t *testing.T) {
-	cat, err := conformance.LoadServiceCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
 	require.NoError(t, err)
-	other, err := conformance.LoadCatalogue()
+	other, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	areas := map[string]string{}
 	for _, c := range other.Checks {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -18,7 +18,7 @@ import (
 // fields are created on write. A field is its name and type and what is true of
 // it, as in "id:string:identifier:required"; what is not said is createable and
 // updateable.
-func readObjects(t *conformance.Table) (SimulatorConfig, error) {
+func readObjects(t *datatable.Table) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
 	for _, row := range t.Rows()[1:] {
 		cell := func(i int) string { return row[i] }

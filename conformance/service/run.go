@@ -134,7 +134,7 @@ func (r *run) suite() *conformance.Suite {
 
 // catalogue is embedded and held by tests.
 var catalogue = sync.OnceValue(func() *conformance.Catalogue {
-	c, err := conformance.LoadServiceCatalogue()
+	c, err := conformance.LoadCatalogue(conformance.SuiteService)
 	if err != nil {
 		panic(err)
 	}

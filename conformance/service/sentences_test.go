@@ -50,7 +50,7 @@ var mustBeJudged = regexp.MustCompile(`\d|(?i:\bheader\b|\bstatus\b)`)
 // TestSentences holds the map whole: every sentence that binds a service is
 // judged, or it is said why it cannot be.
 func TestSentences(t *testing.T) {
-	cat, err := conformance.LoadServiceCatalogue()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
 	require.NoError(t, err)
 	named, binding, excluded := map[string]bool{}, 0, 0
 	for _, section := range loadSentences(t).Sections {

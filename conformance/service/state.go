@@ -3,7 +3,7 @@ package service
 import (
 	"strconv"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 )
 
 // optional is a value that a step may have left. The zero value is none.
@@ -81,6 +81,6 @@ type runLife struct {
 
 // repeatable are calls that are made again, and what they were answered.
 type repeatable struct {
-	calls   *conformance.Table
+	calls   *datatable.Table
 	answers []*answer
 }

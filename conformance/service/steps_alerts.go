@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -50,7 +51,7 @@ func partly(n, invalid int) table {
 	return t
 }
 
-func (sc *scenario) watchedSync(n, invalid int, settings *conformance.Table) error {
+func (sc *scenario) watchedSync(n, invalid int, settings *datatable.Table) error {
 	if sc.dest == nil {
 		if _, err := sc.connect(connecting{}); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -31,7 +32,7 @@ func arrivalsSteps() []conformance.Step {
 }
 
 // anotherWrites plants records in the object that the scenario is about.
-func (sc *scenario) anotherWrites(rows *conformance.Table) error {
+func (sc *scenario) anotherWrites(rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ type ordered struct {
 }
 
 // ordersRun lets a sync with each order write to a destination of its own.
-func (sc *scenario) ordersRun(t *conformance.Table) error {
+func (sc *scenario) ordersRun(t *datatable.Table) error {
 	var all []ordered
 	for _, line := range cells(t) {
 		if err := sc.anObject("field ordering"); err != nil {
@@ -200,7 +201,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 
 // wasSent compares the records of all batches with a table; between different
 // identifiers no order is asked for.
-func (sc *scenario) wasSent(rows *conformance.Table) error {
+func (sc *scenario) wasSent(rows *datatable.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -22,7 +23,7 @@ func callSteps() []conformance.Step {
 		step(`^a client makes each call with (the workspace API key|the personal access token|no token|an unknown token):$`,
 			func(sc *scenario) any { return sc.callsEach }),
 		step(`^a client makes each call with its own token:$`,
-			func(sc *scenario) any { return func(t *conformance.Table) error { return sc.callsEach(itsOwn, t) } }),
+			func(sc *scenario) any { return func(t *datatable.Table) error { return sc.callsEach(itsOwn, t) } }),
 		step(`^a client calls "([A-Z]+) (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
 		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(sc *scenario) any {
 			return func(what string) error { return sc.callsWere(what, sc.last) }
@@ -180,7 +181,7 @@ func (sc *scenario) callsWith(method, path, who string) error {
 	return err
 }
 
-func (sc *scenario) callsWithEach(method, path string, who *conformance.Table) error {
+func (sc *scenario) callsWithEach(method, path string, who *datatable.Table) error {
 	sc.batch = nil
 	for _, line := range who.Rows() {
 		q, err := sc.credentials(line[0])
@@ -205,7 +206,7 @@ const itsOwn = "its own token"
 
 // callsEach makes the calls of a table: method and path, a body or nothing, and
 // a word that the answer is to hold, or nothing.
-func (sc *scenario) callsEach(who string, calls *conformance.Table) error {
+func (sc *scenario) callsEach(who string, calls *datatable.Table) error {
 	if who == itsOwn {
 		return sc.callsBy(calls, func(*request) {})
 	}
@@ -218,7 +219,7 @@ func (sc *scenario) callsEach(who string, calls *conformance.Table) error {
 
 // callsBy makes calls with the token that each of them takes, unless sign says
 // something else.
-func (sc *scenario) callsBy(calls *conformance.Table, sign func(*request)) error {
+func (sc *scenario) callsBy(calls *datatable.Table, sign func(*request)) error {
 	sc.batch, sc.hints = nil, nil
 	for _, line := range calls.Rows() {
 		cell := func(i int) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -32,7 +33,7 @@ func (sc *scenario) counter(run int, name string) (int64, bool, *answer, error) 
 	return n, ok, a, nil
 }
 
-func (sc *scenario) runCounts(run int, want *conformance.Table) error {
+func (sc *scenario) runCounts(run int, want *datatable.Table) error {
 	for _, line := range want.Rows() {
 		name, value := line[0], line[1]
 		n, ok, a, err := sc.counter(run, name)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -38,14 +39,14 @@ func failuresSteps() []conformance.Step {
 }
 
 // callsTyped makes calls whose bodies come under another name.
-func (sc *scenario) callsTyped(kind string, calls *conformance.Table) error {
+func (sc *scenario) callsTyped(kind string, calls *datatable.Table) error {
 	return sc.callsBy(calls, func(q *request) {
 		q.header = http.Header{"Content-Type": {kind}}
 	})
 }
 
 // remembers keeps what calls show, to be compared.
-func (sc *scenario) remembers(calls *conformance.Table) error {
+func (sc *scenario) remembers(calls *datatable.Table) error {
 	sc.repeated = &repeatable{calls: calls}
 	if err := sc.callsEach(itsOwn, calls); err != nil {
 		return err

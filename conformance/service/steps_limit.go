@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -62,7 +63,7 @@ func (sc *scenario) aDestinationAt(suffix string) error {
 }
 
 // manyLimits makes a destination and a sync for each value of the header.
-func (sc *scenario) manyLimits(n int, t *conformance.Table) error {
+func (sc *scenario) manyLimits(n int, t *datatable.Table) error {
 	for _, line := range t.Rows() {
 		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
 		if _, err := sc.connect(c); err != nil {

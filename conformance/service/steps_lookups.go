@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -50,7 +51,7 @@ func (sc *scenario) lookup() []any {
 
 // referredHolds writes records that can be looked up: the column key goes to the
 // field that they are looked up by, the column name to those that they require.
-func (sc *scenario) referredHolds(rows *conformance.Table) error {
+func (sc *scenario) referredHolds(rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err

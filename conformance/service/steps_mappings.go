@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -34,7 +35,7 @@ func mappingsSteps() []conformance.Step {
 }
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
-func (sc *scenario) rowsOf(t *conformance.Table) (table, error) {
+func (sc *scenario) rowsOf(t *datatable.Table) (table, error) {
 	out := table{columns: slices.Clone(t.Rows()[0])}
 	for _, line := range cells(t) {
 		r := row{}
@@ -53,7 +54,7 @@ func (sc *scenario) rowsOf(t *conformance.Table) (table, error) {
 	return out, nil
 }
 
-func (sc *scenario) rowsAre(t *conformance.Table) error {
+func (sc *scenario) rowsAre(t *datatable.Table) error {
 	content, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (sc *scenario) rowsAre(t *conformance.Table) error {
 	return err
 }
 
-func (sc *scenario) rowsCome(t *conformance.Table) error {
+func (sc *scenario) rowsCome(t *datatable.Table) error {
 	more, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (sc *scenario) columnGoes(name string) error {
 }
 
 // allStored holds every record of the source against what the destination has.
-func (sc *scenario) allStored(t *conformance.Table) error {
+func (sc *scenario) allStored(t *datatable.Table) error {
 	var ids []string
 	for _, r := range sc.nextSync().rows.table.rows {
 		ids = append(ids, fmt.Sprint(r["id"]))
@@ -103,11 +104,11 @@ func (sc *scenario) allStored(t *conformance.Table) error {
 }
 
 // isStored holds one record of the destination against a table.
-func (sc *scenario) isStored(id string, t *conformance.Table) error {
+func (sc *scenario) isStored(id string, t *datatable.Table) error {
 	return sc.areStored([]string{id}, t)
 }
 
-func (sc *scenario) areStored(ids []string, t *conformance.Table) error {
+func (sc *scenario) areStored(ids []string, t *datatable.Table) error {
 	wanted, err := sc.asked(t)
 	if err != nil {
 		return err
@@ -171,7 +172,7 @@ func (sc *scenario) sentExactly(list string) error {
 
 // fieldsAre connects a destination whose object has the fields of a table: each
 // is an identifier, required, or an ordinary one.
-func (sc *scenario) fieldsAre(t *conformance.Table) error {
+func (sc *scenario) fieldsAre(t *datatable.Table) error {
 	var fields []rpc.Field
 	for _, line := range cells(t) {
 		fields = append(fields, rpc.Field{
@@ -199,7 +200,7 @@ type form struct {
 }
 
 // formsRun lets a sync with each form write to a destination of its own.
-func (sc *scenario) formsRun(t *conformance.Table) error {
+func (sc *scenario) formsRun(t *datatable.Table) error {
 	for _, line := range cells(t) {
 		if err := sc.makesFields(); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -128,7 +129,7 @@ func (sc *scenario) objectsAreFound() error {
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
 // seen with a capital letter.
-func (sc *scenario) agrees(what string, t *conformance.Table) error {
+func (sc *scenario) agrees(what string, t *datatable.Table) error {
 	pl, err := sc.plan()
 	if err != nil {
 		return err

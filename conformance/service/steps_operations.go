@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -35,7 +36,7 @@ func operationsSteps() []conformance.Step {
 	}
 }
 
-func (sc *scenario) aSyncOf(operation, setting, value string, rows *conformance.Table) error {
+func (sc *scenario) aSyncOf(operation, setting, value string, rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (sc *scenario) aSyncOf(operation, setting, value string, rows *conformance.
 	return err
 }
 
-func (sc *scenario) sourceHolds(rows *conformance.Table) error {
+func (sc *scenario) sourceHolds(rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func (sc *scenario) sourceHolds(rows *conformance.Table) error {
 }
 
 // alreadyHolds writes into the simulator as somebody else would.
-func (sc *scenario) alreadyHolds(rows *conformance.Table) error {
+func (sc *scenario) alreadyHolds(rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 }
 
 // destinationHolds compares all that is there, in the columns of the table.
-func (sc *scenario) destinationHolds(rows *conformance.Table) error {
+func (sc *scenario) destinationHolds(rows *datatable.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -131,7 +132,7 @@ func (sc *scenario) dataOf() (answers []*answer, data []*wire.Node, err error) {
 }
 
 // dataHasMembers holds data against a table, | member | type |.
-func (sc *scenario) dataHasMembers(t *conformance.Table) error {
+func (sc *scenario) dataHasMembers(t *datatable.Table) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (sc *scenario) dataHasOnly(list string) error {
 }
 
 // dataHasValues compares with a table, | member | JSON |.
-func (sc *scenario) dataHasValues(t *conformance.Table) error {
+func (sc *scenario) dataHasValues(t *datatable.Table) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -116,7 +117,7 @@ func (sc *scenario) allRun() error {
 	return nil
 }
 
-func (sc *scenario) runsWithSpeeds(t *conformance.Table) error {
+func (sc *scenario) runsWithSpeeds(t *datatable.Table) error {
 	for _, line := range t.Rows() {
 		sc.answersSpeed(line[0])
 		if err := sc.theSyncRuns(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -117,7 +118,7 @@ func (sc *scenario) connectionBecomes(what, value string) error {
 	return err
 }
 
-func (sc *scenario) withObjects(t *conformance.Table) error {
+func (sc *scenario) withObjects(t *datatable.Table) error {
 	c, err := readObjects(t)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -255,7 +256,7 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 }
 
 // historyOf compares the records of one status, by their identifiers.
-func (sc *scenario) historyOf(run int, status string, want *conformance.Table) error {
+func (sc *scenario) historyOf(run int, status string, want *datatable.Table) error {
 	lines, a, err := sc.history(run, "&status="+status)
 	if err != nil {
 		return err

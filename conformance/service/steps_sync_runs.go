@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -100,7 +101,7 @@ func (sc *scenario) runEnds() error {
 }
 
 // runShows compares the latest run, as it ended.
-func (sc *scenario) runShows(t *conformance.Table) error {
+func (sc *scenario) runShows(t *datatable.Table) error {
 	s := sc.latest()
 	if len(s.runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")

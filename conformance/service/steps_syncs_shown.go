@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -13,7 +14,7 @@ import (
 // data is the resource of the latest answer; nil of an answer that has none.
 func (sc *scenario) data() *wire.Node { return sc.last.at("data") }
 
-func (sc *scenario) answerSays(t *conformance.Table) error {
+func (sc *scenario) answerSays(t *datatable.Table) error {
 	for _, row := range cells(t) {
 		wanted, err := sc.value(row["value"])
 		if err != nil {
@@ -31,7 +32,7 @@ func (sc *scenario) answerSays(t *conformance.Table) error {
 	return sc.Held()
 }
 
-func (sc *scenario) answerHasTypes(t *conformance.Table) error {
+func (sc *scenario) answerHasTypes(t *datatable.Table) error {
 	for _, row := range cells(t) {
 		n := jsonvalue.Down(sc.data(), row["field"])
 		if !jsonvalue.HasType(n, row["type"]) {
@@ -43,7 +44,7 @@ func (sc *scenario) answerHasTypes(t *conformance.Table) error {
 }
 
 // syncShows reads the latest sync and compares.
-func (sc *scenario) syncShows(t *conformance.Table) error {
+func (sc *scenario) syncShows(t *datatable.Table) error {
 	a, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -20,7 +21,7 @@ func versionsSteps() []conformance.Step {
 
 // callsHost calls paths outside of the base address, and the base address
 // beside them: a host that answers nothing at all shows nothing.
-func (sc *scenario) callsHost(paths *conformance.Table) error {
+func (sc *scenario) callsHost(paths *datatable.Table) error {
 	if _, err := sc.must(request{method: http.MethodGet, path: "/syncs"}); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/plural"
@@ -29,7 +30,7 @@ func viewSteps() []conformance.Step {
 
 // callsAll makes the calls of a table, | method | path | body |. What one of
 // them makes is deleted at the end.
-func (sc *scenario) callsAll(t *conformance.Table) error {
+func (sc *scenario) callsAll(t *datatable.Table) error {
 	var all []*answer
 	for _, row := range t.Rows() {
 		var cells []string
@@ -115,7 +116,7 @@ func (sc *scenario) answersHaveWord(want string) error {
 }
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
-func (sc *scenario) viewsHaveMembers(kind string, t *conformance.Table) error {
+func (sc *scenario) viewsHaveMembers(kind string, t *datatable.Table) error {
 	all, err := sc.looked(kind)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (sc *scenario) viewsHaveMembers(kind string, t *conformance.Table) error {
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
-func (sc *scenario) viewsHaveValues(kind string, t *conformance.Table) error {
+func (sc *scenario) viewsHaveValues(kind string, t *datatable.Table) error {
 	all, err := sc.looked(kind)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (sc *scenario) viewsHaveValues(kind string, t *conformance.Table) error {
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
-func (sc *scenario) namedHasValues(kind, name string, t *conformance.Table) error {
+func (sc *scenario) namedHasValues(kind, name string, t *datatable.Table) error {
 	found := 0
 	for _, v := range sc.shown(kind) {
 		if v.name() != name {
@@ -171,7 +172,7 @@ func (sc *scenario) namedHasValues(kind, name string, t *conformance.Table) erro
 	return sc.Held()
 }
 
-func (sc *scenario) hasValues(v *view, t *conformance.Table) error {
+func (sc *scenario) hasValues(v *view, t *datatable.Table) error {
 	for _, row := range t.Rows() {
 		member := row[0]
 		want, err := sc.spoken(row[1])

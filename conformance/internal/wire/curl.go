@@ -23,9 +23,10 @@ var placeholderName = regexp.MustCompile(`\$(?:DESTKIT_[A-Z0-9_]+|\{DESTKIT_[A-Z
 // URL that holds one; a long or binary body as a file, see CurlBodyFile.
 func Curl(e Exchange) string { return curl(e, CurlBodyFile(e)) }
 
-// CurlWhole is Curl with the body in the command itself, however long it is, for who
-// pastes it; "" where it is no text.
-func CurlWhole(e Exchange) string {
+// Curl is the command for a POSIX shell that sends the exchange again, with its body as a
+// whole, and with secrets as variables such as $DESTKIT_TOKEN. It is "" when only a part
+// of the request is known, or its body is no text.
+func (e Exchange) Curl() string {
 	if e.Request.Body.Base64 != "" || strings.Contains(e.Request.Body.Text, "\x00") {
 		return ""
 	}

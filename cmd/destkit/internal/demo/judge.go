@@ -63,7 +63,7 @@ func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 			err = failed
 		}
 	}()
-	hooks, err := configfile.DecodeHooks("hooks", destsim.HooksFile(port.URL, ""))
+	hooks, err := configfile.DecodeHooks("hooks", destsim.Config{}.HooksFile(port.URL))
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type Book struct {
 
 // NewBook reads the contract and the catalogue that this program embeds.
 func NewBook() (*Book, error) {
-	catalogue, err := conformance.LoadCatalogue()
+	catalogue, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	if err != nil {
 		return nil, exit.Untested(err)
 	}
