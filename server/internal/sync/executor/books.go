@@ -30,10 +30,28 @@ type keptNotes struct {
 	warehouseNotes
 }
 
-func (r *run) notes() notes {
-	n := notes{Connection: r.job.Connection, Object: r.job.DestinationObject.FullName, Identifier: r.plan.Identifier()}
-	if r.stream != nil {
-		n.Topic, n.Events = r.stream.topic, r.stream.events
+// booking is the ledger's side of a run: the state as it was, the log of what is sent
+// and acknowledged, and what the state is told at the end.
+type booking struct {
+	*terms
+	progress *progress
+
+	books    *ledger.Sync
+	log      *ledger.Run
+	before   ledger.Meta // of the state as it was
+	full     bool        // every row is sent
+	reason   string      // … why
+	resumed  bool        // part of the log is older than this pass over the source
+	skipping bool        // what is there is taken as sent
+	kept     bool        // the state has the row of every key
+	merged   bool        // … and the log of the run
+	state    warehouseState
+}
+
+func (t *terms) notes() notes {
+	n := notes{Connection: t.job.Connection, Object: t.job.DestinationObject.FullName, Identifier: t.plan.Identifier()}
+	if t.stream != nil {
+		n.Topic, n.Events = t.stream.topic, t.stream.events
 	}
 	if n.Events {
 		n.Identifier = ""
@@ -44,63 +62,63 @@ func (r *run) notes() notes {
 // begin opens the log of the run and decides whether every row has to be sent.
 // What an interrupted run of the same number has acknowledged goes into the
 // state first, so that the comparison sees it.
-func (r *run) begin(ctx context.Context) error {
-	r.books = r.e.options.Ledger.Sync(r.job.Sync)
-	r.books.Expect(r.job.Merged)
-	if err := r.missed(); err != nil {
+func (bk *booking) begin(ctx context.Context) error {
+	bk.books = bk.options.Ledger.Sync(bk.job.Sync)
+	bk.books.Expect(bk.job.Merged)
+	if err := bk.missed(); err != nil {
 		return err
 	}
-	if err := r.openLog(); err != nil {
+	if err := bk.openLog(); err != nil {
 		return err
 	}
-	was, readable := r.noted()
-	mark, kept := r.before.HighWater, was.Rows
+	was, readable := bk.noted()
+	mark, kept := bk.before.HighWater, was.Rows
 	was.Rows = false
-	if moved := was.Advanced && r.job.Warehouse == nil; !readable || moved || was.notes != r.notes() {
-		if err := r.forget(moved && was.notes == r.notes()); err != nil {
+	if moved := was.Advanced && bk.job.Warehouse == nil; !readable || moved || was.notes != bk.notes() {
+		if err := bk.forget(moved && was.notes == bk.notes()); err != nil {
 			return err
 		}
 		// Each message is sent once in the life of the sync, wherever to.
-		if r.stream != nil && r.stream.events && was.Topic == r.stream.topic {
-			r.before.HighWater = mark
+		if bk.stream != nil && bk.stream.events && was.Topic == bk.stream.topic {
+			bk.before.HighWater = mark
 		}
 		was = keptNotes{}
 	}
-	behind, entries, err := r.openWarehouse(ctx, was)
+	behind, entries, err := bk.openWarehouse(ctx, was)
 	if err != nil {
-		if r.log != nil {
-			err = errors.Join(err, r.log.Close())
+		if bk.log != nil {
+			err = errors.Join(err, bk.log.Close())
 		}
 		return err
 	}
-	r.kept = kept || r.before.Rows+entries == 0
-	r.decideFull()
-	if r.before.Damaged {
-		r.job.Log.Warn("the ledger of the sync is not as it was left", "reason", r.before.Reason)
+	bk.kept = kept || bk.before.Rows+entries == 0
+	bk.decideFull()
+	if bk.before.Damaged {
+		bk.job.Log.Warn("the ledger of the sync is not as it was left", "reason", bk.before.Reason)
 	}
-	if r.stream != nil {
-		if err := r.stream.resume(r.before, r.log, r.full || r.e.options.Deviations.ReadsAnew); err != nil {
+	if bk.stream != nil {
+		if err := bk.stream.resume(bk.before, bk.log, bk.full || bk.options.Deviations.ReadsAnew); err != nil {
 			return err
 		}
 	}
-	r.skipping = r.skips()
-	if r.dry != nil || !r.log.Resumed() && !behind {
+	bk.skipping = bk.skips()
+	if bk.dry != nil || !bk.log.Resumed() && !behind {
 		return nil
 	}
-	return r.restart(ctx)
+	return bk.restart(ctx)
 }
 
 // logGone is why a run that goes on is a full sync.
 const logGone = "the log of the run is gone; " + ledger.UnknownDeletes
 
 // missed finds that the log of a run is gone that has sent something already.
-func (r *run) missed() error {
-	if r.dry != nil || r.job.Reported == 0 {
+func (bk *booking) missed() error {
+	if bk.dry != nil || bk.job.Reported == 0 {
 		return nil
 	}
-	runs, err := r.books.Runs()
-	if err == nil && !slices.Contains(runs, r.job.Run) {
-		err = r.books.Lose(logGone)
+	runs, err := bk.books.Runs()
+	if err == nil && !slices.Contains(runs, bk.job.Run) {
+		err = bk.books.Lose(logGone)
 	}
 	if err != nil {
 		return failed(CodeState, err, "look for the log of the run: %v", err)
@@ -109,11 +127,11 @@ func (r *run) missed() error {
 }
 
 // noted are the notes of the state; those of this run where it has none.
-func (r *run) noted() (was keptNotes, readable bool) {
-	if len(r.before.Notes) == 0 {
-		return keptNotes{notes: r.notes()}, true
+func (bk *booking) noted() (was keptNotes, readable bool) {
+	if len(bk.before.Notes) == 0 {
+		return keptNotes{notes: bk.notes()}, true
 	}
-	err := json.Unmarshal(r.before.Notes, &was)
+	err := json.Unmarshal(bk.before.Notes, &was)
 	return was, err == nil
 }
 
@@ -121,113 +139,113 @@ func (r *run) noted() (was keptNotes, readable bool) {
 // state had taken over what the run learnt, and before anybody noted how the run
 // ended, begins where the run began: with its mapping and its high-water mark. Not
 // so in a topic, of which the state keeps nothing below the mark.
-func (r *run) openLog() error {
-	if r.dry != nil {
-		return r.look()
+func (bk *booking) openLog() error {
+	if bk.dry != nil {
+		return bk.look()
 	}
-	now, err := r.books.Meta()
+	now, err := bk.books.Meta()
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
-	now.Delta = r.job.Warehouse != nil
+	now.Delta = bk.job.Warehouse != nil
 	if len(now.Notes) == 0 { // by them a state that is lost can be made anew from this log
-		now.Notes = r.keptNotes()
+		now.Notes = bk.keptNotes()
 	}
-	log, err := r.books.Begin(r.job.Run, now)
+	log, err := bk.books.Begin(bk.job.Run, now)
 	if err != nil {
 		return failed(CodeState, err, "open the log of the run: %v", err)
 	}
-	if r.before, err = r.books.Meta(); err != nil { // after Begin, which finds damage
+	if bk.before, err = bk.books.Meta(); err != nil { // after Begin, which finds damage
 		return errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), log.Close())
 	}
-	if began := log.Began(); !r.before.Damaged && r.stream == nil {
-		r.before.Mapping, r.before.HighWater = began.Mapping, began.HighWater
+	if began := log.Began(); !bk.before.Damaged && bk.stream == nil {
+		bk.before.Mapping, bk.before.HighWater = began.Mapping, began.HighWater
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.log = log
+	bk.progress.mu.Lock()
+	defer bk.progress.mu.Unlock()
+	bk.log = log
 	return nil
 }
 
 // forget drops a state whose keys are those of another identifier or another
 // object: a mirror would delete what they happen to name there. So it is with
 // what is left of a state that a warehouse has.
-func (r *run) forget(moved bool) error {
-	if err := r.dropState(); err != nil {
+func (bk *booking) forget(moved bool) error {
+	if err := bk.dropState(); err != nil {
 		return failed(CodeState, err, "drop the state of another identifier: %v", err)
 	}
-	if r.operation.changed && !r.full && !r.e.options.Deviations.QuietForget {
-		r.full, r.reason = true, "the identifier or the destination object has changed"
+	if bk.operation.changed && !bk.full && !bk.options.Deviations.QuietForget {
+		bk.full, bk.reason = true, "the identifier or the destination object has changed"
 		if moved {
-			r.reason = engineChanged
+			bk.reason = engineChanged
 		}
 	}
-	if r.dry != nil {
-		r.before, r.dry.blank = ledger.Meta{}, true
+	if bk.dry != nil {
+		bk.before, bk.dry.blank = ledger.Meta{}, true
 		return nil
 	}
-	return r.openLog()
+	return bk.openLog()
 }
 
 // dropState empties the books.
-func (r *run) dropState() error {
-	if r.dry != nil {
+func (bk *booking) dropState() error {
+	if bk.dry != nil {
 		return nil
 	}
-	return errors.Join(r.log.Close(), r.books.Forget())
+	return errors.Join(bk.log.Close(), bk.books.Forget())
 }
 
 // decideFull finds the conditions under which acknowledgements may be missing
 // (spec 7.2.5). Records that are sent once in their life are not sent again for
 // a new mapping.
-func (r *run) decideFull() {
-	mapping := r.before.Mapping
+func (bk *booking) decideFull() {
+	mapping := bk.before.Mapping
 	switch {
-	case r.before.Damaged: // said also where every row is sent for another reason
-		if r.reason != "" {
-			r.reason += "; "
+	case bk.before.Damaged: // said also where every row is sent for another reason
+		if bk.reason != "" {
+			bk.reason += "; "
 		}
-		r.full, r.reason = true, r.reason+r.before.Reason
-	case r.full:
-	case r.rows && !r.kept:
-		r.full, r.reason = true, "delete records carry the whole row from now on"
-	case !r.operation.changed, r.e.options.Deviations.KeepsMapping:
-	case mapping != (ledger.Fingerprint{}) && mapping != r.mapping():
-		r.full, r.reason = true, "the mappings have changed"
-		if r.job.Warehouse != nil {
-			r.reason = "the mappings, the types of the columns or the version of the warehouse have changed"
+		bk.full, bk.reason = true, bk.reason+bk.before.Reason
+	case bk.full:
+	case bk.rows && !bk.kept:
+		bk.full, bk.reason = true, "delete records carry the whole row from now on"
+	case !bk.operation.changed, bk.options.Deviations.KeepsMapping:
+	case mapping != (ledger.Fingerprint{}) && mapping != bk.mapping():
+		bk.full, bk.reason = true, "the mappings have changed"
+		if bk.job.Warehouse != nil {
+			bk.reason = "the mappings, the types of the columns or the version of the warehouse have changed"
 		}
-		r.reason = cmp.Or(r.job.MappingReason, r.reason)
+		bk.reason = cmp.Or(bk.job.MappingReason, bk.reason)
 	}
 }
 
 // skips tells that this run takes what is there as sent: the first one of an
 // append sync with skip_current_records (spec 2.6). It stays the first until one
 // has come to its end, also where the ledger has lost it.
-func (r *run) skips() bool {
-	h := r.job.Config.HistoricalSyncOperation
-	return r.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
-		r.before.Mapping == (ledger.Fingerprint{}) && (!r.before.Damaged || !r.job.Completed) && (r.stream == nil || !r.stream.begun)
+func (bk *booking) skips() bool {
+	h := bk.job.Config.HistoricalSyncOperation
+	return bk.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
+		bk.before.Mapping == (ledger.Fingerprint{}) && (!bk.before.Damaged || !bk.job.Completed) && (bk.stream == nil || !bk.stream.begun)
 }
 
 // bookInvalid writes down what was not sent: the samples as records, the others
 // as a number.
-func (r *run) bookInvalid() error {
-	if r.tally.invalids == 0 || r.dry != nil {
+func (bk *booking) bookInvalid(invalids int64, samples []Sample) error {
+	if invalids == 0 || bk.dry != nil {
 		return nil
 	}
-	now := r.e.options.Clock.Now()
+	now := bk.options.Clock.Now()
 	b := ledger.Batch{
-		Operation: r.operation.wire, StartedAt: now, CompletedAt: now, Skipped: r.tally.invalids - int64(len(r.samples)),
+		Operation: bk.operation.wire, StartedAt: now, CompletedAt: now, Skipped: invalids - int64(len(samples)),
 	}
-	for _, s := range r.samples {
+	for _, s := range samples {
 		record := ledger.Record{Verdict: ledger.Invalid, Message: s.Reason}
 		if s.Key != "" {
 			record.Key = []byte(s.Key)
 		}
 		b.Records = append(b.Records, record)
 	}
-	if err := r.log.Append(b); err != nil {
+	if err := bk.log.Append(b); err != nil {
 		return failed(CodeState, err, "write down the invalid records: %v", err)
 	}
 	return nil
@@ -237,39 +255,39 @@ func (r *run) bookInvalid() error {
 const operationSkip = "skip"
 
 // skipper writes down rows that are taken as sent without sending them.
-func (r *run) skipper() *packer {
+func (bk *booking) skipper() *packer {
 	return &packer{records: bookRecords, bytes: largestBatch, send: func(b *batch) error {
-		if r.e.options.Deviations.ForgetsSkipped {
+		if bk.options.Deviations.ForgetsSkipped {
 			return nil
 		}
-		now := r.e.options.Clock.Now()
-		return r.book(ledger.Batch{Operation: operationSkip, StartedAt: now, CompletedAt: now, Records: r.entries(b, false)})
+		now := bk.options.Clock.Now()
+		return bk.book(ledger.Batch{Operation: operationSkip, StartedAt: now, CompletedAt: now, Records: bk.entries(b, false)})
 	}}
 }
 
 // restart merges what was acknowledged so far into the state and goes on with
 // the same log.
-func (r *run) restart(ctx context.Context) error {
-	r.resumed = r.resumed || r.log.Resumed()
-	if err := r.merge(ctx, r.meta()); err != nil {
+func (bk *booking) restart(ctx context.Context) error {
+	bk.resumed = bk.resumed || bk.log.Resumed()
+	if err := bk.merge(ctx, bk.meta()); err != nil {
 		return err
 	}
-	return r.openLog()
+	return bk.openLog()
 }
 
 // merge puts the log into the state. Where a warehouse has the state, the log
 // is merged into what has to be applied there, and applied.
-func (r *run) merge(ctx context.Context, meta ledger.Meta) error {
-	if r.job.Warehouse != nil {
-		meta = r.beforeApply(meta)
+func (bk *booking) merge(ctx context.Context, meta ledger.Meta) error {
+	if bk.job.Warehouse != nil {
+		meta = bk.beforeApply(meta)
 	}
-	if err := r.log.Finish(meta); err != nil {
+	if err := bk.log.Finish(meta); err != nil {
 		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
 	}
-	if r.job.Warehouse == nil {
+	if bk.job.Warehouse == nil {
 		return nil
 	}
-	return r.apply(ctx, meta)
+	return bk.apply(ctx, meta)
 }
 
 // promise notes, before anything of a batch is sent, that its records have to be
@@ -277,17 +295,17 @@ func (r *run) merge(ctx context.Context, meta ledger.Meta) error {
 // not know what the destination did, and the source may change back before the
 // next run.
 func (d *delivery) promise(items []item) error {
-	r := d.run
+	s := d.by
 	d.log = d.log[:0]
 	for i := range items {
-		d.log = append(d.log, ledger.Record{Key: r.bookKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
-		if r.rows && !d.phase.delete { // it may be the last that is known of the key
+		d.log = append(d.log, ledger.Record{Key: s.bookKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
+		if s.rows && !d.phase.delete { // it may be the last that is known of the key
 			d.log[i].Payload, d.log[i].Keep = items[i].record, true
 		}
 	}
-	now := r.e.options.Clock.Now()
+	now := s.options.Clock.Now()
 	// A pass sends each key once, so a run that was not resumed has none of them.
-	err := r.log.Append(ledger.Batch{Operation: d.phase.wire, StartedAt: now, CompletedAt: now, Records: d.log, Fresh: !r.resumed})
+	err := s.booking.log.Append(ledger.Batch{Operation: d.phase.wire, StartedAt: now, CompletedAt: now, Records: d.log, Fresh: !s.booking.resumed})
 	if err != nil {
 		return failed(CodeState, err, "write down what is being sent: %v", err)
 	}
@@ -298,31 +316,31 @@ func (d *delivery) promise(items []item) error {
 }
 
 // meta is what the state says of itself after a run that did not reach its end.
-func (r *run) meta() ledger.Meta {
-	m := r.before
-	m.Notes = r.keptNotes()
+func (bk *booking) meta() ledger.Meta {
+	m := bk.before
+	m.Notes = bk.keptNotes()
 	return m
 }
 
 // finish merges what was acknowledged into the state, whatever became of the
 // run. Only a run that came to its end may say that the state is whole.
-func (r *run) finish(ctx context.Context, cause error) error {
+func (bk *booking) finish(ctx context.Context, cause error) error {
 	if cause == nil {
-		r.kept = r.rows
+		bk.kept = bk.rows
 	}
-	meta := r.meta()
+	meta := bk.meta()
 	if cause == nil {
-		meta.Mapping, meta.Damaged = r.mapping(), false
+		meta.Mapping, meta.Damaged = bk.mapping(), false
 	}
-	if r.water != nil {
-		if mark := r.water.next(cause == nil, r.skipping); mark != nil {
+	if bk.water != nil {
+		if mark := bk.water.next(cause == nil, bk.skipping); mark != nil {
 			meta.HighWater, _ = json.Marshal(mark) // a moment always marshals
 		}
 	}
-	if r.stream != nil {
-		r.stream.settled(&meta, cause == nil)
+	if bk.stream != nil {
+		bk.stream.settled(&meta, cause == nil)
 	}
-	err := r.merge(ctx, meta)
-	r.merged = err == nil
+	err := bk.merge(ctx, meta)
+	bk.merged = err == nil
 	return err
 }

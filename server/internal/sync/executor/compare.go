@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // Reasons of invalid records that the mapping cannot see.
@@ -23,9 +25,34 @@ type State interface {
 	Close() error
 }
 
+// tally counts what the comparison finds.
+type tally struct {
+	rows, valid, invalids int64
+	updates, deletes      int64
+	missing               int64 // keys of the state without a row
+}
+
+// comparison decides about every row and every key of the state. One goroutine has it:
+// the one that reads.
+type comparison struct {
+	*terms
+	progress *progress
+	booking  *booking
+
+	tally    tally
+	samples  []Sample
+	record   []byte
+	removals spool            // keys that are to be deleted
+	sink     func(item) error // what has to be sent
+	anew     bool             // a table that is replaced has nothing yet
+}
+
+// publish hands what was counted to the reports.
+func (c *comparison) publish() { c.progress.show(c.tally) }
+
 // compare merges rows and state in the order of their keys and hands what has
 // to be sent to the sink. Both streams are read once, so memory does not grow.
-func (r *run) compare(ctx context.Context, rows *group, before State) error {
+func (c *comparison) compare(ctx context.Context, rows *group, before State) error {
 	row, rowErr := rows.next()
 	old, oldErr := before.Next()
 	for n := 0; ; n++ {
@@ -33,7 +60,7 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r.publish()
+			c.publish()
 		}
 		switch {
 		case rowErr != nil && !errors.Is(rowErr, io.EOF):
@@ -46,7 +73,7 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 		case rowErr != nil && oldErr != nil:
 			return nil
 		case rowErr == nil && row.key == nil:
-			if err := r.unplaced(&row); err != nil {
+			if err := c.unplaced(&row); err != nil {
 				return err
 			}
 			row, rowErr = rows.next()
@@ -61,11 +88,11 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 		var err error
 		switch {
 		case order < 0:
-			err = r.meet(&row, nil)
+			err = c.meet(&row, nil)
 		case order == 0:
-			err = r.meet(&row, &old)
+			err = c.meet(&row, &old)
 		default:
-			err = r.gone(&old)
+			err = c.gone(&old)
 		}
 		if err != nil {
 			return err
@@ -80,92 +107,92 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 }
 
 // unplaced deals with a row that has no key.
-func (r *run) unplaced(row *entry) error {
-	if done, err := r.e.options.Deviations.row(r, row, nil); done {
+func (c *comparison) unplaced(row *entry) error {
+	if done, err := c.options.Deviations.row(c, row, nil); done {
 		return err
 	}
-	r.invalid(*row)
+	c.invalid(*row)
 	return nil
 }
 
 // meet deals with a key that the source has.
-func (r *run) meet(row *entry, old *ledger.Entry) error {
-	if done, err := r.e.options.Deviations.row(r, row, old); done {
+func (c *comparison) meet(row *entry, old *ledger.Entry) error {
+	if done, err := c.options.Deviations.row(c, row, old); done {
 		return err
 	}
 	if row.copies > 1 {
 		row.invalid = invalidDuplicate
 	}
 	if row.invalid != "" {
-		r.invalid(*row)
+		c.invalid(*row)
 		return nil
 	}
-	r.tally.rows++
-	r.tally.valid++
-	print := printOf(r.plan.Compared(row.record))
-	if r.water != nil { // an event is its key and its moment: it is not another one when a mapping changes
+	c.tally.rows++
+	c.tally.valid++
+	print := printOf(c.plan.Compared(row.record))
+	if c.water != nil { // an event is its key and its moment: it is not another one when a mapping changes
 		print = printOf(row.stamp[:])
 	}
-	if r.job.Warehouse != nil {
-		print = r.withRow(print, row, old)
+	if c.job.Warehouse != nil {
+		print = withRow(print, row, old)
 	}
-	if r.operation.decide(row, print, old, r.full) != write && !r.lacksRow(old) || r.delivered(row.key, print) {
+	if c.operation.decide(row, print, old, c.booking.full) != write && !c.lacksRow(old) || c.delivered(row.key, print) {
 		return nil
 	}
-	if !r.skipping {
-		r.tally.updates++
+	if !c.booking.skipping {
+		c.tally.updates++
 	}
-	return r.put(item{key: row.key, record: row.record, print: print, stamp: row.stamp}, old)
+	return c.put(item{key: row.key, record: row.record, print: print, stamp: row.stamp}, old)
 }
 
 // put hands on what has to be sent; old is what the state has of it.
-func (r *run) put(it item, old *ledger.Entry) error {
-	if r.dry != nil {
-		r.writes(it, old)
+func (c *comparison) put(it item, old *ledger.Entry) error {
+	if c.dry != nil {
+		c.writes(it, old)
 		return nil
 	}
-	return r.sink(it)
+	return c.sink(it)
 }
 
 // delivered tells that this run has sent exactly this already, before it was
 // interrupted: where every row is sent, the state alone does not say so. A table
 // that is replaced begins anew.
-func (r *run) delivered(key []byte, print ledger.Fingerprint) bool {
-	if !r.resumed || r.swap != nil || !r.full && !r.operation.all {
+func (c *comparison) delivered(key []byte, print ledger.Fingerprint) bool {
+	if !c.booking.resumed || c.anew || !c.booking.full && !c.operation.all {
 		return false
 	}
-	verdict, was, spoken := r.log.Last(key)
+	verdict, was, spoken := c.booking.log.Last(key)
 	return spoken && verdict == ledger.Acknowledged && was == print
 }
 
 // gone deals with a key that the source no longer has.
-func (r *run) gone(old *ledger.Entry) error {
-	r.tally.missing++
-	if r.operation.decide(nil, ledger.Fingerprint{}, old, r.full) != remove {
+func (c *comparison) gone(old *ledger.Entry) error {
+	c.tally.missing++
+	if c.operation.decide(nil, ledger.Fingerprint{}, old, c.booking.full) != remove {
 		return nil
 	}
-	if r.e.options.Deviations.ForgetsDeletes && old.Verdict == ledger.Rejected {
+	if c.options.Deviations.ForgetsDeletes && old.Verdict == ledger.Rejected {
 		return nil
 	}
-	r.tally.deletes++
-	if r.rows && old.Row != nil {
-		r.record = r.plan.AppendWholeDelete(r.record[:0], old.Key, old.Row)
+	c.tally.deletes++
+	if c.rows && old.Row != nil {
+		c.record = c.plan.AppendWholeDelete(c.record[:0], old.Key, old.Row)
 	} else {
-		r.record = r.plan.AppendDelete(r.record[:0], old.Key)
+		c.record = c.plan.AppendDelete(c.record[:0], old.Key)
 	}
-	it := item{key: old.Key, record: r.record}
-	if r.dry != nil {
-		r.deletes(it)
+	it := item{key: old.Key, record: c.record}
+	if c.dry != nil {
+		c.deletes(it)
 		return nil
 	}
-	return r.removals.add(it)
+	return c.removals.add(it)
 }
 
 // lacksRow tells of a key whose row is wanted for a later delete record and was
 // never kept. It is sent again: what the state holds must be what was
 // acknowledged.
-func (r *run) lacksRow(old *ledger.Entry) bool {
-	return r.rows && old != nil && old.Row == nil
+func (c *comparison) lacksRow(old *ledger.Entry) bool {
+	return c.rows && old != nil && old.Row == nil
 }
 
 // samples bounds how many invalid records are shown with their reasons.
@@ -179,19 +206,27 @@ type Sample struct {
 }
 
 // invalid counts rows that are never sent.
-func (r *run) invalid(row entry) {
-	r.tally.rows += row.copies
-	r.tally.invalids += row.copies
-	if r.dry != nil {
-		r.dry.refuse(row.invalid, row.copies)
+func (c *comparison) invalid(row entry) {
+	c.tally.rows += row.copies
+	c.tally.invalids += row.copies
+	if c.dry != nil {
+		c.dry.refuse(row.invalid, row.copies)
 	}
-	if len(r.samples) < samples {
-		r.sample(Sample{string(row.key), row.invalid, row.copies})
+	if len(c.samples) < samples {
+		c.sample(Sample{string(row.key), row.invalid, row.copies})
 	}
 }
 
-func (r *run) sample(s Sample) {
-	if len(r.samples) < samples {
-		r.samples = append(r.samples, s)
+func (c *comparison) sample(s Sample) {
+	if len(c.samples) < samples {
+		c.samples = append(c.samples, s)
 	}
+}
+
+// emptied refuses what would delete everything.
+func (c *comparison) emptied() error {
+	if c.job.Config.Operation == api.OperationMirror && c.tally.valid == 0 && c.tally.missing > 0 && !c.allowsEmpty() {
+		return failed(CodeEmptySource, nil, "the source has no valid record, and this mirror would remove everything that it has sent: set advanced_configuration.%s to true if that is meant", mapping.AllowEmptySource)
+	}
+	return nil
 }

@@ -119,8 +119,8 @@ func strategyOf(c *api.SyncConfig) string {
 }
 
 // keeps tells that what is gone is not deleted.
-func (d *Deviations) keeps(r *run) bool {
-	return d.KeepsGone && r.tally.updates > 0 && strategyOf(&r.job.Config) == api.MirrorDeletes
+func (d *Deviations) keeps(c *comparison) bool {
+	return d.KeepsGone && c.tally.updates > 0 && strategyOf(&c.job.Config) == api.MirrorDeletes
 }
 
 // again is what settle keeps for the next round beside what was refused.
@@ -145,39 +145,39 @@ func (d *Deviations) gives(err error) bool {
 }
 
 // miscount adds what has no place in the counters.
-func (d *Deviations) miscount(r *run, c *Counters) {
+func (d *Deviations) miscount(t *traffic, c *Counters) {
 	var extra int64
 	switch {
 	case d.CountsRefusals && c.SourceDeletes == 0, d.CountsFirstRefusal && c.Failed == 0:
-		extra = r.traffic.refusals.Load()
+		extra = t.refusals.Load()
 	case d.CountsSplits:
-		extra = r.traffic.splits.Load()
+		extra = t.splits.Load()
 	}
 	c.Failed += extra
 	c.Processed += extra
 }
 
 // row sees a key before it is compared, and reports whether that is all.
-func (d *Deviations) row(r *run, row *entry, old *ledger.Entry) (done bool, err error) {
+func (d *Deviations) row(c *comparison, row *entry, old *ledger.Entry) (done bool, err error) {
 	switch {
 	case d.ForgetsRefused && row.invalid == "" && old != nil && old.Verdict == ledger.Rejected:
-		r.tally.rows++
-		r.tally.valid++
+		c.tally.rows++
+		c.tally.valid++
 		return true, nil
-	case d.RowLimit > 0 && r.tally.rows >= d.RowLimit:
+	case d.RowLimit > 0 && c.tally.rows >= d.RowLimit:
 		return true, nil
 	case d.SendsCopies && row.copies > 1:
 		for range row.copies {
-			if err := r.sink(item{key: row.key, record: row.record, print: printOf(row.record)}); err != nil {
+			if err := c.sink(item{key: row.key, record: row.record, print: printOf(row.record)}); err != nil {
 				return true, err
 			}
 		}
 		return true, nil
-	case d.DeletesInvalid && row.copies > 1 && old != nil && r.operation.deletes:
-		return true, r.gone(old)
+	case d.DeletesInvalid && row.copies > 1 && old != nil && c.operation.deletes:
+		return true, c.gone(old)
 	case d.SendsNull && row.invalid == mapping.InvalidNull:
-		record := append([]byte(`{"`+r.plan.Identifier()), `":null}`...)
-		return true, r.sink(item{key: []byte("null"), record: record, print: printOf(record)})
+		record := append([]byte(`{"`+c.plan.Identifier()), `":null}`...)
+		return true, c.sink(item{key: []byte("null"), record: record, print: printOf(record)})
 	}
 	return false, nil
 }

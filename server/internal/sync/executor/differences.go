@@ -16,20 +16,20 @@ import (
 // made of more than its row, where keys are not values of a column, and where
 // only a part of the rows belongs to the run: there its state is merged with
 // the rows here, as the ledger's is.
-func (r *run) comparesInSQL() bool {
-	return r.job.Warehouse != nil && r.plan.KeyColumn() != "" && r.water == nil && !r.plan.Timed() &&
-		(r.dry == nil || !r.dry.void && !r.dry.behind)
+func (t *terms) comparesInSQL() bool {
+	return t.job.Warehouse != nil && t.plan.KeyColumn() != "" && t.water == nil && !t.plan.Timed() &&
+		(t.dry == nil || !t.dry.void && !t.dry.behind)
 }
 
 // scan opens the state in key order.
-func (r *run) scan(ctx context.Context) (State, error) {
+func (bk *booking) scan(ctx context.Context) (State, error) {
 	switch {
-	case r.dry != nil:
-		return r.scanDry(ctx)
-	case r.job.Warehouse == nil:
-		return r.books.Scan()
+	case bk.dry != nil:
+		return bk.scanDry(ctx)
+	case bk.job.Warehouse == nil:
+		return bk.books.Scan()
 	}
-	rows, err := r.job.Warehouse.Read(ctx, nil)
+	rows, err := bk.job.Warehouse.Read(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (r *run) scan(ctx context.Context) (State, error) {
 }
 
 // openDifferences has the warehouse compare.
-func (r *run) openDifferences(ctx context.Context, key string) (find func(context.Context) error, done func(), err error) {
+func (r *reading) openDifferences(ctx context.Context, key string) (find func(context.Context) error, done func(), err error) {
 	rows, err := r.job.Warehouse.Read(ctx, &source.Comparison{
 		Object: r.job.Object, Columns: r.plan.Columns(), Key: key, KeyText: r.plan.KeyText(),
-		Every: r.full || r.operation.all, Once: !r.operation.changed, Gone: r.operation.deletes, Sent: r.rows,
+		Every: r.booking.full || r.operation.all, Once: !r.operation.changed, Gone: r.operation.deletes, Sent: r.rows,
 	})
 	if err != nil {
 		if errors.Is(err, source.ErrNotInSQL) {
@@ -48,19 +48,19 @@ func (r *run) openDifferences(ctx context.Context, key string) (find func(contex
 		}
 		return nil, nil, &sourceError{err}
 	}
-	return func(ctx context.Context) error { return r.differ(ctx, rows) }, func() { _ = rows.Close() }, nil
+	return func(ctx context.Context) error { return r.comparison.differ(ctx, rows) }, func() { _ = rows.Close() }, nil
 }
 
 // differ deals with the differences that a warehouse has found. It finds a
 // superset: what is sent is decided here, by the same rules as ever.
-func (r *run) differ(ctx context.Context, rows source.StateReader) error {
+func (c *comparison) differ(ctx context.Context, rows source.StateReader) error {
 	var scratch []byte
 	for n := 0; ; n++ {
 		if n%often == 0 {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r.publish()
+			c.publish()
 		}
 		got, err := rows.Next()
 		if errors.Is(err, io.EOF) {
@@ -71,14 +71,14 @@ func (r *run) differ(ctx context.Context, rows source.StateReader) error {
 		}
 		switch got.Kind {
 		case source.StateTotals:
-			r.total(got.Totals)
+			c.total(got.Totals)
 		case source.StateDuplicate:
-			r.sample(Sample{string(got.Entry.Key), invalidDuplicate, got.Copies})
+			c.sample(Sample{string(got.Entry.Key), invalidDuplicate, got.Copies})
 		case source.StateWrite:
-			scratch, err = r.differs(scratch, &got)
+			scratch, err = c.differs(scratch, &got)
 		case source.StateGone:
 			old := entryOf(&got.Entry)
-			err = r.gone(&old)
+			err = c.gone(&old)
 		}
 		if err != nil {
 			return err
@@ -87,8 +87,8 @@ func (r *run) differ(ctx context.Context, rows source.StateReader) error {
 }
 
 // differs deals with one row that may have to be sent.
-func (r *run) differs(scratch []byte, got *source.StateRow) ([]byte, error) {
-	record, key, invalid := r.plan.AppendRecord(scratch[:0], got.Cells)
+func (c *comparison) differs(scratch []byte, got *source.StateRow) ([]byte, error) {
+	record, key, invalid := c.plan.AppendRecord(scratch[:0], got.Cells)
 	row := entry{mapped{key: got.Entry.Key, record: record, invalid: invalid, print: got.Print}, 1}
 	if invalid == "" && !bytes.Equal(key, row.key) {
 		return record, fmt.Errorf("compare by the key %.100s, which is %.100s in records: %w", row.key, key, source.ErrNotInSQL)
@@ -98,23 +98,23 @@ func (r *run) differs(scratch []byte, got *source.StateRow) ([]byte, error) {
 		e := entryOf(&got.Entry)
 		old = &e
 	}
-	return record, r.meet(&row, old)
+	return record, c.meet(&row, old)
 }
 
 // total counts the rows that the warehouse keeps to itself; those that follow
 // are counted as they come.
-func (r *run) total(t source.StateCounts) {
-	r.tally.rows += t.Rows - t.Writes
-	r.tally.invalids += t.Nulls + t.Duplicates
-	r.tally.valid += t.Rows - t.Nulls - t.Duplicates - t.Writes
-	if !r.operation.deletes {
-		r.tally.missing += t.Gone
+func (c *comparison) total(t source.StateCounts) {
+	c.tally.rows += t.Rows - t.Writes
+	c.tally.invalids += t.Nulls + t.Duplicates
+	c.tally.valid += t.Rows - t.Nulls - t.Duplicates - t.Writes
+	if !c.operation.deletes {
+		c.tally.missing += t.Gone
 	}
-	if r.dry != nil {
-		r.dry.refuse(mapping.InvalidNull, t.Nulls)
-		r.dry.refuse(invalidDuplicate, t.Duplicates)
+	if c.dry != nil {
+		c.dry.refuse(mapping.InvalidNull, t.Nulls)
+		c.dry.refuse(invalidDuplicate, t.Duplicates)
 	}
 	for range min(t.Nulls, samples) {
-		r.sample(Sample{Reason: mapping.InvalidNull, Rows: 1})
+		c.sample(Sample{Reason: mapping.InvalidNull, Rows: 1})
 	}
 }

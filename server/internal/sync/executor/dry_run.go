@@ -92,8 +92,8 @@ func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, erro
 	job.Report, job.Allowed = nil, nil
 	r := e.newRun(job, cancel)
 	r.dry = &dryRun{most: min(most, MaxDrySamples)}
-	defer r.removals.close()
-	defer r.room.leaveWide()
+	defer r.comparison.removals.close()
+	defer r.sending.room.leaveWide()
 	err := r.rehearse(ctx)
 	var failure *Failure
 	switch {
@@ -113,37 +113,37 @@ func (r *run) rehearse(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	if err := r.begin(ctx); err != nil {
+	if err := r.booking.begin(ctx); err != nil {
 		return err
 	}
-	r.staff(1)
+	r.sending.staff(1)
 	for _, f := range r.plan.Fields() {
 		if f.RequiredForMapping && !f.ActiveIdentifier {
 			r.dry.required = append(r.dry.required, f.FullName)
 		}
 	}
-	if err := r.measure(ctx); err != nil {
+	if err := r.reading.measure(ctx); err != nil {
 		return err
 	}
-	if err := r.readAll(ctx, r.phase(r.operation.wire, r.calls.backoff.Rounds, nil)); err != nil {
+	if err := r.reading.readAll(ctx, r.sending.phase(r.operation.wire, r.sending.calls.backoff.Rounds, nil)); err != nil {
 		return err
 	}
-	return r.emptied()
+	return r.comparison.emptied()
 }
 
 // rehearsed puts together what was found.
 func (r *run) rehearsed(failure *Failure) *DryRun {
-	r.publish()
+	r.comparison.publish()
 	d := &DryRun{
-		Counters: r.counters(), Created: r.dry.counts[ActionCreate], Changed: r.dry.counts[ActionChange], Resent: r.dry.counts[ActionResend],
-		Skipped: r.dry.counts[ActionSkip], FullSync: r.full, FullReason: r.reason, Failure: failure,
+		Counters: r.progress.counters(), Created: r.dry.counts[ActionCreate], Changed: r.dry.counts[ActionChange], Resent: r.dry.counts[ActionResend],
+		Skipped: r.dry.counts[ActionSkip], FullSync: r.booking.full, FullReason: r.booking.reason, Failure: failure,
 	}
-	d.Unchanged = max(r.tally.valid-d.SourceUpdates-d.Skipped, 0)
+	d.Unchanged = max(r.comparison.tally.valid-d.SourceUpdates-d.Skipped, 0)
 	d.Reasons, d.Doubts = sortedReasons(r.dry.reasons), sortedReasons(r.dry.doubts)
 	for _, action := range []string{ActionCreate, ActionChange, ActionResend, ActionDelete, ActionSkip} {
 		d.Samples = append(d.Samples, r.dry.samples[action]...)
 	}
-	for _, s := range r.samples[:min(len(r.samples), r.dry.most)] {
+	for _, s := range r.comparison.samples[:min(len(r.comparison.samples), r.dry.most)] {
 		refused := DryRecord{Action: ActionRefuse, Reason: s.Reason, Rows: s.Rows}
 		if s.Key != "" {
 			refused.Identifier = []byte(s.Key)
@@ -185,18 +185,18 @@ func (d *dryRun) reset() {
 }
 
 // writes notes a record that a run would send, or take as sent.
-func (r *run) writes(it item, old *ledger.Entry) {
-	action := r.actionOf(it.print, old)
-	if r.skipping {
+func (c *comparison) writes(it item, old *ledger.Entry) {
+	action := c.actionOf(it.print, old)
+	if c.booking.skipping {
 		action = ActionSkip
 	}
-	one := DryRecord{Action: action, Operation: r.operation.wire, Rows: 1}
-	if r.skipping {
+	one := DryRecord{Action: action, Operation: c.operation.wire, Rows: 1}
+	if c.booking.skipping {
 		one.Operation = operationSkip
-	} else if one.Reason = r.dry.doubt(it.record); one.Reason != "" {
-		r.dry.doubts[one.Reason]++
+	} else if one.Reason = c.dry.doubt(it.record); one.Reason != "" {
+		c.dry.doubts[one.Reason]++
 	}
-	r.dry.note(one, it.key, it.record)
+	c.dry.note(one, it.key, it.record)
 }
 
 // doubt says why a destination may refuse a record; "" it has no cause that is known.
@@ -218,10 +218,10 @@ func (d *dryRun) doubt(record []byte) string {
 
 // actionOf names what a record that is sent means to the destination, by what that
 // has acknowledged.
-func (r *run) actionOf(print ledger.Fingerprint, old *ledger.Entry) string {
+func (t *terms) actionOf(print ledger.Fingerprint, old *ledger.Entry) string {
 	known := old != nil && old.Known
-	switch wire := r.operation.wire; {
-	case known && old.Print == print, known && wire == rpc.OperationInsert && !r.operation.events:
+	switch wire := t.operation.wire; {
+	case known && old.Print == print, known && wire == rpc.OperationInsert && !t.operation.events:
 		return ActionResend
 	case wire == rpc.OperationUpdate, known && wire != rpc.OperationInsert:
 		return ActionChange
@@ -231,12 +231,12 @@ func (r *run) actionOf(print ledger.Fingerprint, old *ledger.Entry) string {
 
 // deletes notes a record that a run would delete. A table that is replaced as a whole
 // is left without it, and no record says so.
-func (r *run) deletes(it item) {
+func (c *comparison) deletes(it item) {
 	one := DryRecord{Action: ActionDelete, Operation: rpc.OperationDelete, Rows: 1}
-	if _, whole := r.swapper(); whole {
+	if _, whole := c.swapper(); whole {
 		it.record = nil
 	}
-	r.dry.note(one, it.key, it.record)
+	c.dry.note(one, it.key, it.record)
 }
 
 // note counts a record, and keeps it while there is room.

@@ -11,8 +11,8 @@ import (
 )
 
 // look finds the state as Begin would, without opening a log.
-func (r *run) look() error {
-	found, err := r.books.Survey()
+func (bk *booking) look() error {
+	found, err := bk.books.Survey()
 	if errors.Is(err, ledger.ErrBusy) {
 		return err
 	}
@@ -22,8 +22,8 @@ func (r *run) look() error {
 	if len(found.Unsettled) > 0 {
 		return fmt.Errorf("run %d: %w", found.Unsettled[0], ErrUnsettled)
 	}
-	r.before, r.dry.blank = found.Meta, found.Empty
-	r.dry.reset()
+	bk.before, bk.dry.blank = found.Meta, found.Empty
+	bk.dry.reset()
 	return nil
 }
 
@@ -33,11 +33,11 @@ type looker interface {
 }
 
 // openState opens the state in the warehouse, or only looks at it.
-func (r *run) openState(ctx context.Context) (source.StateInfo, error) {
-	if r.dry == nil {
-		return r.job.Warehouse.Open(ctx)
+func (t *terms) openState(ctx context.Context) (source.StateInfo, error) {
+	if t.dry == nil {
+		return t.job.Warehouse.Open(ctx)
 	}
-	state, able := r.job.Warehouse.(looker)
+	state, able := t.job.Warehouse.(looker)
 	if !able {
 		return source.StateInfo{}, ErrNotDry
 	}
@@ -46,22 +46,22 @@ func (r *run) openState(ctx context.Context) (source.StateInfo, error) {
 
 // scanDry is the state as it is when a run compares: what the warehouse has, with
 // what it would be given first over it.
-func (r *run) scanDry(ctx context.Context) (State, error) {
-	if r.job.Warehouse == nil {
-		if r.dry.blank {
+func (bk *booking) scanDry(ctx context.Context) (State, error) {
+	if bk.job.Warehouse == nil {
+		if bk.dry.blank {
 			return noState{}, nil
 		}
-		return r.books.Scan()
+		return bk.books.Scan()
 	}
 	var pending, whole State = noState{}, noState{}
 	var err error
-	if r.dry.behind {
-		if pending, err = r.books.Scan(); err != nil {
+	if bk.dry.behind {
+		if pending, err = bk.books.Scan(); err != nil {
 			return nil, err
 		}
 	}
-	if !r.dry.void {
-		rows, err := r.job.Warehouse.Read(ctx, nil)
+	if !bk.dry.void {
+		rows, err := bk.job.Warehouse.Read(ctx, nil)
 		if err != nil {
 			return nil, errors.Join(err, pending.Close())
 		}

@@ -197,11 +197,11 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 		job.Log = e.options.Log.With("run", job.Run, "sync", job.Sync)
 	}
 	r := e.newRun(job, cancel)
-	r.step, r.calls.backoff = StepPlanning, e.options.Backoff
-	err := r.room.enter(ctx)
+	r.progress.step, r.sending.calls.backoff = StepPlanning, e.options.Backoff
+	err := r.sending.room.enter(ctx)
 	if err == nil {
 		err = r.work(ctx)
-		r.room.leave()
+		r.sending.room.leave()
 	}
 	o := r.outcome(ctx, err)
 	event := "sync run ended"

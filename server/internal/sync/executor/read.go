@@ -2,7 +2,6 @@ package executor
 
 import (
 	"bytes"
-	"context"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -152,39 +151,6 @@ func (r *repeats) next() (mapped, error) {
 		copy(r.out[at:], r.key)
 	}
 	return mapped{key: r.key, record: r.out, stamp: got.stamp}, nil
-}
-
-// openRows starts to read. byColumn names the column whose order is that of the
-// keys; "" sorts the mapped rows on disk.
-func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
-	var order []string
-	if byColumn != "" {
-		order = []string{byColumn}
-	}
-	columns, at := r.columns()
-	own, cancel := context.WithCancel(ctx)
-	widen := func() error { return r.room.widen(own) }
-	rows, err := r.job.Source.Rows(rowsort.WithWide(own, widen), r.job.Object, columns, order)
-	if err != nil {
-		cancel()
-		return nil, &sourceError{err}
-	}
-	in := direct{rows: readAhead(rows, len(columns), widen, cancel), mapper: r.plan, generated: r.plan.Generated()}
-	if r.water != nil {
-		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
-		in.rows = in.timed
-	}
-	if byColumn != "" {
-		return &in, nil
-	}
-	out, err := rowsort.Sort(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)
-	if err != nil {
-		return nil, &sourceError{err}
-	}
-	if r.plan.Generated() {
-		return &repeats{feed: &sorted{out}}, nil
-	}
-	return &sorted{out}, nil
 }
 
 // group reads ahead by one row, so that a key that stands twice is noticed

@@ -18,11 +18,11 @@ const (
 	copies       = 3
 )
 
-// sending is how many runs of this process share flightMemory.
-var sending atomic.Int64
+// sharing is how many runs of this process share flightMemory.
+var sharing atomic.Int64
 
 // share is what the batches of one run may take.
-func share() int64 { return flightMemory / max(1, sending.Load()) }
+func share() int64 { return flightMemory / max(1, sharing.Load()) }
 
 // room is the place that one run has among all runs of an executor: to work at all, for
 // wide rows, and for its batches on their way.
@@ -40,12 +40,12 @@ func (m *room) enter(ctx context.Context) error {
 	if err := m.runs.take(ctx, 1); err != nil {
 		return context.Cause(ctx)
 	}
-	sending.Add(1)
+	sharing.Add(1)
 	return nil
 }
 
 func (m *room) leave() {
-	sending.Add(-1)
+	sharing.Add(-1)
 	m.leaveWide()
 	m.runs.give(1)
 }

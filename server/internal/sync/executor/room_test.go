@@ -17,8 +17,8 @@ import (
 func TestRunsShareTheMemoryOfBatches(t *testing.T) {
 	c := clock.New(time.Now)
 	defer c.Close()
-	sending.Add(16)
-	defer sending.Add(-16)
+	sharing.Add(16)
+	defer sharing.Add(-16)
 	var r room
 	batches := newCrew(c, "test", 50)
 	require.LessOrEqual(t, int64(copies*batchBytes(50)), share())

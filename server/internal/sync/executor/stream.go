@@ -119,35 +119,35 @@ func (s stamp) position() int64 { return int64(binary.BigEndian.Uint64(s[:])) }
 
 // bookKey is the key of an item in the books: its identifier, but for events,
 // several of which may have the same one.
-func (r *run) bookKey(it *item) []byte {
-	if r.stream == nil || !r.stream.events {
+func (t *terms) bookKey(it *item) []byte {
+	if t.stream == nil || !t.stream.events {
 		return it.key
 	}
 	return appendPosition(nil, it.stamp.position())
 }
 
 // readStream is the one pass over the new messages.
-func (r *run) readStream(ctx context.Context, p *phase) error {
+func (r *reading) readStream(ctx context.Context, p *phase) error {
 	rows, err := r.stream.log.After(ctx, r.job.Object, r.plan.Columns(), r.stream.from)
 	if err != nil {
-		return r.explain(ctx, &sourceError{err})
+		return explain(ctx, &sourceError{err})
 	}
 	defer rows.Close()
 	r.stream.last = rows.Last()
-	if r.skipping { // spec 2.6: what is there counts as sent
+	if r.booking.skipping { // spec 2.6: what is there counts as sent
 		return nil
 	}
-	before, err := r.scan(ctx)
+	before, err := r.booking.scan(ctx)
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
 	defer before.Close()
-	pack := r.packer(ctx, p)
+	pack := r.sending.packer(ctx, p)
 	if r.stream.events {
-		r.sink = r.apart(ctx, pack)
+		r.comparison.sink = r.sending.apart(ctx, pack)
 		err = r.readEvents(ctx, rows, before)
 	} else {
-		r.sink = pack.add
+		r.comparison.sink = pack.add
 		err = r.readLatest(ctx, rows, before)
 	}
 	return r.drain(ctx, pack, err)
@@ -155,7 +155,7 @@ func (r *run) readStream(ctx context.Context, p *phase) error {
 
 // readEvents merges messages and state, which both come in the order of the
 // positions.
-func (r *run) readEvents(ctx context.Context, rows source.LogRows, before State) error {
+func (r *reading) readEvents(ctx context.Context, rows source.LogRows, before State) error {
 	old, oldErr := before.Next()
 	var record, place []byte
 	for n := 0; ; n++ {
@@ -163,7 +163,7 @@ func (r *run) readEvents(ctx context.Context, rows source.LogRows, before State)
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r.publish()
+			r.comparison.publish()
 		}
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) {
@@ -186,30 +186,30 @@ func (r *run) readEvents(ctx context.Context, rows source.LogRows, before State)
 		got := mapped{stamp: stampAt(rows.Position())}
 		got.record, got.key, got.invalid = r.plan.AppendRecord(record[:0], row)
 		record = got.record
-		if err := r.event(got, place, known); err != nil {
+		if err := r.comparison.event(got, place, known); err != nil {
 			return err
 		}
 	}
 }
 
 // event deals with one message, whose key in the books is place.
-func (r *run) event(got mapped, place []byte, known *ledger.Entry) error {
+func (c *comparison) event(got mapped, place []byte, known *ledger.Entry) error {
 	if got.invalid != "" {
 		got.invalid = ofMessage(got.stamp, got.invalid)
-		r.invalid(entry{got, 1})
+		c.invalid(entry{got, 1})
 		return nil
 	}
-	r.tally.rows++
-	r.tally.valid++
-	if r.plan.Generated() {
+	c.tally.rows++
+	c.tally.valid++
+	if c.plan.Generated() {
 		got = numbered(got, got.stamp.position())
 	}
-	print := printOf(r.plan.Compared(got.record))
-	if got.stamp.position() <= r.stream.mark || r.operation.decide(&entry{got, 1}, print, known, r.full) != write || r.delivered(place, print) {
+	print := printOf(c.plan.Compared(got.record))
+	if got.stamp.position() <= c.stream.mark || c.operation.decide(&entry{got, 1}, print, known, c.booking.full) != write || c.delivered(place, print) {
 		return nil
 	}
-	r.tally.updates++
-	return r.put(item{key: got.key, record: got.record, print: print, stamp: got.stamp}, known)
+	c.tally.updates++
+	return c.put(item{key: got.key, record: got.record, print: print, stamp: got.stamp}, known)
 }
 
 // ofMessage names the message in a reason.
@@ -237,8 +237,8 @@ const eventsUnderWay = 1 << 16
 // apart keeps events of the same identifier in different batches, one after the
 // other: results are matched by identifier, and the later event must not come
 // first.
-func (r *run) apart(ctx context.Context, pack *packer) func(item) error {
-	if r.stream == nil || !r.stream.events {
+func (s *sending) apart(ctx context.Context, pack *packer) func(item) error {
+	if s.stream == nil || !s.stream.events {
 		return pack.add
 	}
 	under := map[string]struct{}{}
@@ -247,7 +247,7 @@ func (r *run) apart(ctx context.Context, pack *packer) func(item) error {
 			if err := pack.flush(); err != nil {
 				return err
 			}
-			r.crew.wait(ctx)
+			s.crew.wait(ctx)
 			clear(under)
 		}
 		under[string(it.key)] = struct{}{}
@@ -256,15 +256,15 @@ func (r *run) apart(ctx context.Context, pack *packer) func(item) error {
 }
 
 // readLatest compares the latest message of each identifier with the state.
-func (r *run) readLatest(ctx context.Context, rows source.LogRows, before State) error {
+func (r *reading) readLatest(ctx context.Context, rows source.LogRows, before State) error {
 	in := &messageRows{rows: rows, mapper: r.plan}
-	sorted, err := rowsort.Sort(ctx, in, []int{0}, r.e.options.Scratch)
+	sorted, err := rowsort.Sort(ctx, in, []int{0}, r.options.Scratch)
 	if err != nil {
 		return &sourceError{err}
 	}
-	feed := &latest{rows: sorted, tally: &r.tally, first: r.e.options.Deviations.KeepsFirst}
+	feed := &latest{rows: sorted, tally: &r.comparison.tally, first: r.options.Deviations.KeepsFirst}
 	defer feed.Close()
-	return r.compare(ctx, &group{feed: feed}, before)
+	return r.comparison.compare(ctx, &group{feed: feed}, before)
 }
 
 // messageRows are mapped messages on their way into the sort: key, record,

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -20,41 +19,35 @@ type swap struct {
 
 // beginSwap starts one where the run is of that kind. A custom destination
 // knows none: there every row is sent and what is gone is deleted.
-func (r *run) beginSwap(ctx context.Context) error {
-	swapper, whole := r.swapper()
+func (s *sending) beginSwap(ctx context.Context) error {
+	s.sends = s.job.Destination
+	swapper, whole := s.swapper()
 	if !whole {
 		return nil
 	}
-	s, err := swapper.Swap(ctx, r.plans[r.operation.wire])
+	own, err := swapper.Swap(ctx, s.plans[s.operation.wire])
 	if err != nil {
 		return ofCall(err)
 	}
-	r.swap = &swap{s, r.newSpool()}
+	s.swap = &swap{own, s.newSpool()}
+	s.sends = s.swap
 	return nil
-}
-
-// swapper replaces the object, where the run is of that kind.
-func (r *run) swapper() (destination.Swapper, bool) {
-	strategy := r.job.Config.MirrorStrategy
-	swapper, able := r.job.Destination.(destination.Swapper)
-	return swapper, able && r.job.Config.Operation == api.OperationMirror && strategy != nil && *strategy == api.MirrorSwap &&
-		!r.e.options.Deviations.SwapsOwn
 }
 
 // endSwap drops a replacement that did not come to its end; after a commit it
 // changes nothing.
-func (r *run) endSwap() error {
-	if r.swap == nil {
+func (s *sending) endSwap() error {
+	if s.swap == nil {
 		return nil
 	}
-	return errors.Join(r.swap.Abort(), r.swap.accepted.close())
+	return errors.Join(s.swap.Abort(), s.swap.accepted.close())
 }
 
 // commitSwap puts the new records in the place of the old ones and then writes
 // the verdicts down: of what was sent, and of what is gone with the old table.
-func (r *run) commitSwap(ctx context.Context) error {
-	err := r.calls.persist(ctx, r.calls.backoff.Tries, 0, r.e.options.BatchTimeout, func(ctx context.Context) (int64, error) {
-		return 0, r.swap.Commit(ctx)
+func (s *sending) commitSwap(ctx context.Context, gone *spool) error {
+	err := s.calls.persist(ctx, s.calls.backoff.Tries, 0, s.options.BatchTimeout, func(ctx context.Context) (int64, error) {
+		return 0, s.swap.Commit(ctx)
 	})
 	var whole *wholeError
 	switch {
@@ -63,17 +56,17 @@ func (r *run) commitSwap(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if err := r.bookSpool(r.swap.accepted, r.operation.wire); err != nil {
+	if err := s.booking.bookSpool(s.swap.accepted, s.operation.wire); err != nil {
 		return err
 	}
-	return r.bookSpool(&r.removals, rpc.OperationDelete)
+	return s.booking.bookSpool(gone, rpc.OperationDelete)
 }
 
 // bookSpool writes acknowledgements down in pieces of a batch.
-func (r *run) bookSpool(from *spool, wire string) error {
-	now := r.e.options.Clock.Now()
+func (bk *booking) bookSpool(from *spool, wire string) error {
+	now := bk.options.Clock.Now()
 	pack := &packer{records: bookRecords, bytes: largestBatch, send: func(b *batch) error {
-		return r.book(ledger.Batch{Operation: wire, StartedAt: now, CompletedAt: now, Records: r.entries(b, wire == rpc.OperationDelete)})
+		return bk.book(ledger.Batch{Operation: wire, StartedAt: now, CompletedAt: now, Records: bk.entries(b, wire == rpc.OperationDelete)})
 	}}
 	if err := from.each(pack.add); err != nil {
 		return err
@@ -85,10 +78,10 @@ func (r *run) bookSpool(from *spool, wire string) error {
 // once.
 const bookRecords = 1000
 
-func (r *run) entries(b *batch, deleted bool) []ledger.Record {
+func (t *terms) entries(b *batch, deleted bool) []ledger.Record {
 	log := make([]ledger.Record, len(b.items))
 	for i := range b.items {
-		log[i] = r.entry(&b.items[i], deleted)
+		log[i] = t.entry(&b.items[i], deleted)
 	}
 	return log
 }

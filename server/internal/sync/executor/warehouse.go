@@ -65,9 +65,9 @@ type warehouseNotes struct {
 // engineChanged is a reason for a full sync.
 const engineChanged = "the sync engine of the source has changed"
 
-func (r *run) keptNotes() json.RawMessage {
-	now := keptNotes{r.notes(), r.state.warehouseNotes}
-	now.Rows = r.rows && r.kept
+func (bk *booking) keptNotes() json.RawMessage {
+	now := keptNotes{bk.notes(), bk.state.warehouseNotes}
+	now.Rows = bk.rows && bk.kept
 	text, _ := json.Marshal(now) // numbers and texts always marshal
 	return text
 }
@@ -75,11 +75,11 @@ func (r *run) keptNotes() json.RawMessage {
 // openWarehouse looks whether the state is the one that the ledger left, by what
 // it has noted. behind tells that something has to be applied before anything is
 // compared; entries are those that the warehouse has.
-func (r *run) openWarehouse(ctx context.Context, was keptNotes) (behind bool, entries int64, err error) {
-	if r.job.Warehouse == nil {
+func (bk *booking) openWarehouse(ctx context.Context, was keptNotes) (behind bool, entries int64, err error) {
+	if bk.job.Warehouse == nil {
 		return false, 0, nil
 	}
-	info, err := r.openState(ctx)
+	info, err := bk.openState(ctx)
 	switch {
 	case errors.Is(err, ErrNotDry):
 		return false, 0, err
@@ -92,20 +92,20 @@ func (r *run) openWarehouse(ctx context.Context, was keptNotes) (behind bool, en
 		f.Transient = true
 		return false, 0, f
 	}
-	clear := info.Rows > 0 && r.foreign(info, was)
-	if doubt := doubtOf(was.warehouseNotes, info); doubt != "" && !clear && !r.before.Damaged {
-		r.before.Damaged, r.before.Reason = true, doubt
+	clear := info.Rows > 0 && bk.foreign(info, was)
+	if doubt := doubtOf(was.warehouseNotes, info); doubt != "" && !clear && !bk.before.Damaged {
+		bk.before.Damaged, bk.before.Reason = true, doubt
 	}
-	if !was.Advanced && r.before.Mapping != (ledger.Fingerprint{}) && r.operation.changed && !r.full {
-		r.full, r.reason = true, engineChanged
+	if !was.Advanced && bk.before.Mapping != (ledger.Fingerprint{}) && bk.operation.changed && !bk.full {
+		bk.full, bk.reason = true, engineChanged
 	}
-	r.state = warehouseState{
+	bk.state = warehouseState{
 		warehouseNotes: warehouseNotes{Advanced: true, Stamp: info.Stamp},
 		clear:          clear, version: info.Version,
 	}
-	behind = r.before.Rows > 0 || clear
-	if r.dry != nil {
-		r.dry.behind, r.dry.void = r.before.Rows > 0, info.Rows == 0 || clear
+	behind = bk.before.Rows > 0 || clear
+	if bk.dry != nil {
+		bk.dry.behind, bk.dry.void = bk.before.Rows > 0, info.Rows == 0 || clear
 	}
 	return behind, info.Rows, nil
 }
@@ -127,30 +127,30 @@ func doubtOf(was warehouseNotes, info source.StateInfo) string {
 
 // foreign tells that the keys of a state are those of another identifier or
 // another object, or may be: a mirror would delete what they happen to name.
-func (r *run) foreign(info source.StateInfo, was keptNotes) bool {
+func (t *terms) foreign(info source.StateInfo, was keptNotes) bool {
 	if info.Notes == nil {
-		return was.notes != r.notes()
+		return was.notes != t.notes()
 	}
 	var theirs notes
-	return json.Unmarshal(info.Notes, &theirs) != nil || theirs != r.notes()
+	return json.Unmarshal(info.Notes, &theirs) != nil || theirs != t.notes()
 }
 
 // mapping is the fingerprint of all that makes the prints of a state
 // comparable. A warehouse compares rows, so what else records are made of
 // counts too.
-func (r *run) mapping() ledger.Fingerprint {
-	plan := r.plan.Fingerprint()
-	if r.job.Warehouse == nil {
+func (bk *booking) mapping() ledger.Fingerprint {
+	plan := bk.plan.Fingerprint()
+	if bk.job.Warehouse == nil {
 		return plan
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%x %d \"\"\n", plan, r.state.version)
-	for _, g := range r.job.Segments { // a row has their ids only
+	fmt.Fprintf(h, "%x %d \"\"\n", plan, bk.state.version)
+	for _, g := range bk.job.Segments { // a row has their ids only
 		fmt.Fprintf(h, "%d %q\n", g.ID, g.Name)
 	}
-	for _, name := range r.plan.Columns() {
-		for i := range r.job.Columns {
-			if c := &r.job.Columns[i]; c.Name == name {
+	for _, name := range bk.plan.Columns() {
+		for i := range bk.job.Columns {
+			if c := &bk.job.Columns[i]; c.Name == name {
 				fmt.Fprintf(h, "%q %q %q\n", name, c.Type, c.Kind)
 			}
 		}
@@ -163,7 +163,7 @@ func (r *run) mapping() ledger.Fingerprint {
 // withRow makes the print that a warehouse keeps: half of the record's, by
 // which it is decided here as ever, and the row's, by which the warehouse finds
 // what has to be looked at.
-func (r *run) withRow(print ledger.Fingerprint, row *entry, old *ledger.Entry) ledger.Fingerprint {
+func withRow(print ledger.Fingerprint, row *entry, old *ledger.Entry) ledger.Fingerprint {
 	binary.BigEndian.PutUint64(print[8:], uint64(row.print))
 	if old != nil {
 		copy(old.Print[8:], print[8:])
@@ -192,11 +192,11 @@ func stateEntryOf(e *ledger.Entry) source.StateEntry {
 
 // beforeApply gives the state in the warehouse its next stamp, which the ledger
 // knows before the warehouse does.
-func (r *run) beforeApply(meta ledger.Meta) ledger.Meta {
+func (bk *booking) beforeApply(meta ledger.Meta) ledger.Meta {
 	var stamp [8]byte
 	_, _ = rand.Read(stamp[:]) // never fails
-	r.state.Next = hex.EncodeToString(stamp[:])
-	meta.Delta, meta.Notes = true, r.keptNotes()
+	bk.state.Next = hex.EncodeToString(stamp[:])
+	meta.Delta, meta.Notes = true, bk.keptNotes()
 	return meta
 }
 
@@ -204,22 +204,22 @@ func (r *run) beforeApply(meta ledger.Meta) ledger.Meta {
 const lastApply = 30 * time.Second
 
 // apply brings what the ledger holds into the warehouse and empties it here.
-func (r *run) apply(ctx context.Context, meta ledger.Meta) error {
-	r.crash(BeforeApply)
+func (bk *booking) apply(ctx context.Context, meta ledger.Meta) error {
+	bk.crash(BeforeApply)
 	caller := ctx
 	if ctx.Err() != nil { // what was acknowledged before a run was cancelled counts
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastApply)
 		defer cancel()
 		ctx = bounded
 	}
-	pending, err := r.books.Scan()
+	pending, err := bk.books.Scan()
 	if err != nil {
 		return failed(CodeState, err, "read what the warehouse does not have yet: %v", err)
 	}
 	defer pending.Close()
-	notes, _ := json.Marshal(r.notes()) // numbers and texts always marshal
+	notes, _ := json.Marshal(bk.notes()) // numbers and texts always marshal
 	change := source.StateChange{
-		From: r.state.Stamp, To: r.state.Next, Clear: r.state.clear, Run: r.job.Run, Mapping: hex.EncodeToString(meta.Mapping[:]),
+		From: bk.state.Stamp, To: bk.state.Next, Clear: bk.state.clear, Run: bk.job.Run, Mapping: hex.EncodeToString(meta.Mapping[:]),
 		HighWater: meta.HighWater, Notes: notes,
 		Next: func() (source.StateEntry, error) {
 			e, err := pending.Next()
@@ -227,16 +227,16 @@ func (r *run) apply(ctx context.Context, meta ledger.Meta) error {
 		},
 		Crash: func(committed bool) {
 			if committed {
-				r.crash(AfterApply)
+				bk.crash(AfterApply)
 			} else {
-				r.crash(MidApply)
+				bk.crash(MidApply)
 			}
 		},
 	}
 	if meta.Damaged {
 		change.Damaged = meta.Reason
 	}
-	err = r.job.Warehouse.Apply(ctx, change)
+	err = bk.job.Warehouse.Apply(ctx, change)
 	switch {
 	case err != nil && ctx == caller && ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -245,11 +245,11 @@ func (r *run) apply(ctx context.Context, meta ledger.Meta) error {
 		f.Transient = !errors.Is(err, source.ErrStateReadOnly)
 		return f
 	}
-	r.state.Stamp, r.state.Next, r.state.clear = r.state.Next, "", false
-	meta.Notes = r.keptNotes()
-	if err := r.books.Drain(meta); err != nil {
+	bk.state.Stamp, bk.state.Next, bk.state.clear = bk.state.Next, "", false
+	meta.Notes = bk.keptNotes()
+	if err := bk.books.Drain(meta); err != nil {
 		return failed(CodeState, err, "empty the books of what the warehouse has: %v", err)
 	}
-	r.crash(AfterDrain)
+	bk.crash(AfterDrain)
 	return nil
 }

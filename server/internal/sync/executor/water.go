@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,13 +48,13 @@ func waterColumn(c *api.SyncConfig) string {
 }
 
 // measure finds the top, in a pass over the one column.
-func (r *run) measure(ctx context.Context) error {
+func (r *reading) measure(ctx context.Context) error {
 	column := waterColumn(&r.job.Config)
 	if column == "" || r.stream != nil {
 		return nil
 	}
-	r.water = &water{column: column, broken: &r.e.options.Deviations}
-	if text := r.before.HighWater; len(text) > 0 && string(text) != "null" {
+	r.water = &water{column: column, broken: &r.options.Deviations}
+	if text := r.booking.before.HighWater; len(text) > 0 && string(text) != "null" {
 		mark := time.Time{}
 		if err := json.Unmarshal(text, &mark); err != nil {
 			return failed(CodeState, err, "read the high-water mark: %v", err)
@@ -64,7 +63,7 @@ func (r *run) measure(ctx context.Context) error {
 	}
 	rows, err := r.job.Source.Rows(ctx, r.job.Object, []string{column}, nil)
 	if err != nil {
-		return r.explain(ctx, &sourceError{err})
+		return explain(ctx, &sourceError{err})
 	}
 	defer rows.Close()
 	for n := 0; ; n++ {
@@ -76,7 +75,7 @@ func (r *run) measure(ctx context.Context) error {
 			return nil
 		}
 		if err != nil {
-			return r.explain(ctx, &sourceError{err})
+			return explain(ctx, &sourceError{err})
 		}
 		if t, ok := momentOf(row[0]); ok && (r.water.top == nil || t.After(*r.water.top)) {
 			r.water.top = &t
@@ -184,17 +183,4 @@ func stampOf(t time.Time) (s stamp) {
 
 func (s stamp) time() time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(s[:])), int64(binary.BigEndian.Uint32(s[8:]))).UTC()
-}
-
-// columns are what has to be read: those of the records, and the one of the
-// mark.
-func (r *run) columns() (names []string, at int) {
-	names = slices.Clone(r.plan.Columns())
-	if r.water == nil {
-		return names, 0
-	}
-	if at = slices.Index(names, r.water.column); at < 0 {
-		names, at = append(names, r.water.column), len(names)
-	}
-	return names, at
 }

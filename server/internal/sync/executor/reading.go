@@ -1,0 +1,178 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/source/rowsort"
+)
+
+// reading is the way of the rows: out of the source, beside the state, into the
+// comparison.
+type reading struct {
+	*terms
+	progress   *progress
+	booking    *booking
+	comparison *comparison
+	sending    *sending
+}
+
+// readAll is the first pass over the source. Rows that turn out not to come in
+// the order of their keys are sorted on disk, from the start: what was
+// acknowledged by then is in the state already.
+func (r *reading) readAll(ctx context.Context, p *phase) error {
+	if r.stream != nil {
+		return r.readStream(ctx, p)
+	}
+	byColumn, inSQL := r.plan.KeyColumn(), r.comparesInSQL()
+	for {
+		err := r.readOnce(ctx, p, byColumn, inSQL)
+		switch {
+		case errors.Is(err, source.ErrNotInSQL):
+			inSQL = false
+			if r.comparison.tally == (tally{}) { // it knew before it began
+				continue
+			}
+		case byColumn == "" || !errors.Is(err, errUnordered):
+			return err
+		default:
+			byColumn = ""
+		}
+		r.comparison.tally, r.comparison.samples = tally{}, nil
+		err = r.comparison.removals.close()
+		if p.refused != nil { // they come again
+			err = errors.Join(err, p.refused.close())
+		}
+		if err != nil {
+			return failed(CodeInternal, err, "%v", err)
+		}
+		if r.dry != nil {
+			r.dry.reset()
+			continue
+		}
+		r.booking.resumed = true
+		if err := r.booking.restart(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string, inSQL bool) error {
+	find, done, err := r.openBoth(ctx, byColumn, inSQL)
+	if err != nil {
+		return explain(ctx, err)
+	}
+	defer done()
+	pack := r.sending.packer(ctx, p)
+	if r.booking.skipping && r.dry == nil {
+		pack = r.booking.skipper()
+	}
+	r.comparison.sink = pack.add
+	return r.drain(ctx, pack, find(ctx))
+}
+
+// drain sends what is left of a pass that ended with err and waits until
+// nothing of it is on its way.
+func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
+	if r.options.Deviations.EmptyBatch && err == nil && r.sending.traffic.begun.Load() == 0 && pack.open == nil {
+		err = pack.send(new(batch))
+	}
+	if err == nil {
+		err = pack.flush()
+	}
+	if err == nil && r.sending.crew.busy() {
+		r.comparison.publish()
+		r.progress.enter(StepSending)
+	}
+	r.sending.crew.wait(ctx)
+	r.comparison.publish()
+	if err == nil {
+		err = r.booking.bookInvalid(r.comparison.tally.invalids, r.comparison.samples)
+	}
+	if own := r.progress.ended(); own != nil {
+		return own
+	}
+	return explain(ctx, err)
+}
+
+// openBoth opens source and state and gives the comparison of the two: one
+// statement where a warehouse can make it, else a merge in the order of keys.
+func (r *reading) openBoth(ctx context.Context, byColumn string, inSQL bool) (find func(context.Context) error, done func(), err error) {
+	if inSQL {
+		return r.openDifferences(ctx, byColumn)
+	}
+	rows, err := r.openRows(ctx, byColumn)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := r.booking.scan(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), rows.Close())
+	}
+	return func(ctx context.Context) error { return r.comparison.compare(ctx, &group{feed: rows}, before) },
+		func() { _, _ = before.Close(), rows.Close() }, nil
+}
+
+// openRows starts to read. byColumn names the column whose order is that of the
+// keys; "" sorts the mapped rows on disk.
+func (r *reading) openRows(ctx context.Context, byColumn string) (feed, error) {
+	var order []string
+	if byColumn != "" {
+		order = []string{byColumn}
+	}
+	columns, at := r.columns()
+	own, cancel := context.WithCancel(ctx)
+	widen := func() error { return r.sending.room.widen(own) }
+	rows, err := r.job.Source.Rows(rowsort.WithWide(own, widen), r.job.Object, columns, order)
+	if err != nil {
+		cancel()
+		return nil, &sourceError{err}
+	}
+	in := direct{rows: readAhead(rows, len(columns), widen, cancel), mapper: r.plan, generated: r.plan.Generated()}
+	if r.water != nil {
+		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
+		in.rows = in.timed
+	}
+	if byColumn != "" {
+		return &in, nil
+	}
+	out, err := rowsort.Sort(ctx, &mappedRows{direct: in}, []int{0}, r.options.Scratch)
+	if err != nil {
+		return nil, &sourceError{err}
+	}
+	if r.plan.Generated() {
+		return &repeats{feed: &sorted{out}}, nil
+	}
+	return &sorted{out}, nil
+}
+
+// columns are what has to be read: those of the records, and the one of the
+// mark.
+func (t *terms) columns() (names []string, at int) {
+	names = slices.Clone(t.plan.Columns())
+	if t.water == nil {
+		return names, 0
+	}
+	if at = slices.Index(names, t.water.column); at < 0 {
+		names, at = append(names, t.water.column), len(names)
+	}
+	return names, at
+}
+
+// explain turns an error of reading into a failure.
+func explain(ctx context.Context, err error) error {
+	var src *sourceError
+	switch {
+	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &src):
+		f := failed(CodeSource, err, "read the source: %v", src.cause)
+		f.Transient = true
+		return f
+	}
+	return err
+}
