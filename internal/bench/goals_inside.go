@@ -71,7 +71,7 @@ func measureProxy(w *workshop) ([]row, error) {
 	const part = "proxy, recording and judging"
 	var p50, p99, through, direct []float64
 	for round := range w.options.rounds {
-		f, err := w.benchmarks("./proxy", "^Benchmark(AddedLatency|Throughput|ThroughputDirect)$", w.turn())
+		f, err := w.benchmarks("./internal/proxy", "^Benchmark(AddedLatency|Throughput|ThroughputDirect)$", w.turn())
 		if err != nil {
 			return nil, err
 		}
