@@ -16,7 +16,7 @@ func TestEveryStepIsDefined(t *testing.T) {
 }
 
 // TestStepsAreShared: at most one definition in five serves a single scenario,
-// and none serves nobody.
+// and none serves no one.
 func TestStepsAreShared(t *testing.T) {
 	cat, err := LoadCatalogue(SuiteDestination)
 	require.NoError(t, err)

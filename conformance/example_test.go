@@ -131,7 +131,7 @@ func orNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// readback shows the judge what is stored: without it, nobody can tell from
+// readback shows the judge what is stored: without it, no one can tell from
 // outside whether an upsert was written.
 func (n *notes) readback(_ context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
 	n.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // defaultKeyTemplate marks identifiers as the judge's own.
 const defaultKeyTemplate = "zz-conf-{run}-{check}-{n}"
 
-// keys makes identifiers that carry the run, so that nobody mistakes them for
+// keys makes identifiers that carry the run, so that no one mistakes them for
 // data and clean-up can name them one by one.
 type keys struct {
 	run, template string

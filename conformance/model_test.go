@@ -90,7 +90,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelOfABatchError: with several records nobody knows which were written.
+// TestModelOfABatchError: with several records it is unknown which were written.
 func TestModelOfABatchError(t *testing.T) {
 	other := modelled(`{"x":1}`)
 	other.key = json.RawMessage(`"b"`)

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// A report or a journal is a file that somebody may have changed. What it says of
+// A report or a journal is a file that may have been changed. What it says of
 // keys is believed only of those that a run of this program makes: they carry the
 // run, in the form of the template, or lie in the range of the run. The template
 // and a range of the author's own come from the command line, never from the file.

@@ -92,7 +92,7 @@ func selfSigned(a *authority) ([]*x509.Certificate, uint16) {
 	return []*x509.Certificate{a.sign(leafTemplate(), nil, key, key)}, tls.VersionTLS13
 }
 
-// otherRoot is a whole chain below a root that nobody trusts.
+// otherRoot is a whole chain below a root that is not trusted.
 func otherRoot(a *authority) ([]*x509.Certificate, uint16) {
 	key := ecKey(a.t)
 	root := a.sign(caTemplate("a private root"), nil, key, key)

@@ -315,7 +315,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 	require.Empty(t, e.keys("contact"))
 }
 
-// TestInterruptedBeforeItBegan: the report is complete, and nobody was judged.
+// TestInterruptedBeforeItBegan: the report is complete, and nothing was judged.
 func TestInterruptedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

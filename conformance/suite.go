@@ -27,7 +27,7 @@ type Suite struct {
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
 	Known func(*Check) string
-	// Waits reports which checks mostly wait in this run, and disturb nobody by it: they
+	// Waits reports which checks mostly wait in this run, and disturb no other check: they
 	// run side by side, also those that would else run alone. It may be nil.
 	Waits func(*Check) bool
 	// NewActor makes the actor of one scenario. The function that comes back undoes

@@ -48,7 +48,7 @@ func (s *session) handshake(ctx context.Context) *tlsFacts {
 func (s *session) trusted(ctx context.Context) bool {
 	f := s.handshake(ctx)
 	if f.err != nil {
-		// Nobody answers: discovery reports that.
+		// Nothing answers: discovery reports that.
 		return true
 	}
 	return f.verify(f.name, f.now) == nil

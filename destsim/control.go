@@ -95,7 +95,7 @@ type okReply struct {
 // that are neither passed on by a proxy nor a page in a browser.
 func (s *Sim) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Somebody who may use a service's API has chosen the address.
+		// A user of a service's API has chosen the address.
 		if loopback.Own(r) {
 			reply(w, http.StatusForbidden, controlError{loopback.ErrOutbound.Error()})
 			return

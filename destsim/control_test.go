@@ -47,7 +47,7 @@ func TestControlAccess(t *testing.T) {
 		{"192.0.2.1:1", "", "", "/_control/counts?control_token=c0ntrol", 200},
 		{"192.0.2.1:1", "", "", "/healthz", 200},
 		{"127.0.0.1:1", "", "", "/_control/nothing", 404},
-		// A call of a service, which somebody else has aimed, whatever token it has.
+		// A call of a service, which a user of it has aimed, whatever token it has.
 		{"127.0.0.1:1", loopback.Outbound, "service", "/_control/reset", 403},
 		{"127.0.0.1:1", loopback.Outbound, "service", "/_control/counts?control_token=c0ntrol", 403},
 	} {

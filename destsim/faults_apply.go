@@ -210,7 +210,7 @@ func faultResults(c *call, rs []result) []result {
 	return append(rs, more...)
 }
 
-// invented are results for records that nobody sent.
+// invented are results for records that were not sent.
 func (f *firing) invented(b *batch) []result {
 	list := make([]result, max(f.Records, 1))
 	for i := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Drift is a schema that somebody changed in the destination system while the
+// Drift is a schema that was changed in the destination system while the
 // service went on with what it knew. It exists for as long as its fault fires:
 // the planning calls show it and batches are treated by it, but the
 // destination's own schema stays as it is.

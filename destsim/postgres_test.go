@@ -85,7 +85,7 @@ func TestReplicasAreOneDestination(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrOtherBase)
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
-	newSim(t, Config{Store: shared, RateLimit: 99}) // when nobody else runs, its configuration counts
+	newSim(t, Config{Store: shared, RateLimit: 99}) // when no other one runs, its configuration counts
 }
 
 // TestReplicasWriteTheSameKeys: each batch has its full results, and each key is
@@ -156,7 +156,7 @@ func TestReplicasInsertOnce(t *testing.T) {
 }
 
 // TestReplicasCreateFields: a field that one batch creates is known to all, and
-// to those that start when nobody runs any more.
+// to those that start when none runs any more.
 func TestReplicasCreateFields(t *testing.T) {
 	a, b, store := replicas(t, Config{})
 	require.Equal(t, []string{"ok"}, write(t, a, "event", "upsert", `{"event_id":"1","colour":"red"}`))

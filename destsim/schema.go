@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// schemaChange is one change of what the planning calls tell, as somebody
+// schemaChange is one change of what the planning calls tell, as a user
 // would make it in the destination system.
 type schemaChange struct {
 	Action     string            `json:"action"`

@@ -23,7 +23,7 @@ type common interface {
 	// State gives the state and its version, or nil when that is have.
 	State(have int64) (version int64, state []byte, err error)
 	// Publish replaces the state of version have, and gives its new version; 0:
-	// somebody else has replaced it meanwhile.
+	// another process has replaced it meanwhile.
 	Publish(have int64, state []byte) (version int64, err error)
 	// Take takes n out of a bucket that fills up by perSecond, up to burst.
 	Take(bucket string, n, perSecond, burst int64) (bool, error)

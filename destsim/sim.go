@@ -71,7 +71,7 @@ type Sim struct {
 	batches       sync.Pool
 	tally         tally
 	altered       alterations
-	common        common // nil: nobody shares the store
+	common        common // nil: the store is not shared
 	commonVersion atomic.Int64
 	commonLock    sync.Mutex // held while what is in common changes
 	world         sync.Mutex // held while everything changes at once: reset, restore

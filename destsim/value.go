@@ -146,7 +146,7 @@ func (f *field) text(raw []byte) ([]byte, string) {
 
 // wrongType is the sentence for a value of the wrong kind. It shows short texts
 // of typed fields, where the mistake is in the spelling, but not free text,
-// which may be somebody's data.
+// which may be data of users.
 func (f *field) wrongType(raw []byte, want string) string {
 	if raw[0] == '"' && f.Type != rpc.TypeString && len(raw) <= 48 {
 		return fmt.Sprintf("field %q must be %s, not %s", f.APIName, want, raw)

@@ -70,7 +70,7 @@ func textViolations() []violation {
 }
 
 // statementViolation is DAT-011.3: a value ends the statement that it was
-// pasted into, and nobody catches that.
+// pasted into, and no one catches that.
 func statementViolation() violation {
 	const message = "unterminated string in the statement"
 	return breaks("DAT-011.3", "a string that contains '; ends the call with a bare status 500", seams{

@@ -187,7 +187,7 @@ func restarted(t *testing.T, s *Sim) string {
 	return asks("supported_operations", about("contact"), about("contact"))(t, s) + " holds " + stored(t, s, "contact", "email", `"a"`)
 }
 
-// altered counts the fields before and after somebody adds one.
+// altered counts the fields before and after one is added.
 func altered(t *testing.T, s *Sim) string {
 	fields := func() int { return strings.Count(asks("list_fields", about("contact"))(t, s), "field_api_name") }
 	before := fields()

@@ -102,7 +102,7 @@ func (o *object) customFields() (n int) {
 }
 
 // rememberedObject is STA-003: the plan of a batch without records is kept for
-// the next batch of its sync run, and nobody looks at the plan of that one.
+// the next batch of its sync run, and nothing looks at the plan of that one.
 func rememberedObject() seams {
 	var left byRun[*object]
 	var stale perCall[*object]

@@ -81,7 +81,7 @@ func TestOtherViolationsAskNothingOfTheListener(t *testing.T) {
 	require.Empty(t, newSim(t, Config{Violate: []string{"RPC-001", "AUTH-002"}}).TLSViolation())
 }
 
-// TestAPlainPortLetsNoOneWait: a client that says nothing keeps nobody from
+// TestAPlainPortLetsNoOneWait: a client that says nothing keeps no one from
 // being served, and holds nothing once the listener is closed.
 func TestAPlainPortLetsNoOneWait(t *testing.T) {
 	certificates, _ := newTestCertificates(t)

@@ -113,7 +113,7 @@ type Also struct {
 // for both. c.hang, c.cut and c.reset end the call without an answer wherever
 // they stand; return right after. What
 // a seam gets (call, batch, record, rows, result.identifier) is reused after
-// the call: clone what is kept. The stored state is seen by nobody but through
+// the call: clone what is kept. The stored state is seen only through
 // rows; b.unit.With(object.table, …) in apply reaches other objects.
 type violation struct {
 	Violation
@@ -149,7 +149,7 @@ type seams struct {
 	wide     bool
 }
 
-// chain holds what is armed, one list per seam so that a seam that nobody
+// chain holds what is armed, one list per seam so that a seam that nothing
 // fills costs one nil check.
 type chain struct {
 	http     []func(c *call) bool

@@ -86,7 +86,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connec
 		fail("%v", err)
 		return
 	}
-	// Every key once, and none beyond the last: what follows may be somebody's.
+	// Every key once, and none beyond the last: what follows may be in use.
 	whole, why := total/size*size, ""
 	for _, part := range []struct{ from, to, size int64 }{{0, whole, size}, {whole, total, total - whole}} {
 		if part.from == part.to {

@@ -27,7 +27,7 @@ type Client struct {
 }
 
 // expectedSenders is for how many connections the memory of prepared batches is
-// divided: nobody tells a client how many there will be.
+// divided: no server tells a client how many there will be.
 const expectedSenders = 1000
 
 // firstSender is far above the connections that prepare records; the number of a
@@ -166,7 +166,7 @@ func (e *UsedUpError) Error() string { return "nothing more to send: " + e.Reaso
 
 // Send sends the next batch and checks its reply: status, id, and one result with
 // success for every record (spec 7.2). What goes wrong with the batch is in Sent;
-// the error is a *UsedUpError, or that of ctx, whose end breaks the call: nobody
+// the error is a *UsedUpError, or that of ctx, whose end breaks the call: no caller
 // knows then what the reply would have been.
 func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	w := s.w

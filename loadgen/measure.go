@@ -248,7 +248,7 @@ func (m *measure) finish(now int64) {
 func (m *measure) seconds() float64 { return max(float64(m.stopped-m.began), 1) / 1e9 }
 
 // errors counts failed requests and records without a good result (and results
-// that nobody asked for), each once.
+// that were not asked for), each once.
 func (m *measure) errors() int64 {
 	n := int64(0)
 	for _, t := range m.tallies {

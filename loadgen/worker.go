@@ -244,7 +244,7 @@ func (w *worker) judge(b *batch.Batch, rep wire.Reply) (batch.Verdict, error) {
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a
-// port where nobody listens would only burn the processor.
+// port without a listener would only burn the processor.
 func (w *worker) pause(err error) bool {
 	f, _ := err.(*failure.Failure)
 	if f == nil {

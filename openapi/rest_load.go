@@ -104,7 +104,7 @@ var restJSON = sync.OnceValue(func() []byte {
 
 // compileOperation prepares one operation, so that a check looks nothing up.
 // What it does not understand it refuses: a document that says more than the
-// checks hold would be a promise that nobody keeps.
+// checks hold would be a promise that is not kept.
 func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3.Operation) (*Operation, error) {
 	o := &Operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, responses: map[string]*openapi3.Response{}}
 	if len(op.Tags) > 0 {

@@ -137,7 +137,7 @@ func TestAlertBody(t *testing.T) {
 	require.NotEqual(t, instances[0], instances[2])
 }
 
-// TestRecoveryIsAskedFor: without should_send_recovery nobody gets an e-mail;
+// TestRecoveryIsAskedFor: without should_send_recovery no one gets an e-mail;
 // webhooks hear of it nevertheless.
 func TestRecoveryIsAskedFor(t *testing.T) {
 	w, l := alerting(t)
@@ -372,7 +372,7 @@ func TestDeprecatedAlerts(t *testing.T) {
 }
 
 // TestAlertsThatChange: an alert that is taken away, or becomes another one,
-// leaves nothing open, and nobody is told.
+// leaves nothing open, and no one is told.
 func TestAlertsThatChange(t *testing.T) {
 	w, l := alerting(t)
 	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))

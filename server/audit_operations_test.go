@@ -130,7 +130,7 @@ func TestAuditOfLyingDestinations(t *testing.T) {
 	}
 }
 
-// TestAuditOfEmulatedDestinations: their own store is read, and what nobody of
+// TestAuditOfEmulatedDestinations: their own store is read, and what none of
 // this sync has sent is seen there.
 func TestAuditOfEmulatedDestinations(t *testing.T) {
 	w := newSyncWorld(t)
@@ -210,7 +210,7 @@ func TestAuditOfAppends(t *testing.T) {
 }
 
 // TestAuditBehindTheMark: rows at the high-water mark wait for the next run, and
-// rows behind it that nobody has sent are missing (spec 2.6).
+// rows behind it that were not sent are missing (spec 2.6).
 func TestAuditBehindTheMark(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(`UPDATE customers SET signed_up = '2026-01-01T00:00:00Z'`)

@@ -59,7 +59,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// unanswered lists what the document promises and nobody saw. That nothing else
+// unanswered lists what the document promises and was not seen. That nothing else
 // is answered, world.send has seen to.
 func (w *world) unanswered() (missing []string) {
 	for _, op := range openapi.Operations() {

@@ -106,7 +106,7 @@ func TestDatasetNames(t *testing.T) {
 	require.Equal(t, "dataset:dataset", w.do("POST", "/datasets", w.key, dataset(id, "???", "SELECT 1 AS one")).want(201).at("data.resource_identifier"))
 }
 
-// A query that nobody can check is refused, and changes nothing.
+// A query that cannot be checked is refused, and changes nothing.
 func TestDatasetWithoutAnswer(t *testing.T) {
 	w := newWorld(t)
 	id := w.newSource()

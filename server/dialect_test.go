@@ -188,7 +188,7 @@ func TestRunsOfBothDialects(t *testing.T) {
 	})
 }
 
-// TestCancelledRunsShowTheirEnd in both dialects: nobody has seen them without.
+// TestCancelledRunsShowTheirEnd in both dialects: no one has seen them without.
 func TestCancelledRunsShowTheirEnd(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, _ bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -236,7 +236,7 @@ func TestEngineOfAnyType(t *testing.T) {
 	})
 }
 
-// TestRefusedSecretFailsRuns: an emulated application lets nobody in with a
+// TestRefusedSecretFailsRuns: an emulated application lets no one in with a
 // secret that it refuses, neither a test nor a run.
 func TestRefusedSecretFailsRuns(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, _ bool, change func(*Config)) {

@@ -303,7 +303,7 @@ func TestSchemaPauses(t *testing.T) {
 }
 
 // TestColumnsOfTheClient: a column that the client has mapped and that is gone fails
-// the run with its name, once for each trigger; columns that nobody reads come and go.
+// the run with its name, once for each trigger; columns that are not read come and go.
 func TestColumnsOfTheClient(t *testing.T) {
 	eachTable(t, func(t *testing.T, open func(*world) *changingTable) {
 		s := newSchemaWorld(t, open, nil)
@@ -365,7 +365,7 @@ func TestSchemaWithoutNewFields(t *testing.T) {
 	require.EqualValues(t, 0, run.id("data.records_updated"))
 }
 
-// TestSchemaPolicyIsChecked: it is shown as it was sent, and not where nobody has sent
+// TestSchemaPolicyIsChecked: it is shown as it was sent, and not where no client has sent
 // it; it has no meaning for topics.
 func TestSchemaPolicyIsChecked(t *testing.T) {
 	w := newSyncWorld(t)

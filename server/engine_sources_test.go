@@ -174,7 +174,7 @@ func (w *world) syncFrom(o origin, changes map[string]any) int64 {
 }
 
 // TestAdvancedStateLivesInTheWarehouse: the books of the service are empty, the
-// warehouse has an entry for each record, and a table that somebody drops costs
+// warehouse has an entry for each record, and a table that is dropped costs
 // a full sync that says so.
 func TestAdvancedStateLivesInTheWarehouse(t *testing.T) {
 	w := newWorld(t)

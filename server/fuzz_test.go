@@ -69,7 +69,7 @@ func FuzzAPI(f *testing.F) {
 		r.Header.Set("Content-Type", "application/json")
 		recorder := httptest.NewRecorder()
 		w.s.ServeHTTP(recorder, r)
-		// 502 is a destination that the fuzzer has made and that nobody runs.
+		// 502 is a destination that the fuzzer has made and that does not run.
 		if recorder.Code >= http.StatusInternalServerError && recorder.Code != http.StatusBadGateway {
 			t.Fatalf("%s %s?%s\n%q\n%d %s", op.Method, path, query, body, recorder.Code, recorder.Body)
 		}

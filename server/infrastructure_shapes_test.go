@@ -8,7 +8,7 @@ var connectionShapes = []struct {
 	typ          string
 	credentials  map[string]any
 	details      map[string]any // what a read shows of them
-	fails        bool           // nobody listens there: made all the same (spec 3)
+	fails        bool           // nothing listens there: made all the same (spec 3)
 	changed, now string         // a credential of an update, and its new value
 }{
 	{typ: "sqlite", credentials: map[string]any{"path": "%PATH%"}, details: map[string]any{"path": "%PATH%"}, changed: "path", now: "%PATH%"},

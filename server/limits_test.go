@@ -202,7 +202,7 @@ func TestThrottlingHoldsAllRunsOfAConnection(t *testing.T) {
 	}
 }
 
-// TestAClockThatStandsStillIsQuiet: a run that waits for its speed keeps nobody
+// TestAClockThatStandsStillIsQuiet: a run that waits for its speed keeps no one
 // who settles, and goes on when the clock does.
 func TestAClockThatStandsStillIsQuiet(t *testing.T) {
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 10}, 0)

@@ -329,7 +329,7 @@ func TestMailPasswordStaysSecret(t *testing.T) {
 	require.Contains(t, said.String(), "e-mail not sent")
 }
 
-// TestMailServerIsChecked: a mail server that nobody trusts gets nothing.
+// TestMailServerIsChecked: a mail server without trust gets nothing.
 func TestMailServerIsChecked(t *testing.T) {
 	p := newPost(t, false, false)
 	p.cert = nil

@@ -13,7 +13,7 @@ import (
 )
 
 // TestGarbageInTheDatabase: others may write there, or give notices, which every role
-// may. Nothing falls over by it, and nobody is misled.
+// may. Nothing falls over by it, and no one is misled.
 func TestGarbageInTheDatabase(t *testing.T) {
 	w, all := newFleet(t, RoleAPI, RoleWorker)
 	for name, try := range map[string]func(*testing.T, *world, *Server){

@@ -136,7 +136,7 @@ func TestTakeover(t *testing.T) {
 	reached, release := w.hold()
 	run := w.trigger(id)
 	<-reached
-	// A turn that cannot be read keeps nobody from finding the run.
+	// A turn that cannot be read keeps no process from finding the run.
 	_, err := w.s.store.Pool().Exec(t.Context(), "INSERT INTO settings (key, value) VALUES ($1, 'x')", runs.TurnSetting(run))
 	require.NoError(t, err)
 	dead := all[1]
@@ -292,7 +292,7 @@ func TestResetElsewhere(t *testing.T) {
 }
 
 // TestScheduleFiresOnce: the leader freezes before a schedule falls due, another one
-// takes over, and the first wakes up and still believes that it leads. Later nobody
+// takes over, and the first wakes up and still believes that it leads. Later no one
 // leads at the moment itself.
 func TestScheduleFiresOnce(t *testing.T) {
 	start := time.Date(2027, 3, 1, 10, 30, 0, 0, time.UTC)

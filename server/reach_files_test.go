@@ -65,7 +65,7 @@ func TestFoldersThatAreOpen(t *testing.T) {
 	}
 	w.control("DELETE", fmt.Sprintf("/organizations/%d", made.id("organization_id")), nil).want(200)
 	require.Empty(t, w.fileSource(w.key, "csv", here))
-	// So is one that somebody seeds later.
+	// So is one of a later seed.
 	later := strings.ReplaceAll(seed, here, own)
 	w.control("POST", "/seed", later).want(201)
 	require.Regexp(t, refused, w.fileSource(w.key, "csv", here))

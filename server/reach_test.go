@@ -196,7 +196,7 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 	require.Len(t, w.control("GET", "/organizations", nil).want(200).at("organizations"), 2)
 }
 
-// knocked counts the connections to a port that nobody answers.
+// knocked counts the connections to a port without answers.
 func knocked(t *testing.T) (*atomic.Int64, string) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

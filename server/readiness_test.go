@@ -15,7 +15,7 @@ func TestReadiness(t *testing.T) {
 	ask := func(s *Server, path string) (int, string) {
 		t.Helper()
 		r := httptest.NewRequest(http.MethodGet, path, nil)
-		r.RemoteAddr = "192.0.2.7:4711" // nobody is asked for a token
+		r.RemoteAddr = "192.0.2.7:4711" // no token is asked for
 		a := httptest.NewRecorder()
 		s.ServeHTTP(a, r)
 		require.Equal(t, "application/json", a.Header().Get("Content-Type"))

@@ -214,7 +214,7 @@ func (w *world) view(read func(*store.Tx) error) {
 	require.NoError(w.t, w.s.store.View(w.t.Context(), read))
 }
 
-// TestSchedulesAfterARestoreThatFails: they fall due as if nobody had tried.
+// TestSchedulesAfterARestoreThatFails: they fall due as if there had been no try.
 func TestSchedulesAfterARestoreThatFails(t *testing.T) {
 	w := newSyncWorld(t)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)

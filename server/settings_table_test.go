@@ -146,7 +146,7 @@ func testsIn(t *testing.T, dir string) map[string]bool {
 }
 
 // TestSettings holds settings.yaml, the OpenAPI document, the tests and the page
-// together: no setting is taken that nobody says the effect of, and no test is named
+// together: no setting is taken whose effect is not said, and no test is named
 // that is not there.
 func TestSettings(t *testing.T) {
 	text, err := os.ReadFile(settingsFile)

@@ -115,7 +115,7 @@ func TestSettingsThatWereMissed(t *testing.T) {
 	}
 }
 
-// A process that does not answer holds nobody up for long, and a database that is
+// A process that does not answer holds no other up for long, and a database that is
 // away for a while loses no entry.
 func TestJournalsInTrouble(t *testing.T) {
 	list := together(t, "one", "other")
@@ -271,7 +271,7 @@ func TestTrustOfAllProcesses(t *testing.T) {
 	}
 }
 
-// TestRefreshOfAnotherProcess: others see how it goes, and that nobody goes on with
+// TestRefreshOfAnotherProcess: others see how it goes, and that no one goes on with
 // it when its process is gone.
 func TestRefreshOfAnotherProcess(t *testing.T) {
 	list := together(t, "one", "other")

@@ -99,7 +99,7 @@ func (c *Config) complete() error {
 	}
 	if c.MasterKey == nil && c.Dir == "" && c.Store == "" {
 		// A world in memory has a key of its own, which its forks get too: without
-		// it nobody could open what their snapshot has sealed.
+		// it no service could open what their snapshot has sealed.
 		c.MasterKey = make([]byte, masterKeySize)
 		if _, err := rand.Read(c.MasterKey); err != nil {
 			return fmt.Errorf("make master key: %w", err)

@@ -157,7 +157,7 @@ func TestOneProcessHasTheData(t *testing.T) {
 	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
 }
 
-// TestDamagedBooks: nobody knows what was acknowledged, so everything is sent
+// TestDamagedBooks: it is unknown what was acknowledged, so everything is sent
 // again, and the run says why (spec 7.2.5).
 func TestDamagedBooks(t *testing.T) {
 	w, dir := lasting(t)

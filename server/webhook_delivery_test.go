@@ -120,7 +120,7 @@ func TestJournalOfWebhooks(t *testing.T) {
 }
 
 // TestDeliveriesOfSeveralWebhooks: retries fall due in the order of their
-// moments, and one webhook that fails delays nobody else.
+// moments, and one webhook that fails delays no other.
 func TestDeliveriesOfSeveralWebhooks(t *testing.T) {
 	w := frozen(t)
 	bad, good := w.listen(), w.listen()

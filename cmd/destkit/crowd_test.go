@@ -157,14 +157,14 @@ func (w *crowded) audits(want int) (unclean []string) {
 	return unclean
 }
 
-// reset takes the service back, so that what is left belongs to nobody.
+// reset takes the service back, so that what is left belongs to no one.
 func (w *crowded) reset() {
 	w.control("POST", "/reset", nil, nil)
 	w.control("POST", "/settle", nil, nil)
 	w.api.HTTP.CloseIdleConnections()
 }
 
-// idle waits for the connections to end that nobody uses: those to destinations are kept
+// idle waits for the connections to end that are not in use: those to destinations are kept
 // for a while, and each is one descriptor and two goroutines. What the collector has
 // freed goes back to the system by and by.
 func (w *crowded) idle(than stand) (now stand) {

@@ -145,7 +145,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		}
 	}
 	err = port.Serve(cmd.Context(), ln)
-	// A fault that nobody met says that a test did not test what it meant to.
+	// A fault that no call met says that a test did not test what it meant to.
 	for _, f := range sim.UnfiredFaults() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}

@@ -17,7 +17,7 @@ import (
 // startEndpoint serves one of the small endpoints that the transcripts need.
 func startEndpoint(kind string) (url string, stop func(), err error) {
 	switch kind {
-	case "closed": // nobody listens there any more
+	case "closed": // nothing listens there any more
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", nil, err

@@ -310,7 +310,7 @@ func (c *cable) sever() {
 	}
 }
 
-// numb lets nothing pass until mend, and tells nobody.
+// numb lets nothing pass until mend, and tells no one.
 func (c *cable) numb() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

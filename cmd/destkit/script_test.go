@@ -97,7 +97,7 @@ func checkStatus(ts *testscript.TestScript, err error, want int) {
 	}
 }
 
-// cmdPrivate is `private [-except NAME] PATH...`: nobody but the owner can read or write
+// cmdPrivate is `private [-except NAME] PATH...`: only the owner can read or write
 // the files there (0600) or look into the folders (0700).
 func cmdPrivate(ts *testscript.TestScript, neg bool, args []string) {
 	except := ""

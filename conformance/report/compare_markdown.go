@@ -17,7 +17,7 @@ const maxComment = 50 << 10
 var unnamed = regexp.MustCompile(`[^A-Za-z0-9._/]+`)
 
 // Marker returns the first line of the Markdown of a comparison, an HTML comment
-// that nobody sees: whoever puts the Markdown into a comment of a change looks
+// that is not seen: whoever puts the Markdown into a comment of a change looks
 // for it and updates that comment instead of adding another one. Other
 // characters of name than letters, digits, ".", "_" and "/" become "-", so that
 // the line is one comment whatever the name is.

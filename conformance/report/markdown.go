@@ -125,7 +125,7 @@ func (m *markdown) open(r *c.Report) {
 	m.printf("")
 }
 
-// waived shows accepted failures with reason and owner: a waiver that nobody
+// waived shows accepted failures with reason and owner: a waiver that no one
 // sees is forgotten.
 func (m *markdown) waived(r *c.Report) {
 	checks := filter(r.Checks, hasStatus(c.Waived))

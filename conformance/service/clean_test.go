@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/service"
 )
 
-// post makes something through the API, in the way of somebody else.
+// post makes something through the API, in the way of another client.
 func (b *bench) post(t *testing.T, path, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.target.BaseURL+path, strings.NewReader(body))

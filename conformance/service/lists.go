@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// listing is a list of the API with things that nobody else adds to.
+// listing is a list of the API with things that no one else adds to.
 type listing struct {
 	path string
 	as   identity

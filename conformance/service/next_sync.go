@@ -145,7 +145,7 @@ func (sc *scenario) value(cell string) (any, error) {
 		case "table":
 			return string(jsonvalue.Encode(sc.nextSync().over["source_attributes"]))
 		case "nobody":
-			return strconv.FormatInt(nobody, 10)
+			return strconv.FormatInt(unknownID, 10)
 		}
 		return name
 	})

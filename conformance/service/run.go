@@ -119,7 +119,7 @@ func (r *run) suite() *conformance.Suite {
 	return &conformance.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
-		// Where nobody moves a clock those that wait disturb nobody.
+		// Where no one moves a clock those that wait disturb no others.
 		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		NewActor: func(ctx context.Context, found *conformance.Findings) (any, func() error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 )
 
-// alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). Nobody sees
+// alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). No one sees
 // them but in the mailbox of a stand-in.
 func alertsSteps() []conformance.Step {
 	return []conformance.Step{
@@ -28,7 +28,7 @@ func alertsSteps() []conformance.Step {
 }
 
 // noticedWorkspace is a workspace with notification_emails of its own (spec 2.14),
-// so that nobody else's e-mails are looked at.
+// so that no one else's e-mails are looked at.
 func (sc *scenario) noticedWorkspace(addresses int) error {
 	var to []string
 	for range addresses {

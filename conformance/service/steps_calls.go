@@ -39,9 +39,6 @@ func callSteps() []conformance.Step {
 	}
 }
 
-// nobody is an id that no service has given yet.
-const nobody = unknownID
-
 // braces are the places of a path or a body that a scenario fills in.
 var braces = regexp.MustCompile(`\{[a-z_]+\}`)
 
@@ -71,7 +68,7 @@ func (sc *scenario) filled(text string) (string, error) {
 		case "digits":
 			return strings.Repeat("9", 20_000)
 		case "nobody":
-			return strconv.Itoa(nobody)
+			return strconv.Itoa(unknownID)
 		case "source":
 			return strconv.FormatInt(sc.source, 10)
 		case "destination":

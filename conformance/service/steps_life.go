@@ -127,7 +127,7 @@ func (sc *scenario) runsOf() ([]*wire.Node, *answer, error) {
 	return itemsOf(a.at("data")), a, nil
 }
 
-// Nobody says when a service has nothing left to do that has no control API: a run
+// It is not said when a service has nothing left to do that has no control API: a run
 // that follows another one comes within a while, and is waited for a few times.
 const (
 	aWhile   = 5 * time.Second
@@ -189,7 +189,7 @@ func (sc *scenario) dueInTime() error {
 }
 
 // saysWhy: the words are open; a run of the schedule must not look like one that
-// somebody has triggered.
+// a user has triggered.
 func (sc *scenario) saysWhy() error {
 	runs, a, err := sc.runsOf()
 	if err != nil {

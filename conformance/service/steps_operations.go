@@ -66,7 +66,7 @@ func (sc *scenario) sourceHolds(rows *datatable.Table) error {
 	return sc.holds(sc.latest().rows, t)
 }
 
-// alreadyHolds writes into the simulator as somebody else would.
+// alreadyHolds writes into the simulator as another client would.
 func (sc *scenario) alreadyHolds(rows *datatable.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {

@@ -113,7 +113,7 @@ const (
 	anotherStep  = "10m"
 )
 
-// anotherRun waits for a run that nobody has asked for.
+// anotherRun waits for a run that was not asked for.
 func (sc *scenario) anotherRun() error {
 	s := sc.latest()
 	last, err := sc.newest(s)

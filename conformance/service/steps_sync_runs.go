@@ -90,7 +90,7 @@ func (sc *scenario) clientAsksRun(what string) error {
 }
 
 func (sc *scenario) clientReadsNoRun() error {
-	_, err := sc.api(request{method: "GET", path: "/sync_runs/" + strconv.Itoa(nobody)})
+	_, err := sc.api(request{method: "GET", path: "/sync_runs/" + strconv.Itoa(unknownID)})
 	return err
 }
 

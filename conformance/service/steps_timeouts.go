@@ -24,7 +24,7 @@ func timeoutsSteps() []conformance.Step {
 	}
 }
 
-// How long an unanswered request is held where nobody knows how long the service
+// How long an unanswered request is held where it is unknown how long the service
 // waits; --patient has more time. Both are no round numbers: a deadline of the
 // service is one, and would end at the same moment.
 const (

@@ -51,7 +51,7 @@ func (sc *scenario) trusted() (*certificate.Authority, error) {
 // signed by an authority.
 func (sc *scenario) standsWith(by *certificate.Authority, c certificate.Properties) (*destination, *certificate.Shown, error) {
 	w := &certificate.Shown{}
-	// The address is known only when it listens; until then nobody comes.
+	// The address is known only when it listens; until then no one comes.
 	first, err := by.Issue("localhost", certificate.Properties{})
 	if err != nil {
 		return nil, nil, err

@@ -33,7 +33,7 @@ func identifies(m map[string]any) map[string]any {
 
 // syncBody is the body of an ordinary sync of a dataset: the columns go to the
 // fields of the same names, the first is the identifier; it never runs by
-// itself and alerts nobody.
+// itself and alerts no one.
 func (sc *scenario) syncBody(d *destination, rows *dataset, operation string) map[string]any {
 	var mappings []map[string]any
 	for i, column := range rows.table.columns {

@@ -73,7 +73,7 @@ type Options struct {
 	Patient bool
 	// RequestTimeout is after how long the service gives a request up, such as its own
 	// deadline: what was given up up to a third and half a second later passes, what
-	// was not after twice that is broken, between them nothing is decided. 0: nobody
+	// was not after twice that is broken, between them nothing is decided. 0: no one
 	// knows, and what it has not given up after a while stays undecided (spec 8: the
 	// duration is not shown).
 	RequestTimeout time.Duration

@@ -19,7 +19,7 @@ const patientAtMost = 15 * time.Minute
 // for a second look at what failed.
 const patientTimeout = 2 * time.Hour
 
-// timepiece is the time by which checks wait where nobody moves a clock: that of
+// timepiece is the time by which checks wait where no one moves a clock: that of
 // the machine, or that of a test.
 type timepiece struct {
 	now   func() time.Time

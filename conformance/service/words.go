@@ -13,7 +13,7 @@ var wordText = regexp.MustCompile(`\{([a-z][a-z0-9-]*)\}`)
 
 // spoken puts what they stand for in place of the words:
 //
-//	{secret}, {secret-…}   a text of this scenario that nobody may show
+//	{secret}, {secret-…}   a text of this scenario that must not be shown
 //	{name}, {name-…}       a name of this scenario
 //	{destination}          the id of its latest destination
 //	{source}               the id of the source that the run reads from

@@ -38,7 +38,7 @@ type Client struct {
 	// for DefaultMaxReply.
 	MaxReply int64
 	// Large is asked before a reply takes more than LargeReply bytes of memory, and
-	// may wait; nil: nobody.
+	// may wait; it may be nil.
 	Large func(ctx context.Context) error
 }
 

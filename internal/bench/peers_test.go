@@ -10,7 +10,7 @@ import (
 )
 
 // The samples are what the peers have put out: against a simulator (good), a path
-// that answers 404 (bad), a port where nobody listens (refused) and a server
+// that answers 404 (bad), a port without a listener (refused) and a server
 // that was killed meanwhile.
 func TestOutputsOfPeersAreRead(t *testing.T) {
 	for _, c := range []struct {

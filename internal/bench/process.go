@@ -113,7 +113,7 @@ func (w *workshop) listen(name string, args ...string) (*server, error) {
 		return nil, fmt.Errorf("start %s: its first line is %q", name, line)
 	}
 	s.url = url
-	// A pipe that nobody reads would stop it one day.
+	// A pipe that is not read would stop it one day.
 	go func() { _, _ = reader.WriteTo(new(bytes.Buffer)) }()
 	return s, nil
 }

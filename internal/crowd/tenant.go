@@ -156,7 +156,7 @@ func (t *tenant) values(c *client, path string) known {
 		case c.chance(3):
 			values[name] = c.text("0", "-1", "9223372036854775807", "9223372036854775808", "abc", "1e3", "%20", "%FF")
 		case len(seen) == 0 || c.chance(3):
-			values[name] = fmt.Sprint(1 + c.random.IntN(500)) // of somebody else, or of nothing
+			values[name] = fmt.Sprint(1 + c.random.IntN(500)) // of another tenant, or of nothing
 		default:
 			for k, v := range seen[c.random.IntN(len(seen))] {
 				values[k] = v

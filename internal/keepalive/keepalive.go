@@ -1,4 +1,4 @@
-// Package keepalive makes connections to databases that end when nobody is there any
+// Package keepalive makes connections to databases that end when no one is there any
 // more. Where packets vanish without a word (a firewall that has forgotten the
 // connection, a cable that was pulled) the system lets a write wait for a quarter of
 // an hour, and a read for ever.

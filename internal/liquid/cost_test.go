@@ -53,7 +53,7 @@ func TestMemoryIsCountedBeforeItIsTaken(t *testing.T) {
 	}
 }
 
-// TestRenderingEndsWithItsContext: a rendering that nobody waits for any more stops,
+// TestRenderingEndsWithItsContext: a rendering that is not waited for any more stops,
 // and its error is not one of the template.
 func TestRenderingEndsWithItsContext(t *testing.T) {
 	template, err := Parse(`{% for i in (1..200) %}{% for j in (1..200) %}x{% endfor %}{% endfor %}`)

@@ -16,7 +16,7 @@ type Limits struct {
 	Memory     int       // bytes of all values that are made on the way; default MostMemory
 	Work       int       // bytes that all filters and comparisons together read and make; default 256 MiB
 	Now        time.Time // what "now" means; default the system's clock
-	// Context ends a rendering whose result nobody waits for any more; nil: nothing
+	// Context ends a rendering whose result is not waited for any more; nil: nothing
 	// does.
 	Context context.Context
 }

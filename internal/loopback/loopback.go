@@ -14,16 +14,16 @@ import (
 )
 
 // ErrPeer says that the peer is not on this machine, or that a proxy on this
-// machine passes on somebody else's request.
+// machine passes on another's request.
 var ErrPeer = errors.New("the request does not come from this machine")
 
 // Outbound is the header that the service sends with each call to an address that
-// somebody who may use its API has chosen: of destinations and webhooks. No control
+// a user of its API has chosen: of destinations and webhooks. No control
 // endpoint answers a call that has it.
 const Outbound = "Destkit-Outbound"
 
-// ErrOutbound says that a service makes the request, for somebody who may use its
-// API, and nobody on this machine.
+// ErrOutbound says that a service makes the request, for a user of its
+// API, and for no one on this machine.
 var ErrOutbound = errors.New("a call of a service to a destination or webhook may not come here")
 
 // shown bounds what a message repeats of a header.

@@ -13,7 +13,7 @@ import (
 // Whole tells the tier in which every cell runs; in the others a fixed tenth does.
 func Whole() bool { return os.Getenv("DESTKIT_TIER") == "matrix" }
 
-// Named tells that somebody asked for single cells with -run TEST/CELL: they run
+// Named reports whether single cells were asked for with -run TEST/CELL: they run
 // whatever the tier.
 func Named() bool {
 	f := flag.Lookup("test.run")

@@ -46,7 +46,7 @@ func (s Server) Credentials() map[string]any {
 	return map[string]any{"host": s.Folder, "port": s.Port, "database": "postgres", "username": User, "password": Password}
 }
 
-// Stop ends the server if somebody asked for it.
+// Stop ends the server if it was asked for.
 func Stop() error {
 	if !asked.Load() {
 		return nil

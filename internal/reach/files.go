@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Files says which files may be opened for somebody who may use the API. Nil opens
+// Files says which files may be opened for a user of the API. Nil opens
 // all but what the system shows of processes.
 type Files struct {
 	// Folders are those that are open at this moment, with all below them.
@@ -121,7 +121,7 @@ func resolve(path string) (string, error) {
 
 // nearest is where a path that is not there would be: the nearest folder above that
 // is there, without links, and the rest of the path. known is false where a link on
-// the way leads to nothing: nobody knows where.
+// the way leads to nothing: it is unknown where.
 func nearest(path string) (real string, known bool) {
 	const slash = string(filepath.Separator)
 	rest := ""

@@ -1,4 +1,4 @@
-// Package reach decides where the service may go for somebody who may use its
+// Package reach decides where the service may go for a user of its
 // API: which addresses its calls connect to, and which files its sources and
 // local_files destinations open. Both are checked on the thing itself, on the
 // address that is dialled and on the file that is open, and not on its name
@@ -49,7 +49,7 @@ const (
 	whyHosts    = "is none of the hosts that are open to sources and destinations (--allow-hosts)"
 )
 
-// Dial connects with a dialer for somebody who may use the API. host is the name
+// Dial connects with a dialer for a user of the API. host is the name
 // or address that was asked for, address the one to dial, which may be a name
 // still: every address that is really dialled is checked.
 func (n *Network) Dial(ctx context.Context, with *net.Dialer, host, network, address string) (net.Conn, error) {

@@ -297,7 +297,7 @@ func (p *plain) ends(text []byte, at int) {
 	p.addByte('\n', at, at)
 }
 
-// wasCut reports whether somebody has shortened the text at this place.
+// wasCut reports whether the text was shortened at this place.
 func wasCut(text []byte, at int) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(text[at:min(len(text), at+8)], " \"'"), ellipsis)
 }

@@ -223,7 +223,7 @@ func PlainWord(s string) bool {
 	return false
 }
 
-// isCut finds the places where somebody has shortened a text.
+// isCut finds the places where a text was shortened.
 var ellipsis = []byte("…")
 
 func cuts(text []byte) (at []int) {

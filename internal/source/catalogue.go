@@ -19,7 +19,7 @@ type Description struct {
 	api.SourceType
 	Streaming         bool // its objects are topics
 	StreamingDatabase bool // live syncs read it (spec 2.6, sync_behavior_family)
-	Emulated          bool // kept by this package, nobody outside is called
+	Emulated          bool // kept by this package, without a call to the outside
 	File              bool // reads files of this machine
 	SQL               bool // datasets and models can be made on it
 	Inferred          bool // the types of columns are those of the first rows, and change with them

@@ -290,7 +290,7 @@ func (e *Entry) details(s settings) map[string]any {
 	return shown
 }
 
-// detail adds one member; what nobody gave and nothing stands for is left out.
+// detail adds one member; what was not given and nothing stands for is left out.
 func (e *Entry) detail(shown map[string]any, d detailEntry, s settings) {
 	f := connector.Find(e.Credentials, d.credential())
 	otherwise := d.Value

@@ -56,7 +56,7 @@ func (p *postgres) Close() error { return nil }
 const connectTimeout = 10 * time.Second
 
 // silence ends a connection of which nothing is heard any more. A reading may take as
-// long as it likes, and nobody else goes on meanwhile; to do it again is dear, so a
+// long as it likes, and no one else goes on meanwhile; to do it again is dear, so a
 // network that stumbles is given some time.
 const silence = 30 * time.Second
 

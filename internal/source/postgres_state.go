@@ -66,7 +66,7 @@ func (s *PostgresState) explain(err error) error {
 		ErrStateReadOnly, server.Message, StateSchema, StateSchema, quote(user))
 }
 
-// make makes what is missing. Somebody may have made the schema for a user who
+// make makes what is missing. The schema may have been made for a user who
 // may not, so it is looked for first.
 func (s *PostgresState) make(ctx context.Context, conn *pgx.Conn) error {
 	const makersLock = 0x6465_7374_6b69_74 // "destkit"
@@ -206,7 +206,7 @@ func (s *PostgresState) read(ctx context.Context, conn *pgx.Conn, info *StateInf
 	return nil
 }
 
-// checkShape makes the table anew when somebody has changed its columns: what
+// checkShape makes the table anew when its columns were changed: what
 // is in it cannot be read any more.
 func (s *PostgresState) checkShape(ctx context.Context, conn *pgx.Conn, info *StateInfo) error {
 	if _, err := conn.Exec(ctx, "SAVEPOINT shape"); err != nil {

@@ -247,7 +247,7 @@ func TestStateApplies(t *testing.T) {
 	require.True(t, info.Fresh)
 }
 
-// TestStateIsNotBelieved when somebody has changed it.
+// TestStateIsNotBelieved when it was changed.
 func TestStateIsNotBelieved(t *testing.T) {
 	for name, c := range map[string]struct{ sql, reason string }{
 		"entries are gone":   {"DELETE FROM destkit.state_abc_1 WHERE key = '1'", "has 1 of 2 entries"},

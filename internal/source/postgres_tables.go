@@ -153,7 +153,7 @@ func (p *postgres) queryColumns(ctx context.Context, conn *pgx.Conn, query strin
 	case len(names) == 0:
 		return nil, "", &QueryError{Message: "the query selects nothing: it must be one SELECT", Position: 1}
 	case len(described.ParamOIDs) > 0:
-		return nil, "", &QueryError{Message: "the query has parameters, and nobody to give them: write the values into it"}
+		return nil, "", &QueryError{Message: "the query has parameters, which get no values here: write the values into it"}
 	}
 	if err := uniqueColumns(names); err != nil {
 		return nil, "", err

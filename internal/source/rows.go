@@ -74,7 +74,7 @@ func choose(object Object, all []api.Column, columns, order []string) (selection
 }
 
 // arranged puts rows into the order of a selection, on disk where they come in
-// another, and drops the columns that nobody asked for. It owns rows.
+// another, and drops the columns that were not asked for. It owns rows.
 func arranged(ctx context.Context, rows Rows, s selection, inOrder bool, scratch string) (Rows, error) {
 	if len(s.order) > 0 && !inOrder {
 		sorted, err := rowsort.Sort(ctx, rows, s.order, scratch)

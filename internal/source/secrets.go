@@ -108,7 +108,7 @@ func clean(err error, secrets []string) error {
 }
 
 // cleanText replaces secrets. Very short ones are left: no driver prints them,
-// and a text without any "e" helps nobody.
+// and a text without any "e" is of no help.
 func cleanText(text string, secrets []string) string {
 	var pairs []string
 	for _, s := range secrets {

@@ -59,7 +59,7 @@ func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.St
 	case stmt.ColumnCount() == 0:
 		err = &QueryError{Message: "the query selects nothing: it must be one SELECT", Position: 1}
 	case stmt.BindParamCount() > 0:
-		err = &QueryError{Message: "the query has parameters, and nobody to give them: write the values into it"}
+		err = &QueryError{Message: "the query has parameters, which get no values here: write the values into it"}
 	default:
 		err = distinctColumns(stmt)
 	}

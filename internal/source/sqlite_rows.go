@@ -113,7 +113,7 @@ func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
 	return name, err
 }
 
-// queryRows runs the query as it is; columns that nobody asked for are passed
+// queryRows runs the query as it is; columns that were not asked for are passed
 // over.
 func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []string) (Rows, error) {
 	all, err := s.queryColumns(r.conn, object.Query)

@@ -22,7 +22,7 @@ var (
 	// ErrStateReadOnly: the user of the connection may not write the state.
 	ErrStateReadOnly = errors.New("the state of syncs cannot be written")
 	// ErrStateElsewhere: the state is not the one that the caller left.
-	ErrStateElsewhere = errors.New("the state was changed by somebody else")
+	ErrStateElsewhere = errors.New("the state was changed by another process")
 	// ErrNotInSQL: the source cannot compute the keys of these rows; read rows
 	// and state, and compare them outside.
 	ErrNotInSQL = errors.New("the keys cannot be computed in SQL")
@@ -70,7 +70,7 @@ type StateChange struct {
 	// last; nil: none. The entry is good until the next call.
 	Next func() (StateEntry, error)
 	// Crash is told when the entries are with the server and when the change is
-	// committed; nil: nobody.
+	// committed; it may be nil.
 	Crash func(committed bool)
 }
 

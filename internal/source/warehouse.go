@@ -177,7 +177,7 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 // filled reports whether a database has its sample tables. A database of another
 // program is left as it is.
 func (w *warehouse) filled(conn *sqlite.Conn) (bool, error) {
-	// The tables first: somebody may fill the database between the two, and
+	// The tables first: another process may fill the database between the two, and
 	// commits the mark with the tables.
 	changes, err := pragma(conn, "schema_version")
 	if err != nil {
@@ -206,7 +206,7 @@ func pragma(conn *sqlite.Conn, name string) (n int64, err error) {
 }
 
 // keeper holds warehouses in memory alive: such a database lives as long as
-// somebody is connected to it.
+// a client is connected to it.
 type keeper struct {
 	mu    sync.Mutex
 	conns map[string]map[string]*sqlite.Conn // key, path

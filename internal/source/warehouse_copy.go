@@ -13,7 +13,7 @@ import (
 
 // CopyWarehouse writes a consistent copy of an emulated warehouse as the bytes
 // of its database. typ and o are those of Open; credentials are not needed. A
-// warehouse that nobody has opened yet is made with its sample first.
+// warehouse that was not opened yet is made with its sample first.
 func (c *Catalogue) CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) error {
 	conn, err := c.warehouseConn(ctx, typ, o)
 	if err != nil {

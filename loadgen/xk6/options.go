@@ -232,7 +232,7 @@ func template(o *loadgen.Options, value any) error {
 	return nil
 }
 
-// authority trusts the certificates of a text in PEM, and nobody else.
+// authority trusts the certificates of a text in PEM, and no others.
 func authority(o *loadgen.Options, value any) error {
 	pem, ok := value.(string)
 	o.Target.Roots = x509.NewCertPool()

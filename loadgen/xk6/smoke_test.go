@@ -51,7 +51,7 @@ type testRun struct {
 	} `yaml:"spec"`
 }
 
-// readTestRun reads the manifest; a member that nobody knows is an error.
+// readTestRun reads the manifest; an unknown member is an error.
 func readTestRun(t *testing.T) testRun {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("example", "testrun.yaml"))

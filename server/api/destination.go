@@ -170,6 +170,6 @@ type Connector struct {
 	AuthenticationKind      string       `json:"authentication_kind"` // credentials, none
 	CreatableViaAPI         bool         `json:"creatable_via_api"`
 	CreatableViaConnectLink bool         `json:"creatable_via_connect_link"`
-	Emulated                bool         `json:"emulated"` // ours: kept by a simulator, nobody outside is called
+	Emulated                bool         `json:"emulated"` // ours: kept by a simulator, without a call to the outside
 	ConfigurationFields     ConfigFields `json:"configuration_fields"`
 }

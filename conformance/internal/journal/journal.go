@@ -1,5 +1,5 @@
 // Package journal owns the write-ahead journal of a run that writes into
-// somebody's destination: one NDJSON line, on disk before the batch that it
+// a destination of others: one NDJSON line, on disk before the batch that it
 // announces is sent, so that every key that may have been written is known
 // after any end of the process. It refuses to know how records are sent,
 // answered or deleted, and it never holds a secret: the target comes in

@@ -46,7 +46,7 @@ func (b *budget) tryTake(n int64) bool {
 	return true
 }
 
-// collect lets the garbage collector give back what nobody uses any more. Calls
+// collect lets the garbage collector give back what is not in use any more. Calls
 // that are hungry at the same time share one collection.
 func (b *budget) collect(n int64) bool {
 	asked := time.Now()

@@ -80,7 +80,7 @@ func (l *MemoryListener) Dial(ctx context.Context, _, _ string) (net.Conn, error
 // stop ends the server and its connections.
 func ServeHandler(h http.Handler) (dial func(ctx context.Context, network, addr string) (net.Conn, error), stop func()) {
 	l := Listen()
-	// A handler that panics shows as a closed connection, not on somebody's
+	// A handler that panics shows as a closed connection, not on a user's
 	// standard error.
 	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
 	ended := make(chan struct{})

@@ -214,7 +214,7 @@ func TestMemoryPipe(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "127.0.0.1:1", server.RemoteAddr().String())
 		require.Equal(t, server.LocalAddr(), client.RemoteAddr())
-		_, err = client.Write([]byte("abc")) // nobody reads yet
+		_, err = client.Write([]byte("abc")) // nothing reads yet
 		require.NoError(t, err)
 		require.NoError(t, client.Close())
 		_, err = client.Read(nil)

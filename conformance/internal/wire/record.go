@@ -17,7 +17,7 @@ const (
 )
 
 // Exchange is the record of the call, redacted; it is made when it is asked for,
-// since most calls are fine and nobody asks.
+// since most calls are fine and no one asks.
 func (r *Reply) Exchange() Exchange {
 	if r.record == nil {
 		return Exchange{}

@@ -126,7 +126,7 @@ func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn,
 		select {
 		case writeErr = <-written:
 		default:
-			// The response is here or never will be: nobody needs the rest.
+			// The response is here or never will be: the rest is not needed.
 			if err == nil && conn.finishing(written, &writeErr) {
 				break
 			}

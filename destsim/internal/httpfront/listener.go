@@ -108,7 +108,7 @@ type sniffed struct {
 
 func (s *sniffed) Read(b []byte) (int, error) { return s.reader.Read(b) }
 
-// SetLinger lets a handler reset the connection, as it can on one that nobody
+// SetLinger lets a handler reset the connection, as it can on one that nothing
 // has looked at.
 func (s *sniffed) SetLinger(seconds int) error {
 	if conn, ok := s.Conn.(interface{ SetLinger(int) error }); ok {

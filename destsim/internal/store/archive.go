@@ -7,7 +7,7 @@ type Archive interface {
 	// half in it, then each for every row in ascending order of id. lastID is
 	// the highest id that was ever given. Batches go on during each.
 	Dump(fixed func(lastID int64), each func(table string, r Row) error) error
-	// Stage opens room for another content, which nobody sees before Commit.
+	// Stage opens room for another content, which is not seen before Commit.
 	Stage() (Stage, error)
 }
 

@@ -88,7 +88,7 @@ func (m *memoryStore) Begin() (Unit, error) {
 }
 
 // Drop forgets tables. A batch on its way keeps writing into the old one,
-// which nobody sees any more.
+// which are not seen any more.
 func (m *memoryStore) Drop(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

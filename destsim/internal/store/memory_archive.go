@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// dumpedRow is a row as it was at the cut. As long as somebody dumps, data is
+// dumpedRow is a row as it was at the cut. As long as a dump runs, data is
 // replaced as a whole and never edited, so that holding the slice is holding
 // the record.
 type dumpedRow struct {

@@ -18,7 +18,7 @@ type arena struct {
 const (
 	leastPiece = 1 << 10
 	mostPiece  = 64 << 10
-	// littleWaste is the waste that nobody cares about.
+	// littleWaste is the waste that does not matter.
 	littleWaste = 16 << 10
 )
 

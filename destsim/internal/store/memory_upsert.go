@@ -201,7 +201,7 @@ func (u *memoryUnit) create(t *memoryTable, q *Upsert, place bool) Verdict {
 }
 
 // replace puts the data of q into the place of that of a row, if it fits in and
-// nobody reads there.
+// nothing is read there.
 func (r *memoryRow) replace(t *memoryTable, s *memoryShard, q *Upsert, place bool) {
 	r.shape, r.keyAt = q.Shape, uint32(q.KeyAt)
 	if place && r.owned && len(q.Data) <= cap(r.Data) {

@@ -208,7 +208,7 @@ func lost(err error) bool {
 		return errors.Is(err, ErrAgain) || pgconn.SafeToRetry(err)
 	}
 	switch server.Code {
-	case "23505", // somebody has created the key meanwhile
+	case "23505", // another one has created the key meanwhile
 		"40001", "40P01", // serialization failure, deadlock
 		"55P03": // a lock that was not to be had in time
 		return true

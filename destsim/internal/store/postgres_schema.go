@@ -172,7 +172,7 @@ func (s *postgresStore) join(ctx context.Context, conn *pgx.Conn, base []byte, f
 func (s *postgresStore) stay(conn *pgx.Conn) {
 	for s.life.Err() == nil {
 		if conn != nil {
-			_, _ = conn.WaitForNotification(s.life) // ends with the connection: nobody notifies
+			_, _ = conn.WaitForNotification(s.life) // ends with the connection: no one notifies
 			closeConnection(conn)
 		}
 		ctx, cancel := s.patient()

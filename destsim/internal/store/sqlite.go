@@ -203,7 +203,7 @@ func (u *sqliteUnit) Commit() error {
 	return nil
 }
 
-// Rollback has nobody to tell an error to: a transaction that cannot be rolled
+// Rollback has no one to tell an error to: a transaction that cannot be rolled
 // back was rolled back by SQLite itself.
 func (u *sqliteUnit) Rollback() { _ = u.finish("ROLLBACK") }
 

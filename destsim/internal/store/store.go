@@ -20,7 +20,7 @@ type Store interface {
 
 // Unit is the work of one batch. After Commit or Rollback it is dead.
 type Unit interface {
-	// With runs fn while nobody else can read or change the rows whose field
+	// With runs fn while no one else can read or change the rows whose field
 	// has that value. field is the quoted name, key the canonical value; a nil
 	// key locks the whole table.
 	With(t *Table, field, key []byte, fn func(Rows) error) error

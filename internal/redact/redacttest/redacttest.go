@@ -28,7 +28,7 @@ var Secrets = []string{
 }
 
 // Encodings are the ways in which a secret may come back. Each gives a text in
-// which somebody could read the secret.
+// which a reader could know the secret.
 func Encodings(secret string) map[string]string {
 	std, escaped := base64.StdEncoding, escapeAll(secret, `\u%04x`)
 	quoted, _ := json.Marshal(secret)

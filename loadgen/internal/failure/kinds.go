@@ -6,7 +6,7 @@ const (
 	KindDescriptors = "descriptors"     // no file descriptor is left
 	KindPorts       = "ports"           // no local port is left
 	KindDNS         = "dns"             // the name does not resolve
-	KindRefused     = "connect_refused" // nobody listens
+	KindRefused     = "connect_refused" // nothing listens there
 	KindConnect     = "connect"         // any other failure to connect
 	KindTLS         = "tls"             // no handshake, or the chain does not verify
 	KindTimeout     = "timeout"         // no whole reply in time

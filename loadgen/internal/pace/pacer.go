@@ -26,7 +26,7 @@ type Pacer struct {
 	Until   int64 // no request that is due later is released
 	Most    int64 // requests at most; 0: no bound
 	catchUp float64
-	slack   int64 // how many may be released that nobody has taken
+	slack   int64 // how many may be released and are not taken
 
 	// Requests below released are to be sent, those below taken have been taken;
 	// ring has the intended times of those between.
@@ -47,7 +47,7 @@ type Pacer struct {
 	turn    sync.Mutex   // to release; it guards plan and what follows
 	at      int64        // when the next request is due
 	allowed int64        // from when on it may be sent
-	looked  int64        // when somebody last looked what was due
+	looked  int64        // of the last look at what was due
 	shift   int64        // of the schedule, since it began anew
 	gap     int64        // between the last two requests that were due
 	next    atomic.Int64 // before this moment there is nothing to release
@@ -115,7 +115,7 @@ func (p *Pacer) Run(stop *atomic.Bool) {
 		now = p.clock.Now() - p.Began
 		if late := now - at; late > leeway && p.waiting() == 0 {
 			// The connections take what is late as they become free (help), and it takes
-			// about as long as it is late to make it up: until then nobody waits here. A
+			// about as long as it is late to make it up: until then no worker waits here. A
 			// precise sleep would keep a processor from them.
 			time.Sleep(time.Duration(min(late, longestSleep)))
 			continue

@@ -57,7 +57,7 @@ func (s *Schedule) next() int64 {
 }
 
 // skip leaves out requests that are due before a moment, in nanoseconds, all but a
-// few, and tells how many: nobody can count a day of them one by one.
+// few, and tells how many: a reader cannot count a day of them one by one.
 func (s *Schedule) skip(before int64) (n int64) {
 	const few = 3 // of which the last figure of a float may be wrong
 	if due := math.Floor(s.due(before)) - few; due > s.n {

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
-// Replies come from somebody else. Each has a bound, and what all connections hold
+// Replies come from outside. Each has a bound, and what all connections hold
 // of them together has one as well, which is counted before it is spent.
 
 const (

@@ -93,7 +93,7 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Custom destinations keep their records themselves; nobody here has them.
+	// Custom destinations keep their records themselves; they are not here.
 	kept, err := h.gate.Store(d.ID, d.Type)
 	if err != nil {
 		return nil, problem.Refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Patience is how long somebody waits while nothing is given back. Whoever is served
+// Patience is how long a caller waits while nothing is given back. Whoever is served
 // in turn waits longer than that where many are before.
 const Patience = 2 * time.Minute
 
@@ -104,7 +104,7 @@ func (e *ExhaustedError) Error() string {
 		e.Waited.Round(time.Second), e.Wanted, e.Most, e.What)
 }
 
-// Try takes n descriptors if they are free and nobody waits for them. Who needs more
+// Try takes n descriptors if they are free and no caller waits for them. Who needs more
 // than there are in all takes all of them.
 func (b *Budget) Try(n int64) (release func(), ok bool) {
 	b.mu.Lock()

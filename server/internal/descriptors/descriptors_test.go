@@ -55,7 +55,7 @@ func TestOneAfterTheOther(t *testing.T) {
 }
 
 // TestTheWaitIsBounded by the time in which nothing comes free, and by the context; who
-// gives up holds nobody up.
+// gives up holds no one up.
 func TestTheWaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New("sync runs", 4)

@@ -84,7 +84,7 @@ func (f *Fault) check(ids []string) (latency time.Duration, err error) {
 	if f.Phase != phaseBefore && f.Phase != phaseAfter {
 		add("phase", "must be before or after")
 	}
-	// Before the defaults are filled in, which nobody has given.
+	// Before the defaults are filled in, which are not in the request.
 	f.checkParameters(add)
 	switch f.Kind {
 	case faultLatency:

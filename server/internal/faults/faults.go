@@ -313,7 +313,7 @@ func (f *Faults) fire(c *call.Call, phase string) []ArmedFault {
 		return f.board.fire(c, phase)
 	}
 	concerned := f.board.concerns(c, phase)
-	f.mu.Unlock() // nobody else waits for the database
+	f.mu.Unlock() // no other call waits for the database
 	if !concerned {
 		return nil
 	}

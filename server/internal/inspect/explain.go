@@ -154,7 +154,7 @@ type explaining struct {
 	run        *store.SyncRun
 	latest     bool   // no run came after it
 	key, other []byte // forms of the identifier
-	found      []byte // the one that somebody has; nil: nobody
+	found      []byte // the one that is there; nil: none is
 
 	// Of the ledger.
 	before  *ledger.Logged  // the last record of the runs before

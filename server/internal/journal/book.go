@@ -234,7 +234,7 @@ func (b *book[T]) Batch(now time.Time) *chronicle.Batch {
 }
 
 // A process writes a burst of as much as a journal keeps, and in the long run no
-// more than this: a worker makes tens of thousands of calls a second, and nobody
+// more than this: a worker makes tens of thousands of calls a second, and no one
 // reads more than ten thousand of them. Calls cost more than requests: the secrets
 // are taken out of them only now.
 const (

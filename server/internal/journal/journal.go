@@ -84,7 +84,7 @@ type RequestEntry struct {
 	ID             string          `json:"id"`     // X-Request-Id of the reply
 	At             api.Time        `json:"at"`     // on the service's clock
 	DurationMS     float64         `json:"duration_ms"`
-	OrganizationID int64           `json:"organization_id"` // 0: nobody was recognised
+	OrganizationID int64           `json:"organization_id"` // 0: no caller was recognised
 	WorkspaceID    int64           `json:"workspace_id"`    // 0: none
 	Operation      string          `json:"operation"`       // "": no operation has this path
 	Method         string          `json:"method"`

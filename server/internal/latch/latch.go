@@ -32,7 +32,7 @@ type worldKey struct{}
 // Holding is the context of a call that has taken the world for reading.
 func Holding(ctx context.Context) context.Context { return context.WithValue(ctx, worldKey{}, true) }
 
-// Aside lets go of the world while fn waits for somebody else: a destination, a
+// Aside lets go of the world while fn waits for something else: a destination, a
 // source, the latency of a fault. So no snapshot waits for them. A call whose
 // world was replaced meanwhile ends with errWorldReplaced.
 func (l *Latch) Aside(ctx context.Context, fn func(ctx context.Context) error) error {

@@ -16,7 +16,7 @@ type Lock struct {
 	changed chan struct{}
 }
 
-// RLock waits until nobody writes or waits to.
+// RLock waits until no one writes or waits to.
 func (l *Lock) RLock() { _ = l.RLockUntil(context.Background()) }
 
 // RLockUntil is RLock for who may give up.
@@ -48,7 +48,7 @@ func (l *Lock) RUnlock() {
 	}
 }
 
-// Lock waits until nobody else has the lock, or until ctx ends.
+// Lock waits until no one else has the lock, or until ctx ends.
 func (l *Lock) Lock(ctx context.Context) (unlock func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -55,7 +55,7 @@ func (l *Lifecycle) alert(tx *store.Tx, o occasion) error {
 	alerts := withPause(alertsOf(&o.sync.Config), o)
 	for i := range alerts {
 		if alerts[i].ID == nil {
-			continue // never stored: nobody could say what it was
+			continue // never stored: no one could say what it was
 		}
 		found, err := l.find(tx, o, &alerts[i])
 		if err != nil {
@@ -168,7 +168,7 @@ func (l *Lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found fin
 }
 
 // watchRuntime looks at a run again when a limit of its runtime passes, so that
-// nobody waits for the end of a run that hangs.
+// no one waits for the end of a run that hangs.
 func (l *Lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ type finding struct {
 }
 
 // find judges one alert (spec 2.8). A cancelled run says nothing about
-// a sync: somebody wanted it to end.
+// a sync: a user wanted it to end.
 func (l *Lifecycle) find(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
 	if o.run.Canceled {
 		return finding{}, nil

@@ -30,7 +30,7 @@ const (
 
 // Lifecycle tells webhooks and people what happens to runs. What it tells is
 // stored before it is sent; what it cannot store is logged: a run never fails
-// because nobody could be told.
+// because no one could be told.
 type Lifecycle struct {
 	Parts
 	webhooks *outbox
@@ -103,7 +103,7 @@ func (l *Lifecycle) Unwatched(runID int64) {
 }
 
 // Queued tells that a run waits to be worked on. A skipped run is told to
-// nobody: nothing was triggered.
+// no one: nothing was triggered.
 func (l *Lifecycle) Queued(ctx context.Context, run *store.SyncRun) {
 	if run.Run.Status != api.RunQueued {
 		return
@@ -195,7 +195,7 @@ func (l *Lifecycle) change(ctx context.Context, run *store.SyncRun, change func(
 	switch {
 	case err == nil:
 		l.webhooks.wakeForNews(context.WithoutCancel(ctx))
-	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nobody to tell of
+	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nothing to tell of
 		RunLog(l.Log, run).Error("what happens to a run cannot be told", "error", err)
 	}
 }

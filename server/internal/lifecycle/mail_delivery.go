@@ -215,8 +215,8 @@ func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
 }
 
 // mailNotice writes an e-mail to each who is told of alerts. Everybody gets one
-// of their own: nobody sees the addresses of others, and one address that is
-// refused keeps nobody else from being told.
+// of their own: no one sees the addresses of others, and one address that is
+// refused keeps no one else from being told.
 func (l *Lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
 	w, err := tx.WorkspaceByID(y.WorkspaceID)
 	if err != nil {

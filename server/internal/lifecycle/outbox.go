@@ -44,7 +44,7 @@ type outbox struct {
 	world  int64 // counts the worlds: what was read in one is not stored into another
 	seen   int64 // the highest id that was looked at
 	timers map[int64]*clock.Timer
-	lanes  map[int64][]int64 // by receiver, while somebody works there
+	lanes  map[int64][]int64 // by receiver, while a worker is there
 }
 
 // outgoing is one thing that is open, and when it is to be tried.

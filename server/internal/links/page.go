@@ -41,7 +41,7 @@ type openLink struct {
 	who call.Principal
 }
 
-// RouteLinks serves the pages of links. Nobody sends a token in a header there: the
+// RouteLinks serves the pages of links. No client sends a token in a header there: the
 // address is the key.
 func (h *Links) RouteLinks(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+Path+"{token}", h.serveLink)

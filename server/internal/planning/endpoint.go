@@ -43,7 +43,7 @@ func endpointOf(tx *store.Tx, syncID int64, credentials map[string]json.RawMessa
 
 // withoutSecrets is a URL without what in it may be a secret (spec 5.2.3): a new secret
 // leads to the same destination. The query never counts. Of the path the segments
-// that nobody would guess are left out; the others tell endpoints of one host apart.
+// that cannot be guessed are left out; the others tell endpoints of one host apart.
 func withoutSecrets(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -139,7 +139,7 @@ func (h *Handlers) fetchInvitation(c *call.Call) (*call.Reply, error) {
 	}, organizations.InvitationOf)
 }
 
-// updateInvitation changes the role while nobody has claimed it (spec 3).
+// updateInvitation changes the role until it is claimed (spec 3).
 func (h *Handlers) updateInvitation(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work fu
 		}
 		r.CompletedAt = h.clock.Now()
 		err := h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-		// A conflict: somebody took this process for dead, and has said so. Who has
+		// A conflict: another process took this process for dead, and has said so. Who has
 		// deleted its target does not ask for it.
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 			h.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
@@ -83,7 +83,7 @@ func (h *Handlers) refreshOwner() string {
 	return h.process
 }
 
-// lookAfter fails a refresh whose process is gone: nobody else goes on with it.
+// lookAfter fails a refresh whose process is gone: no other one goes on with it.
 func (h *Handlers) lookAfter(ctx context.Context, r *store.Refresh) error {
 	lives, err := h.settings.All.Lives(ctx, r.Error)
 	if err != nil || lives {
@@ -92,7 +92,7 @@ func (h *Handlers) lookAfter(ctx context.Context, r *store.Refresh) error {
 	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", h.clock.Now()
 	err = h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
 	if errors.Is(err, store.ErrConflict) {
-		return nil // it was not gone, or somebody else has looked
+		return nil // it was not gone, or another one has looked
 	}
 	return err
 }

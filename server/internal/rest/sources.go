@@ -71,7 +71,7 @@ func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	if err := c.Ctx.Err(); err != nil {
-		return nil, err // nobody waits for the answer: leave nothing behind
+		return nil, err // no client waits for the answer: leave nothing behind
 	}
 	err = c.Update(func(tx *store.Tx) error {
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()

@@ -56,7 +56,7 @@ func (h *Handlers) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) 
 		if err != nil {
 			return err
 		}
-		// In one transaction: either everybody is invited, or nobody.
+		// In one transaction: all are invited, or none.
 		for n, email := range body.Emails {
 			i, err := h.inviteToWorkspace(c, tx, w, n, strings.TrimSpace(email), body.Role)
 			if err != nil {

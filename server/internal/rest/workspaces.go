@@ -118,7 +118,7 @@ func (h *Handlers) fetchOwnWorkspace(c *call.Call) (*call.Reply, error) {
 	return call.OK(workspaceOf(c.Who.Workspace))
 }
 
-// updateWorkspace is for admins and owners of the workspace. Nobody publishes who
+// updateWorkspace is for admins and owners of the workspace. It is not published who
 // may do what, so the roles are taken at their names.
 func (h *Handlers) updateWorkspace(c *call.Call) (*call.Reply, error) {
 	var body workspaceBody

@@ -16,7 +16,7 @@ const OpenFiles = 16
 
 // admit lets a run begin when there are descriptors for all that it opens: one that has
 // begun never waits for them. Until then it is queued, and the clock moves on. The
-// outcome is that of a run that has waited in vain; one whose wait was ended by somebody
+// outcome is that of a run that has waited in vain; one whose wait was ended by another
 // has none.
 func (e *Engine) admit(ctx context.Context) (release func(), o executor.Outcome) {
 	budget := e.Files

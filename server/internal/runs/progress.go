@@ -84,7 +84,7 @@ type progressBook struct {
 
 	mu      sync.Mutex
 	pending map[int64]progressNote // by the id of the run
-	writing bool                   // somebody will write
+	writing bool                   // a writer is on its way
 }
 
 // progressNote is where one run stands.

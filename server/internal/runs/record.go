@@ -53,7 +53,7 @@ func (e *Engine) ownTrouble(o executor.Outcome, before int64) bool {
 	return Passing(o.Cause) || o.Transient && e.Shared.Store.Outages() != before
 }
 
-// lag says that a run waits for the store: nobody has to wait for its end.
+// lag says that a run waits for the store: no one has to wait for its end.
 func (e *Engine) lag(run int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -24,7 +24,7 @@ type Retention struct {
 
 func NewRetention(parts Planning) *Retention { return &Retention{Planning: parts} }
 
-// Ended makes sure that somebody looks when the time of this run is over. A leader
+// Ended makes sure that there is a look when the time of this run is over. A leader
 // looks after that time anyway.
 func (k *Retention) Ended() {
 	if k.Leader.Leads() {

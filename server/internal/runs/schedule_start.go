@@ -10,7 +10,7 @@ import (
 // This file is how schedules are taken up at a start, by a new leader, and by a clock
 // that was set. Only what has to be planned anew is read.
 
-// All takes up every schedule, as at a start: what fell due while nobody was there is
+// All takes up every schedule, as at a start: what fell due while no process was there is
 // left out.
 func (p *Schedule) All(ctx context.Context) error { return p.Since(ctx, p.Clock.Now()) }
 

@@ -39,13 +39,13 @@ func (p *planter) made(row func(tx *store.Tx) error, left organizations.Outside)
 }
 
 // run takes everything back, the latest first, with a context of its own: the
-// caller's may be why the seed has failed, by cause. What somebody uses by now stays,
+// caller's may be why the seed has failed, by cause. What is in use by now stays,
 // and is told with it.
 func (u *undo) run(cause error) error {
 	var failures []error
 	for _, step := range slices.Backward(u.steps) {
 		err := u.s.shared.Store.Update(context.Background(), step.row)
-		if err == nil || errors.Is(err, store.ErrNotFound) { // somebody was faster
+		if err == nil || errors.Is(err, store.ErrNotFound) { // another call was faster
 			err = u.s.organizations.Drop(step.left)
 		}
 		failures = append(failures, err)
@@ -55,7 +55,7 @@ func (u *undo) run(cause error) error {
 	}
 	for _, d := range u.declared {
 		err := u.s.connectors.Undeclare(context.Background(), d.name, d.before)
-		if !errors.Is(err, store.ErrNotFound) { // somebody was faster
+		if !errors.Is(err, store.ErrNotFound) { // another call was faster
 			failures = append(failures, err)
 		}
 	}
@@ -95,7 +95,7 @@ func (p *planter) membershipsOf(email string, workspaces map[int64]string) (befo
 	return before, err
 }
 
-// renotify puts back whom a workspace tells, unless somebody has changed it since.
+// renotify puts back whom a workspace tells, unless that was changed since.
 func (p *planter) renotify(tx *store.Tx, before *store.Workspace, seeded []string) error {
 	w, err := tx.Workspace(p.organizationID, before.ID)
 	if err != nil || !slices.Equal(w.NotificationEmails, seeded) {
@@ -112,7 +112,7 @@ func (p *planter) uninvite(tx *store.Tx, email string, roles map[int64]string, b
 		now, err := tx.Membership(m.WorkspaceID, m.UserID)
 		switch {
 		case err != nil:
-		case now.Role != roles[m.WorkspaceID]: // somebody has changed it since
+		case now.Role != roles[m.WorkspaceID]: // it was changed since
 		case m.ID == 0:
 			err = tx.DeleteMembership(m.WorkspaceID, now.ID)
 		case m.Role != now.Role:

@@ -38,7 +38,7 @@ type momentPart struct {
 	quit  atomic.Bool
 }
 
-// errGivenUp ends a part that nobody wants any more.
+// errGivenUp ends a part that is not wanted any more.
 var errGivenUp = errors.New("the snapshot was given up")
 
 // Write implements io.Writer.
@@ -108,7 +108,7 @@ func (s *Snapshots) openOutside(ctx context.Context) error {
 	return err
 }
 
-// note is done while nobody changes anything.
+// note is done while nothing changes.
 func (s *Snapshots) note(ctx context.Context, m *moment) (err error) {
 	var all store.Everything
 	m.store, err = s.shared.Store.Pin(ctx, func(tx *store.Tx) (err error) {

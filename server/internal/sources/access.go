@@ -175,7 +175,7 @@ func (k *Sources) Probe(ctx context.Context, a Access) (tables []api.Table, why 
 }
 
 // Clean takes the secrets of the connection out of a text. Very short ones are
-// left: no driver prints them, and a message without any "e" helps nobody.
+// left: no driver prints them, and a message without any "e" is of no help.
 func (a Access) Clean(text string) string {
 	if a.Types == nil { // of a source that was gone before anything was read of it
 		return text

@@ -68,7 +68,7 @@ func TestTransactionForOthers(t *testing.T) {
 	require.Equal(t, []string{"with it"}, names(t, s))
 	require.Greater(t, s.Generation(), before)
 
-	// A failure that nobody tells of undoes all of it.
+	// A failure that is not told of undoes all of it.
 	err = s.Update(ctx, func(tx *Tx) error {
 		require.Error(t, insert(tx.PostgreSQL(), 1))
 		return nil

@@ -11,7 +11,7 @@ type Urgency int
 
 // From the one that comes first. Usual is that of a context that says nothing.
 const (
-	Urgent  Urgency = iota - 1 // somebody waits for the answer: calls of the API
+	Urgent  Urgency = iota - 1 // a client waits for the answer: calls of the API
 	Usual                      // what runs and schedules record
 	Patient                    // what could as well be a little older: progress
 )
@@ -44,7 +44,7 @@ type inLine struct {
 
 // take waits for the turn, the end of ctx or that of the store.
 func (l *line) take(ctx context.Context, closed <-chan struct{}) error {
-	select { // a closed store refuses even where nobody writes
+	select { // a closed store refuses even where there is no writer
 	case <-closed:
 		return ErrClosed
 	default:

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLine: who waits for the writer is served by urgency, then in the order of coming;
-// nobody waits for ever, and who gives up is forgotten.
+// no one waits for ever, and who gives up is forgotten.
 func TestLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l line

@@ -27,7 +27,7 @@ type Pinned struct {
 }
 
 // Pin takes the present moment; read sees it. A store in memory is copied at once, as
-// nobody can write into it while somebody reads.
+// no one can write into it while there is a reader.
 func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) {
 	c, err := s.takeReader(ctx)
 	if err != nil {

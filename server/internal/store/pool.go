@@ -78,7 +78,7 @@ func (s *Store) takeWriter(ctx context.Context) (release func(), err error) {
 	return s.turn.leave, s.turn.take(ctx, s.closed)
 }
 
-// takeAll waits until nobody else reads or writes.
+// takeAll waits until there are no other readers and writers.
 func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
 	if err := s.turn.take(ctx, s.closed); err != nil {
 		return nil, err

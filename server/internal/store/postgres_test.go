@@ -192,7 +192,7 @@ func TestLostConnections(t *testing.T) {
 	update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "after"})) })
 	require.Equal(t, []string{"kept", "after"}, names(t, s))
 
-	// Lost before the commit: nobody can tell, so what is cached is dropped.
+	// Lost before the commit: no one can tell, so what is cached is dropped.
 	err = s.Update(t.Context(), func(tx *Tx) error {
 		require.NoError(t, tx.CreateOrganization(&Organization{Name: "unsaid"}))
 		cut(t, admin, s)
@@ -201,7 +201,7 @@ func TestLostConnections(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 	require.Greater(t, s.Generation(), generation+1)
 
-	// Lost while idle: nobody notices.
+	// Lost while idle: no one notices.
 	cut(t, admin, s)
 	update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "last"})) })
 	require.Equal(t, []string{"kept", "after", "last"}, names(t, s))

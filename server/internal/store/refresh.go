@@ -77,7 +77,7 @@ func (tx *Tx) LastRefresh(kind string, targetID int64) (at time.Time, err error)
 	return r[0].CompletedAt, nil
 }
 
-// AbandonRefreshes fails every refresh under way, since nobody works on it any
+// AbandonRefreshes fails every refresh under way, since no process works on it any
 // more: for the start of a process. It says how many there were.
 func (tx *Tx) AbandonRefreshes(reason string) (int64, error) {
 	changed, err := tx.exec(`UPDATE refreshes SET status = 'failed', error = ?, completed_at = ?, updated_at = ?,

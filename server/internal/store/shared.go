@@ -39,12 +39,12 @@ func (s *Store) Schema() string {
 	return s.schema.Name()
 }
 
-// Hears reports whether this process hears what others do; true where nobody else is.
+// Hears reports whether this process hears what others do; true where no other process is.
 func (s *Store) Hears() bool { return s.schema == nil || s.schema.Hears() }
 
 // Outages counts how often the connection was lost on which this process hears the
 // others, which is what it notices first of a database that is restarted or cannot be
-// reached; while it is lost each answer is another one. 0 where nobody else is.
+// reached; while it is lost each answer is another one. 0 where no other process is.
 func (s *Store) Outages() int64 {
 	if s.schema == nil {
 		return 0

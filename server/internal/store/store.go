@@ -42,10 +42,10 @@ type Options struct {
 	Owner string
 	// Skewed is called, by any goroutine, with how far the clock of PostgreSQL is ahead
 	// of this machine's: during Open, before Clock is asked, and whenever it differs by
-	// more than about 10 ms from what was told before (0 at first). nil: nobody asks.
+	// more than about 10 ms from what was told before (0 at first). nil: no one asks.
 	Skewed func(ahead time.Duration)
 	// Plan tells, from a moment on, when a sync runs by itself. CreateSync and SaveSync
-	// ask it. nil: nobody runs syncs.
+	// ask it. nil: no syncs are run.
 	Plan func(y *Sync, from time.Time) Plan
 	// Visit leaves a schema of an older program as it is, and refuses it (ErrUnfit):
 	// to bring it up to date would end the work of that program's processes.

@@ -67,7 +67,7 @@ type keptConfig struct {
 func (s *Sync) config() doc { return doc{keptConfig{s.Config, s.Generated, s.Columns, s.Accepted}} }
 
 // SetSyncColumns keeps Generated, Columns and Accepted as a run has left them. As
-// with its outcome, nobody has changed the sync, but replies show it.
+// with its outcome, no one has changed the sync, but replies show it.
 func (tx *Tx) SetSyncColumns(s *Sync) error {
 	if _, err := tx.exec("UPDATE syncs SET config = ?, version = version + 1 WHERE id = ?", s.config(), s.ID); err != nil {
 		return fmt.Errorf("set columns and generated mappings of sync %d: %w", s.ID, err)
@@ -92,7 +92,7 @@ func (tx *Tx) SaveSync(s *Sync) error {
 }
 
 // SetSyncOutcome keeps what the last run left behind. Its UpdatedAt stays, since
-// nobody changed the sync; its version counts up, since replies show it.
+// no one changed the sync; its version counts up, since replies show it.
 func (tx *Tx) SetSyncOutcome(id int64, status string, rate *api.MatchRate) error {
 	changed, err := tx.exec("UPDATE syncs SET status = ?, match_rate = ?, version = version + 1 WHERE id = ?",
 		status, doc{rate}, id)

@@ -76,7 +76,7 @@ func (tx *Tx) SyncRuns(syncID int64, p Page) ([]*SyncRun, int64, error) {
 
 // SetRunStarted keeps the moment of the transaction as the one at which work on a
 // run began. It reports whether this was the first time; a run that is resumed
-// keeps its moment. The version counts up, so that nobody saves over it.
+// keeps its moment. The version counts up, so that no one saves over it.
 func (tx *Tx) SetRunStarted(id int64) (first bool, err error) {
 	return tx.setRunMoment("started_at", id)
 }
@@ -96,7 +96,7 @@ func (tx *Tx) setRunMoment(column string, id int64) (first bool, err error) {
 }
 
 // UntoldRuns reads the runs of all workspaces that work began on and that are
-// over, but whose end nobody was told, oldest first.
+// over, but whose end was not told, oldest first.
 func (tx *Tx) UntoldRuns() ([]*SyncRun, error) {
 	return syncRuns.some(tx, "started_at IS NOT NULL AND told_at IS NULL AND NOT ("+active+") ORDER BY id")
 }
@@ -136,7 +136,7 @@ func milliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// SetRecordsGone notes that no records are kept of a run any more. Nobody sees it, so
+// SetRecordsGone notes that no records are kept of a run any more. No reply shows it, so
 // its version stays.
 func (tx *Tx) SetRecordsGone(id int64) error {
 	if _, err := tx.exec("UPDATE sync_runs SET records_gone = 1 WHERE id = ?", id); err != nil {

@@ -204,7 +204,7 @@ func (h *Handlers) updateSync(c *call.Call) (*call.Reply, error) {
 
 // configure lays the body over the sync, checks the whole and completes it.
 func (h *Handlers) configure(c *call.Call, y *store.Sync) error {
-	// An update names by id the alerts that stay; ids of nobody are
+	// An update names by id the alerts that stay; unknown ids are
 	// refused.
 	existing := mapping.AlertIDs(&y.Config)
 	before := columns.OriginOf(y)

@@ -91,7 +91,7 @@ func runActionViolations() []violation {
 	}
 }
 
-// markCancelled shows every run that somebody wanted to cancel as cancelled.
+// markCancelled shows every run that was to be cancelled as cancelled.
 func markCancelled() func(a *exchange.Answer) {
 	var mu sync.Mutex
 	asked := map[string]bool{}

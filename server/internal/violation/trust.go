@@ -113,7 +113,7 @@ func verified(chain []*x509.Certificate, o x509.VerifyOptions) error {
 	return err
 }
 
-// unlessUnknown forgives that nobody knows the authority.
+// unlessUnknown forgives that the authority is unknown.
 func unlessUnknown(err error, forgive bool) error {
 	var unknown x509.UnknownAuthorityError
 	if forgive && errors.As(err, &unknown) {

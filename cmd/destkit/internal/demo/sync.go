@@ -29,7 +29,7 @@ type World struct {
 // syncAll runs the syncs of the demo.
 func (d *Demo) syncAll(ctx context.Context, dir string) (err error) {
 	files := places(dir)
-	// In memory, where nobody wants to look at it later.
+	// In memory, for those who do not want to look at it later.
 	store := destsim.Config{}
 	if d.data != "" {
 		store.Store = "sqlite:" + files.Destination

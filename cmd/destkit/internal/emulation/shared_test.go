@@ -33,7 +33,7 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.Equal(t, 2, total(one))
 	require.Equal(t, 2, total(two))
 
-	// Nobody calls it any more: it closes, and the next call finds everything.
+	// It is not called any more: it closes, and the next call finds everything.
 	require.NoError(t, first.open["destination-1"].(*sharedSim).rest())
 	require.NoError(t, second.open["destination-1"].(*sharedSim).rest())
 	require.Nil(t, first.open["destination-1"].(*sharedSim).sim)
@@ -42,7 +42,7 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.NoError(t, two.Snapshot(&saved))
 	require.Contains(t, saved.String(), `"Made"`)
 
-	// What is tried out is nobody else's.
+	// What is tried out is shared with no one.
 	tried, err := first.Emulate("unsaved-1", objects)
 	require.NoError(t, err)
 	require.Contains(t, put(tried, "c", "Kept"), `"success":true`)
@@ -64,7 +64,7 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-// TestSharedSimulatorsRest: it is closed when nobody has called it for a while.
+// TestSharedSimulatorsRest: it is closed when no one has called it for a while.
 func TestSharedSimulatorsRest(t *testing.T) {
 	sim := &sharedSim{config: destsim.Config{}, idle: time.Millisecond}
 	require.NoError(t, sim.with(func(*destsim.Sim) error {

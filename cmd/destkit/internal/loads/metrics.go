@@ -18,7 +18,7 @@ import (
 )
 
 // loadMeter shows the figures of a running load to Prometheus, and pushes them
-// where --otlp says; nil: nobody asked.
+// where --otlp says; nil: not asked for.
 type loadMeter struct {
 	mu     sync.Mutex
 	latest loadgen.Moment

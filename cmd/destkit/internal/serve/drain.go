@@ -103,7 +103,7 @@ func (e *ending) serve(ctx context.Context, port *listen.Port, ln net.Listener, 
 var errStuck = errors.New("work is still under way")
 
 // close lets go of everything, for no longer than the timeout: a call that hangs
-// must not keep a process that nobody needs any more.
+// must not keep a process that is not needed any more.
 func (e *ending) close(world drainer) error {
 	closed := make(chan error, 1)
 	go func() { closed <- world.Close() }()

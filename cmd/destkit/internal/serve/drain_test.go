@@ -116,7 +116,7 @@ func TestEndOfAProcess(t *testing.T) {
 	}
 }
 
-// TestEndThatTakesTooLong: what does not come to an end keeps nobody.
+// TestEndThatTakesTooLong: what does not come to an end keeps no one.
 func TestEndThatTakesTooLong(t *testing.T) {
 	var said bytes.Buffer
 	e := &ending{timeout: time.Millisecond, notice: true, log: slog.New(slog.NewTextHandler(&said, nil))}
@@ -132,7 +132,7 @@ func TestEndThatTakesTooLong(t *testing.T) {
 	require.NoError(t, (&ending{timeout: time.Minute}).close(world))
 }
 
-// TestEndsAlone: without a shared store there is nobody to hand anything to.
+// TestEndsAlone: without a shared store there is no one to hand anything to.
 func TestEndsAlone(t *testing.T) {
 	require.Nil(t, (&Flags{}).ending())
 	s := &Flags{}

@@ -123,7 +123,7 @@ func parseKey(text string) ([]byte, error) {
 	return nil, errors.New("a master key is 64 hex digits, or base64 of 32 bytes; 'openssl rand -hex 32' makes one")
 }
 
-// readKeyFile reads a key that nobody else can read.
+// readKeyFile reads a key that no other user can read.
 func readKeyFile(file string) (masterKey, error) {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -200,7 +200,7 @@ func TestServeAPIAndWorker(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, status, text)
 	require.Equal(t, 0, stopWorker())
 
-	// A run that nobody works on waits; the records go with their destination.
+	// A run that no process works on waits; the records go with their destination.
 	status, text = asked(t, "DELETE", api+"/api/v1/syncs/1", key, nil)
 	require.Less(t, status, 300, text)
 	status, text = asked(t, "DELETE", api+"/api/v1/destinations/1", key, nil)

@@ -73,8 +73,9 @@ move away.
 
 With --data, secrets are sealed under a master key: ` + secret.MasterKeyVariable + ` (64 hex
 digits, or base64 of 32 bytes), or --key-file. Without either, the first start
-makes one in your configuration folder and says so. Keep it: without it nobody
-reads the secrets of the directory, its snapshots and its backups.
+makes one in your configuration folder and says so. Keep it: the
+secrets of the directory, of its snapshots and of its backups cannot be read
+without it.
 
 With --store everything is kept in a schema of PostgreSQL 13 or later, which is
 made and brought up to date at the start, and any number of processes on any
@@ -245,7 +246,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	}
 	out := s.parent.Notices(cmd)
 	if key.made != "" {
-		foreign.Printf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
+		foreign.Printf(out, "made the master key %s; keep it: the secrets in %s cannot be read without it\n", key.made, &s.place)
 	}
 	for _, v := range server.Violations() {
 		if slices.Contains(s.Config.Violate, v.ID) {
@@ -258,7 +259,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
 		err = s.until(cmd.Context(), port, ln, world)
 	}
-	// A fault that nobody met says that a test did not test what it meant to.
+	// A fault that no call met says that a test did not test what it meant to.
 	for _, f := range world.Faults().Unfired() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}

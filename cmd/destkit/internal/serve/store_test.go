@@ -59,7 +59,7 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 		t.Errorf("%v did not start: %s", args, said.String())
 		ended <- status
 	}
-	go func() { _, _ = io.Copy(io.Discard, reader) }() // nobody waits for us to read on
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // no one waits for us to read on
 	return lines, func() int {
 		cancel()
 		return <-ended

@@ -30,7 +30,7 @@ func shielded(err *error) {
 }
 
 // openParquet reads the footer only. Indexes and filters are for look-ups, which
-// nobody makes here.
+// no file here has.
 func openParquet(f *os.File) (_ *parquet.File, err error) {
 	defer shielded(&err)
 	info, err := f.Stat()

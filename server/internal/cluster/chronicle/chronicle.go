@@ -38,7 +38,7 @@ func (c *Chronicle) Enter(ctx context.Context) error {
 	return nil
 }
 
-// Leave takes away what this process has left: nobody has to wait for it.
+// Leave takes away what this process has left: no one has to wait for it.
 func (c *Chronicle) Leave(ctx context.Context) error {
 	if _, err := c.pool.Exec(ctx, "DELETE FROM control_heard WHERE process = $1", c.process); err != nil {
 		return fmt.Errorf("leave chronicle: %w", err)

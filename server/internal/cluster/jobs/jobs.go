@@ -67,7 +67,7 @@ type Queue struct {
 	working context.Context // ends when the queue stops
 	stop    context.CancelCauseFunc
 	started atomic.Bool
-	rests   atomic.Bool   // somebody has paused the queue
+	rests   atomic.Bool   // the queue is paused
 	aside   chan struct{} // closed when what goes on beside River has ended
 	orphans *orphans
 }
@@ -162,7 +162,7 @@ func (t turn) run() Run {
 	return Run{ID: t.Run, WorkspaceID: t.Workspace, SyncID: t.Sync, Turn: t.Turn}
 }
 
-// once keeps a turn from being there twice. A job that has ended is in nobody's way:
+// once keeps a turn from being there twice. A job that has ended is in no one's way:
 // a world that was restored may count its runs anew.
 var once = &river.InsertOpts{
 	MaxAttempts: math.MaxInt16,

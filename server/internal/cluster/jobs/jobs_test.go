@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever is free takes a run, and nobody else does; what was rolled back is no run.
+// Whoever is free takes a run, and no other process does; what was rolled back is no run.
 func TestEachRunIsWorkedOnce(t *testing.T) {
 	f := newFleet(t, "jobs_once")
 	ctx := t.Context()
@@ -56,7 +56,7 @@ func TestEachRunIsWorkedOnce(t *testing.T) {
 	require.Zero(t, f.number(waiting))
 }
 
-// A turn is there once, the next one beside it, and one that has ended is in nobody's
+// A turn is there once, the next one beside it, and one that has ended is in no one's
 // way.
 func TestTurnsAreUnique(t *testing.T) {
 	f := newFleet(t, "jobs_turns")
@@ -282,7 +282,7 @@ func TestAJobThatNeverArrived(t *testing.T) {
 	require.ErrorIs(t, q.Start(ctx), ErrStop)
 }
 
-// Rows that River cannot read come to nobody, and take with them what was given out
+// Rows that River cannot read come to no one, and take with them what was given out
 // together with them. They are made readable, and hold nothing up for long.
 func TestRowsThatCannotBeRead(t *testing.T) {
 	f := newFleet(t, "jobs_unread")
@@ -316,7 +316,7 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	f.completed(len(want))
 }
 
-// A pause of which the table knows nothing was told by somebody who may do no more
+// A pause of which the table knows nothing was told by a user who may do no more
 // than that: it is none. Any other holds until its end, and is said.
 func TestAPauseThatIsNone(t *testing.T) {
 	f := newFleet(t, "jobs_paused")
@@ -333,7 +333,7 @@ func TestAPauseThatIsNone(t *testing.T) {
 	f.add(q, Run{ID: 2, SyncID: 1, Turn: 1})
 	<-done
 	require.NoError(t, q.client.QueuePause(ctx, river.QueueDefault, nil))
-	f.told("the queue is paused: no run is worked on until somebody resumes it")
+	f.told("the queue is paused: no run is worked on until it is resumed")
 	f.add(q, Run{ID: 3, SyncID: 1, Turn: 1})
 	require.NoError(t, q.look(ctx))
 	require.Empty(t, done)
@@ -343,7 +343,7 @@ func TestAPauseThatIsNone(t *testing.T) {
 	f.told("the queue goes on")
 }
 
-// What a dead process has left behind is cleared away after a week: somebody is given
+// What a dead process has left behind is cleared away after a week: a process is given
 // the turn, which is over.
 func TestRiverClearsAway(t *testing.T) {
 	f := newFleet(t, "jobs_cleared")

@@ -19,7 +19,7 @@ const lost = `SELECT o.run, o.workspace, o.sync, o.turn
 			WHERE p.id = j.attempted_by[array_upper(j.attempted_by, 1)] AND ` + lease.Alive + `))
 	) ORDER BY o.place`
 
-// Lost gives those of the open runs on which nobody works and nobody will: their job
+// Lost gives those of the open runs on which no process works and none will: their job
 // was that of a process that is dead by now, has ended or is gone. Whoever finds them
 // adds the next turn where no lease stands against it: in a transaction that looks
 // whether the run is still open, and at this turn. A process must be on the list of

@@ -19,7 +19,7 @@ var ErrNewer = errors.New("the queue is of a newer version of destkit; use that 
 // migrate brings River's tables up to date. Of several processes that start at once
 // one does it, and the others wait.
 func migrate(ctx context.Context, o Options, log *slog.Logger) error {
-	// Without the lock somebody may be at work on these very tables, and any error is
+	// Without the lock another process may be at work on these very tables, and any error is
 	// asked for again below.
 	if done, err := upToDate(ctx, o, o.Pool, log); done || errors.Is(err, ErrNewer) {
 		return err
@@ -49,7 +49,7 @@ func migrate(ctx context.Context, o Options, log *slog.Logger) error {
 		return fmt.Errorf("lock the tables of the queue: %w", err)
 	}
 	if done, err := upToDate(ctx, o, pool, log); done || err != nil {
-		return err // somebody has done it meanwhile
+		return err // another process has done it meanwhile
 	}
 	m, err := migrator(o, pool, log)
 	if err == nil {

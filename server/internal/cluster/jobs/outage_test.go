@@ -104,7 +104,7 @@ func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
 
 	d.shut()
 	direct.add(api, Run{ID: 4, SyncID: 1, Turn: 1})
-	close(release) // its end is told once somebody listens
+	close(release) // its end is told once a process listens
 	_, err = q.Lost(t.Context(), []Run{{ID: 4, SyncID: 1, Turn: 1}})
 	require.Error(t, err)
 	d.open(t)

@@ -91,7 +91,7 @@ func (q *Queue) look(ctx context.Context) error {
 	return q.free(ctx)
 }
 
-// paused reads whether somebody has paused the queue, in River's own way. We never
+// paused reads whether the queue is paused, in River's own way. We never
 // do, so a change is said.
 func (q *Queue) paused(ctx context.Context) (paused bool, err error) {
 	err = q.o.Pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM river_queue WHERE name = $1 AND paused_at IS NOT NULL)", river.QueueDefault).Scan(&paused)
@@ -100,7 +100,7 @@ func (q *Queue) paused(ctx context.Context) (paused bool, err error) {
 	}
 	if q.rests.Swap(paused) != paused {
 		if paused {
-			q.log.Warn("the queue is paused: no run is worked on until somebody resumes it")
+			q.log.Warn("the queue is paused: no run is worked on until it is resumed")
 		} else {
 			q.log.Info("the queue goes on")
 		}

@@ -52,7 +52,7 @@ var (
 )
 
 // lasts: a lease is for seconds. One that ends a day from now is of a clock that was
-// set back, or nobody's, and must not stand for ever.
+// set back, or of no holder, and must not stand for ever.
 const lasts = `(until > clock_timestamp() AND until < clock_timestamp() + interval '1 day')`
 
 // FOR UPDATE waits for every FOR KEY SHARE (Holds), and every such one for this; the
@@ -86,8 +86,8 @@ func (l *Leases) Take(ctx context.Context, name string, ttl time.Duration) (Leas
 	return lease, nil
 }
 
-// Keep lets the lease last for ttl from now on, also when it had run out and nobody
-// has taken it. When somebody has, or it was given back: ErrLost.
+// Keep lets the lease last for ttl from now on, also when it had run out and no one
+// has taken it. When one has, or it was given back: ErrLost.
 func (l *Leases) Keep(ctx context.Context, lease Lease, ttl time.Duration) error {
 	done, err := l.pool.Exec(ctx, `UPDATE leases SET until = clock_timestamp() + $4::bigint * interval '1 microsecond'
 		WHERE name = $1 AND fence = $2 AND holder = $3`, lease.Name, lease.Fence, l.holder, ttl.Microseconds())
@@ -111,7 +111,7 @@ func (l *Leases) Give(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// Holds says ErrLost when the fence is not that of the holder any more. Else nobody
+// Holds says ErrLost when the fence is not that of the holder any more. Else no one
 // else becomes the holder before tx ends, so what tx writes comes before all that a
 // later holder does. The transaction must be READ COMMITTED. It keeps neither Keep
 // nor another Holds waiting.

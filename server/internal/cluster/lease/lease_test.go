@@ -72,7 +72,7 @@ func TestLeasesFollowTheModel(t *testing.T) {
 		round++
 		type state struct {
 			lease  Lease
-			holder string // "": nobody
+			holder string // "": no one
 			out    bool
 		}
 		holders := map[string]*Leases{"a": New(pool, "a"), "b": New(pool, "b"), "c": New(pool, "c")}
@@ -167,7 +167,7 @@ func TestAFrozenHolderHasLost(t *testing.T) {
 	require.EqualError(t, err, "take lease sync 1: the lease is held by another process")
 }
 
-// Nobody becomes the holder while a transaction counts on the fence before, and
+// No one becomes the holder while a transaction counts on the fence before, and
 // meanwhile that holder may still keep its lease.
 func TestAChangeUnderAFenceKeepsOthersWaiting(t *testing.T) {
 	for _, kept := range []bool{false, true} {

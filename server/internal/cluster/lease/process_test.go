@@ -62,7 +62,7 @@ func TestProcesses(t *testing.T) {
 	require.False(t, list()["a"].Started.Before(back.Started))
 }
 
-// Moments that no process can have written keep nobody from the list, and do not last.
+// Moments that no process can have written keep no one from the list, and do not last.
 func TestImpossibleProcesses(t *testing.T) {
 	pool := tables(t, "processes_impossible")
 	ctx := t.Context()

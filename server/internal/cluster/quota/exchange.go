@@ -28,7 +28,7 @@ var errContended = errors.New("other processes change it all the time")
 
 const (
 	readsWindow = "SELECT version, state, clock_timestamp() FROM limits WHERE name = $1"
-	// Nobody waits for a process that is frozen between the two statements: its
+	// No one waits for a process that is frozen between the two statements: its
 	// change comes too late and finds another version.
 	writesWindow = "UPDATE limits SET version = version + 1, state = $3, used = clock_timestamp() WHERE name = $1 AND version = $2"
 	// The table is not logged: a crash empties it. What was sent just before is

@@ -26,7 +26,7 @@ func limiter(l *Limits, id int64) *pace.Limiter {
 	return pace.NewSharedLimiter(pace.ShareOptions{Source: l.Connection(id)})
 }
 
-// asks is a report of somebody who holds nothing.
+// asks is a report of a process that holds nothing.
 func asks(n int64) pace.Report { return pace.Report{Holder: rand.Uint64(), Want: n} }
 
 // TestProcessesKeepOneLimit sends for real, by the clock of this machine; one of
@@ -152,7 +152,7 @@ func TestManyAskAtOnce(t *testing.T) {
 }
 
 // TestACrashOfTheDatabase empties the table: nothing is granted until what was sent
-// before is old, and the limit that somebody has heard of holds on.
+// before is old, and the limit that a process has heard of holds on.
 func TestACrashOfTheDatabase(t *testing.T) {
 	process := installation(t, "crashed")
 	pool := process()
@@ -170,7 +170,7 @@ func TestACrashOfTheDatabase(t *testing.T) {
 	require.Greater(t, time.Until(g.Paused), time.Second)
 }
 
-// TestADatabaseThatIsGone stops the sending, and nobody is failed. The log says it
+// TestADatabaseThatIsGone stops the sending, and no run is failed. The log says it
 // once.
 func TestADatabaseThatIsGone(t *testing.T) {
 	process := installation(t, "gone")

@@ -42,7 +42,7 @@ const Connections = 2
 
 // New makes them for a process, with connections of their own like those of the
 // pool, whose search path is the schema of the installation. log hears when the
-// database does not answer, and when it does again; nil: nobody.
+// database does not answer, and when it does again; it may be nil.
 func New(pool *pgxpool.Pool, log *slog.Logger) *Limits {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

@@ -21,7 +21,7 @@ const partSize = 8 << 20
 // one's, or when the file does not end where the bytes begin. So a statement that
 // a lost connection has left behind changes nothing after it was done again. Who
 // takes the lease locks its row FOR UPDATE, and so waits for this, and this for it;
-// who only keeps it waits for nobody.
+// who only keeps it waits for no one.
 const appendPart = `WITH held AS (
 	SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR KEY SHARE
 ), longer AS (

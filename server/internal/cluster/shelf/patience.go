@@ -41,7 +41,7 @@ func passes(err error) bool {
 		return false
 	}
 	refusal, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok { // nobody answered; but a pool that was closed will not
+	if !ok { // there was no answer; but a pool that was closed will not
 		return err.Error() != "closed pool"
 	}
 	return refusal.Code != diskFull && slices.ContainsFunc(passing, func(class string) bool {

@@ -160,7 +160,7 @@ func TestFence(t *testing.T) {
 		"append": {writes(sync, 2, "x")}, "cut": {cuts(sync, 0)}, "name": {names(sync, "state")}, "remove": {removes(sync, "log")}, "make": {makes(sync+1, "log")},
 	} {
 		require.ErrorIs(t, s.Change(sync, 2, changes), ledger.ErrFenced, name)
-		// Somebody takes the lease while the change is on its way.
+		// Another process takes the lease while the change is on its way.
 		tx, err := pool.Begin(t.Context())
 		require.NoError(t, err)
 		var fence int64

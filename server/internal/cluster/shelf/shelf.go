@@ -11,8 +11,8 @@
 // to a log writes what is new and nothing again. A hole reads as zeros, which the
 // checksums of the ledger tell from what was written.
 //
-// A file without a name is over, but somebody may be reading it: it goes when
-// nobody has read it for some minutes.
+// A file without a name is over, but a reader may still have it: it goes when
+// no one has read it for some minutes.
 package shelf
 
 import (
@@ -72,7 +72,7 @@ func (s *Shelf) List(sync int64) (all []ledger.Shelved, err error) {
 }
 
 // readParts reads bytes $2 to $3 of a file, and says of a file without a name that
-// somebody reads it. The first part begins where they begin or before. Parts are
+// a reader has it. The first part begins where they begin or before. Parts are
 // not compressed, so the server takes a slice of one without the rest.
 const readParts = `WITH still AS (
 	UPDATE ledger_files SET gone = clock_timestamp() WHERE file = $1 AND gone < clock_timestamp() - interval '1 minute'

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
 
-// room is a shelf, its connections, and the number of a sync that nobody uses.
+// room is a shelf, its connections, and the number of a sync that is free.
 func room(t testing.TB) (*shelf.Shelf, *pgxpool.Pool, int64) {
 	t.Helper()
 	r := shelftest.Take(t)

@@ -13,7 +13,7 @@ const sweepFiles = `DELETE FROM ledger_files WHERE file IN (
 	SELECT file FROM ledger_files WHERE gone < clock_timestamp() - interval '10 minutes' LIMIT 100 FOR UPDATE SKIP LOCKED
 )`
 
-// sweep deletes the files that nobody reads any more. What fails is left to the
+// sweep deletes the files without a reader. What fails is left to the
 // next one.
 func (s *Shelf) sweep() {
 	s.mu.Lock()

@@ -149,7 +149,7 @@ func (p Address) config() (*pgxpool.Config, error) {
 }
 
 // silence ends a connection of which nothing is heard any more: as long as the lease
-// of a run lasts. After that others have taken over what this process did, so nobody
+// of a run lasts. After that others have taken over what this process did, so no one
 // is served by waiting for longer. A shorter one would end connections to a server
 // that lives, while its disk or a lock keeps it from reading what a large write sends.
 // What must be known sooner has a deadline of its own: the keeping of a lease, and the

@@ -31,7 +31,7 @@ type Notice struct{ Topic, Text string }
 
 const (
 	beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-	// Each statement sees what was committed before it, and nobody commits while
+	// Each statement sees what was committed before it, and no one commits while
 	// the lock is held: serial, without a conflict to try again after.
 	beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 	// After the lock, so that it is what the change before has left.
@@ -80,7 +80,7 @@ func (c *Conn) settle(count bool, notices []Notice) (at standing, err error) {
 	return at, err
 }
 
-// errFailedBefore is the answer to a commit after a failure that nobody told of.
+// errFailedBefore is the answer to a commit after a failure that was not told of.
 var errFailedBefore = errors.New("the transaction had failed before")
 
 // look reads the standing outside of a transaction.

@@ -75,7 +75,7 @@ func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (
 	return tag.RowsAffected(), cmp.Or(c.translate(err), s.err)
 }
 
-// finish ends a transaction. A commit after a failure that nobody told of is
+// finish ends a transaction. A commit after a failure that was not told of is
 // answered with ROLLBACK and no error.
 func (c *Conn) finish(how string) error {
 	c.writing = false
@@ -156,6 +156,6 @@ func (c *Conn) guarded(ctx context.Context, s *statement) (int64, error) {
 func (c *Conn) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = c.db.Close(ctx) // a lost connection has nobody to be told
+	_ = c.db.Close(ctx) // a lost connection has no one to be told
 	return nil
 }

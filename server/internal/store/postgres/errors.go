@@ -58,7 +58,7 @@ func (c *Conn) translate(err error) error {
 		return nil
 	}
 	err = explained(err)
-	// Whatever was said: nobody answers here any more.
+	// Whatever was said: nothing answers here any more.
 	if c.db.IsClosed() && !errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

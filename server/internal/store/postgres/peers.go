@@ -20,7 +20,7 @@ type peers struct {
 	keys    Keys
 	engine  *Schema
 	known   int64     // the version of this program
-	start   time.Time // moments are counted from here, by a clock that nobody moves
+	start   time.Time // moments are counted from here, by a clock that is not moved
 	version atomic.Int64
 	counted atomic.Uint64 // changes of this process and of the others, and more
 	outages atomic.Int64  // lost connections
@@ -36,7 +36,7 @@ type peers struct {
 
 const (
 	// askEvery is how often the server is asked, and trusted how long an answer is
-	// good: after that nobody knows what the others have done.
+	// good: after that it is unknown what the others have done.
 	askEvery = time.Second
 	trusted  = 4 * time.Second
 	// Between two attempts to connect.
@@ -158,7 +158,7 @@ func (n *peers) take(c *Conn, payload string) error {
 	}
 	var at standing
 	if _, err := fmt.Sscan(text, &at.version, &at.generation, &at.keys); err != nil {
-		return nil // nobody of us wrote that
+		return nil // none of us wrote that
 	}
 	if at.version != n.version.Load() || at.keys != n.keys.Epoch() {
 		return n.ask(c)
@@ -212,7 +212,7 @@ func (n *peers) guard() error {
 	return nil
 }
 
-// generation never gives the same number twice while nobody can know what the
+// generation never gives the same number twice while no one can know what the
 // others do.
 func (n *peers) generation() uint64 {
 	if !n.hears() {

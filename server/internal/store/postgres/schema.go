@@ -171,7 +171,7 @@ func (p *Schema) dial(ctx context.Context, reads bool) (*Conn, error) {
 func (p *Schema) attempt(ctx context.Context, reads bool) (*Conn, error) {
 	config := p.config
 	if reads {
-		// Nobody waits for who reads, and a copy takes as long as its reader does.
+		// No one waits for who reads, and a copy takes as long as its reader does.
 		config = config.Copy()
 		config.RuntimeParams[idleTimeout] = "1min"
 	}
@@ -224,7 +224,7 @@ func (p *Schema) suits(c *Conn) error {
 const serverTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 // compare finds out how the clock of the server differs from this machine's, by the
-// answer to a question that took so long: nobody knows it better than by half.
+// answer to a question that took so long: it is not known better than by half.
 func (p *Schema) compare(there int64, took time.Duration) {
 	ahead := time.UnixMicro(there).Sub(time.Now().Add(-took / 2))
 	if old := time.Duration(p.skew.Load()); (ahead - old).Abs() > took/2+tolerated {
@@ -235,7 +235,7 @@ func (p *Schema) compare(there int64, took time.Duration) {
 	}
 }
 
-// tolerated is the difference of two clocks that nobody cares for.
+// tolerated is the difference of two clocks that does not matter.
 const tolerated = 10 * time.Millisecond
 
 // Connect opens a connection for a store that is open, and looks whether the schema

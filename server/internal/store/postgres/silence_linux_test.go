@@ -81,7 +81,7 @@ func silenceOf(t *testing.T, c *pgx.Conn) (ms int) {
 }
 
 // A server that cannot be reached any more, and one that swallows what it is asked,
-// hold nobody up for ever, whatever the context of the statement says.
+// hold no one up for ever, whatever the context of the statement says.
 func TestSilence(t *testing.T) {
 	way := newPassage(t)
 	p, err := New(Options{URL: fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", postgrestest.User, postgrestest.Password, way.Addr())})

@@ -93,7 +93,7 @@ func unreadPage(fault string) error {
 	return fmt.Errorf("%w: %s", ErrDisk, fault)
 }
 
-// removeDatabase removes one that nobody uses, with what SQLite keeps beside it.
+// removeDatabase removes one that is not in use, with what SQLite keeps beside it.
 func removeDatabase(path string) {
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
 		_ = os.Remove(path + end)

@@ -94,7 +94,7 @@ func (c *Conn) each(query string, row func(*sqlite.Stmt)) error {
 	}}))
 }
 
-// markFile marks a backup that nobody else has open.
+// markFile marks a backup that no one else has open.
 func markFile(path string) error {
 	c, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {

@@ -44,7 +44,7 @@ func versionOf(c *Conn) (int64, error) {
 }
 
 // migrate brings a database to the present version, each step in a transaction
-// of its own. Nobody else may write meanwhile.
+// of its own. No one else may write meanwhile.
 func migrate(c *Conn) error {
 	version, err := versionOf(c)
 	if err != nil {

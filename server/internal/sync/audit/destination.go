@@ -49,7 +49,7 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 		rows.err = a.job.Destination.List(ctx, func(fields map[string]json.RawMessage) error {
 			raw := fields[a.job.Plan.Identifier()]
 			if len(raw) == 0 || string(raw) == "null" {
-				return nil // nobody can tell whose it is
+				return nil // it is unknown whose it is
 			}
 			text, err := json.Marshal(fields)
 			if err != nil {

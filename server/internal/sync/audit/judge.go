@@ -109,7 +109,7 @@ func (a *audit) judgeValue(one *subject) bool {
 }
 
 // mayBe reports whether a stored record may be one that was sent after the last
-// acknowledgement: of one that was never answered nobody knows.
+// acknowledgement: what became of one without an answer is unknown.
 func (a *audit) mayBe(h *history, stored *Stored) bool {
 	for _, payload := range h.refused {
 		if a.compare(payload, stored.Fields, false) == nil {

@@ -116,7 +116,7 @@ func (c *Clock) walk(ctx context.Context, target time.Time, report *Report) erro
 		case c.closed:
 			c.mu.Unlock()
 			return ErrClosed
-		case c.running > 0: // somebody has begun meanwhile
+		case c.running > 0: // some work has begun meanwhile
 			c.mu.Unlock()
 			continue
 		case len(c.queue) == 0 || c.queue[0].at.After(target):

@@ -250,8 +250,8 @@ func (c *Clock) Restore(state State) error {
 	return nil
 }
 
-// OnPanic names who is told of a panic in a function that fell due; nil is
-// nobody. The clock goes on in either case.
+// OnPanic names who is told of a panic in a function that fell due; nil: no
+// one is. The clock goes on in either case.
 func (c *Clock) OnPanic(tell func(name string, value any, stack []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

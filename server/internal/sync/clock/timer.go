@@ -16,7 +16,7 @@ type Timer struct {
 	name  string
 	fn    func(ctx context.Context)
 	woken chan error // of a sleeper, which has no fn
-	work  *work      // that sleeps; nil when it is nobody's
+	work  *work      // that sleeps; nil when it belongs to no work
 	brief bool       // a sleeper that Settle waits for while time runs
 	long  bool       // … and Advance does not
 	span  bool       // waits for a while, not for a moment

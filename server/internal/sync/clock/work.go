@@ -9,7 +9,7 @@ import (
 )
 
 // work is something that runs and that Settle and Advance wait for. Its fields
-// belong to the lock of the clock. A nil work is nobody's and counts nowhere.
+// belong to the lock of the clock. A nil work counts nowhere.
 type work struct {
 	c      *Clock
 	name   string

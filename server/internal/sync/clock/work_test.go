@@ -74,7 +74,7 @@ func TestDozersAreAtWork(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 6, sent)
 
-		// Who gives up, and who is frozen while somebody waits, ends the wait.
+		// Who gives up, and who is frozen while another waits, ends the wait.
 		c.Freeze(false)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = c.Doze(ctx, time.Hour) }()
@@ -274,7 +274,7 @@ func TestSetBackKeepsWaits(t *testing.T) {
 	}
 }
 
-// TestAdvanceLeavesPauses that somebody has asked for: settling waits for them.
+// TestAdvanceLeavesPauses that were asked for: settling waits for them.
 func TestAdvanceLeavesPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)

@@ -67,7 +67,7 @@ type Options struct {
 	// Connections is the budget of network connections to all destinations; nil: they
 	// are not counted.
 	Connections *descriptors.Budget
-	// Observe is told of every finished call, from many goroutines; nil: nobody.
+	// Observe is told of every finished call, from many goroutines; it may be nil.
 	Observe func(Exchange)
 	// Emulate opens the store of an emulated destination; nil: emulated types
 	// cannot be created.
@@ -108,9 +108,9 @@ const (
 	BeforeFileJournal = "before-file-journal" // of a batch of local_files
 	AfterFileJournal  = "after-file-journal"  // the batch is announced, nothing of it written
 	MidFileWrite      = "mid-file-write"      // half of it is written
-	AfterFileWrite    = "after-file-write"    // it is durable, nobody knows
+	AfterFileWrite    = "after-file-write"    // it is durable, and not known to be
 	BeforeFileSwap    = "before-file-swap"    // the new file is durable beside the old one
-	AfterFileSwap     = "after-file-swap"     // it took its place, nobody knows
+	AfterFileSwap     = "after-file-swap"     // it took its place, and is not known to have
 )
 
 // CrashPoints lists them in the order of a run.
@@ -286,7 +286,7 @@ func (g *Gate) shut(id int64) error {
 	return nil
 }
 
-// Idle ends the network connections of a destination that nobody uses now: its
+// Idle ends the network connections of a destination that is not in use now: its
 // credentials were changed elsewhere. Its limit stays as it is known.
 func (g *Gate) Idle(id int64) {
 	g.mu.Lock()

@@ -160,7 +160,7 @@ type emulatedConnection struct {
 	own         *Emulated // of a destination without an id
 }
 
-// Close takes the store of an unsaved destination along: nobody could find it
+// Close takes the store of an unsaved destination along: no call could find it
 // again.
 func (c *emulatedConnection) Close() error {
 	if c.own == nil {

@@ -24,7 +24,7 @@ const (
 	OutcomeTooLarge  = "reply_too_large"
 	OutcomeDNS       = "dns"
 	OutcomeTLS       = "tls"
-	OutcomeConnect   = "unreachable" // no connection: nobody listens, or no way there
+	OutcomeConnect   = "unreachable" // no connection: nothing listens, or no way there
 	OutcomeNetwork   = "network"     // the connection broke
 	OutcomeTimeout   = "timeout"
 	OutcomeCanceled  = "canceled" // by the caller
@@ -92,7 +92,7 @@ func (x *Exchange) Mentions(text *search.Text) bool {
 func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
 
 // keep notes what was sent and answered. The params are a buffer that is used
-// again, the result is nobody else's.
+// again, the result is the caller's alone.
 func (x *Exchange) keep(params any, result []byte, clean *hide.Redactor) {
 	x.clean = clean
 	if text, ok := params.(json.RawMessage); ok && len(text) <= MaxBodies {

@@ -36,7 +36,7 @@ type CallError struct {
 	Call string
 }
 
-// Reached reports whether the destination may have seen the call, so that nobody
+// Reached reports whether the destination may have seen the call, so that no one
 // knows what it did: such a batch is sent again, and never taken for refused.
 func (e *CallError) Reached() bool {
 	switch e.Outcome {

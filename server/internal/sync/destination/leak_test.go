@@ -53,7 +53,7 @@ var forms = map[string]func(string) string{
 	"cut off": func(s string) string { return strings.Repeat("x", 64-len(s)+3) + s },
 }
 
-// leaks tells which secret a text holds in a form that somebody could read.
+// leaks tells which secret a text holds in a form that a reader could use.
 func leaks(text string) []string {
 	var found []string
 	folded := strings.ToLower(text)

@@ -54,7 +54,7 @@ type pass struct {
 }
 
 // pass waits until a call of planning or of a test may be made. Limits are about
-// the service's clock; but somebody waits for the answer of such a call, so it
+// the service's clock; but a client waits for the answer of such a call, so it
 // waits in real time, never longer than it may take itself, and a clock that
 // stands still meanwhile does not hold it.
 func (c *caller) pass(ctx context.Context, method string) (*pass, *CallError) {

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// watch is a clock that moves when somebody waits, and notes when calls came.
+// watch is a clock that moves when a caller waits, and notes when calls came.
 type watch struct {
 	mu    sync.Mutex
 	now   time.Time
@@ -173,7 +173,7 @@ func TestThrottledPlanning(t *testing.T) {
 	}
 }
 
-// TestAClockThatStandsStillHoldsNoAnswer: somebody waits for planning calls, so
+// TestAClockThatStandsStillHoldsNoAnswer: a client waits for planning calls, so
 // they go on after the wait in real time.
 func TestAClockThatStandsStillHoldsNoAnswer(t *testing.T) {
 	w := newWatch()

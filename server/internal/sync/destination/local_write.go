@@ -46,7 +46,7 @@ func (l *fileLocks) of(path string) *sync.Mutex {
 type filesSender struct {
 	*filesConnection
 	locks *fileLocks
-	crash func(point string) // nil: nobody
+	crash func(point string) // may be nil
 
 	mu        sync.Mutex
 	inherited map[string]keySet // by file and sync: what may be sent again

@@ -76,7 +76,7 @@ func openJournal(root *os.Root, name string, f *os.File) (*journal, error) {
 	// A crash tears a slot before its batch is begun: then the other explains the file.
 	case unreadable != "" && size > 0 && (!same || size > last.To):
 		return nil, fmt.Errorf("the journal %s of %s is damaged, so what the last batch wrote is not known: see that the file ends with a whole row, then remove the journal", unreadable, name)
-	case !same: // somebody replaced the file: what was written is gone
+	case !same: // another program replaced the file: what was written is gone
 		j.last = entryOfJournal{Sequence: last.Sequence}
 	case size < last.To:
 		if err := f.Truncate(last.From); err != nil {
@@ -225,7 +225,7 @@ func temporaryName(name, purpose string) string {
 }
 
 // createFor creates the file that is to take the place of name. Records are about
-// people: nobody else may read them, unless the owner of the file has allowed it.
+// people: no other user may read them, unless the owner of the file has allowed it.
 func createFor(root *os.Root, name, temporary string) (*os.File, error) {
 	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {

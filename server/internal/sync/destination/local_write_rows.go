@@ -95,7 +95,7 @@ func (s *filesSender) layout(root *os.Root, f *os.File, end int64, plan *Plan, r
 		if _, err := f.ReadAt(last, end-1); err != nil {
 			return nil, nil, fmt.Errorf("read the end of the file: %w", err)
 		}
-		if last[0] != '\n' { // written by somebody else
+		if last[0] != '\n' { // written by another program
 			lead = []byte("\n")
 		}
 	}

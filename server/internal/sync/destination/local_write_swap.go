@@ -98,7 +98,7 @@ func (w *filesSwap) Commit(context.Context) error {
 	if w.ended {
 		return failedWrite(errEnded)
 	}
-	text, err := w.begin() // nobody sent a row
+	text, err := w.begin() // no row was sent
 	if err == nil {
 		_, err = w.out.Write(text)
 	}

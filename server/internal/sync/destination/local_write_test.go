@@ -174,7 +174,7 @@ func TestTornBatch(t *testing.T) {
 		require.NoError(t, os.Truncate(slots[0], 10)) // that of the second batch
 		send(two)
 		require.Equal(t, after, content(t, dir, "out."+format))
-		// Another file in its place is nobody's torn batch.
+		// Another file in its place is no torn batch.
 		require.NoError(t, os.WriteFile(name, []byte(strings.Repeat("y", len(after)-1)), 0o644))
 		if format == FormatJSONL {
 			send(one)

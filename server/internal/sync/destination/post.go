@@ -68,7 +68,7 @@ func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) 
 	if problem == "" && !strings.EqualFold(u.Scheme, "https") {
 		problem = "must be an https URL"
 	}
-	if problem != "" { // somebody may set it right meanwhile
+	if problem != "" { // it may be set right meanwhile
 		out.again(d, g.postBackoff(d, nil))
 		return out, fmt.Errorf("the URL %s", problem)
 	}

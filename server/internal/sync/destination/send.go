@@ -167,7 +167,7 @@ func (s *callSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Re
 var errResults = errors.New("too many results")
 
 // readResults reads record_results. Identifiers are slices of result, which
-// nobody else holds.
+// no other code holds.
 func (s *callSender) readResults(result json.RawMessage, expected int) (results []rpc.RecordResult, problem string) {
 	results = make([]rpc.RecordResult, 0, expected)
 	err := rpc.ScanResults(result, func(identifier []byte, success bool, message []byte) error {

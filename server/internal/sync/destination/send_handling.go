@@ -205,7 +205,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	}
 	// Records are prepared anew for each attempt.
 	reply, err := s.callSender.Send(once(ctx), plan, plan.stamped(ready))
-	if err != nil { // nobody knows what was written: it is read anew
+	if err != nil { // it is unknown what was written: it is read anew
 		s.seen.records = nil
 		return reply, err
 	}

@@ -22,7 +22,7 @@ const (
 // a source and the mapping of its rows take about the same time.
 type ahead struct {
 	rows   source.Rows
-	widen  func() error // asked before wide rows are handed on; nil: nobody
+	widen  func() error // asked before wide rows are handed on; may be nil
 	cancel context.CancelFunc
 	full   chan *chunk // closed at the end of the reading
 	empty  chan *chunk
@@ -52,7 +52,7 @@ func readAhead(rows source.Rows, width int, widen func() error, cancel context.C
 	return a
 }
 
-// read fills chunks until there are no more rows, or nobody gives it an empty
+// read fills chunks until there are no more rows, or no one gives it an empty
 // one. After a wide row it waits until that has been used.
 func (a *ahead) read() {
 	defer close(a.full)

@@ -209,7 +209,7 @@ func (s *scene) learn(t *task) {
 	s.model.learn(t, matrixPairs, words, true, false)
 }
 
-// passings counts how often a run that nobody kills passes each point.
+// passings counts how often a run that is not killed passes each point.
 func (c crashRow) passings(t *testing.T, skipping bool) map[string]int64 {
 	s := c.begin(t, skipping)
 	seen := map[string]int64{}

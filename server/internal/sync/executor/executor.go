@@ -55,7 +55,7 @@ type Options struct {
 	Payloads bool
 	// Crash is told of every named point at which a killed process must lose
 	// nothing: before-send and after-send, and WarehouseCrashPoints; the ledger
-	// has more. nil: nobody.
+	// has more. nil: no log.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
 	// Deviations are rules to break on purpose.
@@ -133,7 +133,7 @@ type Job struct {
 	// ends the run. nil: always.
 	Allowed func(ctx context.Context) error
 	// Report is told of the step and the counters, often and from one goroutine
-	// at a time; nil: nobody. It must not block.
+	// at a time; nil: no report. It must not block.
 	Report func(Progress)
 }
 
@@ -214,7 +214,7 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 }
 
 // ofLedger fills in what the ledger counts; open records are on their way, and
-// stand there as failed for the case that nobody comes back.
+// stand there as failed for the case that the run does not come back.
 func ofLedger(c *Counters, sums ledger.Counters, open int64) {
 	c.Updated, c.Failed = sums.Updated, max(sums.Failed-open, 0)
 	c.Processed = c.Updated + c.Failed

@@ -87,7 +87,7 @@ type reaction uint8
 
 const (
 	again    reaction = iota // then split: the content may be the reason
-	waitFor                  // nobody is there: splitting would not help
+	waitFor                  // nothing is there: splitting would not help
 	pause                    // 429: the connection rests, no attempt is spent
 	giveUp                   // only a user can help
 	canceled                 // by the caller

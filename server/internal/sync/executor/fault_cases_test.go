@@ -19,7 +19,7 @@ type faultCase struct {
 	repaired bool
 	code     string // of the run, where it must fail; "" any, or none
 	named    int64  // so many records are named as failed; 0 any number
-	lies     bool   // the destination reports what is not so: nobody but an audit can tell
+	lies     bool   // the destination reports what is not so: only an audit can tell
 	mild     bool   // an operation may not mind it at all
 	late     bool   // outlasts the deadline of a batch
 	deletes  bool   // acts on the deletes of a mirror only
@@ -129,7 +129,7 @@ func answerCases(sheet bool) []faultCase {
 	}
 }
 
-// schemaCases are a schema that somebody has changed since it was planned with.
+// schemaCases are a schema that was changed since it was planned with.
 func schemaCases() []faultCase {
 	drift := func(d destsim.Drift) destsim.Fault { return calls(destsim.Fault{Kind: "schema", Drift: &d}, 0) }
 	return []faultCase{

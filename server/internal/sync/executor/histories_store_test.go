@@ -184,7 +184,7 @@ func (s *store) watch(key, at, operation string) {
 	if spoken && w.success && w.delete == (operation == rpc.OperationDelete) || certain && last == at {
 		s.twice = fmt.Sprintf("%s %s at %q was sent again after its acknowledgement", operation, key, at)
 	}
-	if !spoken { // under way: refused, as long as nobody says otherwise
+	if !spoken { // under way: refused, as long as nothing says otherwise
 		s.words[key] = word{delete: operation == rpc.OperationDelete}
 	}
 }

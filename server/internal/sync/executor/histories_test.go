@@ -265,7 +265,7 @@ func (h *history) named() map[string]bool {
 
 // crash is told of every point. At the moment of the kill the books are copied
 // as they lie there, torn or not, and nothing reaches the destination any more;
-// what the old process still does is done to books that nobody opens again. On a
+// what the old process still does is done to books that are not opened again. On a
 // shelf nothing more that it does happens.
 func (h *history) crash(point string) {
 	h.store.mu.Lock()

@@ -17,7 +17,7 @@ type bookPlace struct {
 	Room *shelftest.Room `json:",omitempty"` // instead
 }
 
-// newBookPlace is one that nobody has used.
+// newBookPlace is one that is new.
 func newBookPlace(t testing.TB, shared bool) bookPlace {
 	t.Helper()
 	if !shared {

@@ -118,7 +118,7 @@ type known struct {
 	sent  bool   // it was acknowledged, and no delete since
 	value string // what was acknowledged
 	open  bool   // the last word on it is no success
-	// unsure: a run has ended in the middle, and nobody outside knows what it
+	// unsure: a run has ended in the middle, and no one outside knows what it
 	// had written down of this key.
 	unsure bool
 }

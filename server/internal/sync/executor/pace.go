@@ -87,7 +87,7 @@ type connections struct {
 	all map[int64]*pace.Limiter
 }
 
-// of gives the limiter of a connection; it stays known when nobody uses it, as
+// of gives the limiter of a connection; it stays known when no run uses it, as
 // the last limit that was announced still holds.
 func (c *connections) of(id int64) *pace.Limiter {
 	c.mu.Lock()

@@ -40,7 +40,7 @@ type persistent struct {
 	tries    int
 	records  int
 	deadline time.Duration
-	// before and after are told of each attempt; nil: nobody is.
+	// before and after are told of each attempt; they may be nil.
 	before func()
 	after  func(failure error)
 	// rested waits before each attempt of a call that passes the limits by itself;
@@ -51,7 +51,7 @@ type persistent struct {
 	written    func()
 	failure    error // of the last attempt
 	reaction   reaction
-	try, reach int // counted attempts so far, and those that reached nobody
+	try, reach int // counted attempts so far, and those that reached nothing
 	throttle   throttle
 	over       error // why there is no further attempt
 }
@@ -183,7 +183,7 @@ func (p *persistent) Backoff() time.Duration {
 	return c.wait(p.try)
 }
 
-// wait is how long to wait before an attempt that nobody asked to be later.
+// wait is how long to wait before an attempt that was not asked to be later.
 func (c *caller) wait(try int) time.Duration {
 	d := c.backoff.before(try, c.e.options.Random)
 	if c.e.options.Deviations.SteadyBackoff {

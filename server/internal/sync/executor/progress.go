@@ -7,7 +7,7 @@ import (
 
 // progress is how far a run is, as its caller hears of it, and the first of its failures.
 type progress struct {
-	tell   func(Progress) // nil: nobody listens
+	tell   func(Progress) // nil: no caller listens
 	count  func(step string, found tally) Counters
 	cancel context.CancelCauseFunc
 

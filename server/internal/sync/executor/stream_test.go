@@ -160,7 +160,7 @@ func TestStreamGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
-// TestStreamIsEndedOnce: a run that had come to its end, and whose end nobody has
+// TestStreamIsEndedOnce: a run that had come to its end, and whose end no one has
 // noted, sends nothing again and has the same counters; a full one too.
 func TestStreamIsEndedOnce(t *testing.T) {
 	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {

@@ -52,7 +52,7 @@ func (r *Run) lead(g *group) {
 }
 
 // commit makes batches durable. The index runs ahead of the log here, so after
-// an error nobody may ask it any more.
+// an error it must not be asked any more.
 func (r *Run) commit(batches []Batch) error {
 	// spec 7.2: one verdict for each record. They are counted when they are
 	// durable, not before.
@@ -147,7 +147,7 @@ func (r *Run) writeOne(frame []byte) error {
 		err = r.f.sync()
 	}
 	if err != nil {
-		// After a failed sync nobody knows what the disk has, so the run does not
+		// After a failed sync it is unknown what the disk has, so the run does not
 		// try again; Begin reads what is there.
 		_ = r.f.truncate(r.end)
 		return fmt.Errorf("write log: %w", err)

@@ -271,7 +271,7 @@ func fillUp(s *Sync) (acked int, err error) {
 	return acked, r.Finish(Meta{})
 }
 
-// TestARunThatWasCut: earlier versions cut a run into parts, whose logs nobody reads
+// TestARunThatWasCut: earlier versions cut a run into parts, whose logs no one reads
 // any more. What they acknowledged is in doubt, so the next run is a full sync.
 func TestARunThatWasCut(t *testing.T) {
 	l, err := Open(Options{})

@@ -18,7 +18,7 @@ type folder struct {
 	files map[string]*content
 	room  *room         // tests: the disk is full after so many bytes; nil: it never is
 	fault fault         // tests
-	still *sync.RWMutex // see move; nil: nobody looks at these files
+	still *sync.RWMutex // see move; nil: these files are not looked at
 }
 
 // room is what a small disk has left.

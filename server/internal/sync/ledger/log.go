@@ -19,7 +19,7 @@ import (
 //	         'r': the run was resumed here
 //
 // A frame that ends beyond the end of the file was being written when the
-// process was killed: nobody was told that it is durable, so it is cut. Any
+// process was killed: no caller was told that it is durable, so it is cut. Any
 // other wrong byte is damage.
 const (
 	logMagic  = "dklogs_1"

@@ -25,7 +25,7 @@ type momentFile struct {
 	size int64
 }
 
-// Still lets nobody change a file of any sync until release is called: each is whole
+// Still keeps every file of every sync as it is until release is called: each is whole
 // then. It waits for the writes under way, one for each run at the most.
 func (l *Ledger) Still() (release func()) {
 	l.o.still.Lock()
@@ -90,7 +90,7 @@ func (m *Moment) Sync() int64 { return m.s.id }
 func (m *Moment) Empty() bool { return len(m.files) == 0 }
 
 // Write writes the books as Restore reads them. The log of a run that was over and
-// that nobody needs any more may be gone by now.
+// that are not needed any more may be gone by now.
 func (m *Moment) Write(w io.Writer) error {
 	archive := tar.NewWriter(w)
 	for i := range m.files {

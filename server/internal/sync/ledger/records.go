@@ -82,7 +82,7 @@ func (s *Sync) records(run int64, filter Filter, after, limit int64) (found []Lo
 	return found, total, err
 }
 
-// untorn: the end of a log that nobody has resumed may be torn.
+// untorn: the end of a log that was not resumed may be torn.
 func untorn(err error) error {
 	if errors.Is(err, errTorn) {
 		return nil

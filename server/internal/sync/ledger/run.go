@@ -76,7 +76,7 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if now.Run > run {
 		return nil, fmt.Errorf("run %d came later", now.Run)
 	}
-	// A run that was finished, and whose outcome nobody has noted, goes on.
+	// A run that was finished, and whose outcome was not noted, goes on.
 	err = s.files.rename(logName(run, doneSuffix), logName(run, openSuffix))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -19,7 +19,7 @@ type Shelf interface {
 	// List gives the files of a sync that have a name, in any order.
 	List(sync int64) ([]Shelved, error)
 	// Read follows the rules of io.ReaderAt. A file that lost its name can be read
-	// for some minutes more, and as long as somebody goes on reading it; after that
+	// for some minutes more, and as long as a reader goes on reading it; after that
 	// it is gone: fs.ErrNotExist.
 	Read(file int64, p []byte, at int64) (int, error)
 	// Change does all of the changes or none, in their order; they are durable
@@ -240,7 +240,7 @@ func removals(files []Shelved) (changes []Change) {
 }
 
 // forgetShelf is Forget on a shelf. A run that another process has open, because
-// nobody asked for a lease, finds its log gone and fails.
+// no process asked for a lease, finds its log gone and fails.
 func (s *Sync) forgetShelf() error {
 	s.guard()
 	h := s.files.shelf

@@ -9,7 +9,7 @@ import (
 )
 
 // shelfFile is an open file on a shelf. What is written waits for sync, and goes
-// out as one change; what is read comes in windows, and where somebody reads on
+// out as one change; what is read comes in windows, and where a reader reads on
 // and on, the next window is fetched meanwhile.
 type shelfFile struct {
 	in   shelved // the folder, with the fence of the moment in which it was opened
@@ -19,10 +19,10 @@ type shelfFile struct {
 	mu     sync.Mutex
 	kept   int64  // bytes on the shelf
 	wait   []byte // behind them
-	failed error  // a change failed: nobody knows what the shelf has
+	failed error  // a change failed: it is unknown what the shelf has
 
 	window []byte
-	spare  []byte // a buffer that nobody uses
+	spare  []byte // a buffer that is free
 	at     int64  // of the window
 	width  int    // of the next one
 	ahead  *fetched
@@ -165,7 +165,7 @@ func (f *shelfFile) readAt(p []byte, at int64) (n int, err error) {
 	return n, nil
 }
 
-// load puts a window where somebody reads.
+// load puts a window where a reader is.
 func (f *shelfFile) load(from int64) error {
 	following := len(f.window) > 0 && from == f.at+int64(len(f.window))
 	ahead := f.ahead

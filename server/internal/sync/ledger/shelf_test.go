@@ -189,7 +189,7 @@ func TestWindows(t *testing.T) {
 			n, _ := f.ReadAt(p, int64(at))
 			require.Equal(t, min(piece, len(data)-at), n)
 			require.True(t, string(data[at:at+n]) == string(p[:n]), "%d at %d", piece, at)
-			if at%3 == 0 { // somebody looks at the end meanwhile
+			if at%3 == 0 { // a reader looks at the end meanwhile
 				n, err = f.ReadAt(p[:10], int64(len(data)-10))
 				require.NoError(t, err)
 				require.Equal(t, data[len(data)-10:], p[:n])

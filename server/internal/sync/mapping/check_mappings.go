@@ -41,7 +41,7 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 		c.bad(at+".to", "is required: the name of a destination field")
 		return
 	}
-	// The rest is about the field, which nobody can know.
+	// The rest is about the field, which is unknown.
 	if c.Object == nil {
 		c.checkLookup(at, m, nil)
 		return
@@ -81,7 +81,7 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 
 // target finds the field that a name writes to. Nested names use dots (spec
 // 2.7): either the whole name is a field, or its first segment is one that holds
-// an object; known without a field means the latter, whose inner parts nobody
+// an object; known without a field means the latter, whose inner parts are not
 // describes.
 func (c *checker) target(to string) (field *api.DestinationField, known bool) {
 	if field = c.Object.Field(to); field != nil {
@@ -152,7 +152,7 @@ func (c *checker) unknownField(field, to string) {
 }
 
 // checkNewField: a field that is created on write, or the inner part of one
-// that nobody describes.
+// that is not described.
 func (c *checker) checkNewField(at string, m *api.Mapping, inside bool) {
 	if emptySegment(m.To) {
 		c.unknownField(at+".to", m.To)

@@ -108,7 +108,7 @@ func (k *compiler) fit(m placed, one *member, kind api.Kind) {
 	s.literal = value
 }
 
-// innerType is the type of a value whose field nobody describes: "" is as it
+// innerType is the type of a value whose field is not described: "" is as it
 // stands, within objects.
 func innerType(m placed, kind api.Kind, nested bool) (string, bool) {
 	if m.FieldType != nil && !m.FollowSourceType {

@@ -345,7 +345,7 @@ func TestNestedNames(t *testing.T) {
 	require.Contains(t, string(record), `"address.city":null`)
 }
 
-// sync_all_properties adds the columns that nobody mapped, under each
+// sync_all_properties adds the columns that are not mapped, under each
 // normalization, with the type of the column (spec 2.6).
 func TestAllProperties(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", AllowCustomFields: true, Fields: []api.DestinationField{field("id", api.TypeInteger)}}

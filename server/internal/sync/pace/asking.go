@@ -22,8 +22,8 @@ type asking struct {
 	running bool
 	planned time.Time // when the goroutine looks again
 
-	demand  time.Time // somebody sends at least until then
-	refused bool      // somebody had to wait since the last report
+	demand  time.Time // there is a sender at least until then
+	refused bool      // a sender had to wait since the last report
 	taken   int64     // since then
 	least   int64     // the most that was taken at once since then
 	emptied time.Time // when it began to run out of units since then
@@ -37,7 +37,7 @@ type asking struct {
 	retry    time.Time
 }
 
-// refuse notes that somebody waits for d.
+// refuse notes that a sender waits for d.
 func (a *asking) refuse(now time.Time, d time.Duration, n int64) {
 	a.demand = later(a.demand, now.Add(d+ahead/2))
 	a.refused, a.least = true, max(a.least, n)
@@ -57,7 +57,7 @@ func (a *asking) wrote(open, ready int64) {
 	}
 }
 
-// answered is how long somebody waits who gets nothing now.
+// answered is how long a sender waits who gets nothing now.
 func (a *asking) answered(now time.Time) time.Duration {
 	switch {
 	case a.fails > 0:
@@ -92,7 +92,7 @@ func (a *asking) appetite(now time.Time, limit int64) int64 {
 func (s *Share) due(now time.Time) (at time.Time, is bool) {
 	a := &s.ask
 	if a.fails > 0 && !a.demand.After(now) {
-		return at, false // nobody waits for an answer
+		return at, false // no sender waits for an answer
 	}
 	add := func(t time.Time) {
 		if !is || t.Before(at) {
@@ -235,7 +235,7 @@ func (s *Share) heed(began time.Time, r Report, g Grant, err error) {
 	}
 }
 
-// missed goes on after an exchange of which nobody knows whether it was one. What
+// missed goes on after an exchange of which it is unknown whether it was one. What
 // was held is left to lapse.
 func (s *Share) missed(now time.Time, r Report) {
 	s.ask.fails++

@@ -3,7 +3,7 @@
 // share, whoever makes them (spec 8).
 //
 // One process alone has a Pacer for each limit. Several have a Share each, and
-// exchange with one Window ahead of the need. In all of them nobody waits for
+// exchange with one Window ahead of the need. In all of them no sender waits for
 // anything: they are told the time, or look at it, and name the moment of the next
 // send. The package refuses to know what is sent, and where a window is kept.
 package pace
@@ -67,7 +67,7 @@ func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
 			until = at
 		}
 	}
-	if room < n && p.open > 0 && !until.After(now) { // nobody knows when it is written
+	if room < n && p.open > 0 && !until.After(now) { // it is unknown when it is written
 		until = now.Add(slack)
 	}
 	return max(until.Sub(now), 0)

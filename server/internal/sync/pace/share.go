@@ -20,7 +20,7 @@ type ShareOptions struct {
 }
 
 // Share is what one process has of a limit that several keep together. It asks
-// the window ahead of the need, from a goroutine that lives as long as somebody
+// the window ahead of the need, from a goroutine that lives as long as a sender
 // sends. Without an answer nothing is granted, and so nothing is sent. It is safe
 // for parallel use.
 type Share struct {
@@ -175,7 +175,7 @@ func (s *Share) written(n int64) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.look(now)
-	// Nobody can tell them apart; that the lost ones come first counts too much
+	// They cannot be told apart; that the lost ones come first counts too much
 	// rather than too little.
 	late := min(s.lost, n)
 	s.lost -= late

@@ -125,7 +125,7 @@ func TestSharesReachTheLimitTogether(t *testing.T) {
 						all.Go(func() { crowds[i].work(8, 200*time.Microsecond, begin.Add(length)) })
 					}
 					all.Wait()
-					time.Sleep(time.Minute) // shares that nobody uses end their work
+					time.Sleep(time.Minute) // shares that are not in use end their work
 					var sent []time.Time
 					for i := range crowds {
 						sent = append(sent, crowds[i].sent...)

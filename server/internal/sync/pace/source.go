@@ -11,7 +11,7 @@ import (
 type Source interface {
 	// Exchange hands a report to the window and brings what it grants. All moments
 	// are those of this machine's clock, with a monotonic reading. After an error
-	// nobody knows whether the report has arrived.
+	// it is unknown whether the report has arrived.
 	Exchange(ctx context.Context, r Report) (Grant, error)
 }
 

@@ -10,7 +10,7 @@ const (
 	// a process asks again long before they are used up, and no time is lost.
 	ahead = 200 * time.Millisecond
 	// stock is the time whose units all shares together may have ready. As it is
-	// less than ahead, whoever asks finds room for what is his, and nobody gets less
+	// less than ahead, whoever asks finds room for what is his, and no one gets less
 	// because he comes at the wrong moment.
 	stock = 3 * ahead / 4
 	// life is how long a share keeps what it was granted without another
@@ -82,7 +82,7 @@ func (w *Window) Exchange(now time.Time, r Report) Grant {
 	return g
 }
 
-// pass lets time pass: shares that nobody has renewed lapse, what is older than a
+// pass lets time pass: shares that were not renewed lapse, what is older than a
 // second is forgotten.
 func (w *Window) pass(now time.Time) {
 	for i := range w.holds { // a clock that was set back must not keep them for ever

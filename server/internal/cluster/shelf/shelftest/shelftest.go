@@ -35,7 +35,7 @@ type Room struct {
 
 var rooms atomic.Int64
 
-// Take gives a room that nobody has used. The first one starts the server and makes
+// Take gives a room that is new. The first one starts the server and makes
 // the schema; without PostgreSQL the test is skipped.
 func Take(t testing.TB) Room {
 	t.Helper()
@@ -80,7 +80,7 @@ var pools struct {
 	of map[string]*pgxpool.Pool
 }
 
-// Pool gives the connections of this process to the schema; nobody closes them.
+// Pool gives the connections of this process to the schema; they stay open.
 func (r Room) Pool() (*pgxpool.Pool, error) {
 	pools.Lock()
 	defer pools.Unlock()
