@@ -15,7 +15,7 @@ func (e *Executor) Ask(ctx context.Context, connection int64, fn func(ctx contex
 	limiter := e.options.Limiter(connection)
 	by := &caller{e: e, backoff: e.options.Backoff, gate: &gate{clock: e.options.Clock, limiter: limiter}}
 	c := &persistent{
-		by: by, ctx: ctx, tries: by.backoff.Tries, deadline: math.MaxInt64,
+		by: by, ctx: ctx, attempts: by.backoff.Attempts, deadline: math.MaxInt64,
 		rested: func(ctx context.Context) error { return e.rested(ctx, limiter) },
 	}
 	err := c.do(func(ctx context.Context) (int64, error) { return 0, fn(ctx) })

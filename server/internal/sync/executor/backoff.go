@@ -15,7 +15,7 @@ type Backoff struct {
 	Most  time.Duration // the longest wait (60 s), of a Retry-After too
 	// Tries of a batch as a whole before it is split (3), and of a destination
 	// that cannot be reached before the run fails (6).
-	Tries, Reach int
+	Attempts, Reach int
 	// Rounds is how often a refused record is sent in one run (3).
 	Rounds int
 	// Throttle is how long 429s may follow one another before the run fails
@@ -30,8 +30,8 @@ func (b Backoff) withDefaults() Backoff {
 	if b.Most <= 0 {
 		b.Most = time.Minute
 	}
-	if b.Tries <= 0 {
-		b.Tries = 3
+	if b.Attempts <= 0 {
+		b.Attempts = 3
 	}
 	if b.Reach <= 0 {
 		b.Reach = 6

@@ -49,7 +49,7 @@ func (b *batch) reset() { b.items, b.arena = b.items[:0], b.arena[:0] }
 // batches hands out empty batches.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// packer cuts a stream of items into batches for the crew.
+// packer cuts a stream of items into batches for the semaphore.
 type packer struct {
 	records, bytes int // at most so many in one batch
 	send           func(*batch) error

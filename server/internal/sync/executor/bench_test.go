@@ -46,14 +46,14 @@ func BenchmarkRuns(b *testing.B) {
 		b.Run("http="+strconv.FormatBool(wire), func(b *testing.B) {
 			for range b.N {
 				b.StopTimer()
-				books, err := ledger.Open(ledger.Options{Dir: b.TempDir()})
+				opened, err := ledger.Open(ledger.Options{Dir: b.TempDir()})
 				require.NoError(b, err)
 				sim := people()
 				sim.Speed = rpc.Speed{MaximumBatchSize: 1000, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 100_000_000}
 				for _, name := range []string{"c3", "c4", "c5", "c6", "c7", "c8", "c9"} {
 					sim.Objects[0].Fields = append(sim.Objects[0].Fields, destsim.FieldConfig{Name: name, Type: rpc.TypeString})
 				}
-				w := newWorld(b, setup{sim: sim, options: Options{Ledger: books}, table: "id INTEGER PRIMARY KEY, name TEXT, level INTEGER, c3 TEXT, c4 TEXT, c5 TEXT, c6 TEXT, c7 TEXT, c8 TEXT, c9 TEXT"})
+				w := newWorld(b, setup{sim: sim, options: Options{Ledger: opened}, table: "id INTEGER PRIMARY KEY, name TEXT, level INTEGER, c3 TEXT, c4 TEXT, c5 TEXT, c6 TEXT, c7 TEXT, c8 TEXT, c9 TEXT"})
 				if !wire {
 					w.sender = instant{1000}
 				}
@@ -74,7 +74,7 @@ func BenchmarkRuns(b *testing.B) {
 					require.Equal(b, step.updated, o.Updated, "%+v", o)
 					b.ReportMetric(rows/took.Seconds()/1e6, step.name+"-Mrows/s")
 				}
-				require.NoError(b, books.Close())
+				require.NoError(b, opened.Close())
 				b.StartTimer()
 			}
 		})

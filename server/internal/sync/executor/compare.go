@@ -130,7 +130,7 @@ func (c *comparison) meet(row *entry, old *ledger.Entry) error {
 	c.tally.rows++
 	c.tally.valid++
 	print := printOf(c.plan.Compared(row.record))
-	if c.water != nil { // an event is its key and its moment: it is not another one when a mapping changes
+	if c.highWater != nil { // an event is its key and its moment: it is not another one when a mapping changes
 		print = printOf(row.stamp[:])
 	}
 	if c.job.Warehouse != nil {

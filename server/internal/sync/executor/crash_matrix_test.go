@@ -33,7 +33,7 @@ const crashEnv = "DESTKIT_EXECUTOR_CRASH"
 type crashWork struct {
 	Promise int // its place among the promises
 	Place   place
-	Books   bookPlace
+	Ledger  ledgerPlace
 	Rows    string // a file
 	Run     int64
 	Point   string
@@ -57,11 +57,11 @@ func (c crashWork) do() error {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return err
 	}
-	books, _, err := c.Books.open(crash)
+	opened, _, err := c.Ledger.open(crash)
 	if err != nil {
 		return err
 	}
-	o, _, err := matrixRun(context.Background(), promises()[c.Promise], c.Place, books, rows, c.Run, crash)
+	o, _, err := matrixRun(context.Background(), promises()[c.Promise], c.Place, opened, rows, c.Run, crash)
 	if err == nil && o.Status != api.RunCompleted {
 		err = errors.New(o.Message)
 	}
@@ -73,7 +73,7 @@ type crashRow struct {
 	promise
 	number int
 	inFile bool
-	shared bool // the books are in PostgreSQL
+	shared bool // the ledger is in PostgreSQL
 }
 
 func (c crashRow) String() string {
@@ -106,22 +106,22 @@ func crashPoints() []string {
 // scene is the life of one sync around a kill.
 type scene struct {
 	crashRow
-	t     *testing.T
-	to    place
-	sim   *destsim.Sim
-	file  string
-	books bookPlace
-	model *model
-	rows  []row
-	run   int64
-	was   contents // content before the run that is killed
+	t      *testing.T
+	to     place
+	sim    *destsim.Sim
+	file   string
+	ledger ledgerPlace
+	model  *model
+	rows   []row
+	run    int64
+	was    contents // content before the run that is killed
 }
 
 // begin brings the sync to the run that is to be killed: the second one, but
 // for the kills while the first rows of a sync are skipped.
 func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 	t.Helper()
-	s := &scene{crashRow: c, t: t, books: newBookPlace(t, c.shared), model: newModel(c.promise), was: contents{}}
+	s := &scene{crashRow: c, t: t, ledger: newLedgerPlace(t, c.shared), model: newModel(c.promise), was: contents{}}
 	if c.inFile {
 		s.to, s.file = inFile(t)
 		s.model.swapped = c.strategy == api.MirrorSwap
@@ -156,9 +156,9 @@ func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 
 // plant gives the destination records, through a sync of its own.
 func (s *scene) plant() {
-	books, err := ledger.Open(ledger.Options{})
+	opened, err := ledger.Open(ledger.Options{})
 	require.NoError(s.t, err)
-	o, _, err := matrixRun(s.t.Context(), promise{operation: api.OperationUpsert}, s.to, books, numberedRows(1, 100, func(int) int { return 6 }), 1, nil)
+	o, _, err := matrixRun(s.t.Context(), promise{operation: api.OperationUpsert}, s.to, opened, numberedRows(1, 100, func(int) int { return 6 }), 1, nil)
 	require.NoError(s.t, err)
 	require.Equal(s.t, int64(100), o.Updated)
 	s.was = s.content()
@@ -167,11 +167,11 @@ func (s *scene) plant() {
 // here makes the run in this process.
 func (s *scene) here(crash func(string)) Outcome {
 	s.t.Helper()
-	books, _, err := s.books.open(crash)
+	opened, _, err := s.ledger.open(crash)
 	require.NoError(s.t, err)
-	o, _, err := matrixRun(s.t.Context(), s.promise, s.to, books, s.rows, s.run, crash)
+	o, _, err := matrixRun(s.t.Context(), s.promise, s.to, opened, s.rows, s.run, crash)
 	require.NoError(s.t, err)
-	require.NoError(s.t, books.Close())
+	require.NoError(s.t, opened.Close())
 	return o
 }
 
@@ -284,7 +284,7 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// TestCrashMatrixOnPostgreSQL is the same with the books where every process gets at
+// TestCrashMatrixOnPostgreSQL is the same with the ledger where every process gets at
 // them. What a run passes is the same in both, so the points are counted in files.
 func TestCrashMatrixOnPostgreSQL(t *testing.T) {
 	if testing.Short() {
@@ -320,16 +320,16 @@ func (c crashCell) kill(t *testing.T) string {
 	s := c.begin(t, c.skipping)
 	require.True(t, s.die(c), "the child was not killed")
 	first := s.model.expect(s.rows, matrixPairs)
-	books, _, err := s.books.open(nil)
+	opened, _, err := s.ledger.open(nil)
 	require.NoError(t, err)
-	_, had, err := books.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
+	_, had, err := opened.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
 	require.True(t, err == nil || errors.Is(err, ledger.ErrNoRun), "%v", err)
 	if c.turned {
 		s.turn()
 	}
-	o, sent, err := matrixRun(t.Context(), s.promise, s.to, books, s.rows, s.run, nil)
+	o, sent, err := matrixRun(t.Context(), s.promise, s.to, opened, s.rows, s.run, nil)
 	require.NoError(t, err)
-	require.NoError(t, books.Close())
+	require.NoError(t, opened.Close())
 	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 	total := int64(len(first.write) + len(first.remove))
 	source := "same"
@@ -358,7 +358,7 @@ func (s *scene) die(c crashCell) bool {
 	rows := filepath.Join(s.t.TempDir(), "rows.json")
 	require.NoError(s.t, os.WriteFile(rows, []byte(text(s.rows)), 0o600))
 	child := exec.Command(os.Args[0])
-	work := crashWork{Promise: c.number, Place: s.to, Books: s.books, Rows: rows, Run: s.run, Point: c.point, At: c.at}
+	work := crashWork{Promise: c.number, Place: s.to, Ledger: s.ledger, Rows: rows, Run: s.run, Point: c.point, At: c.at}
 	child.Env = append(os.Environ(), crashEnv+"="+text(work))
 	before := s.to.callers.now()
 	out, err := child.CombinedOutput()

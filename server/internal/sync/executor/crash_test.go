@@ -41,7 +41,7 @@ func (c childWork) do() error {
 			select {}
 		}
 	}
-	books, err := ledger.Open(ledger.Options{Dir: c.Ledger, Crash: crash})
+	opened, err := ledger.Open(ledger.Options{Dir: c.Ledger, Crash: crash})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c childWork) do() error {
 	if err != nil {
 		return err
 	}
-	e := New(Options{Clock: time, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
+	e := New(Options{Clock: time, Ledger: opened, Crash: crash, Backoff: Backoff{First: 1}})
 	job := Job{
 		Run: c.Run, Sync: 7, Config: c.config(),
 		Source: src.(source.Reader), Object: object, Columns: columns,
@@ -160,7 +160,7 @@ func TestACancelledRunKeepsWhatWasAcknowledged(t *testing.T) {
 }
 
 func TestThrottlingCostsNoAttemptAndWaitsOnTheClock(t *testing.T) {
-	w := newWorld(t, setup{options: Options{Backoff: Backoff{Tries: 1, First: time.Second}}})
+	w := newWorld(t, setup{options: Options{Backoff: Backoff{Attempts: 1, First: time.Second}}})
 	w.fill(1, 10)
 	w.clock.Freeze(true)
 	w.arm(destsim.Fault{Kind: "throttle", Seconds: 30, When: destsim.Trigger{Method: syncBatch, Times: 8}})

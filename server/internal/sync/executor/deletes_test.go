@@ -134,9 +134,9 @@ func TestWholeDeletesAfterAKill(t *testing.T) {
 
 			w.sql("DELETE FROM people WHERE id <> 60") // that one comes last, and keeps the source from being empty
 			stored := len(w.stored())
-			books, err := ledger.Open(ledger.Options{Dir: dir})
+			opened, err := ledger.Open(ledger.Options{Dir: dir})
 			require.NoError(t, err)
-			w.ledger, w.executor.options.Ledger = books, books
+			w.ledger, w.executor.options.Ledger = opened, opened
 			o := w.again(t.Context())
 			require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 			require.Equal(t, w.rows(), w.stored())
@@ -144,7 +144,7 @@ func TestWholeDeletesAfterAKill(t *testing.T) {
 			for _, record := range *sent {
 				require.Contains(t, record, `"name":"name `, "the row that was sent")
 			}
-			require.NoError(t, books.Close())
+			require.NoError(t, opened.Close())
 		})
 	}
 }

@@ -25,7 +25,7 @@ type scratch struct {
 	verdicts []verdict
 	records  [][]byte
 	log      []ledger.Record
-	calls    []string // ids of those that were made for what settles next
+	calls    []string // ids of those that were made for what is recorded next
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -51,14 +51,14 @@ func (s *sending) deliver(ctx context.Context, p *phase, b *batch) {
 	d.calls = d.calls[:0]
 	var err error
 	n := int64(len(b.items))
-	s.traffic.begun.Add(n) // before the log counts them
-	if p.round == 1 {      // later on the refusal stands in the log already
+	s.traffic.started.Add(n) // before the log counts them
+	if p.round == 1 {        // later on the refusal stands in the log already
 		err = d.promise(b.items)
 	}
 	if err == nil {
 		err = d.send(ctx, b.items)
 	}
-	s.traffic.over.Add(n)
+	s.traffic.finished.Add(n)
 	if err != nil {
 		s.progress.end(err)
 		return
@@ -73,16 +73,16 @@ func (s *sending) deliver(ctx context.Context, p *phase, b *batch) {
 // send is the hierarchy of spec 7.2.5 for one batch: again, then in halves down
 // to single records. What is refused as a single record is a refused record.
 func (d *delivery) send(ctx context.Context, items []item) error {
-	err := d.try(ctx, items)
+	err := d.attempt(ctx, items)
 	var whole *wholeError
 	switch {
 	case !errors.As(err, &whole):
 		return err
-	case d.by.answers.desperate(d.by.crew.places()):
+	case d.by.responses.exhausted(d.by.inFlight.places()):
 		return ofCall(whole.cause)
 	case d.by.options.Deviations.gives(err):
 		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}
-	case len(items) > 1 && d.failures < hopeless && !d.by.options.Deviations.NoSplit:
+	case len(items) > 1 && d.failures < batchFailures && !d.by.options.Deviations.NoSplit:
 		half, made := len(items)/2, slices.Clone(d.calls)
 		d.by.traffic.splits.Add(int64(len(items)))
 		if d.by.options.Deviations.SplitsOne {
@@ -98,7 +98,7 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 	for i := range items {
 		items[i].message = message
 	}
-	return d.settle(items, nil, d.by.options.Clock.Now())
+	return d.record(items, nil, d.by.options.Clock.Now())
 }
 
 // wholeError is a batch that failed as a whole as often as it may.
@@ -107,16 +107,16 @@ type wholeError struct{ cause error }
 func (e *wholeError) Error() string { return e.cause.Error() }
 func (e *wholeError) Unwrap() error { return e.cause }
 
-// try sends items as one batch, again and again as long as it may help. Halves
+// attempt sends items as one batch, again and again as long as it may help. Halves
 // are tried once: the whole was tried before them. An outcome that is not known
 // counts as a failure: nothing is ever taken as stored without its result.
-func (d *delivery) try(ctx context.Context, items []item) error {
-	tries := d.by.calls.backoff.Tries
+func (d *delivery) attempt(ctx context.Context, items []item) error {
+	attempts := d.by.calls.backoff.Attempts
 	if d.by.options.Deviations.BatchesOnce {
-		tries = 1
+		attempts = 1
 	}
-	if d.failures >= tries {
-		tries = 1
+	if d.failures >= attempts {
+		attempts = 1
 	}
 	d.records = d.records[:0]
 	for i := range items {
@@ -124,8 +124,8 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 	}
 	started := d.by.options.Clock.Now()
 	var reply destination.Reply
-	attempts := &persistent{
-		by: &d.by.calls, ctx: ctx, tries: tries, records: len(items), deadline: d.by.options.BatchTimeout,
+	call := &persistent{
+		by: &d.by.calls, ctx: ctx, attempts: attempts, records: len(items), deadline: d.by.options.BatchTimeout,
 		before: func() {
 			d.by.crash("before-send")
 			d.by.traffic.calls.Add(1)
@@ -136,33 +136,33 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 			d.count(failure)
 		},
 	}
-	err := attempts.do(func(ctx context.Context) (limit int64, err error) {
+	err := call.do(func(ctx context.Context) (limit int64, err error) {
 		reply, err = d.by.sends.Send(ctx, d.by.plans[d.phase.wire], d.records)
 		return reply.RateLimit, err
 	})
 	if err != nil {
 		return err
 	}
-	d.verdicts = judge(items, reply.Results, d.verdicts)
-	return d.settle(items, d.verdicts, started)
+	d.verdicts = match(items, reply.Results, d.verdicts)
+	return d.record(items, d.verdicts, started)
 }
 
 // count keeps account of calls in a row that brought nothing.
 func (d *delivery) count(err error) {
 	if err == nil {
 		d.failures = 0
-		d.by.answers.came()
+		d.by.responses.succeeded()
 		return
 	}
 	d.by.job.Log.Debug("call failed", "error", err)
-	if d.by.answers.failed(err) {
+	if d.by.responses.failed(err) {
 		d.failures++
 	}
 }
 
-// settle writes the verdicts of one reply into the ledger, in one piece, and
+// record writes the verdicts of one reply into the ledger, in one piece, and
 // keeps what was refused for the next round. Without verdicts all were refused.
-func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) error {
+func (d *delivery) record(items []item, verdicts []verdict, started time.Time) error {
 	s := d.by
 	d.log = d.log[:0]
 	if err := s.options.Deviations.again(d.phase, items, verdicts); err != nil {
@@ -202,21 +202,21 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 // giveUp notes a record that was refused to the end of the run.
 func (s *sending) giveUp(it *item, deleted bool) {
 	if deleted {
-		s.traffic.spared.Add(1)
+		s.traffic.failedDeletes.Add(1)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.stream != nil:
 		s.stream.refuse(it.stamp.position())
-	case s.water != nil:
-		s.water.refuse(it.stamp.time())
+	case s.highWater != nil:
+		s.highWater.refuse(it.stamp.time())
 	}
 }
 
 // entry is an acknowledged item as the ledger takes it.
 func (t *terms) entry(it *item, deleted bool) ledger.Record {
-	record := ledger.Record{Key: t.bookKey(it), Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
+	record := ledger.Record{Key: t.ledgerKey(it), Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
 	record.Keep = t.rows && !deleted
 	if t.options.Payloads || record.Keep {
 		record.Payload = it.record

@@ -56,7 +56,7 @@ type Deviations struct {
 	BatchesOnce       bool // a batch that brought no 200 is not sent again in the run
 	NoSplit           bool // a batch that keeps failing is not split
 	SplitsOne         bool // … or by one record at a time
-	SteadyBackoff     bool // all waits before tries have the same length
+	SteadyBackoff     bool // all waits before attempts have the same length
 	SpeedOnce         bool // get_sync_speed is not tried again
 	NoAnotherRun      bool // no run follows one that failed
 
@@ -94,14 +94,14 @@ func (d *Deviations) operation(o *operation, c *api.SyncConfig) {
 		o.all = false
 	case d.SendsUnchanged && c.Operation == api.OperationUpsert:
 		o.all = true
-	case c.Operation == api.OperationAppend && waterColumn(c) == "":
+	case c.Operation == api.OperationAppend && highWaterColumn(c) == "":
 		o.changed, o.all = o.changed || d.AppendsChanges, o.all || d.AppendsAgain
 	}
 }
 
 // bound changes which rows at the ends of its time a run with a high-water mark
 // sends.
-func (d *Deviations) bound(w *water, t time.Time, now bool) bool {
+func (d *Deviations) bound(w *highWater, t time.Time, now bool) bool {
 	switch {
 	case d.SendsTop && w.top != nil && t.Equal(*w.top):
 		return w.mark == nil || t.After(*w.mark)
@@ -123,7 +123,7 @@ func (d *Deviations) keeps(c *comparison) bool {
 	return d.KeepsGone && c.tally.updates > 0 && strategyOf(&c.job.Config) == api.MirrorDeletes
 }
 
-// again is what settle keeps for the next round beside what was refused.
+// again is what record keeps for the next round beside what was refused.
 func (d *Deviations) again(p *phase, items []item, verdicts []verdict) error {
 	if !d.RetriesNeighbours || p.refused == nil || !slices.Contains(verdicts, refused) {
 		return nil

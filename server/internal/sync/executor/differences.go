@@ -17,7 +17,7 @@ import (
 // only a part of the rows belongs to the run: there its state is merged with
 // the rows here, as the ledger's is.
 func (t *terms) comparesInSQL() bool {
-	return t.job.Warehouse != nil && t.plan.KeyColumn() != "" && t.water == nil && !t.plan.Timed() &&
+	return t.job.Warehouse != nil && t.plan.KeyColumn() != "" && t.highWater == nil && !t.plan.Timed() &&
 		(t.dry == nil || !t.dry.void && !t.dry.behind)
 }
 
@@ -27,7 +27,7 @@ func (bk *booking) scan(ctx context.Context) (State, error) {
 	case bk.dry != nil:
 		return bk.scanDry(ctx)
 	case bk.job.Warehouse == nil:
-		return bk.books.Scan()
+		return bk.ledger.Scan()
 	}
 	rows, err := bk.job.Warehouse.Read(ctx, nil)
 	if err != nil {

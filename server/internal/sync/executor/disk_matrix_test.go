@@ -73,15 +73,15 @@ func (d *disk) fault(what, _ string, n int) (int, error) {
 // onDisk makes the run of a scene with the ledger on a disk, in a process of its own.
 func (s *scene) onDisk(d *disk) Outcome {
 	s.t.Helper()
-	o := ledger.Options{Dir: s.books.Dir}
+	o := ledger.Options{Dir: s.ledger.Dir}
 	if d != nil {
 		o.Fault = d.fault
 	}
-	books, err := ledger.Open(o)
+	opened, err := ledger.Open(o)
 	require.NoError(s.t, err)
-	ended, _, err := matrixRun(s.t.Context(), s.promise, s.to, books, s.rows, s.run, nil)
+	ended, _, err := matrixRun(s.t.Context(), s.promise, s.to, opened, s.rows, s.run, nil)
 	require.NoError(s.t, err)
-	_ = books.Close() // what a bad disk says of it was said by the run
+	_ = opened.Close() // what a bad disk says of it was said by the run
 	if ended.Merged {
 		s.to.Merged = s.run
 	}
@@ -219,7 +219,7 @@ func (s *scene) nothingLeft() {
 // harmed is a cell with a harm between the second run and the third.
 func (c diskCell) harmed(t *testing.T) string {
 	s := c.begin(t, false)
-	folder := filepath.Join(s.books.Dir, "sync-7")
+	folder := filepath.Join(s.ledger.Dir, "sync-7")
 	earlier := filepath.Join(t.TempDir(), "earlier")
 	require.NoError(t, os.CopyFS(earlier, os.DirFS(folder)))
 	second := s.model.expect(s.rows, matrixPairs)

@@ -173,7 +173,7 @@ type dryRun struct {
 	doubts  map[string]int64
 	// required are the mapped fields that must not be null.
 	required []string
-	// The books have no state that counts; the warehouse has none; the books have
+	// The ledger has no state that counts; the warehouse has none; the ledger has
 	// some that the warehouse has not got yet.
 	blank, void, behind bool
 }

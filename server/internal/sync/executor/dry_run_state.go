@@ -12,7 +12,7 @@ import (
 
 // look finds the state as Begin would, without opening a log.
 func (bk *booking) look() error {
-	found, err := bk.books.Survey()
+	found, err := bk.ledger.Survey()
 	if errors.Is(err, ledger.ErrBusy) {
 		return err
 	}
@@ -51,12 +51,12 @@ func (bk *booking) scanDry(ctx context.Context) (State, error) {
 		if bk.dry.blank {
 			return noState{}, nil
 		}
-		return bk.books.Scan()
+		return bk.ledger.Scan()
 	}
 	var pending, whole State = noState{}, noState{}
 	var err error
 	if bk.dry.behind {
-		if pending, err = bk.books.Scan(); err != nil {
+		if pending, err = bk.ledger.Scan(); err != nil {
 			return nil, err
 		}
 	}

@@ -67,7 +67,7 @@ type Options struct {
 type Executor struct {
 	options Options
 
-	runs, wide *crew // places of all runs, and of those with wide rows
+	runs, wide *semaphore // places of all runs, and of those with wide rows
 }
 
 // New makes an executor. It does not own the clock and the ledger.
@@ -85,7 +85,7 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{options: o, runs: newCrew(o.Clock, "place of a sync run", MostRuns), wide: newCrew(o.Clock, "place of a sync run with wide rows", 1)}
+	return &Executor{options: o, runs: newSemaphore(o.Clock, "place of a sync run", MostRuns), wide: newSemaphore(o.Clock, "place of a sync run with wide rows", 1)}
 }
 
 // Job is one run with everything that it needs, open. What is in it stays the

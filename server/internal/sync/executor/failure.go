@@ -15,7 +15,7 @@ const (
 	CodeEmptySource   = "EMPTY_SOURCE"   // a mirror would remove everything
 	CodeConfiguration = "CONFIGURATION"  // the sync does not fit its source or destination
 	CodeSource        = "SOURCE_ERROR"   // the source could not be read
-	CodeState         = "STATE_ERROR"    // the books could not be read or written
+	CodeState         = "STATE_ERROR"    // the ledger could not be read or written
 	CodeSpeed         = "SYNC_SPEED"     // get_sync_speed gave numbers that cannot be used
 	CodeUnreachable   = "UNREACHABLE"    // no connection to the destination
 	CodeUnauthorized  = "UNAUTHORIZED"   // 401 or 403

@@ -74,7 +74,7 @@ func phasedCases(sheet bool) []faultCase {
 	for _, at := range []string{"before", "after"} {
 		pause := &destsim.Delay{MS: 30}
 		add("delay: within the deadline", at, faultCase{many: true, fault: calls(destsim.Fault{Kind: "delay", Delay: pause}, 8), repaired: true})
-		late := &destsim.Delay{MS: float64(patience(sheet).Milliseconds()) * 1.5}
+		late := &destsim.Delay{MS: float64(batchDeadline(sheet).Milliseconds()) * 1.5}
 		add("delay: beyond the deadline", at, faultCase{late: true, many: true, fault: calls(destsim.Fault{Kind: "delay", Delay: late}, 3), repaired: true})
 		add("hang: twice", at, faultCase{late: true, many: true, fault: calls(destsim.Fault{Kind: "hang"}, 2), repaired: true})
 		add("rpc_error: seven times", at, faultCase{many: true, fault: calls(destsim.Fault{Kind: "rpc_error"}, 7), repaired: true})

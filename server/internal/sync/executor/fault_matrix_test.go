@@ -48,10 +48,10 @@ func columns() []column {
 	for _, p := range promises() {
 		// A moment is not among the columns of the sheet, so that append goes over
 		// the protocol, as inserts.
-		if p.operation != api.OperationAppend || p.water {
+		if p.operation != api.OperationAppend || p.highWater {
 			list = append(list, column{p, false})
 		}
-		if p.operation == api.OperationAppend && !p.water || p.strategy == api.MirrorSwap {
+		if p.operation == api.OperationAppend && !p.highWater || p.strategy == api.MirrorSwap {
 			list = append(list, column{p, true})
 		}
 	}
@@ -63,7 +63,7 @@ type faultCell struct {
 	faultCase
 	column
 	records int
-	shared  bool // the books are in PostgreSQL
+	shared  bool // the ledger is in PostgreSQL
 }
 
 func faultCells() []faultCell {
@@ -101,7 +101,7 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// TestFaultMatrixOnPostgreSQL is the same with the books where every process gets at
+// TestFaultMatrixOnPostgreSQL is the same with the ledger where every process gets at
 // them; of the cells with many records it takes a third.
 func TestFaultMatrixOnPostgreSQL(t *testing.T) {
 	if testing.Short() {
@@ -133,7 +133,7 @@ func TestTheFaultMatrixHasEveryKind(t *testing.T) {
 func (c faultCell) meet(t *testing.T) string {
 	deadline := time.Minute
 	if c.late {
-		deadline = patience(c.sheet)
+		deadline = batchDeadline(c.sheet)
 	}
 	s := newFaultScene(t, c.promise, c.sheet, c.records, deadline, c.shared)
 	s.begin(c.records)
@@ -183,7 +183,7 @@ func (s *faultScene) said(o Outcome, t *task, was, want contents) (lost []string
 	sent, named := s.verdicts(ledger.Acknowledged), s.verdicts(ledger.Rejected)
 	info := fmt.Sprintf("%+v", o)
 	require.Equal(s.t, o.Processed, o.Updated+o.Failed, info)
-	require.Equal(s.t, [2]int64{o.Updated, o.Failed}, [2]int64{int64(len(sent)), int64(len(named))}, "counters and books: %s", info)
+	require.Equal(s.t, [2]int64{o.Updated, o.Failed}, [2]int64{int64(len(sent)), int64(len(named))}, "counters and ledger: %s", info)
 	due := either(t.write, t.remove)
 	for key := range either(keySet(sent), keySet(named)) {
 		if !due[key] {

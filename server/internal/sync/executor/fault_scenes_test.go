@@ -22,10 +22,10 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// patience is how long a batch may take, in real time, where a fault outlasts
+// batchDeadline is how long a batch may take, in real time, where a fault outlasts
 // it; elsewhere nothing is to time out, however busy the machine is. The end of a
 // replacement of a sheet reads all of it.
-func patience(sheet bool) time.Duration {
+func batchDeadline(sheet bool) time.Duration {
 	if sheet {
 		return 3 * time.Second
 	}
@@ -34,18 +34,18 @@ func patience(sheet bool) time.Duration {
 
 // faultScene is the life of one sync around a run that meets a fault.
 type faultScene struct {
-	t     testing.TB
-	p     promise
-	sheet bool // an emulated spreadsheet, which takes append and can be replaced
-	sim   *destsim.Sim
-	job   Job
-	clock *clock.Clock
-	books *ledger.Ledger
-	e     *Executor
-	model *model
-	rows  []row
-	run   int64
-	pairs []string
+	t      testing.TB
+	p      promise
+	sheet  bool // an emulated spreadsheet, which takes append and can be replaced
+	sim    *destsim.Sim
+	job    Job
+	clock  *clock.Clock
+	ledger *ledger.Ledger
+	e      *Executor
+	model  *model
+	rows   []row
+	run    int64
+	pairs  []string
 }
 
 // newFaultScene makes a destination with parallel batches, a twentieth of the
@@ -56,8 +56,8 @@ func newFaultScene(t testing.TB, p promise, sheet bool, records int, deadline ti
 	s.clock = clock.New(nil)
 	t.Cleanup(s.clock.Close)
 	s.clock.Freeze(true)
-	s.books = openBooks(t, shared)
-	s.e = New(Options{Clock: s.clock, Ledger: s.books, BatchTimeout: deadline, Random: func() float64 { return 0.5 }})
+	s.ledger = openLedger(t, shared)
+	s.e = New(Options{Clock: s.clock, Ledger: s.ledger, BatchTimeout: deadline, Random: func() float64 { return 0.5 }})
 	s.job = Job{
 		Sync: 7, Object: source.Object{Name: "t"}, Connection: 1,
 		Columns: []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "level", Kind: api.KindInteger}, {Name: "at", Kind: api.KindInteger}},
@@ -205,10 +205,10 @@ func (s *faultScene) content() contents {
 	return simContent(s.t, s.sim, s.job.DestinationObject.FullName, s.pairs)
 }
 
-// verdicts are the last words of the books about the records of a run.
+// verdicts are the last words of the ledger about the records of a run.
 func (s *faultScene) verdicts(verdict ledger.Verdict) map[string]string {
 	s.t.Helper()
-	list, total, err := s.books.Sync(7).Records(s.run, ledger.Filter{Verdict: verdict}, 0, 1<<20)
+	list, total, err := s.ledger.Sync(7).Records(s.run, ledger.Filter{Verdict: verdict}, 0, 1<<20)
 	if errors.Is(err, ledger.ErrNoRun) { // it ended before it had anything to write down
 		return nil
 	}

@@ -33,7 +33,7 @@ import (
 type history struct {
 	t        *rapid.T
 	clock    *clock.Clock
-	at       bookPlace // where the books are
+	at       ledgerPlace // where the ledger is
 	images   int
 	mortal   bool // its processes may be killed
 	shelf    *shelftest.Shelf
@@ -42,7 +42,7 @@ type history struct {
 	sender   destination.Sender
 	swaps    bool
 	executor *Executor
-	books    *ledger.Ledger
+	ledger   *ledger.Ledger
 	model    *model
 	mappings [][]string
 	mapping  int
@@ -62,7 +62,7 @@ type kill struct {
 	point string
 	after int // passings of the point
 	done  bool
-	image bookPlace // what the next process finds
+	image ledgerPlace // what the next process finds
 }
 
 // historyTally is what the histories of a test have been through.
@@ -150,7 +150,7 @@ func (h *history) settle(t *task, completed, killed bool) {
 			h.skipped[key] = true
 		}
 		at := ""
-		if h.model.water {
+		if h.model.highWater {
 			at = r["at"]
 		}
 		if w := h.store.words[key]; h.store.log && (w.success && !killed || t.skips && completed) {
@@ -217,7 +217,7 @@ func (h *history) arrived(t *task, pairs []string) {
 		case named[key], t.skips, h.model.operation == api.OperationAppend && h.skipped[key]:
 		case h.model.once():
 			require.True(h.t, there, info)
-			if h.model.water {
+			if h.model.highWater {
 				require.True(h.t, record.fields["at"] == r["at"] || h.store.settled[key] == r["at"], info)
 			}
 		case h.model.operation == api.OperationUpdate && !others: // not there, which is reported as a success
@@ -250,9 +250,9 @@ func (h *history) arrived(t *task, pairs []string) {
 	}
 }
 
-// named are the records that the books of the run name as failed.
+// named are the records that the ledger of the run names as failed.
 func (h *history) named() map[string]bool {
-	list, total, err := h.books.Sync(1).Records(h.run, ledger.Filter{Verdict: ledger.Rejected}, 0, 1000)
+	list, total, err := h.ledger.Sync(1).Records(h.run, ledger.Filter{Verdict: ledger.Rejected}, 0, 1000)
 	require.NoError(h.t, err)
 	require.Len(h.t, list, int(total))
 	out := map[string]bool{}
@@ -263,9 +263,9 @@ func (h *history) named() map[string]bool {
 	return out
 }
 
-// crash is told of every point. At the moment of the kill the books are copied
-// as they lie there, torn or not, and nothing reaches the destination any more;
-// what the old process still does is done to books that are not opened again. On a
+// crash is told of every point. At the moment of the kill the ledger is copied
+// as it is then, torn or not, and nothing reaches the destination any more;
+// what the old process still does is done to ledgers that are not opened again. On a
 // shelf nothing more that it does happens.
 func (h *history) crash(point string) {
 	h.store.mu.Lock()
@@ -317,7 +317,7 @@ func copyBooks(to, from string) {
 
 // reborn is the next process.
 func (h *history) reborn() {
-	require.NoError(h.t, h.books.Close())
+	require.NoError(h.t, h.ledger.Close())
 	if h.shelf == nil {
 		require.NoError(h.t, os.RemoveAll(h.at.Dir))
 	}
@@ -328,11 +328,11 @@ func (h *history) reborn() {
 
 func (h *history) open() {
 	var err error
-	h.books, h.shelf, err = h.at.open(h.crash)
+	h.ledger, h.shelf, err = h.at.open(h.crash)
 	require.NoError(h.t, err)
 	h.executor = New(Options{
-		Clock: h.clock, Ledger: h.books, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
-		Backoff: Backoff{First: time.Nanosecond, Most: time.Nanosecond, Tries: 2, Reach: 2, Rounds: 2},
+		Clock: h.clock, Ledger: h.ledger, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
+		Backoff: Backoff{First: time.Nanosecond, Most: time.Nanosecond, Attempts: 2, Reach: 2, Rounds: 2},
 	})
 }
 
@@ -419,14 +419,14 @@ func historyObject() *api.DestinationObject {
 }
 
 // live is one history of an operation.
-func live(t *rapid.T, p promise, c *clock.Clock, at bookPlace, tally *historyTally) {
+func live(t *rapid.T, p promise, c *clock.Clock, at ledgerPlace, tally *historyTally) {
 	h := &history{
 		t: t, clock: c, model: newModel(p), ever: map[string]map[string]bool{}, foreign: map[string]stored{},
 		skipped: map[string]bool{}, tried: map[string]bool{}, tally: tally,
 		store: &store{records: map[string]stored{}, settled: map[string]string{}, seen: map[string]int{}},
 	}
 	h.mappings = [][]string{{"id:id", "level:level"}, {"id:id", "level:rank"}, {"id:id", "level:level", "rank:rank"}}
-	if p.water {
+	if p.highWater {
 		h.mappings = [][]string{{"id:id", "level:level", "at:at"}, {"id:id", "level:rank", "at:at"}}
 	}
 	h.mortal = rapid.IntRange(0, 2).Draw(t, "kills") > 0
@@ -493,11 +493,11 @@ func (h *history) end() {
 	}
 	for key, record := range h.store.records {
 		if h.store.log && h.store.seen[fateStored]+h.store.seen[fateHalf]+h.store.seen[fateLost]+h.store.seen[fateSilent]+
-			h.store.seen[fateDoubtful]+h.store.seen[fateRejects] == 0 && !h.mortal && !h.model.water {
+			h.store.seen[fateDoubtful]+h.store.seen[fateRejects] == 0 && !h.mortal && !h.model.highWater {
 			require.Equal(h.t, 1, record.copies, "record %s was added twice and no answer was lost", key)
 		}
 	}
-	require.NoError(h.t, h.books.Close())
+	require.NoError(h.t, h.ledger.Close())
 	h.tally.mu.Lock()
 	defer h.tally.mu.Unlock()
 	h.tally.ended++
@@ -507,7 +507,7 @@ func (h *history) end() {
 }
 
 // memoryFolder is a folder in memory where the machine has one: every kill copies
-// books, and every append waits for the disk.
+// the ledger, and every append waits for the disk.
 func memoryFolder(t *testing.T) string {
 	t.Helper()
 	const memory = "/dev/shm"
@@ -534,9 +534,9 @@ func TestHistoriesMatrix(t *testing.T) {
 	case matrixtest.Whole():
 		each = "1112" // 10,000
 	}
-	tally := histories(t, each, func(t *testing.T) func() bookPlace {
+	tally := histories(t, each, func(t *testing.T) func() ledgerPlace {
 		dir := memoryFolder(t)
-		return func() bookPlace { return bookPlace{Dir: dir} }
+		return func() ledgerPlace { return ledgerPlace{Dir: dir} }
 	})
 	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss what is drawn rarely
 		return
@@ -553,7 +553,7 @@ func TestHistoriesMatrix(t *testing.T) {
 	}
 }
 
-// TestHistoriesMatrixOnPostgreSQL is the same where the next process finds the books
+// TestHistoriesMatrixOnPostgreSQL is the same where the next process finds the ledger
 // on a shelf.
 func TestHistoriesMatrixOnPostgreSQL(t *testing.T) {
 	if testing.Short() {
@@ -563,14 +563,14 @@ func TestHistoriesMatrixOnPostgreSQL(t *testing.T) {
 	if matrixtest.Whole() {
 		each = "112" // 1,000
 	}
-	tally := histories(t, each, func(t *testing.T) func() bookPlace {
-		return func() bookPlace { return newBookPlace(t, true) }
+	tally := histories(t, each, func(t *testing.T) func() ledgerPlace {
+		return func() ledgerPlace { return newLedgerPlace(t, true) }
 	})
 	require.Positive(t, tally.ended)
 }
 
-// histories makes so many of each operation. places says where the books of each are.
-func histories(t *testing.T, each string, places func(t *testing.T) func() bookPlace) *historyTally {
+// histories makes so many of each operation. places says where the ledger of each is.
+func histories(t *testing.T, each string, places func(t *testing.T) func() ledgerPlace) *historyTally {
 	tally := &historyTally{deaths: map[string]int{}, fates: map[string]int{}, codes: map[string]int{}}
 	checks := flag.Lookup("rapid.checks")
 	if was := checks.Value.String(); was == checks.DefValue {

@@ -21,7 +21,7 @@ type promise struct {
 	operation string
 	strategy  string // of a mirror
 	skip      bool   // historical_sync_operation skip_current_records
-	water     bool   // high_water_mark_attribute
+	highWater bool   // high_water_mark_attribute
 }
 
 // promises lists the operations (spec 2.6, 4.2). All of them promise that a row
@@ -44,7 +44,7 @@ func promises() []promise {
 			words: "where the destination can replace its table: it holds the valid rows and nothing else, or what it held before, never a mixture; elsewhere as mirror with deletes, and each row is sent in each run"},
 		{name: "append by key", operation: api.OperationAppend,
 			words: "each row that the source has during a run is added once in the life of the sync; twice only when the answer was lost"},
-		{name: "append by mark", operation: api.OperationAppend, water: true,
+		{name: "append by mark", operation: api.OperationAppend, highWater: true,
 			words: "each row whose moment lies between the mark and the latest moment of the source is added once; the mark never passes a row that was refused"},
 		{name: "append, skip", operation: api.OperationAppend, skip: true,
 			words: "rows that are there before the first run has ended are never added; later ones once, as in append by key"},
@@ -60,7 +60,7 @@ func (p promise) config(pairs ...string) api.SyncConfig {
 	if p.skip {
 		c.HistoricalSyncOperation = api.Ptr(api.HistorySkip)
 	}
-	if p.water {
+	if p.highWater {
 		c.HighWaterMarkAttribute = api.Ptr("at")
 	}
 	return c
@@ -175,9 +175,9 @@ func (m *model) see(rows []row) *task {
 	for _, r := range rows {
 		at, timed := r.at()
 		switch {
-		case m.water && !timed: // counted in each run, since no mark is above it
+		case m.highWater && !timed: // counted in each run, since no mark is above it
 			faulty[r.key()] = true
-		case m.water && (at >= t.top || m.marked && at < m.mark):
+		case m.highWater && (at >= t.top || m.marked && at < m.mark):
 			continue
 		}
 		t.rows++
@@ -210,7 +210,7 @@ func (m *model) expect(rows []row, pairs []string) *task {
 		changed := k.open || k.value != m.value(r, pairs)
 		var must bool
 		switch {
-		case m.water:
+		case m.highWater:
 			must = !k.sent || k.value != m.value(r, pairs)
 		case m.once():
 			must = !k.sent
@@ -279,7 +279,7 @@ func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task
 
 // value is what reports whether a row has to be sent again.
 func (m *model) value(r row, pairs []string) string {
-	if m.water { // another moment is another event
+	if m.highWater { // another moment is another event
 		return r["at"]
 	}
 	return r.record(pairs)
@@ -305,7 +305,7 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	}
 	if killed {
 		m.doubt = true
-		if m.water && t.topped {
+		if m.highWater && t.topped {
 			m.passed = append(m.passed, passed{m.run, m.nextMark(t, words), t.valid})
 		}
 		return
@@ -314,7 +314,7 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 		return
 	}
 	m.pairs, m.ended, m.doubt = text(pairs), true, false
-	if m.water && t.topped {
+	if m.highWater && t.topped {
 		if mark := m.nextMark(t, words); !m.marked || mark > m.mark {
 			m.mark, m.marked = mark, true
 		}

@@ -206,9 +206,9 @@ func (p place) open(ctx context.Context, job *Job, crash func(string), sent *ato
 	return nil
 }
 
-// matrixRun makes one run of a promise with books in a folder; in the parent
+// matrixRun makes one run of a promise with a ledger in a folder; in the parent
 // and in the process that is killed.
-func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, rows []row, run int64, crash func(string)) (Outcome, int64, error) {
+func matrixRun(ctx context.Context, p promise, to place, opened *ledger.Ledger, rows []row, run int64, crash func(string)) (Outcome, int64, error) {
 	var sent atomic.Int64
 	c := clock.New(nil)
 	defer c.Close()
@@ -221,7 +221,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	}
 	job.Config = p.config(matrixPairs...)
 	job.Config.DestinationAttributes.Object = job.DestinationObject.FullName
-	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
+	e := New(Options{Clock: c, Ledger: opened, Crash: crash, Backoff: Backoff{First: 1}})
 	o := e.Run(ctx, job)
 	return o, sent.Load(), nil
 }

@@ -45,9 +45,9 @@ type millionWork struct {
 	Kind        string                     // of the source
 	Credentials map[string]json.RawMessage // of the source
 	Object      source.Object
-	Ledger      string    // folder
-	Books       bookPlace // instead of it
-	Advanced    bool      // the state lives in the source
+	Folder      string      // of the ledger
+	Ledger      ledgerPlace // instead of it
+	Advanced    bool        // the state lives in the source
 	Passes      []string
 }
 
@@ -148,7 +148,7 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 	work.Destination = startMillionDestination(b)
 	all := millionResults{}
 	for range b.N * rounds {
-		work.Ledger = b.TempDir()
+		work.Folder = b.TempDir()
 		for _, passes := range [][]string{{"full", "alone", "unchanged"}, {"changed", "alone", "unchanged"}} {
 			if passes[0] == "changed" {
 				change()
@@ -159,7 +159,7 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 				all[p.Name] = append(all[p.Name], p)
 			}
 		}
-		require.NoError(b, os.RemoveAll(work.Ledger))
+		require.NoError(b, os.RemoveAll(work.Folder))
 	}
 	for _, name := range millionPasses {
 		b.ReportMetric(float64(rows)/all.seconds(name)/1e6, name+"-Mrows/s")
@@ -286,10 +286,10 @@ func (w millionWork) do() error {
 	if err != nil {
 		return err
 	}
-	if w.Books == (bookPlace{}) {
-		w.Books.Dir = w.Ledger
+	if w.Ledger == (ledgerPlace{}) {
+		w.Ledger.Dir = w.Folder
 	}
-	books, _, err := w.Books.open(nil)
+	opened, _, err := w.Ledger.open(nil)
 	if err != nil {
 		return err
 	}
@@ -297,8 +297,8 @@ func (w millionWork) do() error {
 	if err != nil {
 		return err
 	}
-	e := New(Options{Clock: clock.New(nil), Ledger: books, Payloads: true})
-	meta, err := books.Sync(job.Sync).Meta()
+	e := New(Options{Clock: clock.New(nil), Ledger: opened, Payloads: true})
+	meta, err := opened.Sync(job.Sync).Meta()
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func (w millionWork) do() error {
 		p.Seconds, p.CPU, p.HighMB = time.Since(start).Seconds(), cpuSeconds()-before, highMB()
 		done = append(done, p)
 	}
-	if err := books.Close(); err != nil {
+	if err := opened.Close(); err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(done)
@@ -354,7 +354,7 @@ func (w millionWork) job(ctx context.Context, src source.Source, columns []api.C
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
 	}
 	if w.Advanced {
-		state, ok := source.StateIn(src, fmt.Sprintf("%x", sha256.Sum224([]byte(w.Ledger))))
+		state, ok := source.StateIn(src, fmt.Sprintf("%x", sha256.Sum224([]byte(w.Folder))))
 		if !ok {
 			return job, errors.New("the source keeps no state")
 		}

@@ -25,8 +25,8 @@ type caller struct {
 // are on the injected clock, the deadline of an attempt is real time. The error is
 // a *wholeError when the call failed as often as it may, and a *Failure when the
 // run has to end.
-func (c *caller) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	return (&persistent{by: c, ctx: ctx, tries: tries, records: n, deadline: deadline}).do(call)
+func (c *caller) persist(ctx context.Context, attempts, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
+	return (&persistent{by: c, ctx: ctx, attempts: attempts, records: n, deadline: deadline}).do(call)
 }
 
 // persistent is one call from its first attempt to its last. Attempts of a Sender
@@ -37,7 +37,7 @@ func (c *caller) persist(ctx context.Context, tries, n int, deadline time.Durati
 type persistent struct {
 	by       *caller
 	ctx      context.Context // of who asked; each attempt has one of its own
-	tries    int
+	attempts int
 	records  int
 	deadline time.Duration
 	// before and after are told of each attempt; they may be nil.
@@ -47,26 +47,26 @@ type persistent struct {
 	// nil: this call takes them.
 	rested func(context.Context) error
 
-	cancel     context.CancelFunc // the attempt under way
-	written    func()
-	failure    error // of the last attempt
-	reaction   reaction
-	try, reach int // counted attempts so far, and those that reached nothing
-	throttle   throttle
-	over       error // why there is no further attempt
+	cancel      context.CancelFunc // the attempt under way
+	written     func()
+	failure     error // of the last attempt
+	reaction    reaction
+	made, reach int // counted attempts so far, and those that reached nothing
+	throttle    throttle
+	ended       error // why there is no further attempt
 }
 
 var _ destination.Attempts = (*persistent)(nil)
 
 func (p *persistent) do(call func(context.Context) (int64, error)) error {
-	p.try, p.reach = 1, 1
+	p.made, p.reach = 1, 1
 	for ctx, err := p.begin(); ; ctx, err = p.Prepare(p.Backoff()) {
 		if err != nil {
 			return err
 		}
 		limit, failure := call(ctx)
-		if p.over != nil { // its last attempt is finished already
-			return p.over
+		if p.ended != nil { // its last attempt is finished already
+			return p.ended
 		}
 		p.finish(limit, failure)
 		if failure == nil {
@@ -129,8 +129,8 @@ func (p *persistent) finish(limit int64, failure error) {
 // Check implements destination.Attempts.
 func (p *persistent) Check(failed *destination.CallError) (again bool, err error) {
 	p.finish(0, failed)
-	again, p.over = p.check(failed)
-	return again, p.over
+	again, p.ended = p.check(failed)
+	return again, p.ended
 }
 
 // check reports whether there is another attempt, or why not. A 429 counts for
@@ -159,7 +159,7 @@ func (p *persistent) check(failure error) (again bool, _ error) {
 			return false, f
 		}
 	default:
-		if p.try++; p.try > p.by.limitOfTries(p.tries, failure) {
+		if p.made++; p.made > p.by.attemptLimit(p.attempts, failure) {
 			return false, &wholeError{failure}
 		}
 	}
@@ -180,7 +180,7 @@ func (p *persistent) Backoff() time.Duration {
 	if p.reaction == waitFor {
 		return c.wait(p.reach)
 	}
-	return c.wait(p.try)
+	return c.wait(p.made)
 }
 
 // wait is how long to wait before an attempt that was not asked to be later.
@@ -195,7 +195,7 @@ func (c *caller) wait(try int) time.Duration {
 // Prepare implements destination.Attempts. After a 429 the whole connection rests;
 // taking the attempt from the limits waits for it.
 func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error) {
-	defer func() { p.over = err }()
+	defer func() { p.ended = err }()
 	clock := p.by.e.options.Clock
 	if p.reaction == pause && !p.by.e.options.Deviations.RestsAlone {
 		p.by.gate.limiter.Pause(clock.Now().Add(wait))
@@ -228,14 +228,14 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// limitOfTries: a connection that breaks is given longer than a destination
+// attemptLimit: a connection that breaks is given longer than a destination
 // that answers, unless the batch is split already. It may come back.
-func (c *caller) limitOfTries(tries int, err error) int {
+func (c *caller) attemptLimit(attempts int, err error) int {
 	var call *destination.CallError
-	if tries > 1 && errors.As(err, &call) && call.Outcome == destination.OutcomeNetwork {
-		return max(tries, c.backoff.Reach)
+	if attempts > 1 && errors.As(err, &call) && call.Outcome == destination.OutcomeNetwork {
+		return max(attempts, c.backoff.Reach)
 	}
-	return tries
+	return attempts
 }
 
 // limitOf is the X-RateLimit-Limit of a failed call: any reply may carry it

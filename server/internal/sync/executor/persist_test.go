@@ -23,17 +23,17 @@ func persisting(t testing.TB, b Backoff) *caller {
 	return &caller{e: e, backoff: e.options.Backoff, gate: &gate{clock: c, limiter: pace.NewLimiter()}}
 }
 
-// attempts makes one call whose tries fail with these errors in turn, and then
-// succeed. It moves the clock as far as the tries want, and tells when each was
+// attempts makes one call whose attempts fail with these errors in turn, and then
+// succeed. It moves the clock as far as the attempts want, and tells when each was
 // made.
-func attempts(t *testing.T, r *caller, tries int, failures ...error) (at []time.Duration, err error) {
+func attempts(t *testing.T, r *caller, attempts int, failures ...error) (at []time.Duration, err error) {
 	t.Helper()
 	began := r.e.options.Clock.Now()
 	ended := make(chan error, 1)
 	ctx, done := r.e.options.Clock.Work(t.Context(), "call")
 	go func() {
 		defer done()
-		ended <- r.persist(ctx, tries, 1, time.Minute, func(context.Context) (int64, error) {
+		ended <- r.persist(ctx, attempts, 1, time.Minute, func(context.Context) (int64, error) {
 			at = append(at, r.e.options.Clock.Now().Sub(began))
 			if len(at) > len(failures) {
 				return 0, nil
@@ -53,9 +53,9 @@ func failures(n int, err destination.CallError) (list []error) {
 	return list
 }
 
-// TestTriesOfOneCall: how often, how long after one another, and what the call
+// TestAttemptsOfOneCall: how often, how long after one another, and what the call
 // has come to in the end (spec 7.2.5).
-func TestTriesOfOneCall(t *testing.T) {
+func TestAttemptsOfOneCall(t *testing.T) {
 	s := time.Second
 	broken := destination.CallError{Outcome: destination.OutcomeRPCError}
 	status := destination.CallError{Outcome: destination.OutcomeStatus, Status: 503, RetryAfter: "20"}
@@ -64,7 +64,7 @@ func TestTriesOfOneCall(t *testing.T) {
 	throttled := destination.CallError{Outcome: destination.OutcomeStatus, Status: 429, RetryAfter: "1000000000"}
 	silent := destination.CallError{Outcome: destination.OutcomeStatus, Status: 429}
 	for name, tc := range map[string]struct {
-		tries    int
+		attempts int
 		failures []error
 		at       []time.Duration
 		whole    bool
@@ -87,7 +87,7 @@ func TestTriesOfOneCall(t *testing.T) {
 		"cancelled": {3, failures(1, destination.CallError{Outcome: destination.OutcomeCanceled}), []time.Duration{0}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at, err := attempts(t, persisting(t, Backoff{}), tc.tries, tc.failures...)
+			at, err := attempts(t, persisting(t, Backoff{}), tc.attempts, tc.failures...)
 			require.Equal(t, tc.at, at)
 			var whole *wholeError
 			var failure *Failure
@@ -116,8 +116,8 @@ func TestThrottledForTooLong(t *testing.T) {
 	require.Len(t, at, 121)
 }
 
-// TestAnErrorThatIsNoCallEndsTheTries: a fault of this program is not repeated.
-func TestAnErrorThatIsNoCallEndsTheTries(t *testing.T) {
+// TestAnErrorThatIsNoCallEndsTheAttempts: a fault of this program is not repeated.
+func TestAnErrorThatIsNoCallEndsTheAttempts(t *testing.T) {
 	at, err := attempts(t, persisting(t, Backoff{}), 3, errors.New("no records"))
 	require.Len(t, at, 1)
 	var failure *Failure
@@ -125,9 +125,9 @@ func TestAnErrorThatIsNoCallEndsTheTries(t *testing.T) {
 	require.Equal(t, CodeInternal, failure.Code)
 }
 
-// TestWaitingTriesEndWithTheRun: neither a wait nor the loop outlives its
+// TestWaitingAttemptsEndWithTheRun: neither a wait nor the loop outlives its
 // context, and the cause is handed on.
-func TestWaitingTriesEndWithTheRun(t *testing.T) {
+func TestWaitingAttemptsEndWithTheRun(t *testing.T) {
 	r := persisting(t, Backoff{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	calls := 0
@@ -141,8 +141,8 @@ func TestWaitingTriesEndWithTheRun(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// BenchmarkTry is what the loop of tries adds to a call that succeeds at once.
-func BenchmarkTry(b *testing.B) {
+// BenchmarkAttempt is what the loop of attempts adds to a call that succeeds at once.
+func BenchmarkAttempt(b *testing.B) {
 	r := persisting(b, Backoff{})
 	r.gate.limiter = &pace.Limiter{} // without a limit
 	call := func(context.Context) (int64, error) { return 0, nil }

@@ -76,17 +76,17 @@ func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string, inSQL
 // drain sends what is left of a pass that ended with err and waits until
 // nothing of it is on its way.
 func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
-	if r.options.Deviations.EmptyBatch && err == nil && r.sending.traffic.begun.Load() == 0 && pack.open == nil {
+	if r.options.Deviations.EmptyBatch && err == nil && r.sending.traffic.started.Load() == 0 && pack.open == nil {
 		err = pack.send(new(batch))
 	}
 	if err == nil {
 		err = pack.flush()
 	}
-	if err == nil && r.sending.crew.busy() {
+	if err == nil && r.sending.inFlight.busy() {
 		r.comparison.publish()
 		r.progress.enter(StepSending)
 	}
-	r.sending.crew.wait(ctx)
+	r.sending.inFlight.wait(ctx)
 	r.comparison.publish()
 	if err == nil {
 		err = r.booking.bookInvalid(r.comparison.tally.invalids, r.comparison.samples)
@@ -131,8 +131,8 @@ func (r *reading) openRows(ctx context.Context, byColumn string) (feed, error) {
 		return nil, &sourceError{err}
 	}
 	in := direct{rows: readAhead(rows, len(columns), widen, cancel), mapper: r.plan, generated: r.plan.Generated()}
-	if r.water != nil {
-		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
+	if r.highWater != nil {
+		in.timed = &timed{Rows: in.rows, highWater: r.highWater, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed
 	}
 	if byColumn != "" {
@@ -152,11 +152,11 @@ func (r *reading) openRows(ctx context.Context, byColumn string) (feed, error) {
 // mark.
 func (t *terms) columns() (names []string, at int) {
 	names = slices.Clone(t.plan.Columns())
-	if t.water == nil {
+	if t.highWater == nil {
 		return names, 0
 	}
-	if at = slices.Index(names, t.water.column); at < 0 {
-		names, at = append(names, t.water.column), len(names)
+	if at = slices.Index(names, t.highWater.column); at < 0 {
+		names, at = append(names, t.highWater.column), len(names)
 	}
 	return names, at
 }

@@ -27,7 +27,7 @@ func share() int64 { return flightMemory / max(1, sharing.Load()) }
 // room is the place that one run has among all runs of an executor: to work at all, for
 // wide rows, and for its batches on their way.
 type room struct {
-	runs, wides *crew        // places of all runs, and of those with wide rows
+	runs, wides *semaphore   // places of all runs, and of those with wide rows
 	flying      atomic.Int64 // bytes of batches on their way
 
 	mu   sync.Mutex
@@ -78,16 +78,16 @@ func (m *room) leaveWide() {
 	}
 }
 
-// admit waits until no batch of the crew is on its way where another one of some bytes
+// admit waits until no batch of the semaphore is on its way where another one of some bytes
 // would not fit into the share of the run, and accounts for it; one batch always fits.
-func (m *room) admit(ctx context.Context, batches *crew, bytes int) (done func()) {
+func (m *room) admit(ctx context.Context, batches *semaphore, bytes int) (done func()) {
 	cost := m.clear(ctx, batches, bytes)
 	m.flying.Add(cost)
 	return func() { m.flying.Add(-cost) }
 }
 
 // clear returns the cost of a batch of some bytes once there is room for it.
-func (m *room) clear(ctx context.Context, batches *crew, bytes int) (cost int64) {
+func (m *room) clear(ctx context.Context, batches *semaphore, bytes int) (cost int64) {
 	cost = copies*int64(bytes) + rpc.LargeReply
 	if m.flying.Load() > 0 && m.flying.Load()+cost > share() {
 		batches.wait(ctx)

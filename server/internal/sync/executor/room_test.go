@@ -20,7 +20,7 @@ func TestRunsShareTheMemoryOfBatches(t *testing.T) {
 	sharing.Add(16)
 	defer sharing.Add(-16)
 	var r room
-	batches := newCrew(c, "test", 50)
+	batches := newSemaphore(c, "test", 50)
 	require.LessOrEqual(t, int64(copies*batchBytes(50)), share())
 	var most atomic.Int64
 	for range 200 {

@@ -48,7 +48,7 @@ func (r *run) work(ctx context.Context) error {
 	defer func() { _ = r.booking.log.Close() }() // nothing, once it is finished
 	err := r.move(ctx)
 	if err == nil {
-		err = r.sending.answers.none()
+		err = r.sending.responses.none()
 	}
 	if stopped(ctx, err) {
 		return err // the log stays open for the one who resumes

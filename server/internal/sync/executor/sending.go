@@ -18,16 +18,16 @@ type sending struct {
 	progress *progress
 	booking  *booking
 
-	room    room
-	calls   caller
-	answers answers
-	traffic traffic
-	crew    *crew
-	speed   rpc.Speed
-	swap    *swap  // nil: records count one by one
-	sends   sender // the destination, or its replacement under way
+	room      room
+	calls     caller
+	responses responses
+	traffic   traffic
+	inFlight  *semaphore
+	speed     rpc.Speed
+	swap      *swap  // nil: records count one by one
+	sends     sender // the destination, or its replacement under way
 
-	mu sync.Mutex // of the lowest marks of the water and of the stream
+	mu sync.Mutex // of the lowest marks of the high-water mark and of the stream
 }
 
 // sender takes batches.
@@ -41,11 +41,11 @@ func (s *sending) pace(ctx context.Context) error {
 	if s.options.Deviations.LimitOfRun {
 		s.calls.gate.limiter = pace.NewLimiter()
 	}
-	tries := s.calls.backoff.Tries
+	attempts := s.calls.backoff.Attempts
 	if s.options.Deviations.SpeedOnce {
-		tries = 1
+		attempts = 1
 	}
-	err := s.calls.persist(ctx, tries, 0, s.options.PlanTimeout, func(ctx context.Context) (int64, error) {
+	err := s.calls.persist(ctx, attempts, 0, s.options.PlanTimeout, func(ctx context.Context) (int64, error) {
 		speed, err := s.job.Destination.Speed(ctx)
 		s.speed = speed.Speed
 		return speed.RateLimit, err
@@ -78,7 +78,7 @@ func (s *sending) pace(ctx context.Context) error {
 
 // staff lets so many batches be on their way at once.
 func (s *sending) staff(size int) {
-	s.crew = newCrew(s.options.Clock, fmt.Sprintf("batch of sync %d", s.job.Sync), size)
+	s.inFlight = newSemaphore(s.options.Clock, fmt.Sprintf("batch of sync %d", s.job.Sync), size)
 }
 
 // phase is one pass of batches; in the last round nothing is kept for later.
@@ -89,14 +89,14 @@ func (s *sending) phase(wire string, round int, refused *spool) *phase {
 	return &phase{wire: wire, delete: wire == rpc.OperationDelete, round: round, refused: refused}
 }
 
-// packer cuts items into batches and gives them to the crew.
+// packer cuts items into batches and gives them to the semaphore.
 func (s *sending) packer(ctx context.Context, p *phase) *packer {
 	if s.dry != nil {
 		return s.dry.packer()
 	}
-	return &packer{records: int(min(s.speed.MaximumBatchSize, 1<<20)), bytes: batchBytes(s.speed.MaximumParallelBatches), wide: func(n int) { s.room.clear(ctx, s.crew, n) }, send: func(b *batch) error {
-		done := s.room.admit(ctx, s.crew, len(b.arena))
-		err := s.crew.do(ctx, func(ctx context.Context) {
+	return &packer{records: int(min(s.speed.MaximumBatchSize, 1<<20)), bytes: batchBytes(s.speed.MaximumParallelBatches), wide: func(n int) { s.room.clear(ctx, s.inFlight, n) }, send: func(b *batch) error {
+		done := s.room.admit(ctx, s.inFlight, len(b.arena))
+		err := s.inFlight.do(ctx, func(ctx context.Context) {
 			defer done()
 			s.deliver(ctx, p, b)
 		})
@@ -132,7 +132,7 @@ func (s *sending) sendSpool(ctx context.Context, from *spool, p *phase) error {
 	if err == nil {
 		err = pack.flush()
 	}
-	s.crew.wait(ctx)
+	s.inFlight.wait(ctx)
 	if own := s.progress.ended(); own != nil {
 		return own
 	}

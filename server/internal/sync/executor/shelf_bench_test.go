@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkShelf is a sync of a million rows from SQLite whose books are in files,
+// BenchmarkShelf is a sync of a million rows from SQLite whose ledger is in files,
 // and in PostgreSQL, in turns: durations and processor seconds of this process, the
 // one of the database has its own. The variables are those of BenchmarkMillion;
 // DESTKIT_BENCH_POSTGRES is the URL of a PostgreSQL that waits for its disk, which
@@ -28,7 +28,7 @@ func BenchmarkShelf(b *testing.B) {
 	all := map[bool]millionResults{false: {}, true: {}}
 	for range b.N * rounds {
 		for _, shared := range []bool{false, true} {
-			work.Books = newBookPlace(b, shared)
+			work.Ledger = newLedgerPlace(b, shared)
 			for _, passes := range [][]string{{"full", "unchanged"}, {"changed"}} {
 				if passes[0] == "changed" {
 					change()

@@ -105,7 +105,7 @@ func (s *stream) settled(meta *ledger.Meta, complete bool) {
 	}
 }
 
-// appendPosition writes the key of an event in the books: JSON text of one
+// appendPosition writes the key of an event in the ledger: JSON text of one
 // width, so that keys come in the order of the positions.
 func appendPosition(dst []byte, at int64) []byte { return fmt.Appendf(dst, `"%019d"`, at) }
 
@@ -117,9 +117,9 @@ func stampAt(position int64) (s stamp) {
 
 func (s stamp) position() int64 { return int64(binary.BigEndian.Uint64(s[:])) }
 
-// bookKey is the key of an item in the books: its identifier, but for events,
+// bookKey is the key of an item in the ledger: its identifier, but for events,
 // several of which may have the same one.
-func (t *terms) bookKey(it *item) []byte {
+func (t *terms) ledgerKey(it *item) []byte {
 	if t.stream == nil || !t.stream.events {
 		return it.key
 	}
@@ -192,7 +192,7 @@ func (r *reading) readEvents(ctx context.Context, rows source.LogRows, before St
 	}
 }
 
-// event deals with one message, whose key in the books is place.
+// event deals with one message, whose key in the ledger is place.
 func (c *comparison) event(got mapped, place []byte, known *ledger.Entry) error {
 	if got.invalid != "" {
 		got.invalid = ofMessage(got.stamp, got.invalid)
@@ -247,7 +247,7 @@ func (s *sending) apart(ctx context.Context, pack *packer) func(item) error {
 			if err := pack.flush(); err != nil {
 				return err
 			}
-			s.crew.wait(ctx)
+			s.inFlight.wait(ctx)
 			clear(under)
 		}
 		under[string(it.key)] = struct{}{}

@@ -201,16 +201,16 @@ func TestStreamKilledAtEveryPoint(t *testing.T) {
 			t.Run(family+" "+point, func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
-				books, err := ledger.Open(ledger.Options{Dir: dir})
+				opened, err := ledger.Open(ledger.Options{Dir: dir})
 				require.NoError(t, err)
-				w, log := newStream(t, family, setup{options: Options{Ledger: books}})
+				w, log := newStream(t, family, setup{options: Options{Ledger: opened}})
 				server := httptest.NewServer(w.sim)
 				t.Cleanup(server.Close)
 				for i := range 60 {
 					log.post(i, "n", i)
 				}
 				require.EqualValues(t, 60, w.sync().Updated)
-				require.NoError(t, books.Close())
+				require.NoError(t, opened.Close())
 				for i := range 60 {
 					log.post(30+i, "m", i)
 				}
@@ -231,16 +231,16 @@ func TestStreamKilledAtEveryPoint(t *testing.T) {
 				require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
 
 				log.post(200, "late", 1)
-				books, err = ledger.Open(ledger.Options{Dir: dir})
+				opened, err = ledger.Open(ledger.Options{Dir: dir})
 				require.NoError(t, err)
-				w.ledger, w.executor.options.Ledger = books, books
+				w.ledger, w.executor.options.Ledger = opened, opened
 				o := w.again(t.Context())
 				require.Equal(t, [8]int64{61, 61, 0, 0, 61, 61, 0, 0}, counts(o), "%+v", o)
 				require.Len(t, w.stored(), 91)
 				require.Equal(t, `"m" 59`, w.stored()["89"])
 				require.Equal(t, `"n" 29`, w.stored()["29"])
 				require.Zero(t, w.sync().SourceRecords)
-				require.NoError(t, books.Close())
+				require.NoError(t, opened.Close())
 			})
 		}
 	}
@@ -251,14 +251,14 @@ func TestStreamKilledAtEveryPoint(t *testing.T) {
 // the latest of each identifier as a record.
 func TestStreamMatchesAModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		books, err := ledger.Open(ledger.Options{})
+		opened, err := ledger.Open(ledger.Options{})
 		require.NoError(t, err)
 		events := rapid.Bool().Draw(rt, "events")
 		family := api.FamilyMapRecords
 		if events {
 			family = api.FamilyActivateEvents
 		}
-		w, log := newStream(t, family, setup{options: Options{Ledger: books}})
+		w, log := newStream(t, family, setup{options: Options{Ledger: opened}})
 		want := map[string]string{}
 		acknowledged := int64(0)
 		for step := range rapid.IntRange(1, 6).Draw(rt, "runs") {

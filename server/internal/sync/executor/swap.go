@@ -46,7 +46,7 @@ func (s *sending) endSwap() error {
 // commitSwap puts the new records in the place of the old ones and then writes
 // the verdicts down: of what was sent, and of what is gone with the old table.
 func (s *sending) commitSwap(ctx context.Context, gone *spool) error {
-	err := s.calls.persist(ctx, s.calls.backoff.Tries, 0, s.options.BatchTimeout, func(ctx context.Context) (int64, error) {
+	err := s.calls.persist(ctx, s.calls.backoff.Attempts, 0, s.options.BatchTimeout, func(ctx context.Context) (int64, error) {
 		return 0, s.swap.Commit(ctx)
 	})
 	var whole *wholeError

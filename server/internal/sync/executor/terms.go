@@ -20,10 +20,10 @@ type terms struct {
 	plan      *mapping.Plan
 	plans     map[string]*destination.Plan // of the batches, by their operation
 	operation operation
-	rows      bool    // the state keeps what was sent, for delete records
-	stream    *stream // nil unless the source is a topic
-	water     *water  // nil without a high-water mark
-	dry       *dryRun // nil: a run
+	rows      bool       // the state keeps what was sent, for delete records
+	stream    *stream    // nil unless the source is a topic
+	highWater *highWater // nil without a high-water mark
+	dry       *dryRun    // nil: a run
 }
 
 // prepare makes the plan of the records and of the batches.

@@ -8,60 +8,60 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// hopeless is how many calls of one batch may fail one after another before it
+// batchFailures is how many calls of one batch may fail one after another before it
 // is not split any further. A single bad record among any number needs one
 // failure per halving, so this finds several; a destination that refuses all
 // is not asked twice for every record.
-const hopeless = 40
+const batchFailures = 40
 
-// despair is how many times hopeless calls of a whole run may fail, for each
+// runFailures is how many times batchFailures calls of a whole run may fail, for each
 // batch that is on its way at once, before the run does: nothing gets through.
-// slow is how many calls one counts for that took all the time they had.
+// timeoutFailures is for how many calls one counts that took all the time they had.
 const (
-	despair = 3
-	slow    = 10
+	runFailures     = 3
+	timeoutFailures = 10
 )
 
-// answers is what the calls of a run have brought so far.
-type answers struct {
-	silence atomic.Int64          // calls that failed since one succeeded
-	usable  atomic.Bool           // some call brought a reply that could be used
-	fault   atomic.Pointer[error] // why the last of the others brought none
+// responses are what the calls of a run have brought so far.
+type responses struct {
+	consecutiveFailures atomic.Int64          // calls that failed since one succeeded
+	usable              atomic.Bool           // some call brought a reply that could be used
+	fault               atomic.Pointer[error] // why the last of the others brought none
 }
 
-// came notes a reply that can be used.
-func (a *answers) came() {
-	a.silence.Store(0)
-	a.usable.Store(true)
+// succeeded notes a reply that can be used.
+func (r *responses) succeeded() {
+	r.consecutiveFailures.Store(0)
+	r.usable.Store(true)
 }
 
 // failed notes a call that brought none, and reports whether that says something about
 // its batch.
-func (a *answers) failed(err error) bool {
-	a.fault.Store(&err)
+func (r *responses) failed(err error) bool {
+	r.fault.Store(&err)
 	var call *destination.CallError
 	switch {
 	case !errors.As(err, &call), call.Status == statusThrottled:
 		return false
 	case call.Outcome == destination.OutcomeTimeout:
-		a.silence.Add(slow)
+		r.consecutiveFailures.Add(timeoutFailures)
 	default:
-		a.silence.Add(1)
+		r.consecutiveFailures.Add(1)
 	}
 	return true
 }
 
-// desperate tells that nothing gets through any more, with so many batches at once.
-func (a *answers) desperate(places int) bool {
-	return a.silence.Load() >= hopeless*max(despair, int64(places))
+// exhausted reports whether nothing gets through any more, with so many batches at once.
+func (r *responses) exhausted(places int) bool {
+	return r.consecutiveFailures.Load() >= batchFailures*max(runFailures, int64(places))
 }
 
 // none is the failure of a run that came to its end without one reply that could be
 // used. So a destination that breaks the protocol, or refuses everything, is told apart
 // from one that refuses records (spec 7.2), also where there was little to send.
-func (a *answers) none() error {
-	fault := a.fault.Load()
-	if fault == nil || a.usable.Load() {
+func (r *responses) none() error {
+	fault := r.fault.Load()
+	if fault == nil || r.usable.Load() {
 		return nil
 	}
 	return ofCall(*fault)
@@ -72,8 +72,8 @@ type traffic struct {
 	calls atomic.Int64
 	// Records that were put on their way, and those that have arrived at the end
 	// of it. Those in between are counted as failed by the ledger so far.
-	begun, over atomic.Int64
-	spared      atomic.Int64 // deletes that were refused to the end
+	started, finished atomic.Int64
+	failedDeletes     atomic.Int64 // deletes that were refused to the end
 	// For Deviations alone: records that were refused and are sent again, and those
 	// of batches that were split.
 	refusals, splits atomic.Int64
@@ -84,7 +84,7 @@ type traffic struct {
 func (t *traffic) sums(log *ledger.Run) (sums ledger.Counters, open, spared int64) {
 	// In this order: a batch that comes or goes meanwhile counts as under way, and
 	// is never shown as failed.
-	over := t.over.Load()
+	over := t.finished.Load()
 	sums = log.Counters()
-	return sums, t.begun.Load() - over, t.spared.Load()
+	return sums, t.started.Load() - over, t.failedDeletes.Load()
 }

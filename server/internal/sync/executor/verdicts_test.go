@@ -45,7 +45,7 @@ func TestJudge(t *testing.T) {
 				items[i].key = []byte(key)
 			}
 			got := ""
-			for _, v := range judge(items, c.results, nil) {
+			for _, v := range match(items, c.results, nil) {
 				if v == accepted {
 					got += "y"
 				} else {
@@ -66,7 +66,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add("1", "", false)
 	f.Fuzz(func(t *testing.T, key, identifier string, success bool) {
 		items := []item{{key: []byte(key)}, {key: []byte("another")}}
-		got := judge(items, []rpc.RecordResult{{Identifier: []byte(identifier), Success: success}}, nil)
+		got := match(items, []rpc.RecordResult{{Identifier: []byte(identifier), Success: success}}, nil)
 		require.Len(t, got, 2)
 		if !success {
 			require.NotContains(t, got, accepted)

@@ -212,7 +212,7 @@ func (bk *booking) apply(ctx context.Context, meta ledger.Meta) error {
 		defer cancel()
 		ctx = bounded
 	}
-	pending, err := bk.books.Scan()
+	pending, err := bk.ledger.Scan()
 	if err != nil {
 		return failed(CodeState, err, "read what the warehouse does not have yet: %v", err)
 	}
@@ -247,7 +247,7 @@ func (bk *booking) apply(ctx context.Context, meta ledger.Meta) error {
 	}
 	bk.state.Stamp, bk.state.Next, bk.state.clear = bk.state.Next, "", false
 	meta.Notes = bk.keptNotes()
-	if err := bk.books.Drain(meta); err != nil {
+	if err := bk.ledger.Drain(meta); err != nil {
 		return failed(CodeState, err, "empty the books of what the warehouse has: %v", err)
 	}
 	bk.crash(AfterDrain)

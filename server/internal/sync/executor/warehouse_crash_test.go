@@ -44,9 +44,9 @@ func TestMatrixKillsAroundTheWarehouse(t *testing.T) {
 func killAroundTheWarehouse(t *testing.T, operation, point string, resume bool) {
 	credentials, sql := warehouseDatabase(t, peopleColumns)
 	dir := t.TempDir()
-	books, err := ledger.Open(ledger.Options{Dir: dir})
+	opened, err := ledger.Open(ledger.Options{Dir: dir})
 	require.NoError(t, err)
-	w := newWorld(t, setup{options: Options{Ledger: books}})
+	w := newWorld(t, setup{options: Options{Ledger: opened}})
 	w.fromPostgres(credentials)
 	state := w.advanced()
 	server := httptest.NewServer(w.sim)
@@ -54,7 +54,7 @@ func killAroundTheWarehouse(t *testing.T, operation, point string, resume bool) 
 	w.config.Operation = operation
 	sql(fmt.Sprintf(fillPeople, 1, 100))
 	require.Equal(t, api.RunCompleted, w.sync().Status)
-	require.NoError(t, books.Close())
+	require.NoError(t, opened.Close())
 
 	sql("UPDATE people SET level = 50 WHERE id <= 40")
 	sql("DELETE FROM people WHERE id > 80")
@@ -75,9 +75,9 @@ func killAroundTheWarehouse(t *testing.T, operation, point string, resume bool) 
 	sql("UPDATE people SET level = id % 7 WHERE id <= 20")
 	sql("DELETE FROM people WHERE id > 210")
 	sql(fmt.Sprintf(fillPeople, 90, 94))
-	books, err = ledger.Open(ledger.Options{Dir: dir})
+	opened, err = ledger.Open(ledger.Options{Dir: dir})
 	require.NoError(t, err)
-	w.ledger, w.executor.options.Ledger = books, books
+	w.ledger, w.executor.options.Ledger = opened, opened
 	if !resume {
 		w.run++
 	}
@@ -97,5 +97,5 @@ func killAroundTheWarehouse(t *testing.T, operation, point string, resume bool) 
 		require.Len(t, wholeOf(t, state), want)
 	}
 	require.Zero(t, w.sync().Processed)
-	require.NoError(t, books.Close())
+	require.NoError(t, opened.Close())
 }

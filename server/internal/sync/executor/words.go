@@ -22,7 +22,7 @@ const (
 
 // HighWaterColumn names the column of the high-water mark of a sync, in its
 // present or its deprecated form (spec 2.6); "" without one.
-func HighWaterColumn(c *api.SyncConfig) string { return waterColumn(c) }
+func HighWaterColumn(c *api.SyncConfig) string { return highWaterColumn(c) }
 
 // Moment reads the value of such a column from its JSON text; false where it is
 // none.

@@ -14,7 +14,7 @@ import (
 func TestACrewServesThoseWhoWait(t *testing.T) {
 	c := clock.New(nil)
 	t.Cleanup(c.Close)
-	w := newCrew(c, "test", 2)
+	w := newSemaphore(c, "test", 2)
 	held, open := make(chan struct{}, 10), make(chan struct{})
 	fn := func(context.Context) {
 		held <- struct{}{}

@@ -10,26 +10,26 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// bookPlace is where the books of a sync are, as a child process can be told of it:
+// ledgerPlace is where the ledger of a sync is, as a child process can be told of it:
 // in a folder, in memory where there is none, or shared, on a shelf in PostgreSQL.
-type bookPlace struct {
+type ledgerPlace struct {
 	Dir  string
 	Room *shelftest.Room `json:",omitempty"` // instead
 }
 
-// newBookPlace is one that is new.
-func newBookPlace(t testing.TB, shared bool) bookPlace {
+// newLedgerPlace is one that is new.
+func newLedgerPlace(t testing.TB, shared bool) ledgerPlace {
 	t.Helper()
 	if !shared {
-		return bookPlace{Dir: t.TempDir()}
+		return ledgerPlace{Dir: t.TempDir()}
 	}
 	room := shelftest.Take(t)
-	return bookPlace{Room: &room}
+	return ledgerPlace{Room: &room}
 }
 
 // open is what a process does that begins to work. On a shelf it is told apart by
 // what is given too.
-func (b bookPlace) open(crash func(string)) (books *ledger.Ledger, on *shelftest.Shelf, err error) {
+func (b ledgerPlace) open(crash func(string)) (opened *ledger.Ledger, on *shelftest.Shelf, err error) {
 	o := ledger.Options{Dir: b.Dir, Crash: crash}
 	if b.Room != nil {
 		if on, err = b.Room.Shelf(); err != nil {
@@ -37,20 +37,20 @@ func (b bookPlace) open(crash func(string)) (books *ledger.Ledger, on *shelftest
 		}
 		o.Shelf = on
 	}
-	books, err = ledger.Open(o)
-	return books, on, err
+	opened, err = ledger.Open(o)
+	return opened, on, err
 }
 
-// openBooks opens books of one process, which are shared or in memory.
-func openBooks(t testing.TB, shared bool) *ledger.Ledger {
+// openLedger opens the ledger of one process, which is shared or in memory.
+func openLedger(t testing.TB, shared bool) *ledger.Ledger {
 	t.Helper()
-	var at bookPlace
+	var at ledgerPlace
 	if shared {
-		at = newBookPlace(t, shared)
+		at = newLedgerPlace(t, shared)
 	}
-	books, _, err := at.open(nil)
+	opened, _, err := at.open(nil)
 	require.NoError(t, err)
-	return books
+	return opened
 }
 
 // tenthOfTenth reports whether the cell with this number runs in PostgreSQL: a fixed

@@ -36,7 +36,7 @@ type booking struct {
 	*terms
 	progress *progress
 
-	books    *ledger.Sync
+	ledger   *ledger.Sync
 	log      *ledger.Run
 	before   ledger.Meta // of the state as it was
 	full     bool        // every row is sent
@@ -63,8 +63,8 @@ func (t *terms) notes() notes {
 // What an interrupted run of the same number has acknowledged goes into the
 // state first, so that the comparison sees it.
 func (bk *booking) begin(ctx context.Context) error {
-	bk.books = bk.options.Ledger.Sync(bk.job.Sync)
-	bk.books.Expect(bk.job.Merged)
+	bk.ledger = bk.options.Ledger.Sync(bk.job.Sync)
+	bk.ledger.Expect(bk.job.Merged)
 	if err := bk.missed(); err != nil {
 		return err
 	}
@@ -116,9 +116,9 @@ func (bk *booking) missed() error {
 	if bk.dry != nil || bk.job.Reported == 0 {
 		return nil
 	}
-	runs, err := bk.books.Runs()
+	runs, err := bk.ledger.Runs()
 	if err == nil && !slices.Contains(runs, bk.job.Run) {
-		err = bk.books.Lose(logGone)
+		err = bk.ledger.Lose(logGone)
 	}
 	if err != nil {
 		return failed(CodeState, err, "look for the log of the run: %v", err)
@@ -143,7 +143,7 @@ func (bk *booking) openLog() error {
 	if bk.dry != nil {
 		return bk.look()
 	}
-	now, err := bk.books.Meta()
+	now, err := bk.ledger.Meta()
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
@@ -151,11 +151,11 @@ func (bk *booking) openLog() error {
 	if len(now.Notes) == 0 { // by them a state that is lost can be made anew from this log
 		now.Notes = bk.keptNotes()
 	}
-	log, err := bk.books.Begin(bk.job.Run, now)
+	log, err := bk.ledger.Begin(bk.job.Run, now)
 	if err != nil {
 		return failed(CodeState, err, "open the log of the run: %v", err)
 	}
-	if bk.before, err = bk.books.Meta(); err != nil { // after Begin, which finds damage
+	if bk.before, err = bk.ledger.Meta(); err != nil { // after Begin, which finds damage
 		return errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), log.Close())
 	}
 	if began := log.Began(); !bk.before.Damaged && bk.stream == nil {
@@ -187,12 +187,12 @@ func (bk *booking) forget(moved bool) error {
 	return bk.openLog()
 }
 
-// dropState empties the books.
+// dropState empties the ledger.
 func (bk *booking) dropState() error {
 	if bk.dry != nil {
 		return nil
 	}
-	return errors.Join(bk.log.Close(), bk.books.Forget())
+	return errors.Join(bk.log.Close(), bk.ledger.Forget())
 }
 
 // decideFull finds the conditions under which acknowledgements may be missing
@@ -298,7 +298,7 @@ func (d *delivery) promise(items []item) error {
 	s := d.by
 	d.log = d.log[:0]
 	for i := range items {
-		d.log = append(d.log, ledger.Record{Key: s.bookKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
+		d.log = append(d.log, ledger.Record{Key: s.ledgerKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
 		if s.rows && !d.phase.delete { // it may be the last that is known of the key
 			d.log[i].Payload, d.log[i].Keep = items[i].record, true
 		}
@@ -332,8 +332,8 @@ func (bk *booking) finish(ctx context.Context, cause error) error {
 	if cause == nil {
 		meta.Mapping, meta.Damaged = bk.mapping(), false
 	}
-	if bk.water != nil {
-		if mark := bk.water.next(cause == nil, bk.skipping); mark != nil {
+	if bk.highWater != nil {
+		if mark := bk.highWater.next(cause == nil, bk.skipping); mark != nil {
 			meta.HighWater, _ = json.Marshal(mark) // a moment always marshals
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// crew bounds how many batches are on their way at once. Who waits for a place
+// semaphore bounds how many batches are on their way at once. Who waits for a place
 // counts as not running on the clock, and runs again from the moment in which
 // the place is given: so an Advance neither hangs nor passes by.
-type crew struct {
+type semaphore struct {
 	clock *clock.Clock
 	name  string
 
@@ -27,12 +27,12 @@ type waiter struct {
 	resume func()
 }
 
-func newCrew(c *clock.Clock, name string, size int) *crew {
-	return &crew{clock: c, name: name, size: size, free: size}
+func newSemaphore(c *clock.Clock, name string, size int) *semaphore {
+	return &semaphore{clock: c, name: name, size: size, free: size}
 }
 
 // do runs fn beside the caller as soon as there is a place.
-func (c *crew) do(ctx context.Context, fn func(ctx context.Context)) error {
+func (c *semaphore) do(ctx context.Context, fn func(ctx context.Context)) error {
 	if err := c.take(ctx, 1); err != nil {
 		return err
 	}
@@ -47,21 +47,21 @@ func (c *crew) do(ctx context.Context, fn func(ctx context.Context)) error {
 
 // wait returns when nothing is on its way any more, whatever becomes of ctx:
 // batches end by themselves.
-func (c *crew) wait(ctx context.Context) {
+func (c *semaphore) wait(ctx context.Context) {
 	_ = c.take(context.WithoutCancel(ctx), 0)
 }
 
 // places is how many batches may be on their way at once.
-func (c *crew) places() int { return c.size }
+func (c *semaphore) places() int { return c.size }
 
 // busy reports whether something is on its way.
-func (c *crew) busy() bool {
+func (c *semaphore) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.free < c.size
 }
 
-func (c *crew) take(ctx context.Context, n int) error {
+func (c *semaphore) take(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *crew) take(ctx context.Context, n int) error {
 }
 
 // leave takes a waiter out that gives up, unless it was just served.
-func (c *crew) leave(w *waiter, err error) error {
+func (c *semaphore) leave(w *waiter, err error) error {
 	w.resume()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,16 +97,16 @@ func (c *crew) leave(w *waiter, err error) error {
 }
 
 // has reports whether a waiter can be served.
-func (c *crew) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
+func (c *semaphore) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
 
-func (c *crew) give(n int) {
+func (c *semaphore) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serve(n)
 }
 
 // serve hands out n places that are free now.
-func (c *crew) serve(n int) {
+func (c *semaphore) serve(n int) {
 	c.free += n
 	for len(c.queue) > 0 && c.has(c.queue[0].want) {
 		w := c.queue[0]

@@ -15,11 +15,11 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// water is the high-water mark of an append sync (spec 2.6): a run
+// highWater is the high-water mark of an append sync (spec 2.6): a run
 // sends the rows with mark <= t < top, where top is the greatest t of the source
 // as the run begins. Rows at the top wait for the next run, since more of the
 // same moment may follow.
-type water struct {
+type highWater struct {
 	column string
 	mark   *time.Time // nil: this is the first run
 	top    *time.Time // nil: the source has no row with a time
@@ -33,8 +33,8 @@ const (
 	invalidNotTime = "the column of the high-water mark is not a timestamp"
 )
 
-// waterColumn names the column, in its present or its deprecated form.
-func waterColumn(c *api.SyncConfig) string {
+// highWaterColumn names the column, in its present or its deprecated form.
+func highWaterColumn(c *api.SyncConfig) string {
 	if c.Operation != api.OperationAppend {
 		return ""
 	}
@@ -49,17 +49,17 @@ func waterColumn(c *api.SyncConfig) string {
 
 // measure finds the top, in a pass over the one column.
 func (r *reading) measure(ctx context.Context) error {
-	column := waterColumn(&r.job.Config)
+	column := highWaterColumn(&r.job.Config)
 	if column == "" || r.stream != nil {
 		return nil
 	}
-	r.water = &water{column: column, broken: &r.options.Deviations}
+	r.highWater = &highWater{column: column, broken: &r.options.Deviations}
 	if text := r.booking.before.HighWater; len(text) > 0 && string(text) != "null" {
 		mark := time.Time{}
 		if err := json.Unmarshal(text, &mark); err != nil {
 			return failed(CodeState, err, "read the high-water mark: %v", err)
 		}
-		r.water.mark = &mark
+		r.highWater.mark = &mark
 	}
 	rows, err := r.job.Source.Rows(ctx, r.job.Object, []string{column}, nil)
 	if err != nil {
@@ -77,15 +77,15 @@ func (r *reading) measure(ctx context.Context) error {
 		if err != nil {
 			return explain(ctx, &sourceError{err})
 		}
-		if t, ok := momentOf(row[0]); ok && (r.water.top == nil || t.After(*r.water.top)) {
-			r.water.top = &t
+		if t, ok := momentOf(row[0]); ok && (r.highWater.top == nil || t.After(*r.highWater.top)) {
+			r.highWater.top = &t
 		}
 	}
 }
 
 // place reports whether a row belongs to this run, and why it cannot belong to
 // any.
-func (w *water) place(raw []byte) (t time.Time, now bool, invalid string) {
+func (w *highWater) place(raw []byte) (t time.Time, now bool, invalid string) {
 	if string(raw) == "null" {
 		return t, false, invalidNoTime
 	}
@@ -101,7 +101,7 @@ func (w *water) place(raw []byte) (t time.Time, now bool, invalid string) {
 // acknowledged. What lies between is read again then, and not sent again. The
 // mark never moves back, also when the latest rows of the source are deleted:
 // what it has passed would be seen as new.
-func (w *water) next(complete, skipped bool) *time.Time {
+func (w *highWater) next(complete, skipped bool) *time.Time {
 	mark := w.mark
 	switch {
 	case !complete:
@@ -117,7 +117,7 @@ func (w *water) next(complete, skipped bool) *time.Time {
 }
 
 // refuse notes that a record was refused to the end.
-func (w *water) refuse(t time.Time) {
+func (w *highWater) refuse(t time.Time) {
 	if w.lowest == nil || t.Before(*w.lowest) {
 		w.lowest = &t
 	}
@@ -149,11 +149,11 @@ func momentOf(raw []byte) (time.Time, bool) {
 // where the records do not want it.
 type timed struct {
 	source.Rows
-	water *water
-	at    int // of the column in the row
-	width int // so many cells belong to the records
-	now   time.Time
-	fault string
+	highWater *highWater
+	at        int // of the column in the row
+	width     int // so many cells belong to the records
+	now       time.Time
+	fault     string
 }
 
 // Next implements source.Rows.
@@ -164,7 +164,7 @@ func (t *timed) Next() ([][]byte, error) {
 			return nil, err
 		}
 		var mine bool
-		if t.now, mine, t.fault = t.water.place(row[t.at]); mine || t.fault != "" {
+		if t.now, mine, t.fault = t.highWater.place(row[t.at]); mine || t.fault != "" {
 			return row[:t.width], nil
 		}
 	}
