@@ -353,7 +353,7 @@ func TestWarehouseInDoubt(t *testing.T) {
 		"entries are gone":       {sql: "DELETE FROM destkit.state_test_7 WHERE key = '5'", reason: "the state in the warehouse has 29 of 30 entries", merged: true},
 		"a column is gone":       {sql: "ALTER TABLE destkit.state_test_7 DROP COLUMN key", reason: "the table of the state in the warehouse was changed"},
 		"an older state":         {sql: "UPDATE destkit.syncs SET stamp = 'older'", reason: "the state in the warehouse is not the one that this service left", merged: true},
-		"the opened are gone":    {change: func(w *world) { require.NoError(w.t, w.ledger.Sync(7).Forget()) }, reason: "the service does not know the state in the warehouse", merged: true},
+		"the ledger is gone":     {change: func(w *world) { require.NoError(w.t, w.ledger.Sync(7).Forget()) }, reason: "the service does not know the state in the warehouse", merged: true},
 		"the type of a column":   {sql: "ALTER TABLE people ALTER COLUMN level TYPE bigint", reason: "the mappings, the types of the columns or the version of the warehouse have changed", merged: true},
 		"another identifier":     {change: func(w *world) { w.config.Mappings[0].To = "code" }, reason: "the identifier or the destination object has changed"},
 		"back to the basic one":  {change: func(w *world) { w.change = nil }, reason: engineChanged},
