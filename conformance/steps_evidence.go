@@ -114,7 +114,7 @@ func (sc *scenario) present() error {
 }
 
 // presentAgain judges records that were created, deleted and sent again as they were.
-// Refusing one of them has no ground in its values, which were accepted before.
+// Refusing one of them has no reason in its values, which were accepted before.
 func (sc *scenario) presentAgain() error {
 	refused := sc.expectations(func(e *expected) bool { return e.created && !e.exists && e.refused && e.changes == 0 })
 	for _, e := range refused {

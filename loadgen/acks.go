@@ -171,13 +171,13 @@ func (w *worker) forget(below uint64) {
 	w.e.acks.used.Add(int64(cap(w.acks)-before) * ackBytes)
 }
 
-// remembers gives what a run remembers, by the ground and in the order of the keys, and
+// remembers gives what a run remembers, by the keyspace and in the order of the keys, and
 // forgets it.
-func (e *engine) remembers() map[*ground][]ack {
-	all := map[*ground][]ack{}
+func (e *engine) remembers() map[*keyspace][]ack {
+	all := map[*keyspace][]ack{}
 	for _, w := range e.workers {
 		for _, a := range w.acks {
-			g := e.acks.tasks[a.task].ground
+			g := e.acks.tasks[a.task].keyspace
 			all[g] = append(all[g], a)
 		}
 		w.acks = nil

@@ -91,7 +91,7 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	e := &engine{ctx: context.Background(), end: end, clock: pace.NewClock(), seed: 1, declared: *d, connections: 2}
 	defer e.close()
 	e.plan = &plan{size: 20, keys: records.Keys(r.Keys[0].Keys), tasks: []*task{{}}}
-	g := &ground{object: obj}
+	g := &keyspace{object: obj}
 	g.used.Store(33)
 	erased := &CleanupResult{}
 	e.erase(context.Background(), g, records.Keys(r.Keys[0].Keys), 2, nil, erased)

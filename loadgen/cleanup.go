@@ -67,7 +67,7 @@ func (s *session) cleanup(ctx context.Context) *CleanupResult {
 }
 
 // erase deletes the keys of one object.
-func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connections int, watch func(*measure, int64), result *CleanupResult) {
+func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, connections int, watch func(*measure, int64), result *CleanupResult) {
 	total := g.used.Load()
 	if total == 0 {
 		return
@@ -98,9 +98,9 @@ func (e *engine) erase(ctx context.Context, g *ground, keys records.Keys, connec
 			return
 		}
 		m := &records.Maker{Object: o, Keys: keys}
-		erasing := &ground{object: o, keys: part.to}
+		erasing := &keyspace{object: o, keys: part.to}
 		erasing.used.Store(part.from)
-		t := &task{shape: shape, ground: erasing, rows: []records.Row{m.Row()}, sweeps: true}
+		t := &task{shape: shape, keyspace: erasing, rows: []records.Row{m.Row()}, sweeps: true}
 		got := e.run(ctx, phase{connections: connections, only: t, watch: watch})
 		deleted := min(got.good, part.to-part.from)
 		result.Deleted += deleted
@@ -192,7 +192,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for i, k := range keys {
 		obj := found[i]
 		e.plan = &plan{size: int(min(d.Speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
-		g := &ground{object: obj, as: batch.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
+		g := &keyspace{object: obj, as: batch.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
 		e.erase(ctx, g, records.Keys(k.Keys), connections, nil, result)
 	}

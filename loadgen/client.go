@@ -188,7 +188,7 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 		return nil, fmt.Errorf("send batch: %w", ctx.Err())
 	}
 	sent := &Sent{
-		RequestID: string(bytes.Trim(b.ID(), `"`)), Object: t.ground.object.APIName, Operation: t.shape.Operation,
+		RequestID: string(bytes.Trim(b.ID(), `"`)), Object: t.keyspace.object.APIName, Operation: t.shape.Operation,
 		Records: b.Size(), Acknowledged: v.Acknowledged, Status: rep.Status, Took: time.Duration(end - start), Untimed: untimed(err),
 	}
 	switch {

@@ -112,8 +112,8 @@ type phase struct {
 	settle      bool                  // of a service: only what ends what has begun
 	begun       func()                // called once the pacer is there
 	watch       func(*measure, int64) // called after every look at the figures
-	// patience is how long calls under way may go on after the end; 0: the timeout.
-	patience time.Duration
+	// grace is how long calls under way may go on after the end; 0: the timeout.
+	grace time.Duration
 }
 
 // stopFor ends the phase; the first reason counts.
@@ -154,8 +154,8 @@ const mostChanges = 1000
 const (
 	// look is how often figures are drawn together and deadlines watched.
 	look = 100 * time.Millisecond
-	// interruptedPatience is how long calls may go on after Ctrl-C.
-	interruptedPatience = 2 * time.Second
+	// interruptedGrace is how long calls may go on after Ctrl-C.
+	interruptedGrace = 2 * time.Second
 )
 
 // run runs a phase. The end of ctx ends it early, and what was measured stays.
@@ -237,9 +237,9 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 		defer timer.Stop()
 		over = timer.C
 	}
-	patience := e.end.Transport.Timeout + look
-	if ph.patience > 0 {
-		patience = ph.patience
+	grace := e.end.Transport.Timeout + look
+	if ph.grace > 0 {
+		grace = ph.grace
 	}
 	interrupted, quit := ctx.Done(), e.quit
 	var cut <-chan time.Time
@@ -256,15 +256,15 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 		case <-over:
 			e.stopFor(stopTime)
 		case <-interrupted:
-			interrupted, patience = nil, interruptedPatience
+			interrupted, grace = nil, interruptedGrace
 			e.stopFor(stopInterrupted)
 			if quit == nil { // it was ending already, and shall end sooner
-				cut = time.After(patience)
+				cut = time.After(grace)
 			}
 		case <-quit:
 			quit = nil
 			m.stopped = e.clock.Now()
-			cut = time.After(patience)
+			cut = time.After(grace)
 		case <-cut:
 			e.cutting.Store(true)
 			for _, w := range active {

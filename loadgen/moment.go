@@ -36,14 +36,14 @@ type Moment struct {
 // watcher shows the figures of every new interval and aborts on errors.
 func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure, int64) {
 	shown := -1
-	var marks []tide
+	var marks []totals
 	before := cpu.Read()
 	live := s.newStanding(name, ph)
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
 		s.tell()
 		if s.o.AbortShare > 0 && len(m.points) != shown {
-			marks = append(marks, tide{now, m.records, m.good})
+			marks = append(marks, totals{now, m.records, m.good})
 			for len(marks) > 2 && now-marks[1].at >= int64(abortWindow) {
 				marks = marks[1:]
 			}
@@ -82,8 +82,8 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 	}
 }
 
-// tide is how many records were sent and acknowledged at a moment.
-type tide struct{ at, records, good int64 }
+// totals are how many records were sent and acknowledged at a moment.
+type totals struct{ at, records, good int64 }
 
 // standing is how a phase stands, for those who watch it. It belongs to the goroutine
 // that attends to the phase.

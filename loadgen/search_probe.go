@@ -79,8 +79,8 @@ func (s *session) resize(size int) error {
 	}
 	for i, g := range p.grounds {
 		for _, t := range p.tasks {
-			if t.ground == g {
-				t.ground = e.plan.grounds[i]
+			if t.keyspace == g {
+				t.keyspace = e.plan.grounds[i]
 			}
 		}
 	}

@@ -188,7 +188,7 @@ func (s *session) followSize(most int64) (why string) {
 		return "maximum_batch_size: " + err.Error()
 	}
 	for _, t := range p.tasks { // the keys go on
-		t.ground = e.plan.grounds[slices.Index(p.grounds, t.ground)]
+		t.keyspace = e.plan.grounds[slices.Index(p.grounds, t.keyspace)]
 	}
 	p.grounds = e.plan.grounds
 	e.resized.Store(p)

@@ -105,7 +105,7 @@ func (w *worker) repeat(t *task, b *batch.Batch, first int64) int64 {
 		if w.random.Float64() >= share {
 			continue
 		}
-		if old := w.known[w.random.IntN(len(w.known))]; old.ground == t.ground {
+		if old := w.known[w.random.IntN(len(w.known))]; old.keyspace == t.keyspace {
 			b.StampOne(i, old.first+int64(w.random.IntN(t.shape.Size)))
 			out = -1
 		}
@@ -133,7 +133,7 @@ func choose(known *[]written, t *task, random *rand.Rand) (int64, bool) {
 	}
 	for i := range all {
 		at := (from + i) % len(all)
-		if k := all[at]; k.ground == t.ground {
+		if k := all[at]; k.keyspace == t.keyspace {
 			if t.shape.Operation == rpc.OperationDelete {
 				all[at] = all[len(all)-1]
 				*known = all[:len(all)-1]
@@ -149,7 +149,7 @@ func (w *worker) remember(t *task, first int64) {
 	if first < 0 || w.e.remembered == 0 || t.own || !t.creates() {
 		return
 	}
-	k := written{t.ground, first}
+	k := written{t.keyspace, first}
 	if len(w.known) < w.e.remembered {
 		w.known = append(w.known, k)
 	} else if !w.e.plan.primed {

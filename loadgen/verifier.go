@@ -37,7 +37,7 @@ const (
 type verifier struct {
 	e          *engine
 	ask        hook.Readback
-	own        map[*ground]map[string]int // how often a file has an identifier
+	own        map[*keyspace]map[string]int // how often a file has an identifier
 	below      uint64
 	until      time.Time // the end of the window
 	result     *Verification
@@ -64,7 +64,7 @@ func (s *session) verify(ctx context.Context) {
 	}
 	v := &verifier{
 		e: s.e, ask: s.o.Verify.readback(s.e.end), below: log.below.Load(), until: ended.Add(s.o.Verify.Window),
-		result: &Verification{Unverified: []Unverified{}}, unverified: map[string]int64{}, tallies: map[string]*tally{}, own: map[*ground]map[string]int{},
+		result: &Verification{Unverified: []Unverified{}}, unverified: map[string]int64{}, tallies: map[string]*tally{}, own: map[*keyspace]map[string]int{},
 	}
 	v.progress = func() {
 		if s.o.Progress != nil {
@@ -80,7 +80,7 @@ func (s *session) verify(ctx context.Context) {
 	}
 	v.result.Share = float64(v.below) / math.MaxUint64
 	for _, g := range s.e.plan.grounds {
-		v.ground(ctx, g, log, all[g])
+		v.verifyKeys(ctx, g, log, all[g])
 	}
 	v.flush(ctx)
 	v.result.Seconds = time.Since(ended).Seconds()
@@ -97,9 +97,9 @@ func (s *session) verify(ctx context.Context) {
 }
 
 // keysOf counts the keys that a run has used in an object.
-func (v *verifier) keysOf(g *ground, log *acks) int64 {
+func (v *verifier) keysOf(g *keyspace, log *acks) int64 {
 	for _, t := range log.tasks {
-		if t.ground != g || !t.own {
+		if t.keyspace != g || !t.own {
 			continue
 		}
 		if v.own[g] == nil {
@@ -113,8 +113,8 @@ func (v *verifier) keysOf(g *ground, log *acks) int64 {
 	return g.used.Load()
 }
 
-// ground verifies the keys of one object, a window of their numbers after the other.
-func (v *verifier) ground(ctx context.Context, g *ground, log *acks, all []ack) {
+// verifyKeys verifies the keys of one object, a window of their numbers after the other.
+func (v *verifier) verifyKeys(ctx context.Context, g *keyspace, log *acks, all []ack) {
 	longest := int64(0)
 	for i := range all {
 		longest = max(longest, int64(all[i].count))
@@ -146,7 +146,7 @@ func (v *verifier) ground(ctx context.Context, g *ground, log *acks, all []ack) 
 }
 
 // keys verifies the keys of some writes.
-func (v *verifier) keys(ctx context.Context, g *ground, writes []write) {
+func (v *verifier) keys(ctx context.Context, g *keyspace, writes []write) {
 	slices.SortStableFunc(writes, func(a, b write) int { return cmp.Compare(a.key, b.key) })
 	for len(writes) > 0 {
 		n := 1
@@ -159,7 +159,7 @@ func (v *verifier) keys(ctx context.Context, g *ground, writes []write) {
 }
 
 // key verifies one key with all its writes, together with others.
-func (v *verifier) key(ctx context.Context, g *ground, writes []write) {
+func (v *verifier) key(ctx context.Context, g *keyspace, writes []write) {
 	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == batch.Acked }) {
 		return
 	}
@@ -172,7 +172,7 @@ func (v *verifier) key(ctx context.Context, g *ground, writes []write) {
 		v.unverified[why]++
 		return
 	}
-	if len(v.page) > 0 && v.page[0].ground != g {
+	if len(v.page) > 0 && v.page[0].keyspace != g {
 		v.turn(ctx)
 	}
 	if v.page = append(v.page, x); len(v.page) == askedAtOnce {
@@ -187,7 +187,7 @@ func (v *verifier) turn(ctx context.Context) {
 	if len(page) == 0 {
 		return
 	}
-	request := hook.ReadbackRequest{Object: page[0].ground.object.APIName, IdentifierField: page[0].ground.object.Identifier.APIName}
+	request := hook.ReadbackRequest{Object: page[0].keyspace.object.APIName, IdentifierField: page[0].keyspace.object.Identifier.APIName}
 	for _, x := range page {
 		request.Identifiers = append(request.Identifiers, x.key)
 	}
@@ -249,7 +249,7 @@ func (v *verifier) flush(ctx context.Context) {
 		v.pending = nil
 		v.again = !time.Now().Before(v.until) || ctx.Err() != nil
 		for _, x := range pending {
-			if len(v.page) > 0 && v.page[0].ground != x.ground || len(v.page) == askedAtOnce {
+			if len(v.page) > 0 && v.page[0].keyspace != x.keyspace || len(v.page) == askedAtOnce {
 				v.turn(ctx)
 			}
 			v.page = append(v.page, x)

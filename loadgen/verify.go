@@ -83,7 +83,7 @@ func (s *session) probe(ctx context.Context) error {
 }
 
 // unusedKey is the last key of the run, which no run comes to.
-func (p *plan) unusedKey(g *ground) json.RawMessage {
+func (p *plan) unusedKey(g *keyspace) json.RawMessage {
 	if g.object.Identifier.Type == rpc.TypeInteger {
 		return json.RawMessage(strconv.FormatInt(p.keys.To, 10))
 	}

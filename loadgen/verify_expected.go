@@ -24,11 +24,11 @@ type write struct {
 
 // expected is what must be stored under a key.
 type expected struct {
-	ground *ground
-	key    json.RawMessage // as it travels
-	absent bool            // it was deleted
-	fields map[string]*values
-	at     int64 // when the latest write was acknowledged
+	keyspace *keyspace
+	key      json.RawMessage // as it travels
+	absent   bool            // it was deleted
+	fields   map[string]*values
+	at       int64 // when the latest write was acknowledged
 }
 
 // values are those that a field can have: several where writes were under way at the
@@ -52,8 +52,8 @@ const (
 // acknowledged, or why that is not known. A write counts no more where another one that
 // was sent after its reply covers it; of writes that were under way at the same time
 // each can be the last.
-func expect(g *ground, writes []write) (*expected, string) {
-	x := &expected{ground: g, fields: map[string]*values{}}
+func expect(g *keyspace, writes []write) (*expected, string) {
+	x := &expected{keyspace: g, fields: map[string]*values{}}
 	latest := map[*task]int64{} // when the last write of a task was sent
 	removed, removedAt := false, int64(0)
 	for _, w := range writes {

@@ -67,8 +67,8 @@ func (d *Data) load(ctx context.Context) (err error) {
 	return err
 }
 
-// ground is an object with the keys that the run has used in it.
-type ground struct {
+// keyspace is an object with the keys that the run has used in it.
+type keyspace struct {
 	object records.Object
 	used   atomic.Int64 // numbers below it may have been sent
 	keys   int64        // how many there are
@@ -77,16 +77,16 @@ type ground struct {
 
 // task is one kind of batch of a mix.
 type task struct {
-	shape  *batch.Shape
-	ground *ground
-	weight float64 // of all tasks: up to this, cumulated and scaled to 1
-	rows   []records.Row
+	shape    *batch.Shape
+	keyspace *keyspace
+	weight   float64 // of all tasks: up to this, cumulated and scaled to 1
+	rows     []records.Row
 	// inTurn: rows come from a file and are sent one after the other, over and
 	// over; else they are put into batches once.
 	inTurn bool
 	turn   atomic.Int64
 	// own: the rows have identifiers of their own, which stay. sweeps: every key
-	// of the ground once, from the first to the last.
+	// of the keyspace once, from the first to the last.
 	own, sweeps bool
 }
 
@@ -98,7 +98,7 @@ func (t *task) creates() bool {
 // plan is the whole work of a run, ready to be sent.
 type plan struct {
 	tasks   []*task
-	grounds []*ground
+	grounds []*keyspace
 	size    int
 	keys    records.Keys
 	primed  bool // the mix needs records before it starts
@@ -150,7 +150,7 @@ func newPlan(w Work, d *planning.Declared, keys records.Keys, seed uint64, syncR
 	}
 	sum := 0.0
 	for i, o := range objects {
-		g := &ground{object: d.Objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
+		g := &keyspace{object: d.Objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
 		p.grounds = append(p.grounds, g)
 		for _, op := range operations {
 			t, err := p.task(w, g, op.Name, seed)
@@ -170,7 +170,7 @@ func newPlan(w Work, d *planning.Declared, keys records.Keys, seed uint64, syncR
 }
 
 // task makes one kind of batch with its records.
-func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, error) {
+func (p *plan) task(w Work, g *keyspace, operation string, seed uint64) (*task, error) {
 	switch operation {
 	case rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete:
 	case rpc.OperationMirror:
@@ -187,7 +187,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 	}
 	integer := o.Identifier.Type == rpc.TypeInteger
 	g.object, g.keys = o, p.keys.Count(integer)
-	t := &task{ground: g}
+	t := &task{keyspace: g}
 	m := &records.Maker{Object: o, Keys: p.keys, Random: rand.New(rand.NewPCG(seed, uint64(len(p.tasks))))}
 	switch {
 	case w.Data != nil:
@@ -215,7 +215,7 @@ func (p *plan) task(w Work, g *ground, operation string, seed uint64) (*task, er
 }
 
 // primer is the task that writes records for those that need some.
-func (p *plan) primer(w Work, g *ground, seed uint64) (*task, error) {
+func (p *plan) primer(w Work, g *keyspace, seed uint64) (*task, error) {
 	operation := rpc.OperationUpsert
 	if !g.object.Supports(operation) {
 		operation = rpc.OperationInsert
@@ -242,7 +242,7 @@ func (p *plan) pick(random *rand.Rand) *task {
 }
 
 // take reserves n new keys of an object; false: there are not so many left.
-func (g *ground) take(n int64) (first int64, ok bool) {
+func (g *keyspace) take(n int64) (first int64, ok bool) {
 	first = g.used.Add(n) - n
 	if first+n > g.keys {
 		g.used.Add(-n)

@@ -58,7 +58,7 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	e := &engine{end: end, plan: p, work: w, connections: 1, quit: make(chan struct{})}
 	worker := e.newWorker(0)
 	task := p.tasks[0]
-	e.pool.known = []written{{task.ground, 0}}
+	e.pool.known = []written{{task.keyspace, 0}}
 	b, _, ok := worker.prepare(task)
 	require.True(t, ok)
 	require.True(t, strings.HasPrefix(string(b.Wire()), "POST /x?y=z HTTP/1.1\r\nHost: localhost\r\n"))

@@ -38,8 +38,8 @@ type sample struct {
 
 // written is a run of keys of one object that were acknowledged.
 type written struct {
-	ground *ground
-	first  int64
+	keyspace *keyspace
+	first    int64
 }
 
 // worker is one connection with its batches and what it has measured.
@@ -127,7 +127,7 @@ func (w *worker) prepare(t *task) (b *batch.Batch, first int64, ok bool) {
 	switch {
 	case t.own:
 	case t.creates() || t.sweeps:
-		if first, ok = t.ground.take(n); !ok {
+		if first, ok = t.keyspace.take(n); !ok {
 			w.e.stopFor(stopKeys)
 			return nil, 0, false
 		}
@@ -155,19 +155,19 @@ func (w *worker) choose() *task {
 		w.plan, w.stocks, w.latest = p, map[*task]*stock{}, nil
 	}
 	t := p.pick(w.random)
-	if t.creates() || p.primed || w.has(t.ground) {
+	if t.creates() || p.primed || w.has(t.keyspace) {
 		return t
 	}
 	for _, other := range p.tasks {
-		if other.ground == t.ground && other.creates() {
+		if other.keyspace == t.keyspace && other.creates() {
 			return other
 		}
 	}
 	return t
 }
 
-func (w *worker) has(g *ground) bool {
-	return slices.ContainsFunc(w.known, func(k written) bool { return k.ground == g })
+func (w *worker) has(g *keyspace) bool {
+	return slices.ContainsFunc(w.known, func(k written) bool { return k.keyspace == g })
 }
 
 // send sends one batch of a task, checks the reply and records it. intended is

@@ -11,7 +11,7 @@ import (
 
 // holding runs what the control API does while the state is held, as it holds it for a
 // call.
-func (g *ground) holding(ctx context.Context, do func(ctx context.Context) error) error {
+func (g *base) holding(ctx context.Context, do func(ctx context.Context) error) error {
 	g.latch.State.RLock()
 	defer g.latch.State.RUnlock()
 	return do(latch.Holding(ctx))

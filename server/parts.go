@@ -47,9 +47,9 @@ import (
 	"github.com/destkit/destkit/server/internal/violation"
 )
 
-// ground is what every part stands on: it is there before the store is opened, and
+// base is what every part needs: it is there before the store is opened, and
 // stays when the state is replaced.
-type ground struct {
+type base struct {
 	shared     *call.Shared // by all calls
 	dialect    dialect.Switches
 	log        *slog.Logger

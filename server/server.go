@@ -175,7 +175,7 @@ type Config struct {
 // Server is the service. It is safe for parallel use.
 type Server struct {
 	config Config
-	ground
+	base
 	state
 	work
 	resources

@@ -319,7 +319,7 @@ func (c *Config) CheckHosts() error {
 
 // systemTime is the clock that all processes of an installation have: that of the
 // shared store, or the one of this machine.
-func (g *ground) systemTime(own func() time.Time) func() time.Time {
+func (g *base) systemTime(own func() time.Time) func() time.Time {
 	if own == nil {
 		own = time.Now
 	}

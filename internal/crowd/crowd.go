@@ -126,17 +126,17 @@ func (c *client) text(of ...string) string { return of[c.random.IntN(len(of))] }
 // leave ends some calls early, as callers do that give up, and those in the end that
 // wait for whole worlds or for time to pass.
 func (c *client) leave(ctx context.Context, r *request) (bounded context.Context, early bool, cancel context.CancelFunc) {
-	after := patience
+	after := unansweredAfter
 	switch {
 	case c.chance(5):
 		early, after = true, time.Duration(c.random.IntN(20_000))*time.Microsecond
 	case strings.HasPrefix(r.path, "/_control/"):
-		early, after = true, controlPatience
+		early, after = true, controlUnanswered
 	}
 	bounded, cancel = context.WithTimeout(ctx, after)
 	return bounded, early, cancel
 }
 
-// patience is after how long a call of the API counts as never answered;
+// unansweredAfter is after how long a call of the API counts as never answered;
 // controlPatience is when callers of the control API give up.
-const patience, controlPatience = 5 * time.Minute, 15 * time.Second
+const unansweredAfter, controlUnanswered = 5 * time.Minute, 15 * time.Second

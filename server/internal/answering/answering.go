@@ -108,7 +108,7 @@ func (a *Answerer) settle(header http.Header, c *call.Call) (code int, body []by
 // refers to what is gone, to find out whether its caller is.
 func (a *Answerer) resolve(c *call.Call) (*call.Reply, error) {
 	for {
-		got, err := a.judge(c)
+		got, err := a.handle(c)
 		switch {
 		case errors.Is(err, latch.ErrReplaced):
 			if gone := c.Ctx.Err(); gone != nil {
@@ -123,8 +123,8 @@ func (a *Answerer) resolve(c *call.Call) (*call.Reply, error) {
 	}
 }
 
-// judge does everything up to the handler's answer.
-func (a *Answerer) judge(c *call.Call) (got *call.Reply, err error) {
+// handle does everything up to the handler's answer.
+func (a *Answerer) handle(c *call.Call) (got *call.Reply, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
@@ -208,7 +208,7 @@ var syncFieldsDeprecated = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 // markDeprecated sets the header of RFC 9745 where the operation or a field
 // that the client sent is deprecated (spec 9).
 func (a *Answerer) markDeprecated(header http.Header, c *call.Call, got *call.Reply) {
-	// The strongest ground first: the operation itself, a field that was sent,
+	// The strongest reason first: the operation itself, a field that was sent,
 	// the dialect.
 	since := c.Op.DeprecatedSince
 	if since.IsZero() && got.Deprecated {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Patience is how long a caller waits while nothing is given back. Whoever is served
+// Timeout is how long a caller waits while nothing is given back. Whoever is served
 // in turn waits longer than that where many are before.
-const Patience = 2 * time.Minute
+const Timeout = 2 * time.Minute
 
 // most is what a process without a limit, or with a very high one, budgets: each file
 // takes memory, too.
@@ -43,9 +43,9 @@ var Process = sync.OnceValue(func() *Shares { return Split(limit()) })
 
 // Budget is a number of descriptors that some part may have open.
 type Budget struct {
-	what     string
-	most     int64
-	patience time.Duration
+	what    string
+	most    int64
+	timeout time.Duration
 
 	mu      sync.Mutex
 	used    int64
@@ -62,7 +62,7 @@ type waiter struct {
 
 // New makes a budget; what names its users in errors.
 func New(what string, most int64) *Budget {
-	return &Budget{what: what, most: max(most, 1), patience: Patience}
+	return &Budget{what: what, most: max(most, 1), timeout: Timeout}
 }
 
 // Figures are what a budget shows.
@@ -138,7 +138,7 @@ func (b *Budget) Take(ctx context.Context, n int64, granted func()) (release fun
 	b.serve()
 	b.mu.Unlock()
 	since := time.Now()
-	timer := time.NewTimer(b.patience)
+	timer := time.NewTimer(b.timeout)
 	defer timer.Stop()
 	for {
 		select {
@@ -154,8 +154,8 @@ func (b *Budget) Take(ctx context.Context, n int64, granted func()) (release fun
 			}
 			b.mu.Unlock()
 			idle := time.Since(from)
-			if idle < b.patience {
-				timer.Reset(b.patience - idle)
+			if idle < b.timeout {
+				timer.Reset(b.timeout - idle)
 				continue
 			}
 			err = &ExhaustedError{b.what, n, b.most, time.Since(since)}

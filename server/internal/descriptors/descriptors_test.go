@@ -65,7 +65,7 @@ func TestTheWaitIsBounded(t *testing.T) {
 		other, _ := b.Try(2)
 		_ = other
 		go func() {
-			time.Sleep(Patience - time.Second)
+			time.Sleep(Timeout - time.Second)
 			one()
 		}()
 		go func() {
@@ -78,7 +78,7 @@ func TestTheWaitIsBounded(t *testing.T) {
 		_, err := b.Take(t.Context(), 2, nil)
 		var none *ExhaustedError
 		require.ErrorAs(t, err, &none)
-		require.Equal(t, 2*Patience-time.Second, time.Since(begun), "from what was given back last")
+		require.Equal(t, 2*Timeout-time.Second, time.Since(begun), "from what was given back last")
 		require.EqualError(t, err, "no file descriptor came free for 3m59s (2 of the 4 for sync runs wanted): raise the limit of open files (ulimit -n), or let less run at once")
 		require.Equal(t, 2, relieved)
 		drop()

@@ -70,16 +70,16 @@ func (o *outbox) wakeForNews(ctx context.Context) {
 	if !o.Leader.Leads() {
 		return
 	}
-	news := false
+	found := false
 	err := o.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
 		seen := o.seen
 		o.mu.Unlock()
 		list, err := o.open(tx, seen)
-		news = len(list) > 0
+		found = len(list) > 0
 		return err
 	})
-	if news || err != nil {
+	if found || err != nil {
 		o.wake()
 	}
 }

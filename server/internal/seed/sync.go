@@ -21,7 +21,7 @@ import (
 //	source_object: {table: customers}   # or {dataset: …}, {model: …}, {topic: …}
 //	destination: CRM
 //	object: contact
-func (b *bed) syncs(wanted workspaceEntry) error {
+func (b *workspaceSeed) syncs(wanted workspaceEntry) error {
 	return each(b, "syncs", wanted.Syncs, label("label"), func(entry map[string]any) error {
 		name := label("label")(entry)
 		if name == "" {
@@ -59,7 +59,7 @@ func take(body map[string]any, key string) (name string, given bool, err error) 
 }
 
 // syncBody turns names into ids.
-func (b *bed) syncBody(entry map[string]any) (map[string]any, error) {
+func (b *workspaceSeed) syncBody(entry map[string]any) (map[string]any, error) {
 	body := maps.Clone(entry)
 	source, bySource, err := take(body, "source")
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *bed) syncBody(entry map[string]any) (map[string]any, error) {
 }
 
 // sequence turns mode.triggers.sync_sequence {sync: label} into an id.
-func (b *bed) sequence(body map[string]any) error {
+func (b *workspaceSeed) sequence(body map[string]any) error {
 	mode, _ := body["mode"].(map[string]any)
 	triggers, _ := mode["triggers"].(map[string]any)
 	after, _ := triggers["sync_sequence"].(map[string]any)
@@ -112,7 +112,7 @@ func (b *bed) sequence(body map[string]any) error {
 }
 
 // sourceObject turns {table: name} and its like into what the API takes.
-func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
+func (b *workspaceSeed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 	given, ok := value.(map[string]any)
 	if !ok {
 		return nil, problem.InvalidField("source_object", "must be one of {table: …}, {dataset: …}, {model: …}, {topic: …}")
@@ -135,7 +135,7 @@ func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 }
 
 // table finds the table that is meant: by its name alone where that is enough.
-func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error) {
+func (b *workspaceSeed) table(sourceID int64, given map[string]any) (map[string]any, error) {
 	for key, value := range given {
 		if _, ok := value.(string); !ok || !slices.Contains([]string{"table", "schema", "catalog"}, key) {
 			return nil, problem.InvalidField("source_object."+key, "must be one of table, schema, catalog, dataset, model, topic, with a name")

@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// bed is a workspace that is being filled.
-type bed struct {
+// workspaceSeed is a workspace that is being filled.
+type workspaceSeed struct {
 	*planter
 	seeded *SeededWorkspace
 	w      *store.Workspace
@@ -33,7 +33,7 @@ func (p *planter) fillWorkspace(place string, wanted workspaceEntry) (*SeededWor
 	if err != nil {
 		return nil, p.at(place, wanted.Name, err)
 	}
-	b := &bed{planter: p, w: w, place: place, seeded: &SeededWorkspace{
+	b := &workspaceSeed{planter: p, w: w, place: place, seeded: &SeededWorkspace{
 		ID: w.ID, Name: w.Name, APIKey: key, Sources: map[string]int64{}, Models: map[string]int64{},
 		Topics: map[string]int64{}, Datasets: map[string]int64{}, Destinations: map[string]int64{},
 		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
@@ -48,7 +48,7 @@ func (p *planter) fillWorkspace(place string, wanted workspaceEntry) (*SeededWor
 }
 
 // each runs make for every entry and adds the place to its error.
-func each[T any](b *bed, kind string, list []T, name func(T) string, make func(T) error) error {
+func each[T any](b *workspaceSeed, kind string, list []T, name func(T) string, make func(T) error) error {
 	for i, entry := range list {
 		if err := make(entry); err != nil {
 			return b.at(fmt.Sprintf("%s.%s[%d]", b.place, kind, i), name(entry), err)
@@ -67,7 +67,7 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 
 // sources makes each source with its models and topics: both are named below
 // it, and refer to nothing else.
-func (b *bed) sources(wanted workspaceEntry) error {
+func (b *workspaceSeed) sources(wanted workspaceEntry) error {
 	for i, src := range wanted.Sources {
 		place := fmt.Sprintf("%s.sources[%d]", b.place, i)
 		if err := b.source(src); err != nil {
@@ -112,7 +112,7 @@ func withoutEmpty(body map[string]any) map[string]any {
 }
 
 // source makes a source and runs the SQL of the seed on it.
-func (b *bed) source(src sourceEntry) error {
+func (b *workspaceSeed) source(src sourceEntry) error {
 	if err := named(b.seeded.Sources, src.Name); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (b *bed) source(src sourceEntry) error {
 }
 
 // topic makes a topic and appends its messages.
-func (b *bed) topic(path map[string]int64, t topicEntry) error {
+func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
 	if err := named(b.seeded.Topics, t.Name); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (b *bed) topic(path map[string]int64, t topicEntry) error {
 }
 
 // datasets refer to sources by name.
-func (b *bed) datasets(wanted workspaceEntry) error {
+func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 	return each(b, "datasets", wanted.Datasets, func(d datasetEntry) string { return d.Name }, func(d datasetEntry) error {
 		if err := named(b.seeded.Datasets, d.Name); err != nil {
 			return err
@@ -206,7 +206,7 @@ func (b *bed) datasets(wanted workspaceEntry) error {
 
 // destinations are tested as they are made; one whose test fails is made all the
 // same, as in the API, and a sync to it then says why it cannot be.
-func (b *bed) destinations(wanted workspaceEntry) error {
+func (b *workspaceSeed) destinations(wanted workspaceEntry) error {
 	return each(b, "destinations", wanted.Destinations, func(d destinationEntry) string { return d.Name }, func(d destinationEntry) error {
 		if err := named(b.seeded.Destinations, d.Name); err != nil {
 			return err
@@ -228,7 +228,7 @@ func (b *bed) destinations(wanted workspaceEntry) error {
 }
 
 // webhooks keeps the secret of each, which is shown at creation only.
-func (b *bed) webhooks(wanted workspaceEntry) error {
+func (b *workspaceSeed) webhooks(wanted workspaceEntry) error {
 	return each(b, "webhooks", wanted.Webhooks, label("name"), func(body map[string]any) error {
 		name := label("name")(body)
 		if err := named(b.seeded.Webhooks, name); err != nil {
@@ -259,7 +259,7 @@ func label(key string) func(map[string]any) string {
 }
 
 // invitations makes one for each address (spec 4).
-func (b *bed) invitations(wanted workspaceEntry) error {
+func (b *workspaceSeed) invitations(wanted workspaceEntry) error {
 	return each(b, "invitations", wanted.Invitations, func(i workspaceInvitationEntry) string { return strings.Join(i.Emails, ", ") },
 		func(i workspaceInvitationEntry) error {
 			roles := map[int64]string{b.w.ID: i.Role}

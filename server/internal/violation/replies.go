@@ -13,9 +13,9 @@ import (
 	"github.com/destkit/destkit/server/internal/violation/exchange"
 )
 
-// heardReply is a reply of a destination as a violation sees it, before the
+// seenReply is a reply of a destination as a violation sees it, before the
 // service does.
-type heardReply struct {
+type seenReply struct {
 	err    error // no reply, or a part of one
 	status int   // 0: no reply
 	kind   string
@@ -25,25 +25,25 @@ type heardReply struct {
 }
 
 // has reports whether a member is there, even as null.
-func (h *heardReply) has(name string) bool { _, there := h.json[name]; return there }
+func (h *seenReply) has(name string) bool { _, there := h.json[name]; return there }
 
 // well tells that a reply came whole and is an object with jsonrpc 2.0.
-func (h *heardReply) well() bool {
+func (h *seenReply) well() bool {
 	return h.err == nil && h.status == http.StatusOK && h.json["jsonrpc"] == rpc.Version
 }
 
 // bare tells that a reply has no error and a result that is an object.
-func (h *heardReply) bare() bool { return !h.has("error") && exchange.Object(h.json, "result") != nil }
+func (h *seenReply) bare() bool { return !h.has("error") && exchange.Object(h.json, "result") != nil }
 
-// hearing lets a violation look at every reply to one method, or to all with "";
+// onReply lets a violation look at every reply to one method, or to all with "";
 // the response that it gives stands for the reply, nil leaves it.
-func hearing(method string, look func(o *exchange.Call, h *heardReply) *http.Response) exchange.Carry {
+func onReply(method string, look func(o *exchange.Call, h *seenReply) *http.Response) exchange.Carry {
 	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
 		if method != "" && o.Method != method {
 			return resp, err
 		}
-		h := &heardReply{err: err}
+		h := &seenReply{err: err}
 		if err == nil {
 			h.status, h.kind = resp.StatusCode, resp.Header.Get("Content-Type")
 			h.body, h.err = io.ReadAll(resp.Body)
@@ -82,8 +82,8 @@ func (r *replayed) Read(p []byte) (int, error) {
 func (r *replayed) Close() error { return nil }
 
 // swallows counts wrong replies to a method as successes.
-func swallows(method string, wrong func(*heardReply) bool) exchange.Carry {
-	return hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
+func swallows(method string, wrong func(*seenReply) bool) exchange.Carry {
+	return onReply(method, func(o *exchange.Call, h *seenReply) *http.Response {
 		if !wrong(h) {
 			return nil
 		}
@@ -112,21 +112,21 @@ func allStored(o *exchange.Call) []any {
 }
 
 // The ways in which a reply is wrong that some client or other does not notice.
-func neitherOfBoth(h *heardReply) bool { return h.well() && !h.has("result") && !h.has("error") }
-func otherID(h *heardReply) bool       { return h.well() && !h.own && h.bare() }
-func otherVersion(h *heardReply) bool {
+func neitherOfBoth(h *seenReply) bool { return h.well() && !h.has("result") && !h.has("error") }
+func otherID(h *seenReply) bool       { return h.well() && !h.own && h.bare() }
+func otherVersion(h *seenReply) bool {
 	return h.err == nil && h.status == http.StatusOK && h.own && h.json["jsonrpc"] != rpc.Version && h.bare()
 }
-func noObject(h *heardReply) bool {
+func noObject(h *seenReply) bool {
 	return h.well() && h.has("result") && exchange.Object(h.json, "result") == nil
 }
-func resultAndError(h *heardReply) bool {
+func resultAndError(h *seenReply) bool {
 	return h.well() && h.has("error") && exchange.Object(h.json, "result") != nil
 }
-func noJSON(h *heardReply) bool {
+func noJSON(h *seenReply) bool {
 	return h.err == nil && h.status == http.StatusOK && h.json == nil && !bytes.HasPrefix(h.body, []byte("["))
 }
-func badError(h *heardReply) bool {
+func badError(h *seenReply) bool {
 	_, number := exchange.Object(h.json, "error")["code"].(json.Number)
 	return h.well() && h.has("error") && !h.has("result") && !number
 }
@@ -144,18 +144,18 @@ func repliesViolations() []violation {
 		carriesOut("RPLY-005", "any result of a connection test is a success", swallows(test, noObject)),
 		carriesOut("RPLY-006", "a connection test with result and error has passed", swallows(test, resultAndError)),
 		carriesOut("RPLY-007", "a connection test has passed whatever the body says", swallows(test, noJSON)),
-		carriesOut("RPLY-007.2", "a connection test is a success within an array", swallows(test, func(h *heardReply) bool {
+		carriesOut("RPLY-007.2", "a connection test is a success within an array", swallows(test, func(h *seenReply) bool {
 			return h.err == nil && bytes.HasPrefix(h.body, []byte("["))
 		})),
-		carriesOut("RPLY-008", "a connection test has passed when its reply is cut", swallows(test, func(h *heardReply) bool {
+		carriesOut("RPLY-008", "a connection test has passed when its reply is cut", swallows(test, func(h *seenReply) bool {
 			return h.err != nil && h.status != 0 && h.json == nil
 		})),
-		carriesOut("RPLY-009", "a connection test has passed when no reply comes", swallows(test, func(h *heardReply) bool { return h.err != nil && h.status == 0 })),
-		carriesOut("RPLY-010", "a reply to a connection test that can be read need not be whole", swallows(test, func(h *heardReply) bool {
+		carriesOut("RPLY-009", "a connection test has passed when no reply comes", swallows(test, func(h *seenReply) bool { return h.err != nil && h.status == 0 })),
+		carriesOut("RPLY-010", "a reply to a connection test that can be read need not be whole", swallows(test, func(h *seenReply) bool {
 			return h.err != nil && h.json != nil
 		})),
 		carriesOut("RPLY-013", "a malformed error of a connection test is dropped", swallows(test, badError)),
-		carriesOut("RPLY-014", "a connection test has passed unless it says success: false", swallows(test, func(h *heardReply) bool {
+		carriesOut("RPLY-014", "a connection test has passed unless it says success: false", swallows(test, func(h *seenReply) bool {
 			return h.well() && h.own && h.bare() && exchange.Object(h.json, "result")["success"] != false
 		})),
 		carriesOut("RPLY-021", "a batch is stored when its status is 200 and its reply no JSON", swallows(batch, noJSON)),
@@ -164,7 +164,7 @@ func repliesViolations() []violation {
 		carriesOut("RPLY-021.4", "jsonrpc of the reply to a batch is not looked at", swallows(batch, otherVersion)),
 		carriesOut("RPLY-021.5", "any result of a batch is a success", swallows(batch, noObject)),
 		carriesOut("RPLY-021.6", "the error beside the result of a batch is not looked at", swallows(batch, resultAndError)),
-		carriesOut("RPLY-021.7", "a batch is stored when its result has no record_results", swallows(batch, func(h *heardReply) bool {
+		carriesOut("RPLY-021.7", "a batch is stored when its result has no record_results", swallows(batch, func(h *seenReply) bool {
 			_, list := exchange.Object(h.json, "result")["record_results"].([]any)
 			return h.well() && h.bare() && !list
 		})),
@@ -175,7 +175,7 @@ func repliesViolations() []violation {
 func shownViolations() []violation {
 	// loses changes the error object of replies with status 200 and an id.
 	loses := func(method string, change func(e map[string]any)) exchange.Carry {
-		return hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
+		return onReply(method, func(o *exchange.Call, h *seenReply) *http.Response {
 			e := exchange.Object(h.json, "error")
 			if e == nil || !h.well() || !h.own {
 				return nil
@@ -198,13 +198,13 @@ func shownViolations() []violation {
 				e["code"] = 0
 			}
 		})),
-		carriesOut("RPLY-012", "the id of an error is compared", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
+		carriesOut("RPLY-012", "the id of an error is compared", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.has("error") && !h.own {
 				return unreadable(o)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-016", "a reply with a member that is not known is refused", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
+		carriesOut("RPLY-016", "a reply with a member that is not known is refused", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			for name := range h.json {
 				if !slices.Contains([]string{"jsonrpc", "id", "result", "error"}, name) {
 					return unreadable(o)
@@ -212,19 +212,19 @@ func shownViolations() []violation {
 			}
 			return nil
 		})),
-		carriesOut("RPLY-017", "a reply that is not announced as JSON is not read", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
+		carriesOut("RPLY-017", "a reply that is not announced as JSON is not read", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.json != nil && !strings.HasPrefix(h.kind, "application/json") {
 				return unreadable(o)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-018", "the status of a reply is not looked at", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
+		carriesOut("RPLY-018", "the status of a reply is not looked at", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.status >= 500 && h.bare() {
 				return exchange.Reply(o, h.json)
 			}
 			return nil
 		})),
-		carriesOut("RPLY-019", "an error is not read when the status is not 200", hearing("", func(o *exchange.Call, h *heardReply) *http.Response {
+		carriesOut("RPLY-019", "an error is not read when the status is not 200", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.status >= 400 && h.has("error") {
 				return unreadable(o)
 			}
@@ -272,7 +272,7 @@ func assumingViolations() []violation {
 // keepsError answers all calls of a method and a URL with its first error.
 func keepsError(method string) exchange.Carry {
 	var known sync.Map
-	look := hearing(method, func(o *exchange.Call, h *heardReply) *http.Response {
+	look := onReply(method, func(o *exchange.Call, h *seenReply) *http.Response {
 		if h.well() && h.has("error") && !h.has("result") {
 			known.Store(o.HTTP.URL.String(), h.json["error"])
 		}

@@ -89,7 +89,7 @@ func atOnce(id, changes string, reads func(retryAfter string) bool) violation {
 	}})
 }
 
-// parks gives an endpoint up that has asked for too much patience.
+// parks gives an endpoint up that has asked to wait for too long.
 func parks() exchange.Carry {
 	const day = 24 * 60 * 60
 	var mu sync.Mutex

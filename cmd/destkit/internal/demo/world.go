@@ -62,8 +62,8 @@ func NewDestination(ctx context.Context, config destsim.Config, front ...func(ht
 	return &Port{served, certificates}, nil
 }
 
-// patience bounds one call of the demo: an audit of many rows takes minutes.
-const patience = 15 * time.Minute
+// callTimeout bounds one call of the demo: an audit of many rows takes minutes.
+const callTimeout = 15 * time.Minute
 
 // NewService serves the service on a data directory, as 'destkit serve'
 // does, and returns a client of it with the key of its workspace. Tests change its
@@ -94,6 +94,6 @@ func NewService(ctx context.Context, files Places, trusted []byte, change ...fun
 	}
 	listening.Handler = world
 	port := &Port{Background: listen.StartOn(ctx, listening, ln, url, world.Close)}
-	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: patience}}
+	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: callTimeout}}
 	return port, client, nil
 }

@@ -31,7 +31,7 @@ func progressText(v View) string {
 	}
 	text := fmt.Sprintf("%s, %s read, %s to send, %s sent", stage, quantity.Grouped(Count(r.SourceRecordCount)),
 		quantity.Grouped(Count(r.SourceRecordUpdates)+Count(r.SourceRecordDeletes)), quantity.Grouped(Count(r.RecordsUpdated)))
-	text += trouble(r)
+	text += problems(r)
 	if v.RecordsPerSecond >= 1 {
 		text += fmt.Sprintf(", %s/s", quantity.Grouped(int64(v.RecordsPerSecond)))
 	}
@@ -55,7 +55,7 @@ func shortText(v View) string {
 	case r.SourceRecordCount != nil:
 		text += fmt.Sprintf(": %s read", quantity.Grouped(Count(r.SourceRecordCount)))
 	}
-	text += trouble(r)
+	text += problems(r)
 	if v.RecordsPerSecond >= 1 {
 		text += fmt.Sprintf(", %s/s", quantity.Grouped(int64(v.RecordsPerSecond)))
 	}
@@ -65,8 +65,8 @@ func shortText(v View) string {
 	return text
 }
 
-// trouble names what went wrong with records, and nothing when all went well.
-func trouble(r api.SyncRun) (text string) {
+// problems names what went wrong with records, and nothing when all went well.
+func problems(r api.SyncRun) (text string) {
 	if n := Count(r.RecordsFailed); n > 0 {
 		text += ", " + quantity.Grouped(n) + " failed"
 	}

@@ -18,16 +18,16 @@ import (
 
 // Chronicle is what one process has of it. It is safe for parallel use.
 type Chronicle struct {
-	pool     *pgxpool.Pool
-	process  string
-	patience time.Duration
+	pool    *pgxpool.Pool
+	process string
+	timeout time.Duration
 }
 
 // New uses the tables journal, journals, control and control_heard of the schema in
 // the search path of a pool. process is the id of this process among those in the
 // table processes.
 func New(pool *pgxpool.Pool, process string) *Chronicle {
-	return &Chronicle{pool: pool, process: process, patience: Patience}
+	return &Chronicle{pool: pool, process: process, timeout: Timeout}
 }
 
 // Enter takes away what processes that are long gone have left.

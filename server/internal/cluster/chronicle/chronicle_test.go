@@ -243,7 +243,7 @@ func TestAwait(t *testing.T) {
 	}
 	await := func(patience time.Duration, version int64) bool {
 		t.Helper()
-		one.patience = patience
+		one.timeout = patience
 		late, err := one.Await(t.Context(), "faults", version)
 		require.NoError(t, err)
 		return late
@@ -261,7 +261,7 @@ func TestAwait(t *testing.T) {
 
 	waits := make(chan bool)
 	go func() {
-		one.patience = time.Hour
+		one.timeout = time.Hour
 		late, err := one.Await(t.Context(), "faults", 3)
 		waits <- late || err != nil
 	}()

@@ -74,17 +74,17 @@ func (c *Chronicle) Heard(ctx context.Context, name string, version int64) error
 	return nil
 }
 
-// Patience is how long Await waits: a process that does not answer by then is
+// Timeout is how long Await waits: a process that does not answer by then is
 // frozen, or cut off.
-const Patience = 2 * time.Second
+const Timeout = 2 * time.Second
 
 // errLate ends a wait.
 var errLate = errors.New("another process has not answered")
 
 // Await waits until every other process that is alive follows a version of a
-// setting, for Patience at most; late tells that one does not.
+// setting, for Timeout at most; late tells that one does not.
 func (c *Chronicle) Await(ctx context.Context, name string, version int64) (late bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, errLate)
 	defer cancel()
 	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		var waiting bool

@@ -143,7 +143,7 @@ func (q *Queue) config() *river.Config {
 	config.FetchCooldown, config.FetchPollInterval = fetchCooldown, fetchInterval
 	config.JobTimeout, config.RescueStuckJobsAfter = longest, longest+time.Hour
 	config.CompletedJobRetentionPeriod, config.CancelledJobRetentionPeriod, config.DiscardedJobRetentionPeriod = kept, kept, kept
-	config.RetryPolicy, config.ErrorHandler = trouble{q}, trouble{q}
+	config.RetryPolicy, config.ErrorHandler = errorHandler{q}, errorHandler{q}
 	return config
 }
 

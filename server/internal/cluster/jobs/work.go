@@ -153,28 +153,28 @@ func (q *Queue) work(outer context.Context, job *river.Job[turn]) error {
 	return err
 }
 
-// trouble is what follows an error of Work.
-type trouble struct{ q *Queue }
+// errorHandler is what follows an error of Work.
+type errorHandler struct{ q *Queue }
 
 var (
-	_ river.ClientRetryPolicy = trouble{}
-	_ river.ErrorHandler      = trouble{}
+	_ river.ClientRetryPolicy = errorHandler{}
+	_ river.ErrorHandler      = errorHandler{}
 )
 
 // NextRetry is River's policy, capped at a minute.
-func (t trouble) NextRetry(job *rivertype.JobRow) time.Time {
+func (t errorHandler) NextRetry(job *rivertype.JobRow) time.Time {
 	wait := min(60, math.Pow(float64(len(job.Errors)+1), 4)) * (0.9 + 0.2*rand.Float64())
 	return t.q.clock.Now().Add(time.Duration(wait * float64(time.Second)))
 }
 
 // HandleError logs an error.
-func (t trouble) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+func (t errorHandler) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
 	t.q.of(job).Error("run cannot be worked on; it is tried again", "attempt", job.Attempt, "error", err)
 	return nil
 }
 
 // HandlePanic logs a panic, which counts as an error.
-func (t trouble) HandlePanic(_ context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
+func (t errorHandler) HandlePanic(_ context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
 	t.q.of(job).Error("run cannot be worked on; it is tried again", "attempt", job.Attempt, "panic", value, "stack", trace)
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// patience bounds one exchange: what it would bring lapses sooner.
-	patience = time.Second
+	// exchangeTimeout bounds one exchange: what it would bring lapses sooner.
+	exchangeTimeout = time.Second
 	// attempts is how often an exchange is tried whose row another process has
 	// changed between the reading and the writing.
 	attempts = 50

@@ -96,7 +96,7 @@ func (s source) Exchange(ctx context.Context, r pace.Report) (pace.Grant, error)
 		return pace.Grant{}, errClosed
 	}
 	defer s.limits.under.Done()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	defer context.AfterFunc(s.limits.open, cancel)()
 	g, err := s.limits.exchange(ctx, s.name, r)

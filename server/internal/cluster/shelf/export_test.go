@@ -2,9 +2,9 @@ package shelf
 
 import "time"
 
-// WithPatience lets a test wait less for a database, and between its tries.
-func (s *Shelf) WithPatience(patience, pause time.Duration) *Shelf {
-	s.patience, s.pause = patience, pause
+// WithTimeout lets a test wait less for a database, and between its attempts.
+func (s *Shelf) WithTimeout(timeout, pause time.Duration) *Shelf {
+	s.timeout, s.pause = timeout, pause
 	return s
 }
 

@@ -38,9 +38,9 @@ type Shelf struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
 
-	patience time.Duration // with a database that does not answer
-	attempt  time.Duration // and with one try
-	pause    time.Duration // after the first
+	timeout time.Duration // with a database that does not answer
+	attempt time.Duration // and with one try
+	pause   time.Duration // after the first
 
 	mu      sync.Mutex
 	waiting int       // calls whose database does not answer
@@ -55,7 +55,7 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Shelf {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Shelf{pool: pool, log: log, patience: mostPatience, attempt: attemptTime, pause: firstPause}
+	return &Shelf{pool: pool, log: log, timeout: defaultTimeout, attempt: attemptTime, pause: firstPause}
 }
 
 // List implements ledger.Shelf.

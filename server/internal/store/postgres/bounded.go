@@ -18,16 +18,16 @@ var (
 	_ pgx.CopyFromTracer = bounded(0)
 )
 
-// lapse is the key under which a context holds its own end.
-type lapse struct{}
+// cancelKey is the key under which a context holds its own end.
+type cancelKey struct{}
 
 func (b bounded) begin(ctx context.Context) context.Context {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(b))
-	return context.WithValue(ctx, lapse{}, cancel)
+	return context.WithValue(ctx, cancelKey{}, cancel)
 }
 
 func (bounded) end(ctx context.Context) {
-	if cancel, ok := ctx.Value(lapse{}).(context.CancelFunc); ok {
+	if cancel, ok := ctx.Value(cancelKey{}).(context.CancelFunc); ok {
 		cancel()
 	}
 }

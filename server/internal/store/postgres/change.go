@@ -47,7 +47,7 @@ func (c *Conn) Begin(write bool) error {
 	if !write {
 		return c.command(beginRead)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	err := c.together(ctx, &statement{query: beginWrite}, &statement{query: c.lock}, &statement{query: readStanding, taker: taker{each: c.at.read}})
 	if err != nil && !c.db.IsClosed() {
@@ -59,7 +59,7 @@ func (c *Conn) Begin(write bool) error {
 // settle ends a change: it is counted, unless there is nothing to count, notices
 // are told, and all of it is committed or none.
 func (c *Conn) settle(count bool, notices []Notice) (at standing, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	var steps []*statement
 	if count {

@@ -24,15 +24,15 @@ import (
 
 // Conn is one connection to PostgreSQL.
 type Conn struct {
-	whole    *pgx.Conn
-	db       *pgconn.PgConn // of whole: nothing of it costs anything there
-	lock     string         // takes the right to write
-	channel  string         // of the notices
-	known    map[string]*prepared
-	patience time.Duration // with one statement
-	bare     bool          // no savepoints: one failure ends it all
-	writing  bool          // in a transaction that writes
-	at       standing      // when that began
+	whole   *pgx.Conn
+	db      *pgconn.PgConn // of whole: nothing of it costs anything there
+	lock    string         // takes the right to write
+	channel string         // of the notices
+	known   map[string]*prepared
+	timeout time.Duration // with one statement
+	bare    bool          // no savepoints: one failure ends it all
+	writing bool          // in a transaction that writes
+	at      standing      // when that began
 }
 
 var _ database.Conn = (*Conn)(nil)
@@ -51,7 +51,7 @@ const statementTime = time.Minute
 
 // command runs statements without arguments and results.
 func (c *Conn) command(text string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	_, err := c.db.Exec(ctx, text).ReadAll()
 	return c.translate(err)
@@ -62,7 +62,7 @@ func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (
 	if query == database.Commit || query == database.Rollback {
 		return 0, c.finish(query)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	s := &statement{query: query, args: args, taker: taker{each: each}}
 	if err := s.ready(ctx, c); err != nil {
@@ -79,7 +79,7 @@ func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (
 // answered with ROLLBACK and no error.
 func (c *Conn) finish(how string) error {
 	c.writing = false
-	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	results, err := c.db.Exec(ctx, how).ReadAll()
 	if err == nil && how == database.Commit && results[0].CommandTag.String() != database.Commit {

@@ -68,8 +68,8 @@ func (s shape) values(c database.Cells) []any {
 func (p *Schema) Copy(ctx context.Context, reader database.Conn, w io.Writer) error {
 	from := reader.(*Conn)
 	return sqlite.Compose(p.folder, w, func(staged *sqlite.Conn) error {
-		from.patience = copyTime
-		defer func() { from.patience = statementTime }()
+		from.timeout = copyTime
+		defer func() { from.timeout = statementTime }()
 		return fillCopy(ctx, staged, from)
 	})
 }
@@ -130,8 +130,8 @@ func (p *Schema) Fill(ctx context.Context, c *Conn, staged *sqlite.Conn) error {
 // replace replaces every row in one transaction, fresh in a schema that holds nothing
 // yet. What other processes keep of the rows and keys ends with it.
 func (p *Schema) replace(ctx context.Context, c *Conn, staged *sqlite.Conn, fresh bool) error {
-	c.bare, c.patience = true, copyTime
-	defer func() { c.bare, c.patience = false, statementTime }()
+	c.bare, c.timeout = true, copyTime
+	defer func() { c.bare, c.timeout = false, statementTime }()
 	if err := c.Begin(true); err != nil {
 		return err
 	}

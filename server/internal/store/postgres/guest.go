@@ -27,7 +27,7 @@ var _ pgx.Tx = (*Guest)(nil)
 // Lend gives a transaction that has begun to others, who use it as long as usable lets
 // them; Leave follows.
 func (c *Conn) Lend(ctx context.Context, usable func() error) *Guest {
-	ctx, leave := context.WithTimeout(context.WithoutCancel(ctx), c.patience)
+	ctx, leave := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 	return &Guest{usable: usable, db: c.whole, ctx: ctx, leave: leave}
 }
 

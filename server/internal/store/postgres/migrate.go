@@ -56,8 +56,8 @@ func (p *Schema) migrate(c *Conn) error {
 	if err != nil {
 		return err
 	}
-	c.patience = copyTime
-	defer func() { c.patience = statementTime }()
+	c.timeout = copyTime
+	defer func() { c.timeout = statementTime }()
 	for i, text := range steps {
 		if err := p.step(c, text, int64(i+1)); err != nil {
 			_, _ = c.Run(database.Rollback, nil)

@@ -93,7 +93,7 @@ func (n *peers) connect(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.patience = trusted
+	c.timeout = trusted
 	if err = c.command(`LISTEN "` + c.channel + `"`); err == nil {
 		n.mu.Lock()
 		n.seen = 0 // it may be another database that answers now

@@ -184,7 +184,7 @@ func (p *Schema) attempt(ctx context.Context, reads bool) (*Conn, error) {
 		return nil, fmt.Errorf("connect to %s port %d as %s: %w", p.at.Host, p.at.Port, as, explained(err))
 	}
 	c := &Conn{
-		whole: db, db: db.PgConn(), known: map[string]*prepared{}, patience: statementTime, channel: p.notify,
+		whole: db, db: db.PgConn(), known: map[string]*prepared{}, timeout: statementTime, channel: p.notify,
 		lock: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", p.lock+1),
 	}
 	if err := p.suits(c); err != nil {

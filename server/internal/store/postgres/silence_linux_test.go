@@ -120,7 +120,7 @@ func TestSilence(t *testing.T) {
 	}
 
 	close(way.mute)
-	c.patience = 50 * time.Millisecond
+	c.timeout = 50 * time.Millisecond
 	require.ErrorIs(t, c.command("SELECT 1"), ErrUnavailable)
 	for i, ask := range asks {
 		err := ask(conns[i])

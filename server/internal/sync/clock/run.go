@@ -10,9 +10,9 @@ const (
 	// recheck bounds how long the loop trusts a timer of the system: those
 	// stand still while a machine sleeps, and its wall clock does not.
 	recheck = time.Minute
-	// patience is the least wait after a look that found nothing due, so that
+	// leastWait is the least wait after a look that found nothing due, so that
 	// a system clock that stands still costs no processor.
-	patience = time.Millisecond
+	leastWait = time.Millisecond
 )
 
 // loop starts what falls due while the clock runs by itself. It is the only
@@ -25,7 +25,7 @@ func (c *Clock) loop() {
 	for {
 		wait, started := c.startDue()
 		if alarmed && started == 0 {
-			wait = max(wait, patience)
+			wait = max(wait, leastWait)
 		}
 		timer.Reset(wait)
 		select {

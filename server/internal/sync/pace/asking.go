@@ -100,7 +100,7 @@ func (s *Share) due(now time.Time) (at time.Time, is bool) {
 		}
 	}
 	hungry := a.demand.After(now) && a.low(s.ready)
-	if s.news != (news{}) {
+	if s.announced != (announcement{}) {
 		add(now)
 	}
 	if s.runs() {
@@ -180,12 +180,12 @@ func (s *Share) report(now time.Time) Report {
 	s.shed(s.ready - want)
 	r := Report{
 		Holder: s.holder, Sent: s.sent, Stray: s.stray, Keep: s.ready + s.open, Ready: s.ready,
-		Want: max(want-s.ready, 0), Least: a.least, Limit: s.news.limit, Reset: s.news.reset, Paused: s.news.paused,
+		Want: max(want-s.ready, 0), Least: a.least, Limit: s.announced.limit, Reset: s.announced.reset, Paused: s.announced.paused,
 	}
 	if s.known {
 		r.Known = s.limit
 	}
-	s.sent, s.stray, s.news = nil, nil, news{}
+	s.sent, s.stray, s.announced = nil, nil, announcement{}
 	a.reported, a.wanted, a.open, a.again = now, want, s.open, time.Time{}
 	a.refused, a.taken, a.least, a.emptied = false, 0, 0, time.Time{}
 	return r
@@ -212,10 +212,10 @@ func (s *Share) heed(began time.Time, r Report, g Grant, err error) {
 	}
 	a := &s.ask
 	a.fails = 0
-	if s.news.limit == 0 {
+	if s.announced.limit == 0 {
 		s.limit, s.known = g.Limit, true
 	}
-	if !s.news.reset && s.news.paused.IsZero() {
+	if !s.announced.reset && s.announced.paused.IsZero() {
 		s.rest = g.Paused
 	}
 	switch {
@@ -243,11 +243,11 @@ func (s *Share) missed(now time.Time, r Report) {
 	s.ask.retry = now.Add(pause/2 + rand.N(pause))
 	s.lose(now)
 	s.stray = slices.DeleteFunc(append(r.Stray, s.stray...), func(u Units) bool { return now.Sub(u.At) > window })
-	if s.news.reset { // what was heard before is nothing any more
+	if s.announced.reset { // what was heard before is nothing any more
 		return
 	}
-	if s.news.limit == 0 {
-		s.news.limit = r.Limit
+	if s.announced.limit == 0 {
+		s.announced.limit = r.Limit
 	}
-	s.news.reset, s.news.paused = r.Reset, later(s.news.paused, r.Paused)
+	s.announced.reset, s.announced.paused = r.Reset, later(s.announced.paused, r.Paused)
 }

@@ -40,13 +40,13 @@ type Share struct {
 	until  time.Time // the end of all that is held
 	wall   time.Time // the same by the wall clock, which runs on while a machine sleeps
 
-	sent, stray []Units // since the last report
-	news        news    // to be announced
+	sent, stray []Units      // since the last report
+	announced   announcement // to be announced
 	ask         asking
 }
 
-// news is what a destination said that the window does not know yet.
-type news struct {
+// announcement is what a destination said that the window does not know yet.
+type announcement struct {
 	limit  int64
 	reset  bool
 	paused time.Time
@@ -73,7 +73,7 @@ func (s *Share) Announce(limit int64) {
 	if s.known && limit == s.limit {
 		return
 	}
-	s.limit, s.known, s.news.limit = limit, true, limit
+	s.limit, s.known, s.announced.limit = limit, true, limit
 	s.wake(time.Now())
 }
 
@@ -86,7 +86,7 @@ func (s *Share) pause(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at := time.Now().Add(rest); at.After(s.rest) {
-		s.rest, s.news.paused = at, at
+		s.rest, s.announced.paused = at, at
 		s.wake(time.Now())
 	}
 }
@@ -96,7 +96,7 @@ func (s *Share) reset(limit int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limit, s.known, s.rest = limit, false, time.Time{}
-	s.news = news{limit: limit, reset: true}
+	s.announced = announcement{limit: limit, reset: true}
 	s.wake(time.Now())
 }
 

@@ -24,9 +24,9 @@ const (
 	// when it has to: a limit that another one has heard of reaches it in time.
 	soonest = 10 * time.Millisecond
 	latest  = 800 * time.Millisecond
-	// patience is how long a place in the queue is kept for a holder beyond the
+	// queueGrace is how long a place in the queue is kept for a holder beyond the
 	// moment at which it was told to come.
-	patience = 300 * time.Millisecond
+	queueGrace = 300 * time.Millisecond
 	// mostPause is longer than any pause that is heeded (Retry-After: a minute).
 	mostPause = 2 * time.Minute
 )
@@ -87,7 +87,7 @@ func (w *Window) Exchange(now time.Time, r Report) Grant {
 func (w *Window) pass(now time.Time) {
 	for i := range w.holds { // a clock that was set back must not keep them for ever
 		h := &w.holds[i]
-		h.until, h.due = sooner(h.until, now.Add(life)), sooner(h.due, now.Add(latest+patience))
+		h.until, h.due = sooner(h.until, now.Add(life)), sooner(h.due, now.Add(latest+queueGrace))
 	}
 	w.holds = slices.DeleteFunc(w.holds, func(h hold) bool {
 		if h.n > 0 && !h.until.After(now) {

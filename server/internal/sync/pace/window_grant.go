@@ -39,7 +39,7 @@ func (w *Window) grant(now time.Time, h *hold, r Report) (chunks []Units, again 
 	}
 	h.short, h.since = n-got, waited
 	again = w.worth(now, before, least)
-	h.due = again.Add(patience)
+	h.due = again.Add(queueGrace)
 	return chunks, again
 }
 

@@ -18,10 +18,10 @@ import (
 // How long a database that does not answer is waited for: a restart, a failover to
 // another machine. Whoever calls holds its own work meanwhile.
 const (
-	mostPatience = 3 * time.Minute
-	attemptTime  = 30 * time.Second
-	firstPause   = 50 * time.Millisecond
-	mostPause    = 5 * time.Second
+	defaultTimeout = 3 * time.Minute
+	attemptTime    = 30 * time.Second
+	firstPause     = 50 * time.Millisecond
+	mostPause      = 5 * time.Second
 )
 
 // errMisuse is a change that cannot be made, whoever asks for it.
@@ -78,7 +78,7 @@ func (s *Shelf) patiently(what string, do func(ctx context.Context) error) error
 		ctx, cancel := context.WithTimeout(context.Background(), s.attempt)
 		err := do(ctx)
 		cancel()
-		if err == nil || !passes(err) || !since.IsZero() && time.Since(since) > s.patience {
+		if err == nil || !passes(err) || !since.IsZero() && time.Since(since) > s.timeout {
 			if !since.IsZero() {
 				s.answered(err)
 			}

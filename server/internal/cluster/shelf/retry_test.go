@@ -68,7 +68,7 @@ func badLine(t *testing.T) (*shelf.Shelf, *line, *bytes.Buffer, int64) {
 // done, or not, is done once in the end.
 func TestAnswersThatAreLost(t *testing.T) {
 	s, l, _, sync := badLine(t)
-	s.WithPatience(time.Minute, time.Microsecond)
+	s.WithTimeout(time.Minute, time.Microsecond)
 	file := sync
 	require.NoError(t, s.Change(sync, 0, []ledger.Change{makes(file, "log")}))
 	want, steps := "", [][]ledger.Change{}
@@ -116,7 +116,7 @@ func TestWaits(t *testing.T) {
 	said.Reset()
 	s, l, said, sync = badLine(t)
 	l.refuses.Store(1 << 40)
-	_, err := s.WithPatience(time.Nanosecond, time.Nanosecond).List(sync)
+	_, err := s.WithTimeout(time.Nanosecond, time.Nanosecond).List(sync)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.ErrorIs(t, err, ledger.ErrAway)
 	require.Contains(t, said.String(), "in vain")
