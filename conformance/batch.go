@@ -151,7 +151,7 @@ func (b *batch) why(r *record) string {
 	}
 	var parts []string
 	for _, res := range all {
-		parts = append(parts, clip(string(res.node.Raw), 160))
+		parts = append(parts, truncate(string(res.node.Raw), 160))
 	}
 	return strings.Join(parts, " and ")
 }

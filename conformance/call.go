@@ -372,17 +372,17 @@ func (r *reply) short() string {
 		return fmt.Sprintf("HTTP %d with an empty body", r.Status)
 	}
 	if r.Status != http.StatusOK {
-		return fmt.Sprintf("HTTP %d %s", r.Status, clip(text, shownCharacters-20))
+		return fmt.Sprintf("HTTP %d %s", r.Status, truncate(text, shownCharacters-20))
 	}
-	return clip(text, shownCharacters)
+	return truncate(text, shownCharacters)
 }
 
 // shownCharacters is how many characters of a reply a finding shows.
 const shownCharacters = 260
 
-// clip shortens a text for a finding to n characters. It makes no copy of the text,
+// truncate shortens a text for a finding to n characters. It makes no copy of the text,
 // which an endpoint may have made very long.
-func clip(s string, n int) string {
+func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -95,7 +95,7 @@ func (s *session) away(ctx context.Context, to line, check string, req request, 
 	}
 	what := orDefault(req.method, "a call")
 	if req.body != nil {
-		what = "the body " + clip(string(req.body), 60)
+		what = "the body " + truncate(string(req.body), 60)
 	}
 	if check != "" {
 		what += " of " + check

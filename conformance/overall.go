@@ -62,7 +62,7 @@ func successes(r *reply) (string, string) {
 	}
 	for _, n := range r.items("record_results") {
 		if _, is := n.Get("success").Bool(); n.Kind == wire.Object && !is {
-			return `"success" as true or false in every record result`, clip(string(n.Raw), 200)
+			return `"success" as true or false in every record result`, truncate(string(n.Raw), 200)
 		}
 	}
 	return "", ""

@@ -228,7 +228,7 @@ func (p *Passive) Observe(x *Sight) *Judged {
 
 // named puts method and id of a call into its record.
 func (p *Passive) named(c *sighted, e Exchange) Exchange {
-	e.RPC, e.RPCID = p.s.redactor.String(clip(c.method, 200)), p.s.redactor.String(clip(c.id, 400))
+	e.RPC, e.RPCID = p.s.redactor.String(truncate(c.method, 200)), p.s.redactor.String(truncate(c.id, 400))
 	return e
 }
 

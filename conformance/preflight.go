@@ -52,7 +52,7 @@ func (s *session) preflight(ctx context.Context, r *Report, sched *scheduler) {
 func (s *session) unhealthyProblem(c *catalog) Problem {
 	p := Problem{
 		Kind: "unhealthy", ExitStatus: 3,
-		Message: s.redactor.String("the endpoint says that it is unhealthy: " + clip(c.unhealthy, 500)),
+		Message: s.redactor.String("the endpoint says that it is unhealthy: " + truncate(c.unhealthy, 500)),
 		Fix:     "make test_connection succeed, then judge again",
 	}
 	if s.target.Token == "" && speaksOfCredentials(c.unhealthy) {

@@ -49,7 +49,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 	}
 	f := r.odd.fields[0]
 	if f.Type == rpc.TypeString && guessed(f) != nil {
-		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, clip(refusal, 160))
+		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, truncate(refusal, 160))
 		return
 	}
 	names := make([]string, len(r.odd.fields))
@@ -58,7 +58,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 	}
 	sc.brokenAs("refused "+r.odd.what, b.operation,
 		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, list(names), declared(f)),
-		fmt.Sprintf("%s is refused: %s", clip(string(r.values[f.APIName]), 80), clip(refusal, 300)), b.reply)
+		fmt.Sprintf("%s is refused: %s", truncate(string(r.values[f.APIName]), 80), truncate(refusal, 300)), b.reply)
 }
 
 // declared is the type of a field as list_fields declares it.
@@ -179,7 +179,7 @@ func (sc *scenario) valuesFareTheSame() error {
 			}
 			sc.brokenAs("refused "+r.odd.what, there.batch.operation,
 				fmt.Sprintf("%s accepted in %s, as in %s", r.odd.what, there.purpose, here.purpose),
-				fmt.Sprintf("it is refused: %s", clip(there.batch.refusalOf(there.record), 300)), there.batch.reply, here.batch.reply)
+				fmt.Sprintf("it is refused: %s", truncate(there.batch.refusalOf(there.record), 300)), there.batch.reply, here.batch.reply)
 		}
 		delete(refused, r.odd.what)
 	}

@@ -87,7 +87,7 @@ func (p *permission) request(ctx context.Context, x Exchange) (body []byte, head
 	case x.Request.Body.Truncated:
 		return nil, nil, does, "the report keeps only the beginning of this request"
 	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, method):
-		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", clip(method, 20))
+		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", truncate(method, 20))
 	}
 	body = []byte(x.Request.Body.Text)
 	if x.Request.Body.Base64 != "" {

@@ -163,7 +163,7 @@ func (sc *scenario) incomplete() string {
 	if n == 0 {
 		return ""
 	}
-	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), clip(first.failure(), 200)))
+	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), truncate(first.failure(), 200)))
 }
 
 // count adds up the evidence that every scenario has: what came back.

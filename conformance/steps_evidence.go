@@ -168,7 +168,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 		if i == 0 && len(lost) > 3 {
 			actual += fmt.Sprintf("; %d of %s %s missing", len(lost), plural.Count(of, "acknowledged record"), plural.Verb(len(lost), "is", "are"))
 		}
-		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
+		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+truncate(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}
 	sc.lost = append(sc.lost, lost...)
 	return nil

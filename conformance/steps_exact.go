@@ -59,7 +59,7 @@ func (sc *scenario) statementsEnded() {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if said := b.refusalOf(r); statement.MatchString(said) {
-				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+clip(said, 200), b.reply)
+				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+truncate(said, 200), b.reply)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 				if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 && string(before.fields[name]) == string(got.fields[name]) {
 					symptom = symptomOldValue
 				}
-				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, clip(string(e.record.key), 60), clip(string(e.values[name]), 120)), d, symptom})
+				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, truncate(string(e.record.key), 60), truncate(string(e.values[name]), 120)), d, symptom})
 			}
 		}
 	}
@@ -125,13 +125,13 @@ func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string 
 	if same {
 		return ""
 	}
-	return "it is " + clip(string(raw), 120)
+	return "it is " + truncate(string(raw), 120)
 }
 
 func shown(o observed) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		parts = append(parts, name+"="+clip(string(o.fields[name]), 40))
+		parts = append(parts, name+"="+truncate(string(o.fields[name]), 40))
 	}
-	return clip(strings.Join(parts, " "), 240)
+	return truncate(strings.Join(parts, " "), 240)
 }

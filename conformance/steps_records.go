@@ -291,7 +291,7 @@ func (sc *scenario) keepRefusal(b *batch) {
 	}
 	for _, r := range b.records {
 		if text := b.refusalOf(r); text != "" {
-			sc.refusal = clip(text, 200)
+			sc.refusal = truncate(text, 200)
 			return
 		}
 	}

@@ -125,7 +125,7 @@ func sameID(r *reply) (string, string) {
 	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
-	expected := "id " + string(quote(clip(r.id, 80)))
+	expected := "id " + string(quote(truncate(r.id, 80)))
 	n := r.member("id")
 	switch {
 	case n == nil:
@@ -133,10 +133,10 @@ func sameID(r *reply) (string, string) {
 	case n.Kind == wire.Null && r.Status == http.StatusRequestEntityTooLarge:
 		return "", "" // the body was not read, so the id is not known: JSON-RPC has null for that
 	case n.Kind != wire.String:
-		return expected, fmt.Sprintf("id %s, which is no string", clip(string(n.Raw), 80))
+		return expected, fmt.Sprintf("id %s, which is no string", truncate(string(n.Raw), 80))
 	case n.Text != r.id:
 		return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
-			clip(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
+			truncate(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
 	}
 	return "", ""
 }
@@ -275,7 +275,7 @@ func (sc *scenario) notesExtraKeys() error {
 
 func (sc *scenario) notesAnswers() error {
 	for _, r := range sc.replies {
-		sc.note("%s is answered by %s", clip(string(r.Request), 60), r.short())
+		sc.note("%s is answered by %s", truncate(string(r.Request), 60), r.short())
 	}
 	return nil
 }

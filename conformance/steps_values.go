@@ -68,7 +68,7 @@ func (sc *scenario) sendsBad(good, bad int, which string) error {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if !b.succeeded(r) {
-				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", clip(b.why(r), 200))
+				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", truncate(b.why(r), 200))
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
 		}
 		r = r.with(f.APIName, raw)
 	}
-	r.odd = odd{fields: fields, what: clip(text, 40)}
+	r.odd = odd{fields: fields, what: truncate(text, 40)}
 	if len(row) > 2 {
 		r.odd.what = row[2]
 	}

@@ -112,7 +112,7 @@ func (v valuer) text(f rpc.Field, n uint32, how style) string {
 		if make := guessed(f); make != nil {
 			return make(n, code)
 		}
-		return strings.TrimSpace(clip("conf "+code+" "+strings.ToLower(f.APIName), 40))
+		return strings.TrimSpace(truncate("conf "+code+" "+strings.ToLower(f.APIName), 40))
 	case styleSmall:
 		return letters(n)
 	case styleDigits:

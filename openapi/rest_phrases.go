@@ -127,9 +127,9 @@ func schemaPermits(s *openapi3.Schema, value any) bool {
 	return s.Type.Permits(openapi3.TypeObject)
 }
 
-// nearest is the known name that a misspelt one probably means, or "": one
+// suggested is the known name that a misspelt one probably means, or "": one
 // letter in four may be wrong, and one in short names.
-func nearest(name string, known []string) string {
+func suggested(name string, known []string) string {
 	if len(name) > maxShown {
 		return ""
 	}

@@ -171,7 +171,7 @@ func (f *finder) unknown(e *openapi3.SchemaError, at place) {
 			continue
 		}
 		message := "is unknown"
-		if near := nearest(name, known); near != "" {
+		if near := suggested(name, known); near != "" {
 			message += fmt.Sprintf("; did you mean %s?", near)
 		}
 		f.add(append(slices.Clone(at), step{name: name}), RESTProblem{Message: message, Unknown: true})
