@@ -22,7 +22,7 @@ const (
 
 // cleanUp removes what the run wrote. Only journalled keys are ever deleted,
 // through delete batches where the object takes them, else through the hook.
-func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
+func (s *session) cleanUp(ctx context.Context, r *Report, late bool) {
 	r.Residue.Journal = s.opts.Journal
 	if s.catalog == nil {
 		return
@@ -32,7 +32,7 @@ func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
 	if ctx.Err() != nil {
 		limit = cleanUpTime / 3
 	}
-	groups := s.cleanKeys(context.WithoutCancel(ctx), limit, limited.Err() == nil, &r.Residue)
+	groups := s.cleanKeys(context.WithoutCancel(ctx), limit, !late, &r.Residue)
 	if ctx.Err() == nil {
 		s.judgeDeletes(ctx, groups, r)
 	}

@@ -13,6 +13,8 @@ import (
 // Findings is what a scenario has found so far, whatever it judges.
 type Findings struct {
 	check    *Check
+	object   string // the one that the check looks at; "" where it looks at no single one
+	again    bool   // the check has failed once, and runs alone
 	secrets  *wire.Redactor
 	findings []Finding
 	symptoms []string // of all findings, the surplus ones too
@@ -30,6 +32,13 @@ const maxFindings = 8
 
 // Check is the check under way.
 func (found *Findings) Check() *Check { return found.check }
+
+// Object is the one of Suite.Objects that the check looks at; "" where it looks at no
+// single one.
+func (found *Findings) Object() string { return found.object }
+
+// Confirming reports whether the check has failed once, and runs again alone.
+func (found *Findings) Confirming() bool { return found.again }
 
 // Note keeps an observation that is no finding.
 func (found *Findings) Note(format string, args ...any) {

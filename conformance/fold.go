@@ -31,11 +31,11 @@ func (sched *scheduler) failed(c *Check, counts func(id string, r *CheckResult) 
 				}
 			}
 			if i := slices.IndexFunc(sched.checks, func(o *Check) bool { return o.ID == id }); i >= 0 {
-				visit(sched.needs(sched.checks[i]))
+				visit(sched.suite.needs(sched.checks[i]))
 			}
 		}
 	}
-	visit(sched.needs(c))
+	visit(sched.suite.needs(c))
 	return out
 }
 

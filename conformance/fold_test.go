@@ -69,6 +69,9 @@ func TestWhatFollowsIsFolded(t *testing.T) {
 	require.ElementsMatch(t, []string{"AAA-001", "CCC-001", "DDD-001"}, r.Failed)
 }
 
+// symptomatic is a suite whose findings carry symptoms.
+var symptomatic = &Suite{Symptoms: true}
+
 // TestWhatBlocks: only what would use up the run, and certificates, keep a check
 // from being run; of what a failed check found else, the rest can be judged.
 func TestWhatBlocks(t *testing.T) {
@@ -78,14 +81,14 @@ func TestWhatBlocks(t *testing.T) {
 		Pass: false, NotApplicable: false, NotRun: false, Inconclusive: false, HarnessError: false,
 	} {
 		needy := &Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}}
-		sched := &scheduler{runner: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: late}}}
+		sched := &scheduler{suite: symptomatic, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: late}}}
 		require.Equal(t, blocks, len(sched.blockers(needy)) == 1, status)
-		sched = &scheduler{runner: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: []string{symptomMissing}}}}
+		sched = &scheduler{suite: symptomatic, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: []string{symptomMissing}}}}
 		require.Empty(t, sched.blockers(needy), status)
-		sched = &scheduler{runner: &session{}, results: map[string]*CheckResult{"TLS-002": {Status: status}}}
+		sched = &scheduler{suite: symptomatic, results: map[string]*CheckResult{"TLS-002": {Status: status}}}
 		require.Equal(t, blocks, len(sched.blockers(&Check{ID: "BBB-001", Needs: []string{"TLS-002"}})) == 1, status)
 	}
-	two := &scheduler{runner: &session{}, results: map[string]*CheckResult{
+	two := &scheduler{suite: symptomatic, results: map[string]*CheckResult{
 		"AAA-001": {Status: Fail, symptoms: late}, "BBB-001": {Status: NotRun, BlockedBy: []string{"AAA-001"}}, "CCC-001": {Status: Warn, symptoms: late},
 	}}
 	got := two.blockers(&Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
@@ -118,7 +121,7 @@ func TestWhatExplains(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			sched := &scheduler{checks: checks, results: map[string]*CheckResult{"AAA-001": c.need, "BBB-001": c.mid, "DDD-001": failing(Fail, "x", "y")}}
+			sched := &scheduler{suite: symptomatic, checks: checks, results: map[string]*CheckResult{"AAA-001": c.need, "BBB-001": c.mid, "DDD-001": failing(Fail, "x", "y")}}
 			require.ElementsMatch(t, c.want, sched.explained(checks[2], c.own), "what DDD-001 shows is no reason, since nothing builds on it")
 		})
 	}

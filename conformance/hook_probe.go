@@ -15,8 +15,8 @@ import (
 // written: a hook that cannot be called, or a read-back that shows what was
 // never there, would turn every check that needs it into the same error. The
 // first broken one is the problem of the run.
-func (s *session) probeHooks(ctx context.Context, r *Report, sched *scheduler) {
-	for _, probe := range s.hookProbes(sched.checks) {
+func (s *session) probeHooks(ctx context.Context, r *Report, checks []*Check) {
+	for _, probe := range s.hookProbes(checks) {
 		err := probe(ctx)
 		if ctx.Err() != nil {
 			return // an interrupted probe says nothing about the hook

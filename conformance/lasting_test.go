@@ -48,7 +48,7 @@ func TestRefuseLeftovers(t *testing.T) {
 			require.ErrorAs(t, err, &usage)
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, "--allow-leftovers")
-			r, err := s.runChecks(context.Background(), sched)
+			r, err := s.run(context.Background())
 			require.ErrorAs(t, err, &usage)
 			require.Nil(t, r)
 			require.Empty(t, e.keys("contact"), "nothing is written")

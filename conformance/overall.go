@@ -3,8 +3,6 @@ package conformance
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -110,40 +108,17 @@ func (s *session) notice(req request, r *reply) {
 	}
 }
 
-// judgeAll fails the rules that were broken outside their own scenarios. What a
-// failed check shows already is not shown again, and one lost connection is none.
-func (s *session) judgeAll(ctx context.Context, sched *scheduler) {
+// brokenOverall adds to the findings of a rule what was broken outside its own scenario.
+// What a failed check shows already is not shown again, and one lost connection is none.
+func (s *session) brokenOverall(ctx context.Context, found *Findings, shown func(symptom string) bool) {
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
-	for _, rule := range everywhere {
-		c, selected := s.cat.Check(rule.check)
-		r := sched.results[rule.check]
-		if !selected || r == nil || r.Status != Pass {
+	check := found.Check().ID
+	sc := s.scenarioOf(ctx, found)
+	for symptom, b := range s.overall.broken[check] {
+		if check == "HTTP-003" && (b.times < 2 || len(s.watch.outages) > 0) || shown(symptom) {
 			continue
 		}
-		sc := s.newScenario(ctx, c, nil)
-		for symptom, b := range s.overall.broken[rule.check] {
-			if rule.check == "HTTP-003" && (b.times < 2 || len(s.watch.outages) > 0) || sched.shows(symptom) {
-				continue
-			}
-			sc.brokenAs(symptom, "", b.expected, b.actual, b.replies...)
-		}
-		if len(sc.findings) > 0 {
-			failed := sc.result(&outcome{status: Fail}, false)
-			failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
-			failed.Gating = gates(c, sched.opts.Profile)
-			sched.opts.waive(c, failed)
-			sched.results[rule.check] = failed
-		}
+		sc.brokenAs(symptom, "", b.expected, b.actual, b.replies...)
 	}
-}
-
-// shows reports whether a failure that gates has the symptom.
-func (sched *scheduler) shows(symptom string) bool {
-	for _, r := range sched.results {
-		if (r.Status == Fail || r.Status == Flaky || r.Status == Waived) && slices.ContainsFunc(r.symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
-			return true
-		}
-	}
-	return false
 }

@@ -23,13 +23,13 @@ type HeaderLine = wire.Header
 // same that Run uses; what they look at is what went by. One goroutine at a time
 // may use it.
 type Passive struct {
-	s       *session
-	viewer  *wire.Viewer
-	checks  []*passiveCheck
-	sched   *scheduler
-	started time.Time
-	latest  time.Time
-	spent   time.Duration // between the first and the last exchange
+	s        *session
+	viewer   *wire.Viewer
+	checks   []*passiveCheck
+	selected []*Check
+	started  time.Time
+	latest   time.Time
+	spent    time.Duration // between the first and the last exchange
 
 	calls, records, unread int
 	secrets                int
@@ -110,7 +110,7 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 		return nil, err
 	}
 	p := &Passive{s: s, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic()}
-	p.sched = newScheduler(nil, &s.opts, selected)
+	p.selected = selected
 	for _, c := range selected {
 		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: Findings{check: c, secrets: s.redactor}}
 		if pc.rule != nil {
@@ -247,7 +247,7 @@ func (p *Passive) learn(x *Sight) int {
 // judge puts an exchange to the claims of a check; it reports whether one is broken.
 func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 	sc := pc.sc
-	sc.Findings = Findings{check: pc.check, secrets: p.s.redactor}
+	sc.Findings = &Findings{check: pc.check, secrets: p.s.redactor}
 	sc.notArrived, sc.object = nil, nil
 	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
 	if c.batch != nil {
@@ -278,7 +278,7 @@ func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 		break
 	}
 	broken := len(sc.findings) > 0
-	pc.take(&sc.Findings)
+	pc.take(sc.Findings)
 	if !broken {
 		pc.count(c)
 	}
@@ -366,14 +366,14 @@ func (p *Passive) judgeTLS(pc *passiveCheck) {
 		return
 	}
 	sc := pc.sc
-	sc.Findings, sc.handshaken, sc.replies, sc.object = Findings{check: pc.check, secrets: p.s.redactor}, f, nil, nil
+	sc.Findings, sc.handshaken, sc.replies, sc.object = &Findings{check: pc.check, secrets: p.s.redactor}, f, nil, nil
 	pc.looked++
 	for _, claim := range pc.claims {
 		if claim() != nil {
 			break
 		}
 	}
-	pc.take(&sc.Findings)
+	pc.take(sc.Findings)
 	pc.found.Saw(SeenHandshakes, 1)
 }
 

@@ -49,7 +49,7 @@ func (p *Passive) Report() *Report {
 	r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
 	r.Settings.Passive = true
 	p.finish()
-	sched := newScheduler(nil, &p.s.opts, p.sched.checks)
+	sched := newScheduler(p.s.suite(), &p.s.opts, p.selected)
 	for _, pc := range p.ordered() {
 		sched.settle(pc.check, p.result(pc))
 	}

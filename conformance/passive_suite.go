@@ -87,7 +87,7 @@ func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Tim
 	}
 	r := opts.newReport(s.Name, s.Target, started)
 	r.Settings.Passive, r.Tier = true, TierProtocol
-	sched := newScheduler(nil, &opts, checks)
+	sched := newScheduler(s, &opts, checks)
 	for _, c := range checks {
 		at := slices.IndexFunc(watched, func(w *Watched) bool { return w.check.ID == c.ID })
 		var res *CheckResult

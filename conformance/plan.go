@@ -57,7 +57,7 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 }
 
 func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
-	sched, err := s.prepare()
+	checks, err := s.selected()
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 			plural.Count(c.speed.MaximumBatchSize, "record"), plural.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
 	}
 	s.planObjects(p)
-	if what := s.whatLasts(sched.checks); what != "" {
+	if what := s.whatLasts(checks); what != "" {
 		p.Notes = append(p.Notes, what+": conform wants a clean-up hook in --hooks FILE, or --allow-leftovers")
 	}
-	for _, check := range sched.checks {
+	for _, check := range checks {
 		s.planCheck(p, check)
 	}
-	if s.hookTested(sched.checks) {
+	if s.hookTested(checks) {
 		p.Records += hookRecords * len(s.opts.Objects)
 		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", plural.Count(hookRecords, "record")))
 	}
@@ -123,8 +123,9 @@ func (s *session) planObjects(p *PlanReport) {
 
 func (s *session) planCheck(p *PlanReport, c *Check) {
 	pc := PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
-	if r := s.permitted(c, nil); r != nil {
-		pc.Runs, pc.Reason, pc.Decider = false, r.Reason, r.Decider
+	if err := s.permitted(c); err != nil {
+		o := asOutcome(err)
+		pc.Runs, pc.Reason, pc.Decider = false, o.reason, o.decider
 	} else if c.Write {
 		pc.Records = c.Records
 		if c.EachObject {

@@ -159,7 +159,7 @@ func (e exchange) judge(t *testing.T, c *Check, k talk) (r *CheckResult) {
 		if k.prepare != nil {
 			k.prepare(s)
 		}
-		r = s.judge(t.Context(), c, nil)
+		r = s.suite().judge(t.Context(), c, false)
 	})
 	return r
 }

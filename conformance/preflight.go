@@ -11,9 +11,9 @@ import (
 // preflight discovers the endpoint and keeps apart what is no verdict: there is
 // no answer, or it is no answer of the endpoint, or the endpoint says itself
 // that it is unhealthy.
-func (s *session) preflight(ctx context.Context, r *Report, sched *scheduler) {
+func (s *session) preflight(ctx context.Context, r *Report) {
 	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
-		s.catalog, sched.untrusted = &catalog{}, true
+		s.catalog, s.untrusted = &catalog{}, true
 		return
 	}
 	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {

@@ -48,7 +48,7 @@ func (sc *scenario) findSight(g *cleaning, witnesses bool) sight {
 	why := "nothing shows whether they are gone: " + needsReadback
 	switch {
 	case sc.readback == nil:
-	case sc.unsound:
+	case sc.hookFault != nil:
 		why = "the read-back hook failed its own test, so that it shows nothing"
 	default:
 		if _, shown := sc.hookShown.Load(g.name); shown {

@@ -18,7 +18,7 @@ import (
 // back, and what was found.
 type scenario struct {
 	*session
-	Findings
+	*Findings
 	ctx context.Context
 	// object is the destination object under judgement, nil in checks that
 	// look at no single object.
@@ -81,7 +81,16 @@ type measuredPace struct {
 
 // newScenario is a scenario of a check for an object, or for none.
 func (s *session) newScenario(ctx context.Context, c *Check, o *object) *scenario {
-	return &scenario{session: s, Findings: Findings{check: c, secrets: s.redactor}, ctx: ctx, object: o}
+	return &scenario{session: s, Findings: &Findings{check: c, secrets: s.redactor}, ctx: ctx, object: o}
+}
+
+// scenarioOf is the scenario whose findings the engine looks at.
+func (s *session) scenarioOf(ctx context.Context, found *Findings) *scenario {
+	sc := &scenario{session: s, Findings: found, ctx: ctx}
+	if found.Object() != "" {
+		sc.object = s.catalog.object(found.Object())
+	}
+	return sc
 }
 
 func (sc *scenario) note(format string, args ...any)  { sc.Note(format, args...) }

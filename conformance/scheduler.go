@@ -12,18 +12,11 @@ import (
 // scheduler schedules the checks of a run: what a check builds on comes first, checks
 // that disturb others run alone and last, a failure is confirmed by a second run.
 type scheduler struct {
-	runner    runner
-	opts      *Options
-	checks    []*Check
-	results   map[string]*CheckResult
-	hookFault *outcome // the read-back hook failed its own test
-	untrusted bool     // the certificate does not verify
-
-	// waits reports which checks mostly wait: they have room of their own. Nil: none.
-	waits func(*Check) bool
-
-	confirming bool // the check that runs has failed once, and runs alone
-	again      bool // undecided checks have run once more
+	suite   *Suite
+	opts    *Options
+	checks  []*Check
+	results map[string]*CheckResult
+	again   bool // undecided checks have run once more
 
 	mu          sync.Mutex
 	pending     []*Check // not started, in catalogue order
@@ -34,15 +27,6 @@ type scheduler struct {
 	wake        chan struct{}
 }
 
-// runner runs one check, with what it needs of the side that is judged.
-type runner interface {
-	judge(ctx context.Context, c *Check, sched *scheduler) *CheckResult
-
-	// blocks reports whether the failure of a check leaves those that build on it
-	// without any evidence.
-	blocks(id string, r *CheckResult) bool
-}
-
 // parallelChecks is the number of checks under way at once, parallelWaits that of
 // those beside them that mostly wait.
 const (
@@ -50,8 +34,8 @@ const (
 	parallelWaits  = 16
 )
 
-func newScheduler(by runner, opts *Options, checks []*Check) *scheduler {
-	return &scheduler{runner: by, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
+func newScheduler(suite *Suite, opts *Options, checks []*Check) *scheduler {
+	return &scheduler{suite: suite, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
 }
 
 // run judges every check. It always ends: checks that the run's deadline cuts
@@ -156,7 +140,7 @@ func (sched *scheduler) undisturbed() bool {
 
 // waiting reports whether a check mostly waits. One at a time is one at a time.
 func (sched *scheduler) waiting(c *Check) bool {
-	return sched.waits != nil && !sched.opts.Serial && sched.waits(c)
+	return sched.suite.Waits != nil && !sched.opts.Serial && sched.suite.Waits(c)
 }
 
 // take starts the first check of a kind that is ready; nil: there is none.
@@ -171,21 +155,9 @@ func (sched *scheduler) take(kind func(*Check) bool) *Check {
 	return nil
 }
 
-// certificateChecks judge whether the line can be trusted at all.
-var certificateChecks = []string{"TLS-002", "TLS-003", "TLS-004", "TLS-005"}
-
-// needs are the checks that c builds on. Over a line that does not verify
-// nothing but the TLS checks runs: no token and no record goes to a stranger.
-func (sched *scheduler) needs(c *Check) []string {
-	if sched.untrusted && !strings.HasPrefix(c.ID, "TLS-") {
-		return append(slices.Clone(c.Needs), certificateChecks...)
-	}
-	return c.Needs
-}
-
 // ready reports whether everything the check builds on has its final result.
 func (sched *scheduler) ready(c *Check) bool {
-	for _, id := range sched.needs(c) {
+	for _, id := range sched.suite.needs(c) {
 		if sched.results[id] == nil && slices.ContainsFunc(sched.checks, func(o *Check) bool { return o.ID == id }) {
 			return false
 		}
@@ -195,7 +167,7 @@ func (sched *scheduler) ready(c *Check) bool {
 
 // blockers are the failed checks that leave c without any evidence.
 func (sched *scheduler) blockers(c *Check) []string {
-	return sched.failed(c, sched.runner.blocks)
+	return sched.failed(c, sched.suite.blocks)
 }
 
 func (sched *scheduler) first(ctx context.Context, c *Check) {
@@ -203,14 +175,10 @@ func (sched *scheduler) first(ctx context.Context, c *Check) {
 	blocked := sched.blockers(c)
 	sched.mu.Unlock()
 	var r *CheckResult
-	switch {
-	case len(blocked) > 0:
+	if len(blocked) > 0 {
 		r = c.blocked(blocked)
-	case sched.untrusted && !strings.HasPrefix(c.ID, "TLS-"):
-		r = c.result(NotRun, "the certificate of the endpoint does not verify, so nothing is sent to it")
-		r.Decider = "a certificate that verifies"
-	default:
-		r = sched.runner.judge(ctx, c, sched)
+	} else {
+		r = sched.suite.attempt(ctx, c, false)
 	}
 	sched.mu.Lock()
 	defer sched.mu.Unlock()
@@ -232,9 +200,7 @@ func (sched *scheduler) first(ctx context.Context, c *Check) {
 // confirm runs a failed check once more, alone and with new keys. The second run
 // never acquits, save where time or a lost connection may be to blame.
 func (sched *scheduler) confirm(ctx context.Context, c *Check) {
-	sched.confirming = true
-	again := sched.runner.judge(ctx, c, sched)
-	sched.confirming = false
+	again := sched.suite.attempt(ctx, c, true)
 	sched.mu.Lock()
 	defer sched.mu.Unlock()
 	sched.active--
@@ -297,6 +263,40 @@ func (sched *scheduler) signal() {
 	case sched.wake <- struct{}{}:
 	default:
 	}
+}
+
+// judgeOverall fails checks that have passed in their own scenarios, and that the run as
+// a whole shows to be broken.
+func (sched *scheduler) judgeOverall(ctx context.Context) {
+	if sched.suite.Overall == nil {
+		return
+	}
+	for _, c := range sched.checks {
+		r := sched.results[c.ID]
+		if r == nil || r.Status != Pass {
+			continue
+		}
+		found := sched.suite.findings(c)
+		sched.suite.Overall(ctx, found, sched.shows)
+		if found.Held() == nil {
+			continue
+		}
+		failed := found.result(&outcome{status: Fail}, false)
+		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
+		failed.Gating = gates(c, sched.opts.Profile)
+		sched.opts.waive(c, failed)
+		sched.results[c.ID] = failed
+	}
+}
+
+// shows reports whether a failure that gates has the symptom.
+func (sched *scheduler) shows(symptom string) bool {
+	for _, r := range sched.results {
+		if (r.Status == Fail || r.Status == Flaky || r.Status == Waived) && slices.ContainsFunc(r.symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // collect puts the results into the report, in the order of the catalogue.

@@ -123,7 +123,7 @@ func TestASkippedNeedDoesNotBlock(t *testing.T) {
 
 func TestOrderOfChecks(t *testing.T) {
 	plain, alone, needy := &Check{ID: "AAA-001"}, &Check{ID: "BBB-001", Alone: true}, &Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
-	sched := newScheduler(&session{}, &Options{}, []*Check{alone, plain, needy})
+	sched := newScheduler(&Suite{}, &Options{}, []*Check{alone, plain, needy})
 	want := func(c *Check, kind turn) {
 		t.Helper()
 		got, how := sched.next(2)
@@ -153,8 +153,8 @@ func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 		checks = append(checks, &Check{ID: fmt.Sprintf("AAA-%03d", n), Clock: true, Alone: true})
 	}
 	plain, alone := &Check{ID: "BBB-001"}, &Check{ID: "BBB-002", Alone: true}
-	sched := newScheduler(&session{}, &Options{}, append([]*Check{plain, alone}, checks...))
-	sched.waits = func(c *Check) bool { return c.Clock }
+	sched := newScheduler(&Suite{}, &Options{}, append([]*Check{plain, alone}, checks...))
+	sched.suite.Waits = func(c *Check) bool { return c.Clock }
 	want := func(c *Check, kind turn) {
 		t.Helper()
 		got, how := sched.next(1)
@@ -171,14 +171,14 @@ func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 	sched.active, sched.idle = 0, 0
 	want(alone, runAlone)
 
-	sched = newScheduler(&session{}, &Options{Serial: true}, checks[:2])
-	sched.waits = func(c *Check) bool { return c.Clock }
+	sched = newScheduler(&Suite{}, &Options{Serial: true}, checks[:2])
+	sched.suite.Waits = func(c *Check) bool { return c.Clock }
 	want(checks[0], runAlone)
 	want(nil, mustWait) // one at a time is one at a time
 }
 
 func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
-	sched := newScheduler(&session{}, &Options{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
+	sched := newScheduler(&Suite{}, &Options{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
 	require.Panics(t, func() { sched.next(1) })
 }
 
@@ -275,36 +275,34 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s, sched := prepared(t, e, healthCheck, c.opts)
-			r := s.permitted(&c.check, sched)
+			s, _ := prepared(t, e, healthCheck, c.opts)
+			err := s.permitted(&c.check)
 			if c.decider == "" {
-				require.Nil(t, r)
+				require.NoError(t, err)
 				return
 			}
-			require.Equal(t, NotRun, r.Status)
-			require.Equal(t, c.decider, r.Decider)
-			require.NotEmpty(t, r.Reason)
+			o := asOutcome(err)
+			require.Equal(t, NotRun, o.status)
+			require.Equal(t, c.decider, o.decider)
+			require.NotEmpty(t, o.reason)
 		})
 	}
 }
 
-// scripted is a runner whose verdicts are written down: those of the runs of each check.
+// scripted is a suite whose verdicts are written down: those of the runs of each check.
 type scripted struct {
 	mu       sync.Mutex
 	verdicts map[string][]Status
 }
 
-func (v *scripted) blocks(string, *CheckResult) bool { return false }
-
-func (v *scripted) judge(_ context.Context, c *Check, _ *scheduler) *CheckResult {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	r := c.result(v.verdicts[c.ID][0], "")
-	v.verdicts[c.ID] = v.verdicts[c.ID][1:]
-	if r.Status == Fail {
-		r.Findings, r.symptoms = []Finding{{Actual: c.ID}}, []string{""}
-	}
-	return r
+func (v *scripted) suite() *Suite {
+	return &Suite{Before: func(c *Check) error {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		status := v.verdicts[c.ID][0]
+		v.verdicts[c.ID] = v.verdicts[c.ID][1:]
+		return Outcome(status, "", "as written down")
+	}}
 }
 
 // TestUndecidedIsRunAgainAlone: where calls disturb each other, what was undecided
@@ -325,7 +323,7 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 			checks := []*Check{{ID: "AAA-001", Level: Must, Write: true}, {ID: "BBB-001", Level: Must, Write: true}}
 			var last Progress
 			runs := &scripted{verdicts: map[string][]Status{"AAA-001": c.unsteady, "BBB-001": c.undecided}}
-			sched := newScheduler(runs, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
+			sched := newScheduler(runs.suite(), &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
 			sched.run(t.Context())
 			require.Equal(t, c.want, []Status{sched.results["AAA-001"].Status, sched.results["BBB-001"].Status})
 			require.Empty(t, runs.verdicts["AAA-001"])

@@ -91,8 +91,9 @@ type session struct {
 	}
 	// hookShown holds the objects of which the read-back hook has shown a record.
 	hookShown sync.Map
-	// unsound: the read-back hook failed its own test and is not believed.
-	unsound   bool
+	// hookFault: the read-back hook failed its own test and is not believed.
+	hookFault error
+	untrusted bool        // the certificate does not verify
 	uncounted atomic.Bool // it has listed a key without a count
 }
 
@@ -280,6 +281,13 @@ func (s *session) dropJournal() {
 		s.journal.Close()
 		os.Remove(s.journal.Path())
 		s.opts.Journal = "" // there is none to report
+	}
+}
+
+// closeJournal ends the journal, if the run has come to one.
+func (s *session) closeJournal() {
+	if s.journal != nil {
+		_ = s.journal.Close() // every line is on disk already
 	}
 }
 

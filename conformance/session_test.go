@@ -277,8 +277,8 @@ func TestInterruptedRun(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "run.ndjson")
-	s, sched := prepared(t, e, writeCheck+healthCheck, Options{Write: true, Objects: []string{"contact"}, Journal: path, Serial: true})
-	r, err := s.runChecks(ctx, sched)
+	s, _ := prepared(t, e, writeCheck+healthCheck, Options{Write: true, Objects: []string{"contact"}, Journal: path, Serial: true})
+	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"interrupted"}, problemKinds(r))
 	require.Equal(t, 3, r.ExitStatus)
@@ -305,8 +305,8 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 	opts := writing(e)
 	opts.Serial = true
 	opts.Progress = func(p Progress) { cancel() } // after the first check
-	s, sched := prepared(t, e, writeCheck+healthCheck, opts)
-	r, err := s.runChecks(ctx, sched)
+	s, _ := prepared(t, e, writeCheck+healthCheck, opts)
+	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, Pass, resultOf(t, r, "WRI-001").Status)
 	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
@@ -320,8 +320,8 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	e := newSmall()
-	s, sched := prepared(t, e, healthCheck, Options{})
-	r, err := s.runChecks(ctx, sched)
+	s, _ := prepared(t, e, healthCheck, Options{})
+	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
 	require.Equal(t, 3, r.ExitStatus)

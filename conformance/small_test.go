@@ -276,14 +276,14 @@ func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*se
 	for _, c := range cat.Checks {
 		require.Empty(t, undefinedSteps(c, definitions()), c.ID)
 	}
-	return s, newScheduler(s, &s.opts, cat.Checks)
+	return s, newScheduler(s.suite(), &s.opts, cat.Checks)
 }
 
 // judged runs a catalogue of the test's own.
 func judged(t *testing.T, e http.Handler, scenarios string, opts Options) *Report {
 	t.Helper()
-	s, sched := prepared(t, e, scenarios, opts)
-	r, err := s.runChecks(context.Background(), sched)
+	s, _ := prepared(t, e, scenarios, opts)
+	r, err := s.run(context.Background())
 	require.NoError(t, err)
 	return r
 }

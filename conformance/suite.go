@@ -1,13 +1,19 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
+
+// errRunTimeout is the cause of a context whose run has used up Options.Timeout.
+var errRunTimeout = errors.New("run timeout")
 
 // Suite is a side of the protocol beside the destination, as the engine judges
 // it: selection, order, confirmation, gates, waivers, verdict and report are the
@@ -18,9 +24,18 @@ type Suite struct {
 	Catalogue *Catalogue
 	Steps     []Step
 	Secrets   *wire.Redactor
+	// Symptoms: the findings of the suite carry symptoms. What a failed check shows
+	// beyond those of the checks that it builds on keeps it a failure of its own; without
+	// symptoms every failure blocks what builds on it.
+	Symptoms bool
 	// Permitted says why a check cannot run with what there is, as an Outcome;
-	// nil when it can.
+	// nil when it can. It may be nil.
 	Permitted func(*Check) error
+	// Needs are the ids of the checks that a check builds on in this run; nil: those of
+	// the catalogue.
+	Needs func(*Check) []string
+	// Objects are what a check of each object looks at, one after the other. It may be nil.
+	Objects func() []string
 	// Before is called before each scenario, to journal what it will make; an error
 	// is one of the judge. It may be nil.
 	Before func(*Check) error
@@ -31,13 +46,20 @@ type Suite struct {
 	// run side by side, also those that would else run alone. It may be nil.
 	Waits func(*Check) bool
 	// NewActor makes the actor of one scenario. The function that comes back undoes
-	// what the scenario began, also when the run was interrupted.
+	// what the scenario began, also when the run was interrupted. Its error takes the
+	// place of a PASS, and an Outcome that of any other.
 	NewActor func(ctx context.Context, found *Findings) (actor any, end func() error)
-	// Open looks whether there is something to judge; what stands against it
-	// goes into the problems of the report, and then no check runs.
-	Open func(ctx context.Context, r *Report) error
-	// Finish cleans up and completes the report, before the verdict.
-	Finish func(ctx context.Context, r *Report)
+	// Open looks whether there is something to judge by the checks of the run. When it
+	// is not ready no check runs; what stands against it goes into the problems of the
+	// report.
+	Open func(ctx context.Context, r *Report, checks []*Check) (ready bool, err error)
+	// Overall adds what the run as a whole shows against a check that has passed in its
+	// own scenario; shown reports whether a failed check has a symptom already. It may be
+	// nil.
+	Overall func(ctx context.Context, found *Findings, shown func(symptom string) bool)
+	// Finish cleans up and completes the report, before the verdict. late reports that
+	// the time of the run was up.
+	Finish func(ctx context.Context, r *Report, late bool)
 }
 
 // Run judges. As with Run for a destination, an error means that the judge could
@@ -52,17 +74,20 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errRunTimeout)
 	defer cancel()
 	r := opts.newReport(s.Name, s.Target, started)
-	each := &suiteRunner{s, &opts}
-	sched := newScheduler(each, &opts, checks)
-	sched.waits = s.Waits
-	if err := s.Open(limited, r); err != nil {
+	sched := newScheduler(s, &opts, checks)
+	ready, err := s.Open(limited, r, checks)
+	if err != nil {
 		return nil, hideError(s.Secrets, err)
 	}
-	if len(r.Problems) == 0 {
+	if ready {
 		sched.run(limited)
+		sched.judgeOverall(limited)
+		if s.Symptoms {
+			sched.foldLate()
+		}
 	}
 	sched.collect(r)
-	s.Finish(ctx, r)
+	s.Finish(ctx, r, limited.Err() != nil)
 	opts.interrupted(ctx, limited, r)
 	opts.decide(r, s.Catalogue)
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
@@ -87,8 +112,47 @@ func (s *Suite) Select(opts *Options) ([]*Check, error) {
 	return append(checks, own...), nil
 }
 
+// ownChecks are those of the author's own feature files.
+func (o *Options) ownChecks(known []Step) ([]*Check, error) {
+	if o.Features == nil {
+		return nil, nil
+	}
+	own, err := readCatalogue(o.Features, ".", true)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	for _, c := range own.Checks {
+		if odd := undefinedSteps(c, known); len(odd) > 0 {
+			return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
+				c.File, c.Line, c.Title, odd[0])
+		}
+	}
+	if len(own.Checks) == 0 {
+		return nil, usage("the features directory holds no scenario: it needs *.feature files")
+	}
+	return own.Checks, nil
+}
+
 // Sentences lists what a feature file of the suite may say, as regular expressions.
 func (s *Suite) Sentences() []string { return sentences(s.Steps) }
+
+func sentences(known []Step) []string {
+	var out []string
+	for _, d := range known {
+		out = append(out, d.pattern.String())
+	}
+	return out
+}
+
+// interrupted reports a run that did not reach its end.
+func (o *Options) interrupted(ctx, limited context.Context, r *Report) {
+	switch {
+	case ctx.Err() != nil:
+		r.Problems = append(r.Problems, Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
+	case limited.Err() != nil:
+		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", o.Timeout))
+	}
+}
 
 // Try runs one check outside of a run, its scenario altered, or with one of its
 // claims (without keyword) counting as its opposite: a test of the catalogue
@@ -100,28 +164,55 @@ func (s *Suite) Try(ctx context.Context, id string, alter func(source string) st
 	}
 	altered := *check
 	altered.source = []byte(alter(string(check.source)))
-	return s.runCheck(ctx, &altered, negated)
+	return s.runCheck(ctx, s.findings(&altered), negated)
 }
 
-func (s *Suite) runCheck(ctx context.Context, c *Check, negated string) *CheckResult {
-	found := &Findings{check: c, secrets: s.Secrets}
+// findings of a check, before it has run.
+func (s *Suite) findings(c *Check) *Findings { return &Findings{check: c, secrets: s.Secrets} }
+
+// judge runs a check, for each object where it looks at one object. again: it has failed
+// once, and runs alone.
+func (s *Suite) judge(ctx context.Context, c *Check, again bool) *CheckResult {
+	if s.Permitted != nil {
+		if err := s.Permitted(c); err != nil {
+			return s.findings(c).result(asOutcome(err), false)
+		}
+	}
+	one := func(object string) *CheckResult {
+		found := s.findings(c)
+		found.object, found.again = object, again
+		return s.runCheck(ctx, found, "")
+	}
+	if !c.EachObject || s.Objects == nil {
+		return one("")
+	}
+	var parts []*CheckResult
+	for _, name := range s.Objects() {
+		part := one(name)
+		parts = append(parts, part)
+		if c.firstObject && part.Status != NotApplicable {
+			break
+		}
+	}
+	return merge(c, parts)
+}
+
+// runCheck runs the scenario of a check once, for one object or none.
+func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *CheckResult {
 	if ctx.Err() != nil {
 		return found.result(asOutcome(overtime(ctx)), true)
 	}
-	if s.Permitted != nil {
-		if err := s.Permitted(c); err != nil {
-			return found.result(asOutcome(err), false)
-		}
-	}
 	if s.Before != nil {
-		if err := s.Before(c); err != nil {
+		if err := s.Before(found.check); err != nil {
 			return found.result(asOutcome(err), false)
 		}
 	}
 	actor, end := s.NewActor(ctx, found)
-	out := runScenario(c, s.Steps, actor, negated)
-	if err := end(); err != nil && out.status == Pass {
-		out = asOutcome(err)
+	out := runScenario(found.check, s.Steps, actor, negated)
+	if err := end(); err != nil {
+		if o, says := errors.AsType[*outcome](err); says || out.status == Pass {
+			out = cmp.Or(o, asOutcome(err))
+		}
 	}
 	if negated != "" {
 		found.findings = nil // the opposite of the claim was asked for
@@ -159,27 +250,37 @@ func (s *Suite) Plan(opts Options) (*PlanReport, error) {
 	return p, nil
 }
 
-// suiteRunner is a suite in a run.
-type suiteRunner struct {
-	suite *Suite
-	opts  *Options
-}
-
-func (c *suiteRunner) judge(ctx context.Context, check *Check, _ *scheduler) *CheckResult {
+// attempt judges a check in a run.
+func (s *Suite) attempt(ctx context.Context, c *Check, again bool) *CheckResult {
 	started := time.Now()
-	r := c.suite.runCheck(ctx, check, "")
+	r := s.judge(ctx, c, again)
 	r.Attempts = 1
-	if name := c.suite.known(check); name != "" && r.Status == Fail {
+	if name := s.known(c); name != "" && r.Status == Fail {
 		r.Status, r.Reason = Waived, "known difference: "+name
-		r.Waiver = &Waiver{Check: check.ID, Reason: r.Reason}
+		r.Waiver = &Waiver{Check: c.ID, Reason: r.Reason}
 	}
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	return r
 }
 
-// blocks: the findings of these suites carry no symptoms to compare, so every
-// failure blocks.
-func (c *suiteRunner) blocks(string, *CheckResult) bool { return true }
+// blocks reports whether the failure of a check leaves those that build on it without
+// any evidence. Where symptoms tell defects apart, a check runs although another one that
+// it builds on has failed: it looks for its evidence elsewhere, in what the defect leaves
+// whole. Only calls that are not answered in time or without an end, which would use up
+// the run, and certificates keep every answer away.
+func (s *Suite) blocks(id string, r *CheckResult) bool {
+	return !s.Symptoms || strings.HasPrefix(id, "TLS-") || slices.ContainsFunc(r.symptoms, func(symptom string) bool {
+		return strings.HasSuffix(symptom, ": "+string(wire.KindTimeout)) || strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))
+	})
+}
+
+// needs are the ids of the checks that c builds on in this run.
+func (s *Suite) needs(c *Check) []string {
+	if s.Needs == nil {
+		return c.Needs
+	}
+	return s.Needs(c)
+}
 
 // Undefined lists the steps of the catalogue that no sentence, or more than one,
 // understands, as "ID: step".

@@ -27,15 +27,6 @@ func gates(c *Check, p Profile) bool {
 	return false
 }
 
-func (s *session) newReport(started time.Time) *Report {
-	o := s.opts
-	r := o.newReport(SuiteDestination, s.redactor.String(s.target.URL), started)
-	r.Replicas = s.replicas.names[1:]
-	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
-	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
-	return r
-}
-
 // newReport is an empty report of a suite.
 func (o *Options) newReport(suite, target string, started time.Time) *Report {
 	template, span := o.KeyTemplate, ""
@@ -63,62 +54,7 @@ func (o *Options) newReport(suite, target string, started time.Time) *Report {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func (s *session) rootsName() string {
-	switch {
-	case s.dev || s.url.Scheme != "https":
-		return "none"
-	case s.private:
-		return "private"
-	}
-	return "public"
-}
-
-var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
-
-func (s *session) hookNames() []string {
-	out := []string{}
-	for _, n := range hookNames {
-		if s.hook(n).Set() {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-// tier is how much evidence the run could gather.
-func (s *session) tier() Tier {
-	switch {
-	case !s.opts.Write:
-		return TierProtocol
-	case s.readback == nil:
-		return TierResults
-	case s.opts.Load && len(s.hookNames()) == len(hookNames):
-		return TierOperations
-	}
-	return TierSemantics
-}
-
 // decide sums up: counts, verdict, exit status.
-func (s *session) decide(r *Report) {
-	r.Tier = s.tier()
-	if s.catalog != nil && s.catalog.speed != nil {
-		v := s.catalog.speed
-		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
-	}
-	if s.catalog != nil {
-		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
-		names := s.catalog.names()
-		r.Objects = names[:min(len(names), mostObjects)]
-	}
-	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
-	s.opts.decide(r, s.cat)
-}
-
-// mostObjects is how many objects of the destination a report names.
-const mostObjects = 100
-
-// decide is the part of the verdict that no side of the protocol knows better.
 func (o *Options) decide(r *Report, cat *Catalogue) {
 	gateFailed := r.count()
 	o.staleWaivers(r, cat)

@@ -70,12 +70,14 @@ func TestProfilesGateTheCatalogue(t *testing.T) {
 func decided(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
 	t.Helper()
 	s, _ := prepared(t, newSmall(), healthCheck, opts)
-	r := s.newReport(time.Now())
+	r := s.opts.newReport(SuiteDestination, "", time.Now())
+	s.noteSettings(r)
 	r.Checks, r.Problems = results, problems
 	for range left {
 		r.Residue.Refused = append(r.Residue.Refused, Leftover{Object: "contact", Identifier: `"a"`})
 	}
-	s.decide(r)
+	s.sumUp(r)
+	s.opts.decide(r, s.cat)
 	r.Summary = summary(r)
 	return r
 }

@@ -168,9 +168,9 @@ func TestWaivedRun(t *testing.T) {
 		e := newSmall()
 		e.answer = sayNothing
 		run := func() *Report {
-			s, sched := prepared(t, e, healthCheck, Options{Waivers: waivers})
+			s, _ := prepared(t, e, healthCheck, Options{Waivers: waivers})
 			defer s.close()
-			r, err := s.runChecks(t.Context(), sched)
+			r, err := s.run(t.Context())
 			require.NoError(t, err)
 			return r
 		}

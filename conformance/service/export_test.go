@@ -19,8 +19,10 @@ func SuiteOf(t *testing.T, target Target, opts Options) *conformance.Suite {
 	t.Cleanup(r.close)
 	s := r.suite()
 	report := conformance.Report{RunID: "tests", Started: time.Now()}
-	require.NoError(t, s.Open(t.Context(), &report))
+	ready, err := s.Open(t.Context(), &report, nil)
+	require.NoError(t, err)
 	require.Empty(t, report.Problems)
+	require.True(t, ready)
 	return s
 }
 

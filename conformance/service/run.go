@@ -181,7 +181,12 @@ func (r *run) known(c *conformance.Check) string {
 }
 
 // open looks whether the service answers, and prepares the workspace.
-func (r *run) open(ctx context.Context, report *conformance.Report) error {
+func (r *run) open(ctx context.Context, report *conformance.Report, _ []*conformance.Check) (ready bool, err error) {
+	err = r.prepareRun(ctx, report)
+	return len(report.Problems) == 0, err
+}
+
+func (r *run) prepareRun(ctx context.Context, report *conformance.Report) error {
 	report.Tier = conformance.TierProtocol
 	report.Settings.Dialect, report.Settings.Clock = r.opts.Dialect, r.whoseTime()
 	r.opts.RunID = report.RunID // the engine chooses one where the caller did not
@@ -228,7 +233,7 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 }
 
 // finish takes away what the run has made.
-func (r *run) finish(ctx context.Context, report *conformance.Report) {
+func (r *run) finish(ctx context.Context, report *conformance.Report, _ bool) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	report.Residue.Journal = r.opts.Journal

@@ -1,0 +1,68 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// noteSettings says in the report what a run of a destination was told.
+func (s *session) noteSettings(r *Report) {
+	r.Replicas = s.replicas.names[1:]
+	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
+	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
+}
+
+func (s *session) rootsName() string {
+	switch {
+	case s.dev || s.url.Scheme != "https":
+		return "none"
+	case s.private:
+		return "private"
+	}
+	return "public"
+}
+
+var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
+
+func (s *session) hookNames() []string {
+	out := []string{}
+	for _, n := range hookNames {
+		if s.hook(n).Set() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// tier is how much evidence the run could gather.
+func (s *session) tier() Tier {
+	switch {
+	case !s.opts.Write:
+		return TierProtocol
+	case s.readback == nil:
+		return TierResults
+	case s.opts.Load && len(s.hookNames()) == len(hookNames):
+		return TierOperations
+	}
+	return TierSemantics
+}
+
+// sumUp says what the run was about: the evidence, the speed, the objects, the calls.
+func (s *session) sumUp(r *Report) {
+	r.Tier = s.tier()
+	if s.catalog != nil && s.catalog.speed != nil {
+		v := s.catalog.speed
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
+	}
+	if s.catalog != nil {
+		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
+		names := s.catalog.names()
+		r.Objects = names[:min(len(names), mostObjects)]
+	}
+	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
+}
+
+// mostObjects is how many objects of the destination a report names.
+const mostObjects = 100
