@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -111,9 +112,9 @@ func (b *batch) failed(r *record) bool {
 func (b *batch) refusalOf(r *record) string {
 	switch {
 	case b.failed(r):
-		return b.clean(orDefault(b.of(r)[0].text(), "no message"))
+		return b.clean(cmp.Or(b.of(r)[0].text(), "no message"))
 	case len(b.records) == 1 && b.reply.isError():
-		return b.clean(orDefault(b.reply.errorText(), "an error without a message"))
+		return b.clean(cmp.Or(b.reply.errorText(), "an error without a message"))
 	}
 	return ""
 }
@@ -257,7 +258,7 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 	req := how.request
 	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
 	req.odd = req.odd || how.odd
-	if b.reply, err = s.send(sc.ctx, sc.check.ID, req); err != nil {
+	if b.reply, err = s.send(sc.ctx, sc.Check().ID, req); err != nil {
 		return nil, err
 	}
 	sc.wrote.Store(time.Now().UnixNano())
@@ -281,7 +282,7 @@ func (s *session) announce(operation string, records []*record) (int64, error) {
 	}
 	seq, err := s.journal.Begin(records[0].object.APIName, field, operation, ids)
 	if err != nil {
-		return 0, &outcome{status: HarnessError, reason: err.Error()}
+		return 0, harness("%w", err)
 	}
 	return seq, nil
 }
@@ -303,7 +304,7 @@ func (s *session) finish(seq int64, b *batch) error {
 		}
 	}
 	if err := s.journal.Finish(seq, acknowledged, refused); err != nil {
-		return &outcome{status: HarnessError, reason: err.Error()}
+		return harness("%w", err)
 	}
 	return nil
 }

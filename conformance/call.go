@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -74,7 +75,7 @@ type reply struct {
 // send sends one request and reads its reply. An error means that the judge
 // failed or that the run is over; what the endpoint does wrong is in the reply.
 func (sc *scenario) send(req request) (*reply, error) {
-	r, err := sc.session.send(sc.ctx, sc.check.ID, req)
+	r, err := sc.session.send(sc.ctx, sc.Check().ID, req)
 	if r != nil {
 		sc.replies = append(sc.replies, r)
 	}
@@ -125,7 +126,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	started, gone := s.watch.enter()
 	defer s.watch.leave()
 	if gone != nil {
-		return nil, errAway
+		return nil, ErrAway
 	}
 	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
@@ -209,8 +210,8 @@ func over(ctx context.Context) bool {
 
 // overtime says why the run ended before this check did.
 func overtime(ctx context.Context) error {
-	if context.Cause(ctx) == errRunTimeout {
-		return notRun("--timeout", "the run's time was up: raise --timeout")
+	if o, timeUp := errors.AsType[decided](context.Cause(ctx)); timeUp {
+		return o
 	}
 	return notRun("", "the run was interrupted")
 }

@@ -54,7 +54,7 @@ type Check struct {
 	Steps []string `json:"steps"`
 	Text  string   `json:"text"` // the scenario in Gherkin
 
-	number      int  // its place in the catalogue, from 1
+	Number      int  `json:"-"` // its place in the catalogue, from 1
 	firstObject bool // one named object is enough
 	own         bool
 	source      []byte // a feature of this scenario only, lines as in the file
@@ -140,7 +140,7 @@ func readCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
 	}
 	slices.SortStableFunc(cat.Checks, func(a, b *Check) int { return areaRank(a.File) - areaRank(b.File) })
 	for i, c := range cat.Checks {
-		c.number = i + 1
+		c.Number = i + 1
 	}
 	return cat, nil
 }
@@ -378,4 +378,41 @@ func isID(s string) bool {
 	}
 	_, err := strconv.Atoi(number)
 	return err == nil
+}
+
+// Rows are those of the tables below the steps that have the words.
+func (c *Check) Rows(words string) [][]string {
+	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(c.source), (&messages.Incrementing{}).NewId)
+	if err != nil || doc.Feature == nil {
+		return nil
+	}
+	var out [][]string
+	for _, child := range doc.Feature.Children {
+		if child.Scenario == nil {
+			continue
+		}
+		for _, s := range child.Scenario.Steps {
+			if s.DataTable == nil || !strings.Contains(s.Text, words) {
+				continue
+			}
+			for _, row := range s.DataTable.Rows {
+				var cells []string
+				for _, cell := range row.Cells {
+					cells = append(cells, cell.Value)
+				}
+				out = append(out, cells)
+			}
+		}
+	}
+	return out
+}
+
+// Read puts the checks of every feature file below dir in place of those of c.
+func (c *Catalogue) Read(fsys fs.FS, dir string) error {
+	read, err := readCatalogue(fsys, dir, false)
+	if err != nil {
+		return err
+	}
+	*c = *read
+	return nil
 }

@@ -89,13 +89,13 @@ func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 	}
 	step(func(sc *scenario, g *cleaning) { g.sight = sc.findSight(g, witnesses) })
 	step(func(sc *scenario, g *cleaning) { sc.deleteGroup(g) })
-	step(func(sc *scenario, g *cleaning) { res.settle(sc, g, sc.look(g)) })
+	step(func(sc *scenario, g *cleaning) { settle(res, sc, g, sc.look(g)) })
 	for _, g := range groups {
 		for _, k := range g.foreign {
 			if k.State == journal.Refused {
 				continue // nothing of it is there, the journal says
 			}
-			res.keep(s.newScenario(ctx, cleanUpCheck, g.object), k, notOwn)
+			keep(res, s.newScenario(ctx, cleanUpCheck, g.object), k, notOwn)
 		}
 	}
 	return groups
@@ -184,7 +184,7 @@ func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answ
 // must not be kept back by it.
 func (sc *scenario) cleanUpBatch(operation string, records []*record, mapped []rpc.Field) (*batch, error) {
 	b := &batch{object: records[0].object, operation: operation, records: records}
-	r, err := sc.session.send(sc.ctx, sc.check.ID, request{
+	r, err := sc.session.send(sc.ctx, sc.Check().ID, request{
 		method: rpc.MethodSyncBatch, params: sc.batchParams(operation, records, mapped),
 		object: b.object.APIName, records: len(records), odd: operation == rpc.OperationDelete,
 	})
@@ -220,17 +220,6 @@ func (sc *scenario) hookKeys(g *cleaning, left []journal.Key) {
 	}
 }
 
-// ReadJournal returns the suite whose run wrote a journal, and the URL of that run as far
-// as it holds no secret; placeholders such as $DESTKIT_URL stand for what does. The suite
-// "" is SuiteDestination.
-func ReadJournal(file string) (suite, target string, err error) {
-	j, err := journal.Read(file)
-	if err != nil {
-		return "", "", err
-	}
-	return j.Header().Suite, j.Header().Target, nil
-}
-
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only
 // journalled keys that carry the run of the journal, and says exactly what is left
 // behind.
@@ -247,9 +236,9 @@ func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 	defer s.close()
 	res, err := s.cleanJournal(ctx, path)
 	if res != nil {
-		hide(s.redactor, res)
+		s.redactor.Value(res)
 	}
-	return res, hideError(s.redactor, err)
+	return res, s.suite().HideError(err)
 }
 
 func (s *session) cleanJournal(ctx context.Context, path string) (res *Residue, err error) {
@@ -265,7 +254,7 @@ func (s *session) cleanJournal(ctx context.Context, path string) (res *Residue, 
 		return nil, err
 	}
 	if p := s.nothingToJudge(ctx, c); p != nil && !s.opts.Hooks.Cleanup.Set() {
-		return nil, p.asError()
+		return nil, asError(p)
 	}
 	if len(c.objects) == 0 && !s.opts.Hooks.Cleanup.Set() {
 		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.failure()))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/causes"
+
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -34,14 +36,11 @@ func (sc *scenario) diagnose() {
 			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && strings.Contains(s, " error ")
 		}, sc.whyFailed, true},
 	} {
-		if !q.need || !slices.ContainsFunc(sc.symptoms, q.about) {
+		if !q.need || !slices.ContainsFunc(sc.Symptoms(), q.about) {
 			continue
 		}
-		found := q.find()
-		for i := range sc.findings {
-			if f := &sc.findings[i]; q.about(f.symptom) && found.text != "" {
-				f.Cause, f.Observed, f.diagnosed = found.text, found.observed, true
-			}
+		if found := q.find(); found.text != "" {
+			sc.Explain(q.about, found.text, found.observed)
 		}
 	}
 }
@@ -55,12 +54,10 @@ type cause struct {
 // seenCause is one that the calls of the run have left alone.
 func seenCause(format string, args ...any) cause { return cause{fmt.Sprintf(format, args...), true} }
 
-const candidates = "could be"
-
 // either are candidates that the calls of the run do not tell apart, with the call
 // that does.
 func either(one, other, call string) cause {
-	return cause{text: fmt.Sprintf("%s %s, or %s; %s tells them apart.", candidates, one, other, call)}
+	return cause{text: causes.Either(one, other, call)}
 }
 
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
@@ -293,15 +290,4 @@ func (sc *scenario) whichLost() string {
 		return fmt.Sprintf("%d of the %d of a batch, from the %s. on", len(places), len(b.records), places[0])
 	}
 	return fmt.Sprintf("number %s of the %d of a batch", strings.Join(places, ", "), len(b.records))
-}
-
-// takeCauses takes over what the second run has observed.
-func (c *CheckResult) takeCauses(again *CheckResult) {
-	for i := range c.Findings {
-		for _, f := range again.Findings {
-			if f.diagnosed && f.symptom == c.Findings[i].symptom && f.Object == c.Findings[i].Object {
-				c.Findings[i].Cause, c.Findings[i].Observed = f.Cause, f.Observed
-			}
-		}
-	}
 }

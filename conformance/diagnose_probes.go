@@ -76,7 +76,7 @@ func (sc *scenario) hasResults(planned bool) bool {
 
 // apart is a scenario of the same check with a sync run of its own.
 func (sc *scenario) apart() *scenario {
-	other := sc.newScenario(sc.ctx, sc.check, sc.object)
+	other := sc.newScenario(sc.ctx, sc.Check(), sc.object)
 	other.model = newModel()
 	return other
 }

@@ -21,7 +21,7 @@ func discovered(t *testing.T, method, result string) *catalog {
 		}
 		return ""
 	}
-	s, _ := prepared(t, e, healthCheck, Options{})
+	s := prepared(t, e, healthCheck, Options{})
 	c, err := s.discover(context.Background())
 	require.NoError(t, err)
 	return c
@@ -138,5 +138,5 @@ func TestIdentifierOfAnObject(t *testing.T) {
 	require.Equal(t, "n", id.APIName)
 	o.Fields = o.Fields[1:]
 	_, err = o.identifier()
-	require.Equal(t, NotApplicable, asOutcome(err).status)
+	require.Equal(t, NotApplicable, statusOf(err))
 }

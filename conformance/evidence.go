@@ -103,7 +103,7 @@ func (s *session) testReadback(ctx context.Context, checks []*Check) error {
 		}
 		sc := s.newScenario(ctx, &Check{ID: "HOOK-000", Title: "The read-back hook is sound"}, o)
 		// An interrupted test says nothing about the hook.
-		if err := sc.testHook(); asOutcome(err).status == HarnessError {
+		if err := sc.testHook(); statusOf(err) == HarnessError {
 			return err
 		}
 	}

@@ -18,30 +18,7 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 	}
 	r := &Report{}
 	s.preflight(ctx, r)
-	c, _ := s.cat.Check(id)
-	altered := *c
-	altered.source = []byte(alter(string(c.source)))
-	objects := []*object{nil}
-	if c.EachObject {
-		objects = nil
-		for _, name := range opts.Objects {
-			objects = append(objects, s.catalog.object(name))
-		}
-	}
-	status := NotApplicable
-	for _, o := range objects {
-		sc := s.newScenario(ctx, &altered, o)
-		out := runScenario(&altered, definitions(), sc, negated)
-		if err := sc.endHooks(); err != nil {
-			return "", err
-		}
-		if len(sc.findings) > 0 && negated == "" {
-			out = &outcome{status: Fail}
-		}
-		if status == NotApplicable || out.status == Fail {
-			status = out.status
-		}
-	}
+	result := s.suite().Try(ctx, id, alter, negated)
 	s.cleanUp(ctx, r, false)
-	return status, nil
+	return result.Status, nil
 }

@@ -56,10 +56,13 @@ func (found *Findings) Proof(format string, args ...any) {
 // Broken adds a finding: what was expected, what was seen, on which exchanges
 // (at most four are kept).
 func (found *Findings) Broken(expected, actual string, where ...Exchange) {
-	found.add(Finding{Expected: expected, Actual: actual}, where)
+	found.Add(Finding{Expected: expected, Actual: actual}, "", where)
 }
 
-func (found *Findings) add(f Finding, where []Exchange) {
+// Add is Broken with what else is known: the object, the operation, a word for what was
+// observed, by which one defect is known again in another check.
+func (found *Findings) Add(f Finding, symptom string, where []Exchange) {
+	f.symptom = symptom
 	if !slices.Contains(found.symptoms, f.symptom) {
 		found.symptoms = append(found.symptoms, f.symptom)
 	}
@@ -97,6 +100,61 @@ func (f Finding) BodyFiles() map[string][]byte {
 	return files
 }
 
+// All are the findings so far, at most eight; the caller may complete them.
+func (found *Findings) All() []Finding { return found.findings }
+
+// Symptoms are those of all findings, also of those beyond All.
+func (found *Findings) Symptoms() []string { return found.symptoms }
+
+// Drop takes all findings back.
+func (found *Findings) Drop() { found.findings = nil }
+
+// Explain gives the findings with such a symptom the cause that a second run has seen,
+// or the candidates that it leaves.
+func (found *Findings) Explain(about func(symptom string) bool, cause string, observed bool) {
+	for i := range found.findings {
+		if f := &found.findings[i]; about(f.symptom) {
+			f.Cause, f.Observed, f.diagnosed = cause, observed, true
+		}
+	}
+}
+
+// Take adds what one exchange of many has shown: its findings, and its notes as long as
+// there are few.
+func (found *Findings) Take(one *Findings) {
+	for _, f := range one.findings {
+		if !slices.Contains(found.symptoms, f.symptom) {
+			found.symptoms = append(found.symptoms, f.symptom)
+		}
+		if len(found.findings) < maxFindings {
+			found.findings = append(found.findings, f)
+		} else {
+			found.surplus++
+		}
+	}
+	found.surplus += one.surplus
+	for _, n := range one.notes {
+		if len(found.notes) < maxFindings {
+			found.Note("%s", n)
+		}
+	}
+}
+
+// Refused keeps how a record was first refused, as the endpoint words it: it says why
+// nothing was seen of accepted ones.
+func (found *Findings) Refused(text string) {
+	if found.refusal == "" {
+		found.refusal = text
+	}
+}
+
+// Refusal is what Refused keeps; "" when no record was refused.
+func (found *Findings) Refusal() string { return found.refusal }
+
+// Incomplete says which replies never came to their end, so that nothing is known of
+// what they would have shown; "" when all did.
+func (found *Findings) Incomplete(why string) { found.incomplete = why }
+
 // Held ends a Then: nil when nothing was found.
 func (found *Findings) Held() error {
 	if len(found.findings) > 0 {
@@ -113,6 +171,10 @@ func (found *Findings) Held() error {
 func Outcome(status Status, decider, format string, args ...any) error {
 	return &outcome{status: status, decider: decider, reason: fmt.Errorf(format, args...).Error()}
 }
+
+// Result is what the findings come to when nothing else does: err is the Outcome of the
+// last step, nil for none.
+func (found *Findings) Result(err error) *CheckResult { return found.result(asOutcome(err), false) }
 
 // result is what a scenario comes to.
 func (found *Findings) result(out *outcome, interrupted bool) *CheckResult {
@@ -140,4 +202,15 @@ func (found *Findings) result(out *outcome, interrupted bool) *CheckResult {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s of the same kind", plural.Count(found.surplus, "more finding")))
 	}
 	return r
+}
+
+// takeCauses takes over what the second run has observed.
+func (c *CheckResult) takeCauses(again *CheckResult) {
+	for i := range c.Findings {
+		for _, f := range again.Findings {
+			if f.diagnosed && f.symptom == c.Findings[i].symptom && f.Object == c.Findings[i].Object {
+				c.Findings[i].Cause, c.Findings[i].Observed = f.Cause, f.Observed
+			}
+		}
+	}
 }

@@ -20,13 +20,13 @@ func hide(secrets *wire.Redactor, out any) {
 	}
 }
 
-// hideError does the same for an error.
-func hideError(secrets *wire.Redactor, err error) error {
-	if err == nil || secrets == nil {
+// HideError takes the secrets of the run out of an error.
+func (s *Suite) HideError(err error) error {
+	if err == nil || s.Secrets == nil {
 		return err
 	}
 	text := err.Error()
-	shown := secrets.String(text)
+	shown := s.Secrets.String(text)
 	if shown == text {
 		return err
 	}

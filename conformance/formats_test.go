@@ -77,7 +77,7 @@ func TestFormatsAreGuessedFromNames(t *testing.T) {
 		values := newValuer("00ab12")
 		for record := range 300 {
 			var text string
-			require.NoError(t, json.Unmarshal(values.value(f, newSeed(&Check{number: 3}, record), styleGuess), &text))
+			require.NoError(t, json.Unmarshal(values.value(f, newSeed(&Check{Number: 3}, record), styleGuess), &text))
 			require.True(t, shapes[c.shape](text), "%s %q as %s: %s", c.name, c.label, c.shape, text)
 			require.LessOrEqual(t, len(text), 40)
 		}
@@ -87,7 +87,7 @@ func TestFormatsAreGuessedFromNames(t *testing.T) {
 
 // TestOnlyTextHasAFormat: an integer field that is called phone is an integer.
 func TestOnlyTextHasAFormat(t *testing.T) {
-	raw := newValuer("00ab12").value(rpc.Field{APIName: "phone", Type: rpc.TypeInteger}, newSeed(&Check{number: 3}, 1), styleGuess)
+	raw := newValuer("00ab12").value(rpc.Field{APIName: "phone", Type: rpc.TypeInteger}, newSeed(&Check{Number: 3}, 1), styleGuess)
 	var n int64
 	require.NoError(t, json.Unmarshal(raw, &n))
 }

@@ -99,7 +99,7 @@ func TestTheProbeTakesNoIntegerKey(t *testing.T) {
 		}
 		return e.readback(ctx, q)
 	}
-	s, _ := prepared(t, e, writeCheck, opts)
+	s := prepared(t, e, writeCheck, opts)
 	c, err := s.discover(context.Background())
 	require.NoError(t, err)
 	s.catalog = c

@@ -83,7 +83,7 @@ func (sc *scenario) key(o *object, f rpc.Field) (json.RawMessage, error) {
 		n, err := sc.keys.integer()
 		return json.RawMessage(strconv.FormatInt(n, 10)), err
 	}
-	text := sc.keys.text(sc.check.ID)
+	text := sc.keys.text(sc.Check().ID)
 	if sc.keys.given {
 		return quote(text), nil
 	}

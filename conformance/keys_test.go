@@ -15,7 +15,7 @@ import (
 
 func keysOf(t *testing.T, o Options) *keys {
 	t.Helper()
-	k, err := newKeys(o.withDefaults())
+	k, err := newKeys(o.WithDefaults())
 	require.NoError(t, err)
 	return k
 }
@@ -36,10 +36,10 @@ func TestStringKeys(t *testing.T) {
 }
 
 func TestKeysOfTwoRunsDiffer(t *testing.T) {
-	a, b := Options{Seed: 1}.withDefaults(), Options{Seed: 2}.withDefaults()
+	a, b := Options{Seed: 1}.WithDefaults(), Options{Seed: 2}.WithDefaults()
 	require.NotEqual(t, a.RunID, b.RunID)
 	require.NotEqual(t, keysOf(t, a).text("RES-002"), keysOf(t, b).text("RES-002"))
-	require.Equal(t, a.RunID, Options{Seed: 1}.withDefaults().RunID, "the run id comes from the seed")
+	require.Equal(t, a.RunID, Options{Seed: 1}.WithDefaults().RunID, "the run id comes from the seed")
 }
 
 func TestKeyTemplates(t *testing.T) {
@@ -75,10 +75,9 @@ func TestIntegerKeys(t *testing.T) {
 		require.Equal(t, want, n)
 	}
 	_, err := k.integer()
-	o := asOutcome(err)
-	require.Equal(t, NotRun, o.status)
-	require.Equal(t, "--key-range", o.decider)
-	require.Contains(t, o.reason, "5:6 is used up")
+	require.Equal(t, NotRun, statusOf(err))
+	require.Equal(t, "--key-range", deciderOf(err))
+	require.Contains(t, reasonOf(err), "5:6 is used up")
 
 	one := keysOf(t, Options{KeyFrom: -3, KeyTo: -3})
 	n, err := one.integer()
@@ -130,7 +129,7 @@ func TestValuesAreOfTheirType(t *testing.T) {
 	}
 	for _, typ := range rpc.FieldTypes() {
 		f := rpc.Field{APIName: "x", Type: typ}
-		values, start := newValuer("run"), newSeed(&Check{number: 3}, 5)
+		values, start := newValuer("run"), newSeed(&Check{Number: 3}, 5)
 		for v := range 120 {
 			raw := values.value(f, start.version(v), styleGuess)
 			require.True(t, json.Valid(raw) && valid[typ](string(raw)), "%s %d: %s", typ, v, raw)

@@ -34,12 +34,12 @@ func TestRefuseLeftovers(t *testing.T) {
 			if c.options != nil {
 				c.options(&opts)
 			}
-			s, sched := prepared(t, e, c.checks, opts)
+			s := prepared(t, e, c.checks, opts)
 			err := s.openJournal()
 			require.NoError(t, err)
 			s.catalog, err = s.discover(context.Background())
 			require.NoError(t, err)
-			err = s.checkLasting(sched.checks)
+			err = s.checkLasting(s.cat.Checks)
 			if c.want == "" {
 				require.NoError(t, err)
 				return

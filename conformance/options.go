@@ -2,29 +2,13 @@ package conformance
 
 import (
 	"crypto/x509"
+	"fmt"
 	"io/fs"
-	"net/http"
+	"math/rand/v2"
 	"time"
 
 	"github.com/destkit/destkit/internal/hook"
 )
-
-// Target is the endpoint under judgement: a URL or a handler.
-type Target struct {
-	// URL of the endpoint; query and path are kept verbatim (spec 4.2).
-	URL string
-	// Replicas are the URLs of further processes of the same destination.
-	// Consecutive calls go to URL and to each of them in turn (spec 4.2,
-	// statelessness rules); they get the token and the headers, too.
-	Replicas []string
-	// Handler is served over an in-memory listener when URL is empty; the TLS
-	// checks are then NOT_RUN.
-	Handler http.Handler
-	// Token of the connection, sent as bearer with every call (spec 5.2.2).
-	Token string
-	// Headers are further headers of the connection.
-	Headers map[string]string
-}
 
 // Development says how plain http and private chains are treated.
 type Development string
@@ -46,6 +30,15 @@ const (
 // HookSpec is one hook of the author: a URL that gets a POST, or a command
 // that gets the JSON object on standard input. Exactly one is set.
 type HookSpec = hook.Spec
+
+// ReadbackFunc is the read-back hook as a Go function, with its question and
+// its answer.
+type (
+	ReadbackFunc    = hook.Readback
+	ReadbackRequest = hook.ReadbackRequest
+	ReadbackRecord  = hook.ReadbackRecord
+	ReadbackReply   = hook.ReadbackReply
+)
 
 // Hooks are the author's hooks beside the read-back hook.
 type Hooks struct {
@@ -137,4 +130,36 @@ type Fixture struct {
 type Progress struct {
 	Done, Total int
 	Result      CheckResult
+}
+
+// WithDefaults fills what the caller left open.
+func (o Options) WithDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&o.PlanningTimeout, 10*time.Second)
+	set(&o.BatchTimeout, 30*time.Second)
+	set(&o.Timeout, 2*time.Minute)
+	set(&o.LoadDuration, 30*time.Second)
+	set(&o.ReturnWait, 10*time.Second)
+	set(&o.LateWait, 2*time.Second)
+	set(&o.Hooks.Timeout, 10*time.Second)
+	if o.Profile == "" {
+		o.Profile = ProfileV1
+	}
+	if o.Development == "" {
+		o.Development = DevelopmentAuto
+	}
+	if o.MaxRecords == 0 {
+		o.MaxRecords = 5000
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
+	}
+	if o.RunID == "" {
+		o.RunID = fmt.Sprintf("%06x", rand.New(rand.NewPCG(o.Seed, 1)).Uint64()&0xffffff)
+	}
+	return o
 }

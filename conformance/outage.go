@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,9 +42,6 @@ type watch struct {
 	turn    sync.Mutex
 	cleared time.Time // the end of the last outage
 }
-
-// errAway ends a scenario that an outage has cut off.
-var errAway = errors.New("the endpoint went away")
 
 // probes is how often an endpoint that has lost a call is asked whether it is
 // still there, before that is called an outage.
@@ -93,7 +91,7 @@ func (s *session) away(ctx context.Context, to line, check string, req request, 
 	if off || s.catalog == nil || !lost(got, req) {
 		return nil
 	}
-	what := orDefault(req.method, "a call")
+	what := cmp.Or(req.method, "a call")
 	if req.body != nil {
 		what = "the body " + truncate(string(req.body), 60)
 	}
@@ -115,11 +113,11 @@ func (sc *scenario) hookAway(err error, started time.Time) error {
 	if off {
 		return nil
 	}
-	if away := sc.outageAt(sc.ctx, sc.line, started, &outage{call: "the read-back of " + sc.check.ID}); away != nil {
+	if away := sc.outageAt(sc.ctx, sc.line, started, &outage{call: "the read-back of " + sc.Check().ID}); away != nil {
 		return away
 	}
 	if brokenOff(err) && !sc.confirming.Load() {
-		return errAway // a restart may be over already: judged once more, alone
+		return ErrAway // a restart may be over already: judged once more, alone
 	}
 	return nil
 }
@@ -140,7 +138,7 @@ func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *o
 	gone, cleared := w.gone, w.cleared
 	w.mu.Unlock()
 	if gone != nil || started.Before(cleared) {
-		return errAway // another call has found the same outage
+		return ErrAway // another call has found the same outage
 	}
 	for range probes {
 		if s.answers(ctx, to) {
@@ -164,7 +162,7 @@ func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *o
 	if !o.ended {
 		w.gone = o
 	}
-	return errAway
+	return ErrAway
 }
 
 // answers reports whether a fresh connection brings any response.
@@ -220,7 +218,7 @@ func (sc *scenario) sendsWhatIsDeadly() error {
 
 // unlessAway leaves out the end by an outage, which is what the next step judges.
 func (sc *scenario) unlessAway(err error) error {
-	if errors.Is(err, errAway) {
+	if errors.Is(err, ErrAway) {
 		return nil
 	}
 	return err

@@ -15,6 +15,11 @@ type outcome struct {
 	away    bool   // the endpoint went away in the middle
 }
 
+// Status, Reason and Decider are what Outcome was given.
+func (o *outcome) Status() Status  { return o.status }
+func (o *outcome) Reason() string  { return o.reason }
+func (o *outcome) Decider() string { return o.decider }
+
 func (o *outcome) Error() string { return string(o.status) + ": " + o.reason }
 
 // notApplicable: the rule does not bind this endpoint.
@@ -37,8 +42,12 @@ func harness(format string, args ...any) error {
 	return &outcome{status: HarnessError, reason: fmt.Errorf(format, args...).Error()}
 }
 
+// ErrAway ends a scenario in the middle of which what is judged stopped accepting
+// connections: its check is judged once more, alone.
+var ErrAway error = &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
+
 // errBroken ends a scenario whose findings have been collected in its scenario.
-var errBroken = errors.New("rule broken")
+var errBroken error = &outcome{status: Fail, reason: "rule broken"}
 
 // asOutcome classifies the error of a step.
 func asOutcome(err error) *outcome {
@@ -48,10 +57,6 @@ func asOutcome(err error) *outcome {
 		return &outcome{status: Pass}
 	case errors.As(err, &o):
 		return o
-	case errors.Is(err, errAway):
-		return &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
-	case errors.Is(err, errBroken):
-		return &outcome{status: Fail}
 	default:
 		return &outcome{status: HarnessError, reason: err.Error()}
 	}

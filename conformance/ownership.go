@@ -35,10 +35,10 @@ var derivedRun = regexp.MustCompile(`^[0-9a-f]{6}$`)
 // newOwnership recognises the keys of a run by the options of the caller. checks
 // are the ids of further checks that may have made some.
 func newOwnership(run string, o Options, checks []string) (*ownership, error) {
-	o = o.withDefaults()
+	o = o.WithDefaults()
 	named := run == o.RunID
 	o.RunID = run
-	if err := o.validate(); err != nil {
+	if err := validate(o); err != nil {
 		return nil, err
 	}
 	k, err := newKeys(o)

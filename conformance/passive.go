@@ -1,22 +1,15 @@
 package conformance
 
 import (
+	"cmp"
 	"crypto/tls"
-	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
 )
-
-// Sight is an exchange between two others, as a proxy or a recording saw it.
-type Sight = wire.Sight
-
-// HeaderLine is one header line of a Sight.
-type HeaderLine = wire.Header
 
 // Passive judges a destination by the calls that others make: it sends nothing.
 // Each check that traffic can decide is judged by the claims of its scenario, the
@@ -24,8 +17,10 @@ type HeaderLine = wire.Header
 // may use it.
 type Passive struct {
 	s        *session
+	suite    *Suite
 	viewer   *wire.Viewer
 	checks   []*passiveCheck
+	byID     map[string]*passiveCheck
 	selected []*Check
 	started  time.Time
 	latest   time.Time
@@ -43,7 +38,7 @@ type passiveCheck struct {
 	rule   *passiveRule // nil: traffic alone does not decide it
 	sc     *scenario    // used again for each exchange
 	claims []func() error
-	found  Findings // of all exchanges
+	found  *Findings // of all exchanges
 	looked int
 	reason string // why the latest exchange decided nothing
 }
@@ -78,9 +73,10 @@ func (j *Judged) Exchange() Exchange { return j.exchange(false) }
 // URL of the target. Its Token and Headers are only kept out of reports. Mistakes are
 // *UsageError.
 func NewPassive(target Target, opts Options) (*Passive, error) {
-	opts.Write, opts.Load = false, false
-	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
+	opts.Write, opts.Load, opts.Features = false, false, nil
+	opts = opts.WithDefaults()
+	opts.KeyTemplate = cmp.Or(opts.KeyTemplate, defaultKeyTemplate)
+	if err := validate(opts); err != nil {
 		return nil, err
 	}
 	s := &session{target: Target{URL: target.URL}, opts: opts, redactor: wire.NewRedactor()}
@@ -97,28 +93,24 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 	if err := s.findSecret(); err != nil {
 		return nil, err
 	}
-	cat, err := LoadCatalogue(SuiteDestination)
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	s.catalog = &catalog{}
+	suite := s.suite()
+	selected, err := suite.Select(&s.opts)
 	if err != nil {
 		return nil, err
 	}
-	s.cat, s.catalog = cat, &catalog{}
-	if err := opts.checkWaivers(); err != nil {
-		return nil, err
-	}
-	selected, err := opts.selectChecks(cat)
-	if err != nil {
-		return nil, err
-	}
-	p := &Passive{s: s, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic()}
-	p.selected = selected
+	p := &Passive{s: s, suite: suite, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
 	for _, c := range selected {
-		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: Findings{check: c, secrets: s.redactor}}
+		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: suite.Findings(c)}
 		if pc.rule != nil {
 			if err := p.bind(pc); err != nil {
 				return nil, err
 			}
 		}
-		p.checks = append(p.checks, pc)
+		p.checks, p.byID[c.ID] = append(p.checks, pc), pc
 	}
 	return p, nil
 }
@@ -127,48 +119,14 @@ func NewPassive(target Target, opts Options) (*Passive, error) {
 func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
 
 // bind finds the claims of a check and ties them to a scenario of its own.
-func (p *Passive) bind(pc *passiveCheck) error {
+func (p *Passive) bind(pc *passiveCheck) (err error) {
 	pc.sc = p.s.newScenario(nil, pc.check, nil) //nolint:staticcheck // nothing is sent
-	read := parsed(pc.check, definitions(), pc.sc)
-	if read.odd != nil {
-		return harness("read %s: %s", pc.check.ID, read.odd.reason)
-	}
 	wanted := pc.check.Claims()
 	if pc.rule.claims != nil {
 		wanted = pc.rule.claims
 	}
-	for _, b := range read.steps {
-		if slices.Contains(wanted, b.text) {
-			pc.claims = append(pc.claims, direct(b, pc.sc))
-		}
-	}
-	if len(pc.claims) != len(wanted) {
-		return harness("read %s: %d of its %s are known", pc.check.ID, len(pc.claims), plural.Count(len(wanted), "claim"))
-	}
-	return nil
-}
-
-// direct is a step bound to an actor, without reflection for the usual forms: it is
-// called for every exchange.
-func direct(b boundStep, actor any) func() error {
-	step := b.of.bind(actor)
-	text := func(i int) string { return b.args[i].String() }
-	allText := !slices.ContainsFunc(b.args, func(v reflect.Value) bool { return v.Kind() != reflect.String })
-	switch do := step.(type) {
-	case func() error:
-		return do
-	case func(string) error:
-		if allText && len(b.args) == 1 {
-			arg := text(0)
-			return func() error { return do(arg) }
-		}
-	case func(string, string) error:
-		if allText && len(b.args) == 2 {
-			first, second := text(0), text(1)
-			return func() error { return do(first, second) }
-		}
-	}
-	return func() error { return b.call(actor) }
+	pc.claims, err = p.suite.Claims(pc.check, pc.sc, wanted...)
+	return err
 }
 
 // mostSecrets bounds how many credentials of callers are looked for in everything
@@ -247,7 +205,7 @@ func (p *Passive) learn(x *Sight) int {
 // judge puts an exchange to the claims of a check; it reports whether one is broken.
 func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 	sc := pc.sc
-	sc.Findings = &Findings{check: pc.check, secrets: p.s.redactor}
+	sc.Findings = p.suite.Findings(pc.check)
 	sc.notArrived, sc.object = nil, nil
 	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
 	if c.batch != nil {
@@ -269,45 +227,25 @@ func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 		if err == nil {
 			continue
 		}
-		if o := asOutcome(err); o.status != Fail {
-			pc.reason = o.reason
-			if len(sc.findings) == 0 {
+		if statusOf(err) != Fail {
+			pc.reason = reasonOf(err)
+			if sc.Held() == nil {
 				return false
 			}
 		}
 		break
 	}
-	broken := len(sc.findings) > 0
-	pc.take(sc.Findings)
+	broken := sc.Held() != nil
+	pc.found.Take(sc.Findings)
 	if !broken {
 		pc.count(c)
 	}
 	return broken
 }
 
-// take adds what one exchange has shown to what is known.
-func (pc *passiveCheck) take(sc *Findings) {
-	for _, f := range sc.findings {
-		if !slices.Contains(pc.found.symptoms, f.symptom) {
-			pc.found.symptoms = append(pc.found.symptoms, f.symptom)
-		}
-		if len(pc.found.findings) < maxFindings {
-			pc.found.findings = append(pc.found.findings, f)
-		} else {
-			pc.found.surplus++
-		}
-	}
-	pc.found.surplus += sc.surplus
-	for _, n := range sc.notes {
-		if len(pc.found.notes) < maxFindings {
-			pc.found.Note("%s", n)
-		}
-	}
-}
-
 // count adds the evidence of an exchange that breaks no claim.
 func (pc *passiveCheck) count(c *sighted) {
-	found := &pc.found
+	found := pc.found
 	found.Saw(SeenAttempts, 1)
 	if c.OK() {
 		found.Saw(SeenResponses, 1)
@@ -366,17 +304,13 @@ func (p *Passive) judgeTLS(pc *passiveCheck) {
 		return
 	}
 	sc := pc.sc
-	sc.Findings, sc.handshaken, sc.replies, sc.object = &Findings{check: pc.check, secrets: p.s.redactor}, f, nil, nil
+	sc.Findings, sc.handshaken, sc.replies, sc.object = p.suite.Findings(pc.check), f, nil, nil
 	pc.looked++
 	for _, claim := range pc.claims {
 		if claim() != nil {
 			break
 		}
 	}
-	pc.take(sc.Findings)
+	pc.found.Take(sc.Findings)
 	pc.found.Saw(SeenHandshakes, 1)
 }
-
-// EndedBy is the end of a recorded exchange: kind is that of an Exchange, text what is
-// known of it.
-func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }

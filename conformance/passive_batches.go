@@ -121,7 +121,7 @@ func (t *traffic) keepContent(c *sighted, processed bool, again func()) {
 func (p *Passive) finish() {
 	for _, pc := range p.checks {
 		if pc.rule != nil && pc.rule.late != nil {
-			pc.found, pc.looked, pc.reason = Findings{check: pc.check, secrets: p.s.redactor}, 0, ""
+			pc.found, pc.looked, pc.reason = p.suite.Findings(pc.check), 0, ""
 			pc.rule.late(p, pc)
 		}
 	}
@@ -167,7 +167,7 @@ func (p *Passive) refusedMethods(pc *passiveCheck) {
 		pc.looked++
 		if len(a.methods) == len(rpc.Methods()) && len(a.refused) == 0 {
 			pc.found.Saw(SeenAnswers, len(a.methods))
-		} else if len(pc.found.findings) == 0 {
+		} else if pc.found.Held() == nil {
 			pc.reason = fmt.Sprintf("the caller has got results of %d of the %s", len(a.methods), plural.Count(len(rpc.Methods()), "method"))
 		}
 	}

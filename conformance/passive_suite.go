@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 // Watched is one check of a suite that is judged by what others do. One goroutine at a
 // time may use it.
 type Watched struct {
-	passiveCheck
-	suite *Suite
-	state *Findings // of the actor
-	bound []func() error
+	check  *Check
+	suite  *Suite
+	found  *Findings // of all exchanges
+	state  *Findings // of the actor
+	bound  []func() error
+	looked int
+	reason string // why the latest exchange decided nothing
 	// decided counts the judgements of which one claim at least had enough to tell.
 	decided int
 }
@@ -27,25 +31,57 @@ func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string)
 	if !ok {
 		return nil, fmt.Errorf("watch %s: no such check", id)
 	}
-	w := &Watched{suite: s, state: &Findings{check: check, secrets: s.Secrets}}
-	w.check, w.found = check, Findings{check: check, secrets: s.Secrets}
+	w := &Watched{check: check, suite: s, found: s.Findings(check), state: s.Findings(check)}
 	actor := newActor(w.state)
-	if len(claims) == 0 {
-		return w, nil
-	}
-	read := parsed(check, s.Steps, actor)
-	if read.odd != nil {
-		return nil, fmt.Errorf("watch %s: %s", id, read.odd.reason)
-	}
-	for _, b := range read.steps {
-		if slices.Contains(claims, b.text) {
-			w.bound = append(w.bound, direct(b, actor))
+	if len(claims) > 0 {
+		var err error
+		if w.bound, err = s.Claims(check, actor, claims...); err != nil {
+			return nil, err
 		}
 	}
-	if len(w.bound) < len(claims) {
-		return nil, fmt.Errorf("watch %s: %d of %s are known", id, len(w.bound), plural.Count(len(claims), "claim"))
-	}
 	return w, nil
+}
+
+// Claims are claims of a check, tied to an actor: each returns what its step returns. The
+// texts are those of Check.Claims.
+func (s *Suite) Claims(c *Check, actor any, texts ...string) ([]func() error, error) {
+	read := parsed(c, s.Steps, actor)
+	if read.odd != nil {
+		return nil, fmt.Errorf("read %s: %s", c.ID, read.odd.reason)
+	}
+	var out []func() error
+	for _, b := range read.steps {
+		if slices.Contains(texts, b.text) {
+			out = append(out, direct(b, actor))
+		}
+	}
+	if len(out) < len(texts) {
+		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), plural.Count(len(texts), "claim"))
+	}
+	return out, nil
+}
+
+// direct is a step bound to an actor, without reflection for the usual forms: it is
+// called for every exchange.
+func direct(b boundStep, actor any) func() error {
+	step := b.of.bind(actor)
+	text := func(i int) string { return b.args[i].String() }
+	allText := !slices.ContainsFunc(b.args, func(v reflect.Value) bool { return v.Kind() != reflect.String })
+	switch do := step.(type) {
+	case func() error:
+		return do
+	case func(string) error:
+		if allText && len(b.args) == 1 {
+			arg := text(0)
+			return func() error { return do(arg) }
+		}
+	case func(string, string) error:
+		if allText && len(b.args) == 2 {
+			first, second := text(0), text(1)
+			return func() error { return do(first, second) }
+		}
+	}
+	return func() error { return b.call(actor) }
 }
 
 // Judge puts the claims to the actor as it is now; it reports whether one is broken.
@@ -53,7 +89,7 @@ func (w *Watched) Judge() bool { return w.JudgeBy(w.bound...) }
 
 // JudgeBy does the same with claims of the caller, which are methods of the actor.
 func (w *Watched) JudgeBy(claims ...func() error) bool {
-	*w.state = Findings{check: w.check, secrets: w.suite.Secrets}
+	*w.state = *w.suite.Findings(w.check)
 	w.looked++
 	decided := 0
 	for _, claim := range claims {
@@ -65,9 +101,8 @@ func (w *Watched) JudgeBy(claims ...func() error) bool {
 		decided = 1
 	}
 	w.decided += decided
-	broken := len(w.state.findings) > 0
-	w.take(w.state)
-	return broken
+	w.found.Take(w.state)
+	return w.state.Held() != nil
 }
 
 // ID is that of the check.
@@ -75,7 +110,7 @@ func (w *Watched) ID() string { return w.check.ID }
 
 // WatchedReport sums up checks that were judged by what others did.
 func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Time, spent time.Duration, calls, records int) (*Report, error) {
-	opts = opts.withDefaults()
+	opts = opts.WithDefaults()
 	if len(opts.Select) == 0 { // a suite has hundreds of checks that traffic shows nothing of
 		for _, w := range watched {
 			opts.Select = append(opts.Select, w.check.ID)
@@ -85,40 +120,83 @@ func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Tim
 	if err != nil {
 		return nil, err
 	}
-	r := opts.newReport(s.Name, s.Target, started)
-	r.Settings.Passive, r.Tier = true, TierProtocol
-	sched := newScheduler(s, &opts, checks)
-	for _, c := range checks {
+	result := func(c *Check) *CheckResult {
 		at := slices.IndexFunc(watched, func(w *Watched) bool { return w.check.ID == c.ID })
-		var res *CheckResult
-		switch {
-		case at < 0:
-			res = c.result(NotRun, "needs active judging: traffic alone does not show it")
-			res.Decider = activeServiceJudging
-		case watched[at].looked == 0:
-			res = c.result(Inconclusive, "no call went by that shows it")
-			res.Decider = activeServiceJudging
-		case watched[at].decided == 0:
-			res = c.result(Inconclusive, watched[at].reason)
-			res.Decider = activeServiceJudging
-		default:
-			found := watched[at].found
-			found.Proof("%s looked at", plural.Count(watched[at].decided, "time"))
-			res = found.result(&outcome{status: Pass}, false)
-			res.Attempts = watched[at].looked
+		if at < 0 {
+			return s.Findings(c).Result(notRun(activeServiceJudging, "needs active judging: traffic alone does not show it"))
 		}
-		sched.settle(c, res)
+		return watched[at].result()
+	}
+	return s.Observed(opts, checks, started, result, func(r *Report) {
+		r.Tier, r.Calls, r.Records = TierProtocol, calls, records
+		r.DurationMS = float64(spent.Microseconds()) / 1000
+	}), nil
+}
+
+// result is what the check comes to.
+func (w *Watched) result() *CheckResult {
+	found := *w.found // a report may be asked for again
+	switch {
+	case w.looked == 0:
+		return found.Result(inconclusive(activeServiceJudging, "no call went by that shows it"))
+	case w.decided == 0:
+		return found.Result(inconclusive(activeServiceJudging, "%s", w.reason))
+	}
+	found.Proof("%s looked at", plural.Count(w.decided, "time"))
+	r := found.Result(nil)
+	r.Attempts = w.looked
+	return r
+}
+
+// Observed sums up a judgement of what others did. result gives what each of the selected
+// checks comes to, complete adds what was seen besides: calls, records, the time.
+func (s *Suite) Observed(opts Options, checks []*Check, started time.Time, result func(*Check) *CheckResult, complete func(*Report)) *Report {
+	r := opts.newReport(s.Name, s.Target, started)
+	r.Settings.Passive = true
+	sched := newScheduler(s, &opts, checks)
+	for _, c := range needsFirst(checks) {
+		sched.settle(c, result(c))
+	}
+	if s.Symptoms {
+		sched.foldFields()
 	}
 	sched.collect(r)
-	r.Calls, r.Records = calls, records
-	if calls == 0 {
-		r.Problems = append(r.Problems, noTraffic)
+	complete(r)
+	if r.Calls == 0 {
+		r.Problems = append(r.Problems, Problem{
+			Kind: "undecided", ExitStatus: 3, Message: "no call went by",
+			Fix: "send the calls of the service to the address of the proxy",
+		})
 	}
 	opts.decide(r, s.Catalogue)
-	r.DurationMS = float64(spent.Microseconds()) / 1000
 	r.Summary = summary(r)
 	hide(s.Secrets, r)
-	return r, nil
+	return r
+}
+
+// needsFirst are the checks with those that others build on before them.
+func needsFirst(checks []*Check) []*Check {
+	byID := map[string]*Check{}
+	for _, c := range checks {
+		byID[c.ID] = c
+	}
+	var out []*Check
+	done := map[string]bool{}
+	var visit func(c *Check)
+	visit = func(c *Check) {
+		if c == nil || done[c.ID] {
+			return
+		}
+		done[c.ID] = true
+		for _, id := range c.Needs {
+			visit(byID[id])
+		}
+		out = append(out, c)
+	}
+	for _, c := range checks {
+		visit(c)
+	}
+	return out
 }
 
 // activeServiceJudging decides what the traffic of a service cannot.

@@ -8,40 +8,6 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 )
 
-// PlanReport says beforehand what a run would send, and what stays undecidable.
-type PlanReport struct {
-	Target      string         `json:"target"`
-	Replicas    []string       `json:"replicas,omitempty"` // get calls in turn with the target
-	Objects     []PlanObject   `json:"objects"`
-	Speed       string         `json:"declared_speed"`
-	Checks      []PlannedCheck `json:"checks"`
-	Records     int            `json:"records"`                // at most
-	Keys        []string       `json:"keys"`                   // what identifiers look like
-	Undecidable []string       `json:"undecidable" redact:"-"` // MUSTs that cannot be decided with these settings
-	Notes       []string       `json:"notes"`
-}
-
-// PlanObject is one object of the endpoint.
-type PlanObject struct {
-	Name       string   `json:"name"`
-	Operations []string `json:"operations"`
-	Identifier string   `json:"identifier"`
-	Fields     int      `json:"fields"`
-	Chosen     bool     `json:"chosen"`
-	Cleanup    string   `json:"cleanup"` // delete batches, hook, none
-}
-
-// PlannedCheck is one check with what it would do.
-type PlannedCheck struct {
-	ID      string `json:"id" redact:"-"`
-	Title   string `json:"title" redact:"-"`
-	Level   Level  `json:"level" redact:"-"`
-	Runs    bool   `json:"runs"`
-	Reason  string `json:"reason,omitempty"`  // why it would not run, or what it waits for
-	Decider string `json:"decider,omitempty"` // what would let it run
-	Records int    `json:"records,omitempty"` // at most, over all chosen objects
-}
-
 // Plan makes the planning calls, writes nothing, and says what Run would do.
 func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error) {
 	s, err := newSession(target, opts)
@@ -51,9 +17,9 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 	defer s.close()
 	p, err := s.makePlan(ctx)
 	if p != nil {
-		hide(s.redactor, p)
+		s.redactor.Value(p)
 	}
-	return p, hideError(s.redactor, err)
+	return p, s.suite().HideError(err)
 }
 
 func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
@@ -66,7 +32,7 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 		return nil, err
 	}
 	if p := s.nothingToJudge(ctx, c); p != nil {
-		return nil, p.asError()
+		return nil, asError(p)
 	}
 	silent, err := s.silent(ctx)
 	if err != nil {
@@ -124,8 +90,7 @@ func (s *session) planObjects(p *PlanReport) {
 func (s *session) planCheck(p *PlanReport, c *Check) {
 	pc := PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
 	if err := s.permitted(c); err != nil {
-		o := asOutcome(err)
-		pc.Runs, pc.Reason, pc.Decider = false, o.reason, o.decider
+		pc.Runs, pc.Reason, pc.Decider = false, reasonOf(err), deciderOf(err)
 	} else if c.Write {
 		pc.Records = c.Records
 		if c.EachObject {
@@ -138,7 +103,7 @@ func (s *session) planCheck(p *PlanReport, c *Check) {
 		pc.Reason, pc.Decider = "may stay INCONCLUSIVE without a read-back hook", "readback"
 		fallthrough
 	case !pc.Runs:
-		if c.Level == Must && gates(c, s.opts.Profile) {
+		if c.Level == Must && c.Gates(s.opts.Profile) {
 			p.Undecidable = append(p.Undecidable, c.ID)
 		}
 	}

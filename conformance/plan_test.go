@@ -22,7 +22,7 @@ func planned(t *testing.T, e *small, opts Options) *PlanReport {
 	return p
 }
 
-func (p *PlanReport) check(t *testing.T, id string) PlannedCheck {
+func plannedCheck(t *testing.T, p *PlanReport, id string) PlannedCheck {
 	t.Helper()
 	i := slices.IndexFunc(p.Checks, func(c PlannedCheck) bool { return c.ID == id })
 	require.GreaterOrEqual(t, i, 0, id)
@@ -37,8 +37,8 @@ func TestPlanOfAReadOnlyRun(t *testing.T) {
 	require.False(t, p.Objects[0].Chosen)
 	require.Equal(t, "email", p.Objects[0].Identifier)
 	require.Equal(t, "delete batches", p.Objects[0].Cleanup)
-	require.True(t, p.check(t, "RPC-001").Runs)
-	c := p.check(t, "RES-002")
+	require.True(t, plannedCheck(t, p, "RPC-001").Runs)
+	c := plannedCheck(t, p, "RES-002")
 	require.False(t, c.Runs)
 	require.Equal(t, "--write", c.Decider)
 	require.Contains(t, p.Undecidable, "RES-002")
@@ -52,11 +52,11 @@ func TestPlanOfAWritingRun(t *testing.T) {
 	require.Positive(t, p.Records)
 	require.Len(t, p.Keys, 1)
 	require.Contains(t, p.Keys[0], "contact.email = \"zz-conf-abc-")
-	require.True(t, p.check(t, "RES-002").Runs)
-	require.Positive(t, p.check(t, "RES-002").Records)
-	require.Equal(t, "readback", p.check(t, "SEM-007").Decider)
+	require.True(t, plannedCheck(t, p, "RES-002").Runs)
+	require.Positive(t, plannedCheck(t, p, "RES-002").Records)
+	require.Equal(t, "readback", plannedCheck(t, p, "SEM-007").Decider)
 	require.Contains(t, p.Undecidable, "SEM-007")
-	require.Contains(t, p.check(t, "SEM-006").Reason, "INCONCLUSIVE")
+	require.Contains(t, plannedCheck(t, p, "SEM-006").Reason, "INCONCLUSIVE")
 	sum := 0
 	for _, c := range p.Checks {
 		sum += c.Records

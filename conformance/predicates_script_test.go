@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -102,7 +103,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		return nil, err
 	}
-	text := orDefault(s.talk.hook[q.Hook], `{"ok":true}`)
+	text := cmp.Or(s.talk.hook[q.Hook], `{"ok":true}`)
 	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 }
 
@@ -213,7 +214,7 @@ func (s *script) read(call wire.Call) *asked {
 	var object rpc.ObjectRef
 	_ = json.Unmarshal(envelope.Params.Object, &object) // odd params name none
 	plan := envelope.Params.SyncPlan
-	a.object, a.operation, a.records = orDefault(object.APIName, plan.Object.APIName), plan.Operation, envelope.Params.Records
+	a.object, a.operation, a.records = cmp.Or(object.APIName, plan.Object.APIName), plan.Operation, envelope.Params.Records
 	for name, f := range plan.Schema {
 		if f.ActiveIdentifier {
 			a.active = name

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
@@ -159,7 +160,7 @@ func (e exchange) judge(t *testing.T, c *Check, k talk) (r *CheckResult) {
 		if k.prepare != nil {
 			k.prepare(s)
 		}
-		r = s.suite().judge(t.Context(), c, false)
+		r = s.suite().Judge(t.Context(), c)
 	})
 	return r
 }
@@ -170,14 +171,14 @@ func (e exchange) session(t *testing.T, k talk) (*session, *script) {
 	script := newScript(t, k)
 	hooked := HookSpec{URL: "http://hooks.example/"}
 	opts := Options{
-		Write: true, Objects: []string{orDefault(e.object, "contact")}, Load: true, ProbePlainHTTP: 8080, Development: DevelopmentOff,
+		Write: true, Objects: []string{cmp.Or(e.object, "contact")}, Load: true, ProbePlainHTTP: 8080, Development: DevelopmentOff,
 		Seed: 7, RunID: scriptRun, URLSecret: "query:key", LoadDuration: 40 * time.Millisecond,
 		Hooks: Hooks{Restart: hooked, AlterSchema: hooked, BreakDownstream: hooked, RotateToken: hooked},
 	}
 	if !k.blind {
 		opts.ReadbackFunc = script.readback
 	}
-	target := Target{URL: orDefault(k.url, scriptURL), Token: scriptToken}
+	target := Target{URL: cmp.Or(k.url, scriptURL), Token: scriptToken}
 	if k.shows != nil {
 		ca := newAuthority(t)
 		opts.Roots = ca.roots

@@ -25,9 +25,8 @@ func (s *session) preflight(ctx context.Context, r *Report) {
 		silent, err = s.silent(ctx)
 	}
 	if err != nil {
-		o := asOutcome(err)
-		if o.status == HarnessError {
-			r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: o.reason})
+		if statusOf(err) == HarnessError {
+			r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: reasonOf(err)})
 		}
 		return
 	}
@@ -126,8 +125,8 @@ func (s *session) speaksTLS(ctx context.Context) bool {
 	return err == nil
 }
 
-// asError is the problem for calls that make no report.
-func (p *Problem) asError() error {
+// asError is a problem for calls that make no report.
+func asError(p *Problem) error {
 	if p.Fix == "" {
 		return errors.New(p.Message)
 	}

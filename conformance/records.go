@@ -29,7 +29,7 @@ func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*re
 		return nil, err
 	}
 	r := &record{
-		object: o, id: id, key: key, seed: newSeed(sc.check, sc.keys.record(sc.check.ID)),
+		object: o, id: id, key: key, seed: newSeed(sc.Check(), sc.keys.record(sc.Check().ID)),
 		values: map[string]json.RawMessage{id.APIName: key},
 	}
 	for _, f := range fields {

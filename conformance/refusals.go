@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Values that the declared types permit and that are refused are reported as what they
@@ -57,7 +58,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 		names[i] = f.APIName
 	}
 	sc.brokenAs("refused "+r.odd.what, b.operation,
-		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, list(names), declared(f)),
+		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, plural.List(names), declared(f)),
 		fmt.Sprintf("%s is refused: %s", truncate(string(r.values[f.APIName]), 80), truncate(refusal, 300)), b.reply)
 }
 

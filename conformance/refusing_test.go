@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (e *refuser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		SyncPlan rpc.SyncPlan `json:"sync_plan"`
 	}
 	odd := json.Unmarshal(req.Params, &of) != nil
-	switch object := orDefault(of.Object.APIName, of.SyncPlan.Object.APIName); {
+	switch object := cmp.Or(of.Object.APIName, of.SyncPlan.Object.APIName); {
 	case r.Header.Get("Authorization") != "Bearer "+e.token:
 		failed(http.StatusUnauthorized, -32001, req.RawID, "Unauthorized")
 	case r.Method != http.MethodPost:

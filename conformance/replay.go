@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -55,7 +56,7 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 	if len(out) == 0 {
 		return nil, usage("the report has no finding to replay")
 	}
-	hide(s.redactor, &out)
+	s.redactor.Value(&out)
 	return out, nil
 }
 
@@ -80,7 +81,7 @@ func (p *permission) resend(ctx context.Context, check string, x Exchange) Repla
 
 // request makes the request of an exchange again. why says that it is not sent.
 func (p *permission) request(ctx context.Context, x Exchange) (body []byte, header http.Header, does asks, why string) {
-	method := orDefault(x.Request.Method, http.MethodPost)
+	method := cmp.Or(x.Request.Method, http.MethodPost)
 	switch {
 	case x.Incoming:
 		return nil, nil, does, "the service sent it, not the judge"

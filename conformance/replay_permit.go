@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"mime"
@@ -10,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	gherkin "github.com/cucumber/gherkin/go/v26"
-	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -244,7 +240,9 @@ var oddBodies = sync.OnceValue(func() []*regexp.Regexp {
 		return nil
 	}
 	for _, c := range cat.Checks {
-		texts = append(texts, bodiesOf(c)...)
+		for _, row := range c.Rows("each of the bodies:") {
+			texts = append(texts, row[0])
+		}
 	}
 	var out []*regexp.Regexp
 	for _, text := range texts {
@@ -256,29 +254,6 @@ var oddBodies = sync.OnceValue(func() []*regexp.Regexp {
 	}
 	return out
 })
-
-// bodiesOf are the rows of the tables of bodies of a check.
-func bodiesOf(c *Check) []string {
-	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(c.source), (&messages.Incrementing{}).NewId)
-	if err != nil || doc.Feature == nil {
-		return nil
-	}
-	var out []string
-	for _, child := range doc.Feature.Children {
-		if child.Scenario == nil {
-			continue
-		}
-		for _, s := range child.Scenario.Steps {
-			if s.DataTable == nil || !strings.Contains(s.Text, "each of the bodies:") {
-				continue
-			}
-			for _, row := range s.DataTable.Rows {
-				out = append(out, row.Cells[0].Value)
-			}
-		}
-	}
-	return out
-}
 
 func itemsOf(n *wire.Node) []*wire.Node {
 	if n.Is(wire.Array) {

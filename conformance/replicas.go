@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -135,10 +136,10 @@ func (s *session) resolveReplicas() ([]*url.URL, error) {
 // sameEndpoint compares what a call is sent to.
 func sameEndpoint(a, b *url.URL) bool {
 	port := func(u *url.URL) string {
-		return orDefault(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
+		return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 	}
 	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b) &&
-		orDefault(a.EscapedPath(), "/") == orDefault(b.EscapedPath(), "/") && a.RawQuery == b.RawQuery
+		cmp.Or(a.EscapedPath(), "/") == cmp.Or(b.EscapedPath(), "/") && a.RawQuery == b.RawQuery
 }
 
 // connectReplicas opens a client for each further URL with the options of the

@@ -1,8 +1,9 @@
 package conformance
 
 import (
-	"strings"
 	"time"
+
+	"github.com/destkit/destkit/conformance/internal/causes"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
@@ -236,7 +237,7 @@ func (f Finding) CauseLabel() string {
 	switch {
 	case f.Observed:
 		return "Cause, as observed"
-	case strings.HasPrefix(f.Cause, candidates):
+	case causes.Open(f.Cause):
 		return "Cause"
 	}
 	return "Possible cause"

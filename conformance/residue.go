@@ -122,7 +122,7 @@ func (sc *scenario) lookThroughHook(g *cleaning) (map[string]seen, error) {
 
 // settle counts what became of the keys of one object, and notes in the journal
 // those that are gone. What is only said to be gone stays in the journal.
-func (res *Residue) settle(sc *scenario, g *cleaning, found map[string]seen) {
+func settle(res *Residue, sc *scenario, g *cleaning, found map[string]seen) {
 	var gone []journal.Key
 	cleaned := 0
 	for _, k := range g.keys {
@@ -131,7 +131,7 @@ func (res *Residue) settle(sc *scenario, g *cleaning, found map[string]seen) {
 		look, known := found[text]
 		switch {
 		case known && look.there:
-			res.keep(sc, k, stillThere(k, answer, g.sight.by, look.copies))
+			keep(res, sc, k, stillThere(k, answer, g.sight.by, look.copies))
 			if answer.reply != nil && g.sight.by == byReadback {
 				g.denied = append(g.denied, k)
 			}
@@ -145,7 +145,7 @@ func (res *Residue) settle(sc *scenario, g *cleaning, found map[string]seen) {
 			res.Unverified++
 			res.UnverifiedReason = g.sight.why
 		default:
-			res.keep(sc, k, answer.why)
+			keep(res, sc, k, answer.why)
 		}
 	}
 	res.Cleaned += cleaned
@@ -161,7 +161,7 @@ func (res *Residue) settle(sc *scenario, g *cleaning, found map[string]seen) {
 }
 
 // keep files a key that may still be there.
-func (res *Residue) keep(sc *scenario, k journal.Key, why string) {
+func keep(res *Residue, sc *scenario, k journal.Key, why string) {
 	l := Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: sc.redactor.String(why)}
 	if k.State == journal.Unknown {
 		res.Unknown = append(res.Unknown, l)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/causes"
+
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -37,12 +39,13 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *Repor
 		sc.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
 			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(g.denied), plural.Count(len(g.keys), "record")),
 			g.answers[first].reply)
-		sc.findings[0].Cause = candidates + " the size of the batches (this check deletes less at once), or that other syncs have written the records; " +
-			"the request below again, with one of its records, tells them apart."
-		res.Findings = append(res.Findings, sc.findings[0])
+		found := &sc.All()[0]
+		found.Cause = causes.Either("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
+			"the request below again, with one of its records,")
+		res.Findings = append(res.Findings, *found)
 	}
 	if len(res.Findings) > 0 {
 		res.Status, res.Reason = Fail, "the clean-up saw it: acknowledged deletes that were not done"
-		s.opts.waive(check, res)
+		s.opts.Waive(check, res)
 	}
 }

@@ -111,7 +111,7 @@ func (sc *scenario) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key
 func (sc *scenario) witnesses(o *object, id rpc.Field, keys []journal.Key) ([]*record, error) {
 	out := make([]*record, len(keys))
 	for i, k := range keys {
-		r := &record{object: o, id: id, key: k.Identifier, seed: newSeed(sc.check, sc.keys.record(sc.check.ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
+		r := &record{object: o, id: id, key: k.Identifier, seed: newSeed(sc.Check(), sc.keys.record(sc.Check().ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
 		for _, f := range o.ordinary(id) {
 			if f.APIName == id.APIName || !f.Updateable || f.Identifier && !f.Required {
 				continue

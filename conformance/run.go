@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // Run judges a destination. A report comes back whenever the endpoint could be
@@ -18,9 +20,9 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 	defer s.close()
 	r, err := s.run(ctx)
 	if r != nil {
-		hide(s.redactor, r)
+		s.redactor.Value(r)
 	}
-	return r, hideError(s.redactor, err)
+	return r, s.suite().HideError(err)
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
@@ -100,11 +102,15 @@ func (s *session) conclude(ctx context.Context, r *Report, late bool) {
 	if s.uncounted.Load() {
 		r.Notes = append(r.Notes, uncountedNote)
 	}
+	refusedKeys(r)
 	s.sumUp(r)
 }
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
-func Steps() []string { return sentences(definitions()) }
+func Steps() []string {
+	s := Suite{Steps: definitions()}
+	return s.Sentences()
+}
 
 // checkObjects refuses unknown --object names, once the list of objects is known
 // to be sound; otherwise the run goes on without writes.
@@ -118,7 +124,7 @@ func (s *session) checkObjects(ctx context.Context, r *Report) error {
 		if !ok {
 			continue
 		}
-		if res := s.suite().judge(ctx, c, false); res.Status != Pass {
+		if res := s.suite().Judge(ctx, c); res.Status != Pass {
 			s.withoutWrites(r, missing, id+" does not hold")
 			return nil
 		}
@@ -134,7 +140,7 @@ func (s *session) checkObjects(ctx context.Context, r *Report) error {
 			return nil
 		}
 	}
-	return usage("object %s does not exist; list_objects names %s", list(missing), list(s.catalog.names()))
+	return usage("object %s does not exist; list_objects names %s", plural.List(missing), plural.List(s.catalog.names()))
 }
 
 // unlisted are the names of --object that discovery did not find.
@@ -151,6 +157,5 @@ func (s *session) unlisted() (missing []string) {
 // not listed.
 func (s *session) withoutWrites(r *Report, missing []string, why string) {
 	s.opts.Write, r.Settings.Write = false, false
-	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", list(missing), why))
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", plural.List(missing), why))
 }
-

@@ -51,6 +51,9 @@ func (s *session) tier() Tier {
 // sumUp says what the run was about: the evidence, the speed, the objects, the calls.
 func (s *session) sumUp(r *Report) {
 	r.Tier = s.tier()
+	if r.Settings.KeyTemplate == defaultKeyTemplate {
+		r.Settings.KeyTemplate = ""
+	}
 	if s.catalog != nil && s.catalog.speed != nil {
 		v := s.catalog.speed
 		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
@@ -66,3 +69,15 @@ func (s *session) sumUp(r *Report) {
 
 // mostObjects is how many objects of the destination a report names.
 const mostObjects = 100
+
+// refusedKeys: where no record of an operation was taken for its keys, which the judge
+// has chosen, most was not judged, and that is not the endpoint's doing.
+func refusedKeys(r *Report) {
+	for _, c := range r.Checks {
+		if c.Status == Inconclusive && c.Decider == deciderKeys {
+			r.Problems = append(r.Problems, Problem{Kind: "keys", ExitStatus: 3, Message: c.ID + ": " + c.Reason,
+				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
+			return
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +80,7 @@ type measuredPace struct {
 
 // newScenario is a scenario of a check for an object, or for none.
 func (s *session) newScenario(ctx context.Context, c *Check, o *object) *scenario {
-	return &scenario{session: s, Findings: &Findings{check: c, secrets: s.redactor}, ctx: ctx, object: o}
+	return &scenario{session: s, Findings: (&Suite{Secrets: s.redactor}).Findings(c), ctx: ctx, object: o}
 }
 
 // scenarioOf is the scenario whose findings the engine looks at.
@@ -117,7 +116,7 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 	if symptom == "" && len(where) > 0 && where[0] != nil {
 		symptom = where[0].kindOf()
 	}
-	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: sc.replicas.shown(where), symptom: symptom}
+	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: sc.replicas.shown(where)}
 	if sc.object != nil {
 		f.Object = sc.object.APIName
 	}
@@ -135,7 +134,7 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 		f.Actual += "; " + replica
 		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
-	sc.add(f, exchanges)
+	sc.Add(f, symptom, exchanges)
 }
 
 // prompt are the checks that a write must not keep waiting.
@@ -144,7 +143,7 @@ var prompt = []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"}
 // awaitWrites waits for writes that are known to arrive late.
 func (sc *scenario) awaitWrites() error {
 	wrote := sc.wrote.Load()
-	if sc.late == 0 || wrote == 0 || slices.Contains(prompt, sc.check.ID) {
+	if sc.late == 0 || wrote == 0 || slices.Contains(prompt, sc.Check().ID) {
 		return nil
 	}
 	select {
@@ -178,7 +177,7 @@ func (sc *scenario) incomplete() string {
 // count adds up the evidence that every scenario has: what came back.
 func (sc *scenario) count() {
 	sc.Saw(SeenAttempts, len(sc.replies))
-	sc.Findings.incomplete = sc.incomplete()
+	sc.Incomplete(sc.incomplete())
 	for _, r := range sc.replies {
 		if r.OK() {
 			sc.Saw(SeenResponses, 1)
@@ -205,7 +204,7 @@ func (sc *scenario) count() {
 	}
 	if p, is := sc.unseenPurpose(); is {
 		sc.note("%s: every record was refused, so that nothing was seen of it", p)
-		delete(sc.Findings.seen, SeenAccepted)
+		sc.Unsaw(SeenAccepted)
 	}
 	if f := sc.handshaken; f != nil && (f.err == nil || sc.url.Scheme != "https") {
 		sc.Saw(SeenHandshakes, 1)
@@ -218,12 +217,4 @@ func (sc *scenario) needReadback() error {
 		return notRun("readback", "needs the read-back hook: give --readback-url or --readback-command")
 	}
 	return nil
-}
-
-// list joins names for a sentence, at most ten.
-func list(names []string) string {
-	if len(names) > 10 {
-		return strings.Join(names[:10], ", ") + fmt.Sprintf(" and %d more", len(names)-10)
-	}
-	return strings.Join(names, ", ")
 }

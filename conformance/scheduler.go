@@ -242,11 +242,11 @@ func lostConnection(r *CheckResult) bool {
 
 // settle makes a result final: gate, waiver, progress.
 func (sched *scheduler) settle(c *Check, r *CheckResult) {
-	r.Gating = gates(c, sched.opts.Profile)
+	r.Gating = c.Gates(sched.opts.Profile)
 	if !r.Gating && (r.Status == Fail || r.Status == Flaky) {
 		r.Status = Warn
 	}
-	sched.opts.waive(c, r)
+	sched.opts.Waive(c, r)
 	sched.results[c.ID] = r
 	if by := sched.explained(c, r); len(by) > 0 {
 		sched.replace(c, r, by)
@@ -276,15 +276,15 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 		if r == nil || r.Status != Pass {
 			continue
 		}
-		found := sched.suite.findings(c)
+		found := sched.suite.Findings(c)
 		sched.suite.Overall(ctx, found, sched.shows)
 		if found.Held() == nil {
 			continue
 		}
 		failed := found.result(&outcome{status: Fail}, false)
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
-		failed.Gating = gates(c, sched.opts.Profile)
-		sched.opts.waive(c, failed)
+		failed.Gating = c.Gates(sched.opts.Profile)
+		sched.opts.Waive(c, failed)
 		sched.results[c.ID] = failed
 	}
 }
@@ -305,7 +305,7 @@ func (sched *scheduler) collect(r *Report) {
 		res := sched.results[c.ID]
 		if res == nil {
 			res = c.result(NotRun, "the run ended before it")
-			res.Gating = gates(c, sched.opts.Profile)
+			res.Gating = c.Gates(sched.opts.Profile)
 		}
 		if c.own {
 			r.Own = append(r.Own, *res)

@@ -3,81 +3,19 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/destsim/rpc"
 )
-
-// failing answers the given calls of test_connection wrongly. The first call is
-// that of the preflight.
-func failing(calls ...int) *small {
-	e := newSmall()
-	e.answer = func(method string, nth int, body []byte) string {
-		if slices.Contains(calls, nth) {
-			return sayNothing(method, nth, body)
-		}
-		return ""
-	}
-	return e
-}
-
-func TestSecondRunNeverAcquits(t *testing.T) {
-	tagged := func(tags string) string { return strings.Replace(healthCheck, "@must @spec", tags, 1) }
-	cases := []struct {
-		name   string
-		tags   string
-		calls  []int // that fail
-		strict bool
-		want   Status
-		tries  int
-		exit   int
-	}{
-		{"never", "@must @spec", nil, false, Pass, 1, 0},
-		{"twice", "@must @spec", []int{2, 3}, false, Fail, 2, 1},
-		{"once", "@must @spec", []int{2}, false, Flaky, 2, 1},
-		{"twice where time may be to blame", "@must @spec @acquit", []int{2, 3}, false, Fail, 2, 1},
-		{"once where time may be to blame", "@must @spec @acquit", []int{2}, false, Warn, 2, 0},
-		{"once where time may be to blame, strictly", "@must @spec @acquit", []int{2}, true, Warn, 2, 0},
-		{"once below the gate", "@should @spec", []int{2}, false, Warn, 2, 0},
-		{"twice below the gate", "@should @spec", []int{2, 3}, false, Warn, 2, 0},
-		{"twice below the gate, strictly", "@should @spec", []int{2, 3}, true, Fail, 2, 1},
-		{"once below the gate, strictly", "@should @spec", []int{2}, true, Flaky, 2, 1},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			opts := Options{}
-			if c.strict {
-				opts.Profile = ProfileStrict
-			}
-			e := failing(c.calls...)
-			r := judged(t, e, tagged(c.tags), opts)
-			got := resultOf(t, r, "AAA-001")
-			require.Equal(t, c.want, got.Status)
-			require.Equal(t, c.tries, got.Attempts)
-			require.Equal(t, 1+c.tries, e.calls[rpc.MethodTestConnection])
-			require.Equal(t, c.exit, r.ExitStatus)
-			if c.want != Pass {
-				require.NotEmpty(t, got.Findings, "the first failure stays in the report")
-				require.NotEmpty(t, got.Reason)
-			}
-		})
-	}
-}
 
 // confirmed is what becomes of a failure by its second run.
 func confirmed(t *testing.T, first *CheckResult) Status {
 	t.Helper()
-	s, sched := prepared(t, newSmall(), healthCheck, Options{})
-	s.catalog = &catalog{}
+	passes := &scripted{verdicts: map[string][]Status{"AAA-001": {Pass}}}
+	sched := newScheduler(passes.suite(), &Options{Profile: ProfileV1}, []*Check{{ID: "AAA-001", Level: Must, Authority: []Authority{AuthoritySpec}}})
 	c := sched.checks[0]
 	sched.pending, sched.active = nil, 1
 	sched.results[c.ID+" first"] = first
@@ -115,8 +53,7 @@ func TestALostConnectionMayBeAcquitted(t *testing.T) {
 
 // TestASkippedNeedDoesNotBlock: what was not selected cannot hold others back.
 func TestASkippedNeedDoesNotBlock(t *testing.T) {
-	_, sched := prepared(t, newSmall(), chained, Options{})
-	sched.checks = slices.DeleteFunc(sched.checks, func(c *Check) bool { return c.ID == "AAA-001" })
+	sched := newScheduler(&Suite{}, &Options{}, []*Check{{ID: "BBB-001", Needs: []string{"AAA-001"}}, {ID: "CCC-001", Needs: []string{"BBB-001"}}})
 	require.True(t, sched.ready(sched.checks[0]))
 	require.False(t, sched.ready(sched.checks[1]))
 }
@@ -182,37 +119,6 @@ func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
 	require.Panics(t, func() { sched.next(1) })
 }
 
-func TestSerialRunsOneCheckAtATime(t *testing.T) {
-	most := func(serial bool) (int64, []string) {
-		var now, most atomic.Int64
-		var order []string
-		synctest.Test(t, func(t *testing.T) {
-			e := newSmall()
-			e.before = func(string) { // every call takes a second
-				most.Store(max(most.Load(), now.Add(1)))
-				time.Sleep(time.Second)
-				now.Add(-1)
-			}
-			r := judged(t, e, chained, Options{Serial: serial, Progress: func(p Progress) { order = append(order, p.Result.ID) }})
-			require.Equal(t, 0, r.ExitStatus)
-		})
-		return most.Load(), order
-	}
-	alone, order := most(true)
-	require.EqualValues(t, 1, alone)
-	require.Equal(t, []string{"AAA-001", "BBB-001", "CCC-001", "DDD-001"}, order)
-	together, _ := most(false)
-	require.Greater(t, together, int64(1))
-}
-
-func TestProgressCountsEveryCheck(t *testing.T) {
-	var done []int
-	total := 0
-	judged(t, failing(2), chained, Options{Progress: func(p Progress) { done, total = append(done, p.Done), p.Total }})
-	require.Equal(t, []int{1, 2, 3, 4}, done)
-	require.Equal(t, 4, total)
-}
-
 func TestMergeOfObjects(t *testing.T) {
 	c := &Check{ID: "AAA-001"}
 	part := func(s Status) *CheckResult {
@@ -245,48 +151,6 @@ func TestMergeOfObjects(t *testing.T) {
 	none := merge(c, nil)
 	require.Equal(t, NotRun, none.Status)
 	require.Equal(t, "--object", none.Decider)
-}
-
-func TestPermissions(t *testing.T) {
-	e := newSmall()
-	there := HookSpec{URL: "http://destination.test/hook"}
-	writes := Options{Write: true, Objects: []string{"contact"}}
-	reads := writing(e)
-	cases := []struct {
-		name    string
-		check   Check
-		opts    Options
-		decider string // "" when it may run
-	}{
-		{"a reading check", Check{}, Options{}, ""},
-		{"writes", Check{Write: true}, Options{}, "--write"},
-		{"writes, permitted", Check{Write: true}, writes, ""},
-		{"optional writes", Check{WriteOptional: true}, Options{}, ""},
-		{"read-back", Check{Write: true, ReadbackRequired: true}, writes, "readback"},
-		{"read-back, there", Check{Write: true, ReadbackRequired: true}, reads, ""},
-		{"read-back that only helps", Check{Write: true, ReadbackDecides: true}, writes, ""},
-		{"hook", Check{Hook: "restart"}, Options{}, "hook restart"},
-		{"another hook", Check{Hook: "restart"}, Options{Hooks: Hooks{RotateToken: there}}, "hook restart"},
-		{"hook, there", Check{Hook: "restart"}, Options{Hooks: Hooks{Restart: there}}, ""},
-		{"load", Check{Load: true}, Options{}, "--load"},
-		{"load, permitted", Check{Load: true}, Options{Load: true}, ""},
-		{"probe", Check{Probe: true}, Options{}, "--probe-plain-http"},
-		{"probe, permitted", Check{Probe: true}, Options{ProbePlainHTTP: 80}, ""},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s, _ := prepared(t, e, healthCheck, c.opts)
-			err := s.permitted(&c.check)
-			if c.decider == "" {
-				require.NoError(t, err)
-				return
-			}
-			o := asOutcome(err)
-			require.Equal(t, NotRun, o.status)
-			require.Equal(t, c.decider, o.decider)
-			require.NotEmpty(t, o.reason)
-		})
-	}
 }
 
 // scripted is a suite whose verdicts are written down: those of the runs of each check.

@@ -61,6 +61,12 @@ func (found *Findings) Saw(kind Evidence, n int) {
 	found.seen[kind] += n
 }
 
+// Unsaw takes evidence of a kind back.
+func (found *Findings) Unsaw(kind Evidence) { delete(found.seen, kind) }
+
+// Evidence is what was counted so far.
+func (found *Findings) Evidence() map[Evidence]int { return found.seen }
+
 // unseen is the outcome of a scenario that holds without the evidence that its
 // check asks for; nil when nothing is missing.
 func (found *Findings) unseen() *outcome {

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -67,34 +66,5 @@ func TestSelectionKeepsTheOrderOfTheCatalogue(t *testing.T) {
 		next := slices.IndexFunc(cat.Checks, func(c *Check) bool { return c.ID == id })
 		require.Greater(t, next, at, id)
 		at = next
-	}
-}
-
-func TestSelectionsThatAreMistakes(t *testing.T) {
-	cases := []struct {
-		name      string
-		sel, skip []string
-		want      string
-	}{
-		{"unknown id", []string{"RES-999"}, nil, `--select "RES-999" matches no check`},
-		{"a good and an unknown one", []string{"RES-002", "XYZ-*"}, nil, `--select "XYZ-*" matches no check`},
-		{"lower case", []string{"res-002"}, nil, "matches no check"},
-		{"empty", []string{""}, nil, "matches no check"},
-		{"no pattern", []string{"RES-[0"}, nil, "is not a pattern"},
-		{"unknown skip", nil, []string{"RES-999"}, `--skip "RES-999" matches no check`},
-		{"skip is no pattern", nil, []string{"[-]"}, "is not a pattern"},
-		{"everything is skipped", nil, []string{"*"}, "nothing is selected"},
-		{"the selection is skipped", []string{"OBJ-001"}, []string{"OBJ-001"}, "nothing is selected"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			e := newSmall()
-			opts := Options{Select: c.sel, Skip: c.skip}
-			_, err := Run(context.Background(), Target{Handler: e}, opts)
-			requireUsage(t, err, c.want)
-			_, err = Plan(context.Background(), Target{Handler: e}, opts)
-			requireUsage(t, err, c.want)
-			require.Empty(t, e.calls, "nothing is sent before the selection is understood")
-		})
 	}
 }

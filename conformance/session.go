@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,28 +20,9 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 )
-
-// ReadbackFunc is the read-back hook as a Go function, with its question and
-// its answer.
-type (
-	ReadbackFunc    = hook.Readback
-	ReadbackRequest = hook.ReadbackRequest
-	ReadbackRecord  = hook.ReadbackRecord
-	ReadbackReply   = hook.ReadbackReply
-)
-
-// UsageError is a mistake of the caller: exit status 2, nothing was judged.
-type UsageError struct{ Message string }
-
-func (e *UsageError) Error() string { return e.Message }
-
-func usage(format string, args ...any) error {
-	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
-}
 
 // session is what all checks of one run share.
 type session struct {
@@ -112,45 +94,11 @@ type tokenBox struct {
 func (t *tokenBox) get() string  { t.RLock(); defer t.RUnlock(); return t.value }
 func (t *tokenBox) set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 
-// withDefaults fills what the caller left open.
-func (o Options) withDefaults() Options {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	set(&o.PlanningTimeout, 10*time.Second)
-	set(&o.BatchTimeout, 30*time.Second)
-	set(&o.Timeout, 2*time.Minute)
-	set(&o.LoadDuration, 30*time.Second)
-	set(&o.ReturnWait, 10*time.Second)
-	set(&o.LateWait, 2*time.Second)
-	set(&o.Hooks.Timeout, 10*time.Second)
-	if o.Profile == "" {
-		o.Profile = ProfileV1
-	}
-	if o.Development == "" {
-		o.Development = DevelopmentAuto
-	}
-	if o.MaxRecords == 0 {
-		o.MaxRecords = 5000
-	}
-	if o.KeyTemplate == "" {
-		o.KeyTemplate = defaultKeyTemplate
-	}
-	if o.Seed == 0 {
-		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
-	}
-	if o.RunID == "" {
-		o.RunID = fmt.Sprintf("%06x", rand.New(rand.NewPCG(o.Seed, 1)).Uint64()&0xffffff)
-	}
-	return o
-}
-
 // newSession checks the options and prepares a run; nothing is sent yet.
 func newSession(target Target, opts Options) (*session, error) {
-	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
+	opts = opts.WithDefaults()
+	opts.KeyTemplate = cmp.Or(opts.KeyTemplate, defaultKeyTemplate)
+	if err := validate(opts); err != nil {
 		return nil, err
 	}
 	s := &session{target: target, opts: opts, redactor: wire.NewRedactor(), wide: semaphore.NewWeighted(keptBodies)}
@@ -173,7 +121,8 @@ func newSession(target Target, opts Options) (*session, error) {
 	return s, s.connect()
 }
 
-func (o Options) validate() error {
+// validate refuses options that make no run.
+func validate(o Options) error {
 	switch o.Profile {
 	case ProfileSpec, ProfileV1, ProfileStrict:
 	default:
@@ -210,7 +159,7 @@ func (o Options) validate() error {
 func (s *session) connect() error {
 	o := wire.Options{
 		URL: s.target.URL, Token: s.target.Token, Headers: s.target.Headers,
-		Redactor: s.redactor, UserAgent: "destkit/" + orDefault(s.opts.Version, "dev"),
+		Redactor: s.redactor, UserAgent: "destkit/" + cmp.Or(s.opts.Version, "dev"),
 		Limiter: s.pace.wait,
 	}
 	hooks := &http.Transport{DisableKeepAlives: true}
@@ -324,13 +273,6 @@ func (s *session) hook(name string) HookSpec {
 		return s.opts.Hooks.RotateToken
 	}
 	return HookSpec{}
-}
-
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
 }
 
 // deadline of one call by its method: planning or batch.

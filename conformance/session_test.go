@@ -101,7 +101,7 @@ func TestDevelopmentModes(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	o := Options{}.withDefaults()
+	o := Options{}.WithDefaults()
 	require.Equal(t, ProfileV1, o.Profile)
 	require.Equal(t, 5000, o.MaxRecords)
 	require.Equal(t, "zz-conf-{run}-{check}-{n}", o.KeyTemplate)
@@ -277,7 +277,7 @@ func TestInterruptedRun(t *testing.T) {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "run.ndjson")
-	s, _ := prepared(t, e, writeCheck+healthCheck, Options{Write: true, Objects: []string{"contact"}, Journal: path, Serial: true})
+	s := prepared(t, e, writeCheck+healthCheck, Options{Write: true, Objects: []string{"contact"}, Journal: path, Serial: true})
 	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []string{"interrupted"}, problemKinds(r))
@@ -305,7 +305,7 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 	opts := writing(e)
 	opts.Serial = true
 	opts.Progress = func(p Progress) { cancel() } // after the first check
-	s, _ := prepared(t, e, writeCheck+healthCheck, opts)
+	s := prepared(t, e, writeCheck+healthCheck, opts)
 	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, Pass, resultOf(t, r, "WRI-001").Status)
@@ -320,7 +320,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	e := newSmall()
-	s, _ := prepared(t, e, healthCheck, Options{})
+	s := prepared(t, e, healthCheck, Options{})
 	r, err := s.run(ctx)
 	require.NoError(t, err)
 	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)

@@ -259,12 +259,12 @@ const (
 `
 )
 
-// prepared is a session and a scheduler over a catalogue of the test's own.
-func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*session, *scheduler) {
+// prepared is a session over a catalogue of the test's own.
+func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) *session {
 	t.Helper()
 	files := fstest.MapFS{"a.feature": {Data: []byte("Feature: Tests\n" + scenarios)}}
-	cat, err := readCatalogue(files, ".", false)
-	require.NoError(t, err)
+	cat := &Catalogue{}
+	require.NoError(t, cat.Read(files, "."))
 	if opts.Seed == 0 {
 		opts.Seed = 7
 	}
@@ -272,17 +272,14 @@ func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*se
 	require.NoError(t, err)
 	t.Cleanup(s.close)
 	s.cat = cat
-	require.NoError(t, s.opts.checkWaivers())
-	for _, c := range cat.Checks {
-		require.Empty(t, undefinedSteps(c, definitions()), c.ID)
-	}
-	return s, newScheduler(s.suite(), &s.opts, cat.Checks)
+	require.Empty(t, s.suite().Undefined())
+	return s
 }
 
 // judged runs a catalogue of the test's own.
 func judged(t *testing.T, e http.Handler, scenarios string, opts Options) *Report {
 	t.Helper()
-	s, _ := prepared(t, e, scenarios, opts)
+	s := prepared(t, e, scenarios, opts)
 	r, err := s.run(context.Background())
 	require.NoError(t, err)
 	return r

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -24,20 +23,6 @@ type Step struct {
 func NewStep[A any](pattern string, bind func(A) any) Step {
 	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
 }
-
-// definition is a step of the destination suite.
-type definition = Step
-
-func step(pattern string, bind func(*scenario) any) definition { return NewStep(pattern, bind) }
-
-// definitions are all sentences that a feature file may use.
-var definitions = sync.OnceValue(func() []definition {
-	return slices.Concat(
-		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
-		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
-		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
-	)
-})
 
 // undefinedSteps returns the steps of a check that no definition, or more than
 // one, understands.

@@ -107,7 +107,7 @@ func (sc *scenario) strangerError() (string, error) {
 		}
 		c.url = changed
 	}
-	r, err := sc.session.send(sc.ctx, sc.check.ID, c)
+	r, err := sc.session.send(sc.ctx, sc.Check().ID, c)
 	if err != nil {
 		return "", err
 	}

@@ -205,7 +205,7 @@ func (sc *scenario) sendAtOnce(calls []request) error {
 	errs := make([]error, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		wg.Go(func() { replies[i], errs[i] = sc.session.send(sc.ctx, sc.check.ID, c) })
+		wg.Go(func() { replies[i], errs[i] = sc.session.send(sc.ctx, sc.Check().ID, c) })
 	}
 	wg.Wait()
 	for i, r := range replies {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -69,7 +70,7 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 	return out
 }
 
-func orNull(raw []byte) string { return orDefault(string(raw), "null") }
+func orNull(raw []byte) string { return cmp.Or(string(raw), "null") }
 
 // differs reports whether a field of the record is not as it was before.
 func (sc *scenario) differs(e *expected, seen map[string]observed) bool {
@@ -149,8 +150,8 @@ func (sc *scenario) unchanged(what string) error {
 			gone++
 		}
 	}
-	if gone > 1 && len(sc.findings) > 0 {
-		sc.findings[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, plural.Count(len(records), "record"))
+	if found := sc.All(); gone > 1 && len(found) > 0 {
+		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, plural.Count(len(records), "record"))
 	}
 	return sc.held()
 }

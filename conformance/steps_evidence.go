@@ -82,8 +82,8 @@ func recordsOf(es []*expected) []*record {
 // with those that it accepts. OPS-007, RES-020 and DAT-014 judge refusals.
 func (sc *scenario) noneAccepted() error {
 	said := ""
-	if sc.refusal != "" {
-		said = "; the endpoint says: " + sc.refusal
+	if sc.Refusal() != "" {
+		said = "; the endpoint says: " + sc.Refusal()
 	}
 	return inconclusive("fixtures", "every record was refused, so that nothing could be seen%s", said)
 }

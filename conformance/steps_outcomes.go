@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,7 +128,7 @@ func (sc *scenario) oneSkipConvention() error {
 			}
 			skips++
 			class := skipClass(b.of(r)[0])
-			want := orDefault(sc.opts.SkipConvention, first[b.operation])
+			want := cmp.Or(sc.opts.SkipConvention, first[b.operation])
 			if want == "" {
 				first[b.operation] = class
 				sc.note("%s reports a skip as %s", b.operation, class)

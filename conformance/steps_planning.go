@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // planningSteps judge list_objects, list_fields and supported_operations.
@@ -170,7 +171,7 @@ func (sc *scenario) objectsUnique() error {
 	for _, r := range sc.of(rpc.MethodListObjects) {
 		items, _ := sc.listing(r, "objects")
 		if twice := repeats(texts(items, "object_api_name")); len(twice) > 0 {
-			sc.broken("each object_api_name once", list(twice)+" stands twice", r)
+			sc.broken("each object_api_name once", plural.List(twice)+" stands twice", r)
 		}
 	}
 	return sc.heldOver()
@@ -207,7 +208,7 @@ func (sc *scenario) sameFields() error {
 		slices.Sort(was)
 		slices.Sort(now)
 		if !slices.Equal(was, now) {
-			sc.broken("the same fields on every call: "+list(was), r.what()+" now lists "+list(now), before, r)
+			sc.broken("the same fields on every call: "+plural.List(was), r.what()+" now lists "+plural.List(now), before, r)
 			continue
 		}
 		kinds := fieldKinds(before.items("fields"))
@@ -248,7 +249,7 @@ func (sc *scenario) sameObjects() error {
 				sc.note("the order of the objects changes from call to call")
 				continue
 			}
-			sc.broken("the same objects on every call: "+list(names), "then "+list(now), first, r)
+			sc.broken("the same objects on every call: "+plural.List(names), "then "+plural.List(now), first, r)
 			continue
 		}
 		first, names = r, now
@@ -335,7 +336,7 @@ func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 func (sc *scenario) fieldNames(r *reply, items []*wire.Node) {
 	names := texts(items, "field_api_name")
 	if twice := repeats(names); len(twice) > 0 {
-		sc.broken("each field_api_name once", r.what()+": "+list(twice)+" stands twice", r)
+		sc.broken("each field_api_name once", r.what()+": "+plural.List(twice)+" stands twice", r)
 	}
 	if slices.Contains(names, "") {
 		sc.broken("a non-empty field_api_name", r.what()+": a field has an empty name", r)
@@ -386,7 +387,7 @@ func (sc *scenario) operationsAre(claim string) error {
 			sc.broken("at least one operation", r.what()+" is empty", r)
 		}
 		if twice := repeats(names); len(twice) > 0 {
-			sc.broken("each operation once", r.what()+": "+list(twice)+" stands twice", r)
+			sc.broken("each operation once", r.what()+": "+plural.List(twice)+" stands twice", r)
 		}
 	}
 	return sc.heldOver()

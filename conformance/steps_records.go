@@ -286,12 +286,12 @@ func (sc *scenario) lookBefore() error {
 
 // keepRefusal notes what the endpoint first says about a record that it refuses.
 func (sc *scenario) keepRefusal(b *batch) {
-	if sc.refusal != "" {
+	if sc.Refusal() != "" {
 		return
 	}
 	for _, r := range b.records {
 		if text := b.refusalOf(r); text != "" {
-			sc.refusal = truncate(text, 200)
+			sc.Refused(truncate(text, 200))
 			return
 		}
 	}

@@ -143,7 +143,7 @@ func sameID(r *reply) (string, string) {
 
 func uniqueKeys(r *reply) (string, string) {
 	if r.doc() != nil && len(r.doc().Duplicates) > 0 {
-		return "each key once in its object", "twice: " + list(r.doc().Duplicates) + " in " + r.short()
+		return "each key once in its object", "twice: " + plural.List(r.doc().Duplicates) + " in " + r.short()
 	}
 	return "", ""
 }
@@ -269,7 +269,7 @@ func (sc *scenario) notesExtraKeys() error {
 		sc.note("replies have no extra top-level keys")
 		return nil
 	}
-	sc.note("replies have extra top-level keys, which the service ignores: %s", list(extra))
+	sc.note("replies have extra top-level keys, which the service ignores: %s", plural.List(extra))
 	return nil
 }
 

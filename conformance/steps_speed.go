@@ -142,7 +142,7 @@ func (sc *scenario) rateLimitHeader(claim string) error {
 			}
 		case "has one value":
 			if len(values) > 1 || strings.Contains(values[0], ",") {
-				sc.broken("one line "+rateHeader, fmt.Sprintf("%s: %s", plural.Count(len(values), "line"), list(values)), r)
+				sc.broken("one line "+rateHeader, fmt.Sprintf("%s: %s", plural.Count(len(values), "line"), plural.List(values)), r)
 			}
 		case "is the same on every reply":
 			if len(seen) == 0 || seen[len(seen)-1] != values[0] {
@@ -218,7 +218,7 @@ func (sc *scenario) callsAtRate(method, share string) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r, err := sc.session.send(sc.ctx, sc.check.ID, request{method: method})
+			r, err := sc.session.send(sc.ctx, sc.Check().ID, request{method: method})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

@@ -42,8 +42,8 @@ func (sc *scenario) facts() (*tlsFacts, error) {
 // seen reports a finding of the handshake; there is no HTTP exchange to show.
 func (sc *scenario) seen(expected, actual string) error {
 	sc.broken(expected, actual)
-	if n := len(sc.findings); n > 0 {
-		sc.findings[n-1].Curl = `curl -sSv "$DESTKIT_URL" -d '{}'`
+	if found := sc.All(); len(found) > 0 {
+		found[len(found)-1].Curl = `curl -sSv "$DESTKIT_URL" -d '{}'`
 	}
 	return sc.held()
 }

@@ -12,8 +12,16 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// errRunTimeout is the cause of a context whose run has used up Options.Timeout.
-var errRunTimeout = errors.New("run timeout")
+// errTimeUp is the cause of a context whose run has used up Options.Timeout.
+var errTimeUp = notRun("--timeout", "the run's time was up: raise --timeout")
+
+// overtimeOf says why the run ended before a check did.
+func overtimeOf(ctx context.Context) *outcome {
+	if o, timeUp := errors.AsType[*outcome](context.Cause(ctx)); timeUp {
+		return o
+	}
+	return asOutcome(notRun("", "the run was interrupted"))
+}
 
 // Suite is a side of the protocol beside the destination, as the engine judges
 // it: selection, order, confirmation, gates, waivers, verdict and report are the
@@ -65,19 +73,19 @@ type Suite struct {
 // Run judges. As with Run for a destination, an error means that the judge could
 // not judge; a *UsageError is a mistake of the caller.
 func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
-	opts = opts.withDefaults()
+	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
 	if err != nil {
 		return nil, err
 	}
 	started := time.Now()
-	limited, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errRunTimeout)
+	limited, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeUp)
 	defer cancel()
 	r := opts.newReport(s.Name, s.Target, started)
 	sched := newScheduler(s, &opts, checks)
 	ready, err := s.Open(limited, r, checks)
 	if err != nil {
-		return nil, hideError(s.Secrets, err)
+		return nil, s.HideError(err)
 	}
 	if ready {
 		sched.run(limited)
@@ -164,22 +172,26 @@ func (s *Suite) Try(ctx context.Context, id string, alter func(source string) st
 	}
 	altered := *check
 	altered.source = []byte(alter(string(check.source)))
-	return s.runCheck(ctx, s.findings(&altered), negated)
+	return s.runCheck(ctx, s.Findings(&altered), negated)
 }
 
-// findings of a check, before it has run.
-func (s *Suite) findings(c *Check) *Findings { return &Findings{check: c, secrets: s.Secrets} }
+// Findings are those of a check before it has run: none.
+func (s *Suite) Findings(c *Check) *Findings { return &Findings{check: c, secrets: s.Secrets} }
+
+// Judge judges one check, outside of a run's order: what it builds on is not looked at.
+// Open must have been called.
+func (s *Suite) Judge(ctx context.Context, c *Check) *CheckResult { return s.judge(ctx, c, false) }
 
 // judge runs a check, for each object where it looks at one object. again: it has failed
 // once, and runs alone.
 func (s *Suite) judge(ctx context.Context, c *Check, again bool) *CheckResult {
 	if s.Permitted != nil {
 		if err := s.Permitted(c); err != nil {
-			return s.findings(c).result(asOutcome(err), false)
+			return s.Findings(c).result(asOutcome(err), false)
 		}
 	}
 	one := func(object string) *CheckResult {
-		found := s.findings(c)
+		found := s.Findings(c)
 		found.object, found.again = object, again
 		return s.runCheck(ctx, found, "")
 	}
@@ -200,7 +212,7 @@ func (s *Suite) judge(ctx context.Context, c *Check, again bool) *CheckResult {
 // runCheck runs the scenario of a check once, for one object or none.
 func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *CheckResult {
 	if ctx.Err() != nil {
-		return found.result(asOutcome(overtime(ctx)), true)
+		return found.result(overtimeOf(ctx), true)
 	}
 	if s.Before != nil {
 		if err := s.Before(found.check); err != nil {
@@ -230,7 +242,7 @@ func (s *Suite) known(c *Check) string {
 // Plan says which checks a run would judge, and what keeps the others from it;
 // nothing is sent.
 func (s *Suite) Plan(opts Options) (*PlanReport, error) {
-	opts = opts.withDefaults()
+	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
 	if err != nil {
 		return nil, err
@@ -241,7 +253,7 @@ func (s *Suite) Plan(opts Options) (*PlanReport, error) {
 		if err := s.Permitted(c); err != nil {
 			o := asOutcome(err)
 			planned.Runs, planned.Reason, planned.Decider = false, o.reason, o.decider
-			if c.Level == Must && gates(c, opts.Profile) {
+			if c.Level == Must && c.Gates(opts.Profile) {
 				p.Undecidable = append(p.Undecidable, c.ID)
 			}
 		}

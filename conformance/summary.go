@@ -47,7 +47,7 @@ func (r *Report) failedText() string {
 		kind = "gated checks"
 	}
 	if len(r.Failed) > 0 {
-		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, list(r.Failed))
+		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, plural.List(r.Failed))
 	}
 	none := fmt.Sprintf("no %s of %d failed", strings.TrimSuffix(kind, "s"), r.Musts)
 	if open := r.undecidedParts(); open != "" {

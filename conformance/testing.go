@@ -28,11 +28,11 @@ func Test(t *testing.T, target Target, options ...Options) *Report {
 		t.Run(c.ID, func(t *testing.T) {
 			switch c.Status {
 			case Fail, Flaky:
-				t.Error(c.describe())
+				t.Error(describe(c))
 			case HarnessError:
 				t.Errorf("%s: %s", c.Title, c.Reason)
 			case Warn:
-				t.Log(c.describe())
+				t.Log(describe(c))
 			case NotRun, NotApplicable, Inconclusive:
 				t.Skipf("%s: %s", c.Status, c.Reason)
 			}
@@ -42,7 +42,7 @@ func Test(t *testing.T, target Target, options ...Options) *Report {
 }
 
 // describe writes the findings of a check as plain text.
-func (c CheckResult) describe() string {
+func describe(c CheckResult) string {
 	var b strings.Builder
 	b.WriteString(c.Title)
 	for _, f := range c.Findings {

@@ -22,5 +22,5 @@ func TestTest(t *testing.T) {
 
 func TestDescribeNamesExpectedActualAndFix(t *testing.T) {
 	c := CheckResult{Title: "results", Findings: []Finding{{Expected: "a result", Actual: "none", Fix: "send one"}, {Expected: "two", Actual: "one"}}}
-	require.Equal(t, "results\n  expected a result\n  actual   none\n  fix      send one\n  expected two\n  actual   one", c.describe())
+	require.Equal(t, "results\n  expected a result\n  actual   none\n  fix      send one\n  expected two\n  actual   one", describe(c))
 }

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"regexp"
@@ -198,9 +199,9 @@ func (t *trial) send(r *record) (accepted bool, message string) {
 	case b.succeeded(r):
 		return true, ""
 	case b.failed(r):
-		return false, orDefault(b.of(r)[0].text(), "refused")
+		return false, cmp.Or(b.of(r)[0].text(), "refused")
 	case b.reply.isError():
-		return false, orDefault(b.reply.errorText(), "refused")
+		return false, cmp.Or(b.reply.errorText(), "refused")
 	}
 	return false, ""
 }

@@ -77,16 +77,16 @@ func tried(t *testing.T, e *strict) (*scenario, int) {
 	opts := writing(e.small)
 	opts.RunID = scriptRun
 	e.token = "the-token-of-the-tests"
-	s, sched := prepared(t, e, writeCheck, opts)
+	s := prepared(t, e, writeCheck, opts)
 	require.NoError(t, s.openJournal())
 	t.Cleanup(func() { s.journal.Close() })
 	catalog, err := s.discover(t.Context())
 	require.NoError(t, err)
 	s.catalog = catalog
 	_, before := e.sent()
-	s.tryValues(t.Context(), sched.checks)
+	s.tryValues(t.Context(), s.cat.Checks)
 	_, after := e.sent()
-	return s.newScenario(t.Context(), sched.checks[0], s.catalog.object("contact")), after - before
+	return s.newScenario(t.Context(), s.cat.Checks[0], s.catalog.object("contact")), after - before
 }
 
 // TestTheTrialLearnsWhatAnEndpointTakes: after it no ordinary record is refused.

@@ -47,7 +47,7 @@ func (sc *scenario) createsTwinsIn(o *object, id rpc.Field, sent []*record) erro
 		}
 		twins = append(twins, t.with(id.APIName, r.key))
 	}
-	other := sc.newScenario(sc.ctx, sc.check, o)
+	other := sc.newScenario(sc.ctx, sc.Check(), o)
 	if _, err := other.write(o.creating(), twins, plan{}); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const versions = 128
 
 // newSeed numbers the n-th record of a check, from 0.
 func newSeed(check *Check, n int) seed {
-	return seed(check.number%256)<<20 | seed(n%8192)<<7
+	return seed(check.Number%256)<<20 | seed(n%8192)<<7
 }
 
 // version is the seed of other values under the same key.

@@ -16,7 +16,7 @@ import (
 func everySeed(visit func(check, record, version int, s seed)) {
 	for check := range 256 {
 		for record := range 200 {
-			first := newSeed(&Check{number: check}, record)
+			first := newSeed(&Check{Number: check}, record)
 			for _, version := range []int{0, 1, witnessVersion} {
 				visit(check, record, version, first.version(version))
 			}
@@ -79,27 +79,27 @@ func TestOrdinaryNumbersFitOrdinaryColumns(t *testing.T) {
 
 // TestRunsDoNotShareValues: what an earlier run left behind must not collide.
 func TestRunsDoNotShareValues(t *testing.T) {
-	f, s := rpc.Field{APIName: "last_name", Type: rpc.TypeString}, newSeed(&Check{number: 3}, 5)
+	f, s := rpc.Field{APIName: "last_name", Type: rpc.TypeString}, newSeed(&Check{Number: 3}, 5)
 	require.NotEqual(t, newValuer("00ab12").value(f, s, styleGuess), newValuer("00ab13").value(f, s, styleGuess))
 	require.Equal(t, newValuer("00ab12").value(f, s, styleGuess), newValuer("00ab12").value(f, s, styleGuess), "a run can be repeated")
 }
 
 // TestVersionsStayWithTheirRecord: a version is never the seed of another record.
 func TestVersionsStayWithTheirRecord(t *testing.T) {
-	s := newSeed(&Check{number: 7}, 11)
+	s := newSeed(&Check{Number: 7}, 11)
 	for n := range versions {
 		require.Equal(t, s/versions, s.version(n)/versions)
 		require.Equal(t, s.version(n), s.version(n+versions))
 	}
 	require.Equal(t, s, s.version(0))
-	require.NotEqual(t, s/versions, newSeed(&Check{number: 7}, 12)/versions)
-	require.NotEqual(t, s/versions, newSeed(&Check{number: 8}, 11)/versions)
+	require.NotEqual(t, s/versions, newSeed(&Check{Number: 7}, 12)/versions)
+	require.NotEqual(t, s/versions, newSeed(&Check{Number: 8}, 11)/versions)
 }
 
 // TestFixturesNameTheirRecord: {n} and {key} make the author's values differ.
 func TestFixturesNameTheirRecord(t *testing.T) {
 	values := newValuer("00ab12")
-	one, two := newSeed(&Check{number: 3}, 0), newSeed(&Check{number: 3}, 1)
+	one, two := newSeed(&Check{Number: 3}, 0), newSeed(&Check{Number: 3}, 1)
 	n := fmt.Sprint(values.number(one))
 	odd := `zz "so" \ é` + "\n"
 	for _, c := range []struct {

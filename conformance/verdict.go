@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,8 +9,8 @@ import (
 	"github.com/destkit/destkit/internal/plural"
 )
 
-// gates reports whether a failure of the check decides the verdict.
-func gates(c *Check, p Profile) bool {
+// Gates reports whether a failure of the check decides the verdict of a profile.
+func (c *Check) Gates(p Profile) bool {
 	if c.own || c.Level == Info {
 		return false
 	}
@@ -29,15 +30,12 @@ func gates(c *Check, p Profile) bool {
 
 // newReport is an empty report of a suite.
 func (o *Options) newReport(suite, target string, started time.Time) *Report {
-	template, span := o.KeyTemplate, ""
-	if template == defaultKeyTemplate {
-		template = ""
-	}
+	span := ""
 	if o.KeyFrom != 0 || o.KeyTo != 0 {
 		span = fmt.Sprintf("%d:%d", o.KeyFrom, o.KeyTo)
 	}
 	return &Report{
-		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: orDefault(o.Version, "dev")}, Suite: suite,
+		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: cmp.Or(o.Version, "dev")}, Suite: suite,
 		Target: target, RunID: o.RunID, Seed: o.Seed, Started: started.UTC().Truncate(time.Millisecond),
 		Profile: o.Profile, Counts: map[Status]int{}, Failed: []string{}, Undecided: []string{},
 		Problems: []Problem{}, Notes: []string{}, Checks: []CheckResult{},
@@ -46,7 +44,7 @@ func (o *Options) newReport(suite, target string, started time.Time) *Report {
 			Write: o.Write, Objects: append([]string{}, o.Objects...), Hooks: []string{}, Load: o.Load, Roots: "none",
 			PlanningTimeoutMS: ms(o.PlanningTimeout), BatchTimeoutMS: ms(o.BatchTimeout), TimeoutMS: ms(o.Timeout),
 			ReadbackWindowMS: ms(o.ReadbackWindow), MaxRecords: o.MaxRecords, SkipConvention: o.SkipConvention,
-			KeyTemplate: template, KeyRange: span,
+			KeyTemplate: o.KeyTemplate, KeyRange: span,
 			Selected: o.Select, Skipped: o.Skip, WaiverCount: len(o.Waivers),
 		},
 	}
@@ -64,7 +62,6 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
 			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
 	}
-	r.refusedKeys()
 	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if o.RequireClean && left > 0 {
@@ -81,7 +78,7 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 	switch {
 	case gateFailed:
 		r.Verdict = NonConformant
-		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + list(r.Failed)})
+		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + plural.List(r.Failed)})
 	case unknown:
 		r.Verdict = Unknown
 	case len(r.Undecided) > 0 || len(o.Select) > 0 || len(o.Skip) > 0:
@@ -90,18 +87,6 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 		r.Verdict = Conformant
 	}
 	r.ExitStatus = exitStatus(r.Problems)
-}
-
-// refusedKeys: where no record of an operation was taken for its keys, which the judge
-// has chosen, most was not judged, and that is not the endpoint's doing.
-func (r *Report) refusedKeys() {
-	for _, c := range r.Checks {
-		if c.Status == Inconclusive && c.Decider == deciderKeys {
-			r.Problems = append(r.Problems, Problem{Kind: "keys", ExitStatus: 3, Message: c.ID + ": " + c.Reason,
-				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
-			return
-		}
-	}
 }
 
 // count fills in the counts; it reports whether a gate failed.
@@ -148,10 +133,10 @@ func (r *Report) harnessErrors() {
 	}
 	if len(gating) > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
-			Message: "the judge or a hook failed in " + list(gating) + ": the verdict is unknown"})
+			Message: "the judge or a hook failed in " + plural.List(gating) + ": the verdict is unknown"})
 	}
 	if len(others) > 0 {
-		r.Notes = append(r.Notes, "the judge or a hook failed in "+list(others)+
+		r.Notes = append(r.Notes, "the judge or a hook failed in "+plural.List(others)+
 			", below the gate of profile "+string(r.Profile)+": the verdict is made from the other checks")
 	}
 }

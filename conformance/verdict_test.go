@@ -41,7 +41,7 @@ func TestProfilesGate(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := gate{gates(&c.c, ProfileSpec), gates(&c.c, ProfileV1), gates(&c.c, ProfileStrict)}
+			got := gate{c.c.Gates(ProfileSpec), c.c.Gates(ProfileV1), c.c.Gates(ProfileStrict)}
 			require.Equal(t, c.want, got)
 		})
 	}
@@ -55,29 +55,28 @@ func TestProfilesGateTheCatalogue(t *testing.T) {
 	counts := map[Profile]int{}
 	for _, c := range cat.Checks {
 		for _, p := range []Profile{ProfileSpec, ProfileV1, ProfileStrict} {
-			if gates(c, p) {
+			if c.Gates(p) {
 				counts[p]++
 			}
 		}
-		require.False(t, gates(c, ProfileSpec) && !gates(c, ProfileV1), c.ID)
-		require.Equal(t, c.Level != Info, gates(c, ProfileStrict), c.ID)
+		require.False(t, c.Gates(ProfileSpec) && !c.Gates(ProfileV1), c.ID)
+		require.Equal(t, c.Level != Info, c.Gates(ProfileStrict), c.ID)
 	}
 	require.Less(t, counts[ProfileSpec], counts[ProfileV1])
 	require.Less(t, counts[ProfileV1], counts[ProfileStrict])
 }
 
-// decided sums up made-up results.
-func decided(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
+// decidedReport sums up made-up results.
+func decidedReport(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
 	t.Helper()
-	s, _ := prepared(t, newSmall(), healthCheck, opts)
-	r := s.opts.newReport(SuiteDestination, "", time.Now())
-	s.noteSettings(r)
+	opts = opts.WithDefaults()
+	r := opts.newReport(SuiteDestination, "", time.Now())
+	r.Tier = TierProtocol
 	r.Checks, r.Problems = results, problems
 	for range left {
 		r.Residue.Refused = append(r.Residue.Refused, Leftover{Object: "contact", Identifier: `"a"`})
 	}
-	s.sumUp(r)
-	s.opts.decide(r, s.cat)
+	opts.decide(r, &Catalogue{})
 	r.Summary = summary(r)
 	return r
 }
@@ -134,7 +133,7 @@ func TestVerdictAndExitStatus(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := decided(t, c.opts, c.problems, c.left, c.results...)
+			r := decidedReport(t, c.opts, c.problems, c.left, c.results...)
 			require.Equal(t, c.verdict, r.Verdict)
 			require.Equal(t, c.exit, r.ExitStatus, "%v", r.Problems)
 		})
@@ -144,13 +143,14 @@ func TestVerdictAndExitStatus(t *testing.T) {
 // TestHarnessErrorsAreReported: below the gate they are in a note, above it in a
 // problem; neither is silent.
 func TestHarnessErrorsAreReported(t *testing.T) {
-	r := decided(t, Options{}, nil, 0, gated("P-001", Pass), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
+	r := decidedReport(t, Options{}, nil, 0, gated("P-001", Pass), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
 	require.Empty(t, r.Problems)
 	require.Equal(t, []string{"the judge or a hook failed in A-001, below the gate of profile v1: the verdict is made from the other checks"}, r.Notes)
 	require.Equal(t, 1, r.Counts[HarnessError])
 
-	r = decided(t, Options{}, nil, 0, gated("P-001", Pass), gated("B-001", HarnessError), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
-	require.Equal(t, []string{"harness"}, problemKinds(r))
+	r = decidedReport(t, Options{}, nil, 0, gated("P-001", Pass), gated("B-001", HarnessError), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
+	require.Len(t, r.Problems, 1)
+	require.Equal(t, "harness", r.Problems[0].Kind)
 	require.Contains(t, r.Problems[0].Message, "failed in B-001: the verdict is unknown")
 	require.Len(t, r.Notes, 1)
 }
@@ -160,14 +160,14 @@ func TestHarnessErrorsAreReported(t *testing.T) {
 func TestSummaryCounts(t *testing.T) {
 	open := gated("C-001", Inconclusive)
 	open.Decider = "readback"
-	r := decided(t, Options{}, nil, 0, gated("A-001", Pass), open, gated("D-001", NotRun))
+	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open, gated("D-001", NotRun))
 	require.Zero(t, r.ExitStatus)
 	require.Equal(t, []string{"C-001", "D-001"}, r.Undecided)
 	require.Contains(t, r.Summary, "no MUST of 3 failed")
 	require.Contains(t, r.Summary, "conformant in part: 1 of 2 undecided MUSTs needs a read-back hook (--readback-url URL); no MUST")
 	require.Contains(t, r.Summary, "0 records left behind")
 
-	r = decided(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
+	r = decidedReport(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
 	require.Equal(t, []string{"A-001", "B-001"}, r.Failed)
 	require.Contains(t, r.Summary, "non-conformant: 2 of 3 MUSTs failed (A-001, B-001)")
 	require.Contains(t, r.Summary, "1 record left behind")
@@ -182,7 +182,7 @@ func TestSummaryNamesWhatDecidesMost(t *testing.T) {
 		r.Decider = decider
 		return r
 	}
-	r := decided(t, Options{}, nil, 0, gated("A-001", Pass), open("B-001", "hook restart"), open("B-002", "--write"),
+	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open("B-001", "hook restart"), open("B-002", "--write"),
 		open("B-003", "--write"), open("B-004", "hook alter_schema"), open("B-005", "--write"), open("B-006", "fixtures"),
 		open("B-007", "--load"))
 	r.Objects = []string{"two words", "lead"}
@@ -196,23 +196,7 @@ func TestSummaryNamesWhatDecidesMost(t *testing.T) {
 		r.BlockedBy = by
 		return r
 	}
-	r = decided(t, Options{}, nil, 0, gated("A-001", Fail), gated("A-002", Fail), blocked("B-001", "A-002"),
+	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Fail), gated("A-002", Fail), blocked("B-001", "A-002"),
 		blocked("B-002", "A-001", "A-002"))
 	require.Contains(t, r.Summary, "2 of 4 MUSTs failed (A-001, A-002); fix A-002 first: 2 checks build on it; 2 MUSTs undecided; ")
-}
-
-func TestTiers(t *testing.T) {
-	e := newSmall()
-	every := HookSpec{URL: "http://destination.test/hook"}
-	hooks := Hooks{Cleanup: every, Restart: every, AlterSchema: every, BreakDownstream: every, RotateToken: every}
-	cases := map[Tier]Options{
-		TierProtocol:   {},
-		TierResults:    {Write: true, Objects: []string{"contact"}},
-		TierSemantics:  {Write: true, Objects: []string{"contact"}, ReadbackFunc: e.readback, Load: true},
-		TierOperations: {Write: true, Objects: []string{"contact"}, ReadbackFunc: e.readback, Load: true, Hooks: hooks},
-	}
-	for want, opts := range cases {
-		s, _ := prepared(t, e, healthCheck, opts)
-		require.Equal(t, want, s.tier())
-	}
 }

@@ -43,8 +43,8 @@ func (w Waiver) covers(f Finding) bool {
 	return (w.Object == "" || w.Object == f.Object) && (w.Operation == "" || w.Operation == f.Operation)
 }
 
-// waive turns a failure whose every finding is accepted into WAIVED.
-func (o *Options) waive(c *Check, r *CheckResult) {
+// Waive turns a failure whose every finding is accepted into WAIVED.
+func (o *Options) Waive(c *Check, r *CheckResult) {
 	if r.Status != Fail && r.Status != Warn && r.Status != Flaky {
 		return
 	}

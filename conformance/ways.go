@@ -141,7 +141,7 @@ func secret(values func(*scenario) []string) way {
 // configured.
 func ifConfigured(change way) way {
 	return func(sc *scenario, c request) error {
-		if err := change(sc, c); asOutcome(err).status != NotApplicable {
+		if err := change(sc, c); statusOf(err) != NotApplicable {
 			return err
 		}
 		return nil
@@ -222,7 +222,7 @@ func after(disturb func(*request)) way {
 		bad := c
 		bad.fresh = true
 		disturb(&bad)
-		if _, err := sc.session.send(sc.ctx, sc.check.ID, bad); err != nil {
+		if _, err := sc.session.send(sc.ctx, sc.Check().ID, bad); err != nil {
 			return err
 		}
 		return sc.with(c, nil)
@@ -240,7 +240,7 @@ func afterOnConnection(bad func(good request) request) way {
 		defer conn.Close()
 		first := bad(c)
 		first.conn = conn
-		got, err := sc.session.send(sc.ctx, sc.check.ID, first)
+		got, err := sc.session.send(sc.ctx, sc.Check().ID, first)
 		if err != nil {
 			return err
 		}

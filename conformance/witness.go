@@ -199,7 +199,7 @@ func (sc *scenario) witnessesSee() error {
 	}
 	if witness == rpc.OperationInsert && blind == seen || sc.opts.SkipConvention == "" {
 		if visible, err := sc.skipsVisible(witness); err != nil || !visible {
-			sc.findings = nil
+			sc.Drop()
 			return orError(err, inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}

@@ -60,3 +60,14 @@ func hasSuffix(s string, suffixes ...string) bool {
 	}
 	return false
 }
+
+// mostNamed is how many names List spells out.
+const mostNamed = 10
+
+// List joins names for a sentence: the first ten, then "and 3 more".
+func List(names []string) string {
+	if len(names) > mostNamed {
+		return strings.Join(names[:mostNamed], ", ") + " and " + strconv.Itoa(len(names)-mostNamed) + " more"
+	}
+	return strings.Join(names, ", ")
+}

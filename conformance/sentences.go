@@ -1,0 +1,20 @@
+package conformance
+
+import (
+	"slices"
+	"sync"
+)
+
+// definition is a step of the destination suite.
+type definition = Step
+
+func step(pattern string, bind func(*scenario) any) definition { return NewStep(pattern, bind) }
+
+// definitions are all sentences that a feature file may use.
+var definitions = sync.OnceValue(func() []definition {
+	return slices.Concat(
+		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
+		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
+		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
+	)
+})
