@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -12,6 +13,12 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
+
+// withDefaults fills what the caller left open, the form of the keys too.
+func withDefaults(o Options) Options {
+	o.KeyTemplate = cmp.Or(o.KeyTemplate, defaultKeyTemplate)
+	return o.WithDefaults()
+}
 
 // defaultKeyTemplate marks identifiers as the judge's own.
 const defaultKeyTemplate = "zz-conf-{run}-{check}-{n}"

@@ -15,7 +15,7 @@ import (
 
 func keysOf(t *testing.T, o Options) *keys {
 	t.Helper()
-	k, err := newKeys(o.WithDefaults())
+	k, err := newKeys(withDefaults(o))
 	require.NoError(t, err)
 	return k
 }
@@ -36,10 +36,10 @@ func TestStringKeys(t *testing.T) {
 }
 
 func TestKeysOfTwoRunsDiffer(t *testing.T) {
-	a, b := Options{Seed: 1}.WithDefaults(), Options{Seed: 2}.WithDefaults()
+	a, b := withDefaults(Options{Seed: 1}), withDefaults(Options{Seed: 2})
 	require.NotEqual(t, a.RunID, b.RunID)
 	require.NotEqual(t, keysOf(t, a).text("RES-002"), keysOf(t, b).text("RES-002"))
-	require.Equal(t, a.RunID, Options{Seed: 1}.WithDefaults().RunID, "the run id comes from the seed")
+	require.Equal(t, a.RunID, withDefaults(Options{Seed: 1}).RunID, "the run id comes from the seed")
 }
 
 func TestKeyTemplates(t *testing.T) {

@@ -35,7 +35,7 @@ var derivedRun = regexp.MustCompile(`^[0-9a-f]{6}$`)
 // newOwnership recognises the keys of a run by the options of the caller. checks
 // are the ids of further checks that may have made some.
 func newOwnership(run string, o Options, checks []string) (*ownership, error) {
-	o = o.WithDefaults()
+	o = withDefaults(o)
 	named := run == o.RunID
 	o.RunID = run
 	if err := validate(o); err != nil {

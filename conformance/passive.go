@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"crypto/tls"
 	"slices"
 	"sync/atomic"
@@ -74,8 +73,7 @@ func (j *Judged) Exchange() Exchange { return j.exchange(false) }
 // *UsageError.
 func NewPassive(target Target, opts Options) (*Passive, error) {
 	opts.Write, opts.Load, opts.Features = false, false, nil
-	opts = opts.WithDefaults()
-	opts.KeyTemplate = cmp.Or(opts.KeyTemplate, defaultKeyTemplate)
+	opts = withDefaults(opts)
 	if err := validate(opts); err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func TestReplayWritesKeysOfTheRunOnly(t *testing.T) {
 // TestOwnershipOfARun: every key that a run makes is its own, and none that people
 // write.
 func TestOwnershipOfARun(t *testing.T) {
-	o := Options{RunID: "12ab9f"}.WithDefaults()
+	o := withDefaults(Options{RunID: "12ab9f"})
 	owns, err := newOwnership("12ab9f", o, nil)
 	require.NoError(t, err)
 	k, err := newKeys(o)

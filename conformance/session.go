@@ -96,8 +96,7 @@ func (t *tokenBox) set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
 
 // newSession checks the options and prepares a run; nothing is sent yet.
 func newSession(target Target, opts Options) (*session, error) {
-	opts = opts.WithDefaults()
-	opts.KeyTemplate = cmp.Or(opts.KeyTemplate, defaultKeyTemplate)
+	opts = withDefaults(opts)
 	if err := validate(opts); err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func TestDevelopmentModes(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	o := Options{}.WithDefaults()
+	o := withDefaults(Options{})
 	require.Equal(t, ProfileV1, o.Profile)
 	require.Equal(t, 5000, o.MaxRecords)
 	require.Equal(t, "zz-conf-{run}-{check}-{n}", o.KeyTemplate)
