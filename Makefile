@@ -126,7 +126,7 @@ format: ## format the source
 	gofmt -w .
 
 docs: ## write the generated tables in docs/ again
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance/destination -update
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
 	$(MAKE) zoo UPDATE=1
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update

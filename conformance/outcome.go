@@ -3,6 +3,8 @@ package conformance
 import (
 	"errors"
 	"fmt"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // outcome is what a step says when it is not simply satisfied. It travels as an
@@ -42,10 +44,6 @@ func harness(format string, args ...any) error {
 	return &outcome{status: HarnessError, reason: fmt.Errorf(format, args...).Error()}
 }
 
-// ErrAway ends a scenario in the middle of which what is judged stopped accepting
-// connections: its check is judged once more, alone.
-var ErrAway error = &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
-
 // errBroken ends a scenario whose findings have been collected in its scenario.
 var errBroken error = &outcome{status: Fail, reason: "rule broken"}
 
@@ -57,6 +55,8 @@ func asOutcome(err error) *outcome {
 		return &outcome{status: Pass}
 	case errors.As(err, &o):
 		return o
+	case errors.Is(err, wire.ErrAway):
+		return &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
 	default:
 		return &outcome{status: HarnessError, reason: err.Error()}
 	}

@@ -24,7 +24,7 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"cmd/destkit": {
 		"cmd/destkit/internal/...",
-		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "server",
+		"conformance", "conformance/destination", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "server",
 		"internal/dashboard", "internal/foreign", "internal/plural", "internal/proxy", "internal/skeletons",
 		"internal/suggest", "internal/unreached", "internal/anchors",
 	},
@@ -40,12 +40,12 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/exit", "cmd/destkit/internal/failure", "cmd/destkit/internal/listen",
 		"cmd/destkit/internal/loadview", "cmd/destkit/internal/outputs", "cmd/destkit/internal/profiling",
 		"cmd/destkit/internal/rest", "cmd/destkit/internal/serve", "cmd/destkit/internal/syncs", "cmd/destkit/internal/syncview",
-		"cmd/destkit/internal/terminal", "conformance", "conformance/report", "destsim", "loadgen", "server", "server/api",
+		"cmd/destkit/internal/terminal", "conformance", "conformance/destination", "conformance/report", "destsim", "loadgen", "server", "server/api",
 		"internal/foreign", "internal/loadpage", "internal/page", "internal/plural", "internal/quantity",
 	},
 	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
 	"cmd/destkit/internal/endpoint": { // how it is reached: for all commands that call one
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell", "conformance", "internal/suggest",
+		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell", "conformance", "conformance/destination", "internal/suggest",
 	},
 	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
 	"cmd/destkit/internal/failure": { // exit statuses of the libraries' errors
@@ -103,7 +103,9 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/watch":    {"cmd/destkit/internal/exit", "cmd/destkit/internal/shell", "cmd/destkit/internal/terminal", "internal/foreign"}, // files, keys and processes, apart from the judge
 	"cmd/destkit/internal/terminal": {"internal/foreign"},                                                                                             // every display asks it
 
-	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest", "internal/unreached"},
+	"conformance":                              {"features", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest"},
+	"conformance/destination":                  {"conformance", "conformance/internal/...", "destsim/rpc", "openapi", "internal/foreign", "internal/hook", "internal/plural", "internal/unreached"},
+	"conformance/internal/causes":              {},
 	"conformance/internal/datatable":           {},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
@@ -330,19 +332,19 @@ var arrows = map[string][]string{
 	"internal/handles":   {},                                                                                        // connections to SQLite share a table in the driver
 	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
 	"internal/liquid":    {},
-	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"}, // results of loads as HTML
-	"internal/loopback":  {},                                                                                                             // who may use a control endpoint
-	"internal/outline":   {},                                                                                                             // what reports and pages both show
-	"internal/rawconn":   {},                                                                                                             // sockets without futile reads
-	"internal/page":      {},                                                                                                             // the look of HTML pages
-	"internal/rawjson":   {},                                                                                                             // JSON where it lies
-	"internal/proxy":     {"conformance", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"},            // live and recorded traffic
-	"internal/reach":     {},                                                                                                             // files and hosts that may be reached
-	"internal/plural":    {},                                                                                                             // counts with their noun
-	"internal/quantity":  {"internal/plural"},                                                                                            // numbers and times of syncs, loads and the demo read the same
-	"internal/redact":    {},                                                                                                             // secrets in text from outside
-	"internal/search":    {},                                                                                                             // a text in others, without regard to case
-	"internal/skeletons": {"destsim/rpc"},                                                                                                // what destkit init writes
+	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"},                 // results of loads as HTML
+	"internal/loopback":  {},                                                                                                                             // who may use a control endpoint
+	"internal/outline":   {},                                                                                                                             // what reports and pages both show
+	"internal/rawconn":   {},                                                                                                                             // sockets without futile reads
+	"internal/page":      {},                                                                                                                             // the look of HTML pages
+	"internal/rawjson":   {},                                                                                                                             // JSON where it lies
+	"internal/proxy":     {"conformance", "conformance/destination", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
+	"internal/reach":     {},                                                                                                                             // files and hosts that may be reached
+	"internal/plural":    {},                                                                                                                             // counts with their noun
+	"internal/quantity":  {"internal/plural"},                                                                                                            // numbers and times of syncs, loads and the demo read the same
+	"internal/redact":    {},                                                                                                                             // secrets in text from outside
+	"internal/search":    {},                                                                                                                             // a text in others, without regard to case
+	"internal/skeletons": {"destsim/rpc"},                                                                                                                // what destkit init writes
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
 	"internal/yamldoc":   {"internal/suggest"},
@@ -377,11 +379,11 @@ var testArrows = map[string][]string{
 	"internal/source":                   {"internal/rawjson"},
 	"cmd/destkit":                       {"loadgen", "openapi", "server/api", "internal/yamldoc"},
 	"cmd/destkit/internal/emulation":    {"destsim/rpc"},
-	"conformance":                       {"destsim", "conformance/report"},
+	"conformance/destination":           {"destsim", "conformance/report"},
 	"conformance/internal/wire":         {"destsim"},
-	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "internal/proxy", "server"}, // syncs are judged on their way
-	"conformance/report":                {"destsim"},
-	"conformance/service":               {"destsim", "server", "internal/yamldoc", "server/api"},
+	"conformance/internal/zoo":          {"conformance", "conformance/destination", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "internal/proxy", "server"}, // syncs are judged on their way
+	"conformance/report":                {"destsim", "conformance/destination"},
+	"conformance/service":               {"destsim", "conformance/destination", "server", "internal/yamldoc", "server/api"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim", "server"},

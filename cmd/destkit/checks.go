@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -81,7 +82,7 @@ func printSteps(w io.Writer, suite string) error {
 	var steps []string
 	switch suite {
 	case "", conformance.SuiteDestination:
-		steps = conformance.Steps()
+		steps = destination.Steps()
 	case conformance.SuiteService:
 		steps = service.Steps()
 	default:

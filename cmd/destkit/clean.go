@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -75,7 +76,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			if err := read.Resolve(&options); err != nil {
 				return err
 			}
-			residue, err := conformance.Clean(cmd.Context(), target, options)
+			residue, err := destination.Clean(cmd.Context(), target, options)
 			if err != nil {
 				return failure.OfJudge(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -198,7 +199,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	step, done := outputs.Progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
-	result, err := conformance.Run(cmd.Context(), target, options)
+	result, err := destination.Run(cmd.Context(), target, options)
 	done()
 	if err != nil {
 		var usage *conformance.UsageError

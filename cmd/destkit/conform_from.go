@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
@@ -62,7 +63,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	if side.callerOutputs, err = outputs.Parse(j.recorded.callerReports); err != nil {
 		return err
 	}
-	if side.passive, err = conformance.NewPassive(conformance.Target{URL: url}, options); err != nil {
+	if side.passive, err = destination.NewPassive(destination.Target{URL: url}, options); err != nil {
 		return failure.OfJudge(err)
 	}
 	if len(side.callerOutputs) > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -56,7 +57,7 @@ func (w *watching) check(out outputs.List, o conformance.Options) error {
 type watchSession struct {
 	cmd      *cobra.Command
 	watching watching
-	target   conformance.Target
+	target   destination.Target
 	options  conformance.Options
 	outputs  outputs.List
 	failed   failedChecks
@@ -219,7 +220,7 @@ func (s *watchSession) judge(ctx context.Context, selected []string) (*conforman
 	}
 	step, done := outputs.Progress(s.cmd.ErrOrStderr(), s.quiet)
 	o.Progress = step
-	result, err := conformance.Run(ctx, s.target, o)
+	result, err := destination.Run(ctx, s.target, o)
 	done()
 	if o.Write && err == nil {
 		dropJournal(o.Journal, result)

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 )
 
 // judging holds what `conform` and `plan` have in common: the target and the
@@ -53,11 +54,11 @@ func (j *judging) register(cmd *cobra.Command) {
 // resolve reads the configuration file and all files that flags name, and
 // returns what the judge needs. Every error of it is exit 2. What the library
 // checks about its options is not checked here again.
-func (j *judging) resolve(cmd *cobra.Command, url string) (conformance.Target, conformance.Options, error) {
+func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, conformance.Options, error) {
 	var err error
 	if j.config != "" {
 		if j.options.Fixtures, err = configfile.Apply(cmd, j.config); err != nil {
-			return conformance.Target{}, j.options, err
+			return destination.Target{}, j.options, err
 		}
 	}
 	target, err := j.Connection.Resolve(url, &j.options)

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/proxy"
@@ -55,7 +56,7 @@ func (j *passiveJudging) register(cmd *cobra.Command, url string) {
 // bothSides are the judges of the two sides.
 type bothSides struct {
 	side          string
-	passive       *conformance.Passive
+	passive       *destination.Passive
 	caller        *service.Caller
 	callerOutputs outputs.List
 }
@@ -85,7 +86,7 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 	if b.callerOutputs, err = outputs.Parse(j.callerReports); err != nil {
 		return nil, err
 	}
-	if b.passive, err = conformance.NewPassive(conformance.Target{URL: url}, o); err != nil {
+	if b.passive, err = destination.NewPassive(destination.Target{URL: url}, o); err != nil {
 		return nil, failure.OfJudge(err)
 	}
 	if j.side != judgeEndpoint {

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
@@ -43,7 +44,7 @@ $DESTKIT_URL instead.`,
 			if err != nil {
 				return err
 			}
-			plan, err := conformance.Plan(cmd.Context(), target, options)
+			plan, err := destination.Plan(cmd.Context(), target, options)
 			if err != nil {
 				return failure.OfJudge(err)
 			}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -35,7 +36,7 @@ type watchedProxy struct {
 	t        *testing.T
 	url      string // for callers
 	port     *controlPort
-	passive  *conformance.Passive
+	passive  *destination.Passive
 	recorder *proxy.Recorder
 	end      func() // of the calls; the second port goes on
 }
@@ -60,7 +61,7 @@ func watchProxy(t *testing.T, violation, controlToken string) *watchedProxy {
 	t.Cleanup(func() { target.Close(); require.NoError(t, sim.Close()) })
 	w := &watchedProxy{t: t}
 	to := target.URL + "/?key=hush-query"
-	w.passive, err = conformance.NewPassive(conformance.Target{URL: to}, conformance.Options{})
+	w.passive, err = destination.NewPassive(destination.Target{URL: to}, conformance.Options{})
 	require.NoError(t, err)
 	caller, err := service.NewCaller(to, w.passive.Secrets(), conformance.Options{})
 	require.NoError(t, err)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -33,7 +34,7 @@ import (
 type between struct {
 	url          string
 	certificates *destsim.Certificates
-	passive      *conformance.Passive
+	passive      *destination.Passive
 	caller       *service.Caller
 	stop         func()
 }
@@ -42,7 +43,7 @@ func proxyBetween(t *testing.T, endpoint string) *between {
 	t.Helper()
 	b := &between{}
 	var err error
-	b.passive, err = conformance.NewPassive(conformance.Target{URL: endpoint + "/"}, conformance.Options{BatchTimeout: 10 * time.Second})
+	b.passive, err = destination.NewPassive(destination.Target{URL: endpoint + "/"}, conformance.Options{BatchTimeout: 10 * time.Second})
 	require.NoError(t, err)
 	b.caller, err = service.NewCaller(endpoint+"/", b.passive.Secrets(), conformance.Options{})
 	require.NoError(t, err)
@@ -271,7 +272,7 @@ func oddCallsShowMore(t *testing.T, ids []string) {
 			defer target.Close()
 			b := proxyBetween(t, target.URL)
 			objects := []string{demo.Object}
-			_, err = conformance.Run(t.Context(), conformance.Target{URL: b.url + "/", Token: demo.Token},
+			_, err = destination.Run(t.Context(), destination.Target{URL: b.url + "/", Token: demo.Token},
 				conformance.Options{Write: true, Objects: objects, PlanningTimeout: 2 * time.Second, BatchTimeout: 4 * time.Second, Seed: 7})
 			require.NoError(t, err)
 			b.stop()

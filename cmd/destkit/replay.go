@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -99,7 +100,7 @@ or a request got no complete response, 0 when all are fixed.`,
 				return err
 			}
 			defer stopProfile()
-			results, err := conformance.Replay(cmd.Context(), target, options, old, ids)
+			results, err := destination.Replay(cmd.Context(), target, options, old, ids)
 			if err != nil {
 				return failure.OfJudge(err)
 			}
@@ -132,7 +133,7 @@ or a request got no complete response, 0 when all are fixed.`,
 
 // printReplay shows then and now under each other, since the eye compares lines, and
 // last what became of each check.
-func printReplay(w io.Writer, results []conformance.ReplayResult, verdicts []replayed) {
+func printReplay(w io.Writer, results []destination.ReplayResult, verdicts []replayed) {
 	for _, r := range results {
 		foreign.Printf(w, "%s  %s\n", foreign.Clip(r.Check, 60), foreign.Clip(r.Before.RPC, 60))
 		if r.Skipped != "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 )
 
 // replayed is what became of one check of a report.
@@ -25,7 +26,7 @@ const (
 // judgeAgain judges the checks whose exchanges were sent again, as the report's run
 // did: a response that differs is no proof that the rule holds. What writes needs
 // --write, as the replay does.
-func judgeAgain(ctx context.Context, target conformance.Target, o conformance.Options, old *conformance.Report, results []conformance.ReplayResult) ([]replayed, error) {
+func judgeAgain(ctx context.Context, target destination.Target, o conformance.Options, old *conformance.Report, results []destination.ReplayResult) ([]replayed, error) {
 	var sent, all []string
 	for _, r := range results {
 		if !slices.Contains(all, r.Check) {
@@ -57,17 +58,17 @@ func judgeAgain(ctx context.Context, target conformance.Target, o conformance.Op
 }
 
 // judgeOnly runs the checks alone.
-func judgeOnly(ctx context.Context, target conformance.Target, o conformance.Options, old *conformance.Report, ids []string) (*conformance.Report, error) {
+func judgeOnly(ctx context.Context, target destination.Target, o conformance.Options, old *conformance.Report, ids []string) (*conformance.Report, error) {
 	o.Select, o.Profile, o.Timeout, o.Version = ids, old.Profile, 2*time.Minute, build.Read().Version
 	if !o.Write {
 		o.Objects = nil
-		return conformance.Run(ctx, target, o)
+		return destination.Run(ctx, target, o)
 	}
 	if len(o.Objects) == 0 {
 		o.Objects = old.Settings.Objects
 	}
 	o.Journal = journalName(time.Now())
-	result, err := conformance.Run(ctx, target, o)
+	result, err := destination.Run(ctx, target, o)
 	var usage *conformance.UsageError
 	switch {
 	case err == nil:
@@ -93,7 +94,7 @@ func verdictOf(id string, now conformance.CheckResult) replayed {
 
 // replayStatus is 1 when a check is still broken, 3 when one is not decided or a
 // request was sent and got no complete response.
-func replayStatus(results []conformance.ReplayResult, verdicts []replayed) int {
+func replayStatus(results []destination.ReplayResult, verdicts []replayed) int {
 	status := exit.OK
 	for _, v := range verdicts {
 		if v.word == stillBroken {

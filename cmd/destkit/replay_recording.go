@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
@@ -50,7 +51,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 	if err != nil {
 		return err
 	}
-	passive, err := conformance.NewPassive(target, conformance.Options{Development: options.Development, Roots: options.Roots})
+	passive, err := destination.NewPassive(target, conformance.Options{Development: options.Development, Roots: options.Roots})
 	if err != nil {
 		return failure.OfJudge(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 )
@@ -19,7 +20,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer sim.Close()
-	r, err := conformance.Run(context.Background(), conformance.Target{Handler: sim}, conformance.Options{Select: []string{"RPC-001"}})
+	r, err := destination.Run(context.Background(), destination.Target{Handler: sim}, conformance.Options{Select: []string{"RPC-001"}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 )
 
@@ -32,7 +33,7 @@ const speed = `{"maximum_batch_size":20,"maximum_parallel_batches":50,"maximum_r
 // blamed are the checks that a caller breaks by these calls.
 func blamed(t *testing.T, calls []seen) map[string]bool {
 	t.Helper()
-	passive, err := conformance.NewPassive(conformance.Target{URL: "https://endpoint.example/"}, conformance.Options{})
+	passive, err := destination.NewPassive(destination.Target{URL: "https://endpoint.example/"}, conformance.Options{})
 	require.NoError(t, err)
 	caller, err := service.NewCaller("https://endpoint.example/", passive.Secrets(), conformance.Options{})
 	require.NoError(t, err)

@@ -203,7 +203,7 @@ func measureJudge(w *workshop) ([]row, error) {
 	const part = "judge"
 	times := map[string][]float64{}
 	for range w.options.rounds {
-		f, err := w.benchmarks("./conformance", "^Benchmark(ReadOnly|Full)Run$", "1x")
+		f, err := w.benchmarks("./conformance/destination", "^Benchmark(ReadOnly|Full)Run$", "1x")
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func takesMatrix(options) time.Duration { return 3 * time.Minute }
 
 // measureMatrix breaks every rule once, as make matrix does.
 func measureMatrix(w *workshop) ([]row, error) {
-	e, err := w.finish([]string{"DESTKIT_TIER=matrix"}, "go", "test", "-count=1", "-parallel", "8", "-timeout", "20m", "-run", "^TestKillMatrix$", "./conformance")
+	e, err := w.finish([]string{"DESTKIT_TIER=matrix"}, "go", "test", "-count=1", "-parallel", "8", "-timeout", "20m", "-run", "^TestKillMatrix$", "./conformance/destination")
 	if err != nil {
 		return nil, err
 	}

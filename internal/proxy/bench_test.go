@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/proxy"
 )
 
@@ -96,7 +97,7 @@ func (c *caller) call(b *testing.B) time.Duration {
 // and judges, and reports what the proxy adds.
 func BenchmarkAddedLatency(b *testing.B) {
 	endpoint := quickEndpoint(b)
-	passive, err := conformance.NewPassive(conformance.Target{URL: "http://" + endpoint + "/"}, conformance.Options{})
+	passive, err := destination.NewPassive(destination.Target{URL: "http://" + endpoint + "/"}, conformance.Options{})
 	require.NoError(b, err)
 	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: passive})
 	require.NoError(b, err)
@@ -120,7 +121,7 @@ func BenchmarkAddedLatency(b *testing.B) {
 // records and judges; without it the same loop is BenchmarkThroughputDirect.
 func BenchmarkThroughput(b *testing.B) {
 	endpoint := quickEndpoint(b)
-	passive, err := conformance.NewPassive(conformance.Target{URL: "http://" + endpoint + "/"}, conformance.Options{})
+	passive, err := destination.NewPassive(destination.Target{URL: "http://" + endpoint + "/"}, conformance.Options{})
 	require.NoError(b, err)
 	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: passive})
 	require.NoError(b, err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/proxy"
 )
 
@@ -21,7 +22,7 @@ func Example() {
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":"another","result":{"success":true}}`)
 	}))
 	defer endpoint.Close()
-	passive, err := conformance.NewPassive(conformance.Target{URL: endpoint.URL}, conformance.Options{})
+	passive, err := destination.NewPassive(destination.Target{URL: endpoint.URL}, conformance.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

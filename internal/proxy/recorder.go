@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 )
 
@@ -46,7 +47,7 @@ type CallerJudge interface {
 
 // RecorderConfig says what becomes of what a proxy sees.
 type RecorderConfig struct {
-	Passive *conformance.Passive
+	Passive *destination.Passive
 	Caller  CallerJudge // nil: not judged
 	// Journal and HAR get every exchange; nil: they are not written.
 	Journal, HAR io.Writer
@@ -151,7 +152,7 @@ func (r *Recorder) keepError(err error) {
 }
 
 // show hands a line to those who look.
-func (r *Recorder) show(line Line, j *conformance.Judged) {
+func (r *Recorder) show(line Line, j *destination.Judged) {
 	if r.cfg.Line != nil {
 		r.cfg.Line(line)
 	}

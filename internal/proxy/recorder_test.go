@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/proxy"
 )
 
@@ -25,7 +26,7 @@ func observed(r *proxy.Recorder, number, size int) {
 // dropped is counted.
 func TestKeptExchangesAreBounded(t *testing.T) {
 	newRecorder := func(keep int) *proxy.Recorder {
-		passive, err := conformance.NewPassive(conformance.Target{URL: "https://a.example/"}, conformance.Options{})
+		passive, err := destination.NewPassive(destination.Target{URL: "https://a.example/"}, conformance.Options{})
 		require.NoError(t, err)
 		r, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: passive, Keep: keep})
 		require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/proxy"
 )
 
@@ -117,7 +118,7 @@ func FuzzReadRecording(f *testing.F) {
 	f.Add([]byte(`{"entry":"exchanges","header":{"version":1}}` + "\n" + `{"entry":"exchange","exchange":{"id":1,"request":{"method":"POST","url":"/","body":{"text":"{}"}}}}`))
 	f.Add([]byte("\xef\xbb\xbf{\"log\":{\"entries\":[]}}"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		p, err := conformance.NewPassive(conformance.Target{URL: "https://a.example/"}, conformance.Options{})
+		p, err := destination.NewPassive(destination.Target{URL: "https://a.example/"}, conformance.Options{})
 		require.NoError(t, err)
 		_, err = proxy.ReadRecording(bytes.NewReader(file), func(s *conformance.Sight) error {
 			_ = p.Observe(s).Exchange()

@@ -34,6 +34,10 @@ const (
 	KindInvalid   Kind = "invalid"   // the call itself cannot be sent
 )
 
+// ErrAway is what a step of a scenario returns when the endpoint stopped accepting
+// connections in the middle of it, whichever call met that.
+var ErrAway = errors.New("the endpoint went away")
+
 // Error is what ended an exchange: a kind, what was being done, and the cause.
 type Error struct {
 	Kind Kind

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/internal/zoo"
 )
 
@@ -55,7 +56,7 @@ func judge(t *testing.T, language, name string, s zoo.Setting, readback bool) *c
 		}
 		opts.Fixtures[object] = conformance.Fixture{Fields: fields}
 	}
-	r, err := conformance.Run(context.Background(), conformance.Target{URL: url + "/rpc", Token: token}, opts)
+	r, err := destination.Run(context.Background(), destination.Target{URL: url + "/rpc", Token: token}, opts)
 	require.NoError(t, err)
 	require.Zero(t, r.Counts[conformance.HarnessError], "the judge itself failed:\n%s", explain(r, conformance.HarnessError))
 	return r

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/internal/zoo"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -74,7 +75,7 @@ func TestMatrixTraffic(t *testing.T) {
 				t.Logf("%s; FAIL %v WARN %v: %s", o, failed(r, broken...), failed(r, conformance.Warn), m.Sentence)
 				mu.Lock()
 				defer mu.Unlock()
-				if slices.ContainsFunc(conformance.PassiveChecks(), func(id string) bool { return matches(m.Finds, id) }) {
+				if slices.ContainsFunc(destination.PassiveChecks(), func(id string) bool { return matches(m.Finds, id) }) {
 					decided = append(decided, keyOf(m.Language, m.Name))
 				}
 				if o.status != "" {
@@ -220,10 +221,10 @@ func syncsInto(t *testing.T, language, name, like string, set zoo.Setting) *conf
 }
 
 // proxied is a proxy with both judges in front of an endpoint.
-func proxied(t *testing.T, endpoint string) (passive *conformance.Passive, caller *service.Caller, address string, stop func()) {
+func proxied(t *testing.T, endpoint string) (passive *destination.Passive, caller *service.Caller, address string, stop func()) {
 	t.Helper()
 	var err error
-	passive, err = conformance.NewPassive(conformance.Target{URL: endpoint}, conformance.Options{})
+	passive, err = destination.NewPassive(destination.Target{URL: endpoint}, conformance.Options{})
 	require.NoError(t, err)
 	caller, err = service.NewCaller(endpoint, passive.Secrets(), conformance.Options{})
 	require.NoError(t, err)

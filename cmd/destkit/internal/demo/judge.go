@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -68,7 +69,7 @@ func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 		return nil, err
 	}
 	step, done := outputs.Progress(d.Screen, d.quiet)
-	result, err := conformance.Run(ctx, conformance.Target{URL: port.URL + "/", Token: Token}, conformance.Options{
+	result, err := destination.Run(ctx, destination.Target{URL: port.URL + "/", Token: Token}, conformance.Options{
 		Write: true, Objects: []string{Object}, Roots: port.roots(), Hooks: hooks, Progress: step,
 		Readback: conformance.HookSpec{URL: port.URL + "/_control/readback"}, Version: build.Read().Version,
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 )
 
 // Connection holds what every command needs that calls an endpoint: how to
@@ -39,8 +40,8 @@ func (c *Connection) Register(cmd *cobra.Command, options *conformance.Options) 
 }
 
 // Resolve reads the token and the roots.
-func (c *Connection) Resolve(url string, options *conformance.Options) (conformance.Target, error) {
-	target := conformance.Target{URL: url}
+func (c *Connection) Resolve(url string, options *conformance.Options) (destination.Target, error) {
+	target := destination.Target{URL: url}
 	var err error
 	c.token.FallBack()
 	if target.Token, err = c.token.Read(); err != nil {

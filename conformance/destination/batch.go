@@ -1,0 +1,369 @@
+package destination
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// result is the verdict of the endpoint on one record.
+type result struct {
+	node       *wire.Node
+	identifier *wire.Node
+	success    *bool // nil when it is not a boolean
+	message    *wire.Node
+}
+
+// text is the error message of a failed record, "" when there is none.
+func (r result) text() string {
+	if r.message == nil || r.message.Kind == wire.Null {
+		return ""
+	}
+	if r.message.Kind == wire.String {
+		return beginning(r.message.Text)
+	}
+	return beginning(string(r.message.Raw))
+}
+
+// batch is one sync_batch call with what came back.
+type batch struct {
+	object    *object
+	operation string
+	records   []*record
+	reply     *reply
+	isArray   bool // record_results is an array
+	results   []result
+	byKey     map[string][]int
+	sent      map[string]*record // by the text of the key, once it was asked for
+	secrets   *wire.Redactor
+}
+
+// keyText is the text by which identifiers are compared: decoded strings,
+// numbers as they stand on the wire.
+func keyText(raw []byte) string {
+	n, err := wire.Parse(raw)
+	if err != nil {
+		return string(raw)
+	}
+	return nodeText(n)
+}
+
+func nodeText(n *wire.Node) string {
+	if n.Kind == wire.String {
+		return n.Text
+	}
+	return string(n.Raw)
+}
+
+// keyed is the first record with a key, nil when none was sent.
+func (b *batch) keyed(key string) *record {
+	if b.sent == nil {
+		b.sent = make(map[string]*record, len(b.records))
+		for _, r := range b.records {
+			if k := keyText(r.key); b.sent[k] == nil {
+				b.sent[k] = r
+			}
+		}
+	}
+	return b.sent[key]
+}
+
+// of returns the results for a record, in the order of the reply.
+func (b *batch) of(r *record) []result {
+	var out []result
+	for _, i := range b.byKey[keyText(r.key)] {
+		out = append(out, b.results[i])
+	}
+	return out
+}
+
+// succeeded reports whether the record has a result and that each says success.
+func (b *batch) succeeded(r *record) bool {
+	all := b.of(r)
+	for _, res := range all {
+		if res.success == nil || !*res.success {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// failed reports whether the record has a result and that each says failure.
+func (b *batch) failed(r *record) bool {
+	all := b.of(r)
+	for _, res := range all {
+		if res.success == nil || *res.success {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// refusalOf is the message of a record that was refused, "" when it was not.
+func (b *batch) refusalOf(r *record) string {
+	switch {
+	case b.failed(r):
+		return b.clean(cmp.Or(b.of(r)[0].text(), "no message"))
+	case len(b.records) == 1 && b.reply.isError():
+		return b.clean(cmp.Or(b.reply.errorText(), "an error without a message"))
+	}
+	return ""
+}
+
+// clean takes secrets out of a text before anything cuts it.
+func (b *batch) clean(text string) string {
+	if b.secrets == nil {
+		return text
+	}
+	return b.secrets.String(text)
+}
+
+// contradicts reports whether two results of one identifier disagree.
+func (b *batch) contradicts(key string) bool {
+	yes, no := false, false
+	for _, i := range b.byKey[key] {
+		if ok := b.results[i].success; ok != nil {
+			yes, no = yes || *ok, no || !*ok
+		}
+	}
+	return yes && no
+}
+
+// answered reports whether results came back, be they good or bad.
+func (b *batch) answered() bool { return b.isArray }
+
+// why describes what came instead of a success for a record.
+func (b *batch) why(r *record) string {
+	all := b.of(r)
+	switch {
+	case !b.answered():
+		return b.reply.short()
+	case len(all) == 0:
+		return "no result came back"
+	}
+	var parts []string
+	for _, res := range all {
+		parts = append(parts, truncate(string(res.node.Raw), 160))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (b *batch) read() {
+	b.byKey = map[string][]int{}
+	res := b.reply.result()
+	if res == nil {
+		return
+	}
+	list := res.Get("record_results")
+	if list == nil || list.Kind != wire.Array {
+		return
+	}
+	b.isArray = true
+	for i, n := range list.Items {
+		r := result{node: n}
+		if n.Kind == wire.Object {
+			r.identifier, r.message = n.Get("identifier"), n.Get("error_message")
+			if s := n.Get("success"); s != nil && s.Kind == wire.Bool {
+				ok := string(s.Raw) == "true"
+				r.success = &ok
+			}
+		}
+		b.results = append(b.results, r)
+		if r.identifier != nil {
+			k := nodeText(r.identifier)
+			b.byKey[k] = append(b.byKey[k], i)
+		}
+	}
+}
+
+// plan is how a batch is sent; the zero value is what the service would do.
+type plan struct {
+	mapped  []rpc.Field // nil: the fields of the records
+	params  []byte      // the whole params, instead
+	odd     bool        // deliberately outside the published schema
+	request request     // connection and timing details
+}
+
+// write sends records with an operation, in batches no larger than the
+// endpoint declares, each noted in the journal before it leaves.
+func (sc *scenario) write(operation string, records []*record, how plan) ([]*batch, error) {
+	var out []*batch
+	for chunk := range slices.Chunk(records, sc.largestBatch()) {
+		b, err := sc.writeOne(operation, chunk, how)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// largestBatch is the declared size of a batch: no batch is larger (spec 4.2).
+func (s *session) largestBatch() int {
+	if s.catalog == nil || s.catalog.speed == nil {
+		return math.MaxInt
+	}
+	return int(max(1, min(s.catalog.speed.MaximumBatchSize, math.MaxInt32)))
+}
+
+// needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
+func (sc *scenario) needsBatch(n int) error {
+	if most := sc.largestBatch(); most < n {
+		return notApplicable("the endpoint takes batches of %d at most, and the check needs %s in one", most, plural.Count(n, "record"))
+	}
+	return nil
+}
+
+// writeOne sends exactly one batch. The caller may run several at once; each
+// has its own scenario or adds the batch itself under a lock.
+func (sc *scenario) writeOne(operation string, records []*record, how plan) (*batch, error) {
+	b, err := sc.batch(sc, operation, records, how)
+	if b != nil {
+		sc.batches = append(sc.batches, b)
+		sc.replies = append(sc.replies, b.reply)
+	}
+	return b, err
+}
+
+// batch sends one batch and reads its results; it is safe for parallel use.
+func (s *session) batch(sc *scenario, operation string, records []*record, how plan) (*batch, error) {
+	if len(records) == 0 {
+		return nil, harness("no records to send")
+	}
+	if most := s.largestBatch(); len(records) > most {
+		return nil, harness("the judge was about to send %s in one batch, and the endpoint declares %d at most", plural.Count(len(records), "record"), most)
+	}
+	first := records[0]
+	b := &batch{object: first.object, operation: operation, records: records, secrets: s.redactor}
+	if err := s.reserve(len(records)); err != nil {
+		return nil, err
+	}
+	params := how.params
+	if params == nil {
+		params = sc.batchParams(operation, records, how.mapped)
+	}
+	seq, err := s.announce(operation, records)
+	if err != nil {
+		return nil, err
+	}
+	req := how.request
+	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
+	req.odd = req.odd || how.odd
+	if b.reply, err = s.send(sc.ctx, sc.Check().ID, req); err != nil {
+		return nil, err
+	}
+	sc.wrote.Store(time.Now().UnixNano())
+	b.read()
+	return b, s.finish(seq, b)
+}
+
+// announce writes a batch into the journal before anything is sent; -1 stands
+// for a batch without a key, of which nothing can be left behind.
+func (s *session) announce(operation string, records []*record) (int64, error) {
+	var ids []json.RawMessage
+	field := ""
+	for _, r := range records {
+		f, key := r.journalled()
+		if field = f; key != nil {
+			ids = append(ids, key)
+		}
+	}
+	if len(ids) == 0 {
+		return -1, nil
+	}
+	seq, err := s.journal.Begin(records[0].object.APIName, field, operation, ids)
+	if err != nil {
+		return 0, harness("%w", err)
+	}
+	return seq, nil
+}
+
+// finish notes in the journal what became of a batch.
+func (s *session) finish(seq int64, b *batch) error {
+	if seq < 0 || !b.answered() {
+		return nil
+	}
+	var acknowledged, refused []json.RawMessage
+	for _, r := range b.records {
+		_, key := r.journalled()
+		switch {
+		case key == nil:
+		case b.succeeded(r):
+			acknowledged = append(acknowledged, key)
+		case b.failed(r):
+			refused = append(refused, key)
+		}
+	}
+	if err := s.journal.Finish(seq, acknowledged, refused); err != nil {
+		return harness("%w", err)
+	}
+	return nil
+}
+
+// syncRun is the sync_run_id of this scenario: every run of a check is a sync
+// run of its own, so that nothing of another one can be mistaken for it.
+func (sc *scenario) syncRun() int64 {
+	sc.runOnce.Do(func() { sc.run = sc.syncRuns.Add(2) })
+	return sc.run
+}
+
+// batchParams writes the params of sync_batch in the published key order.
+func (sc *scenario) batchParams(operation string, records []*record, mapped []rpc.Field) []byte {
+	first := records[0]
+	if mapped == nil {
+		mapped = mappedFields(records)
+	}
+	ref, _ := json.Marshal(first.object.Ref())
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"sync_plan":{"object":%s,"operation":%s,"sync_run_id":%d,"sync_id":%d,"schema":{`,
+		ref, quote(operation), sc.syncRun(), sc.syncRun()/2)
+	for i, f := range mapped {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		entry, _ := json.Marshal(rpc.SchemaField{ActiveIdentifier: f.APIName == first.id.APIName, Field: f})
+		fmt.Fprintf(&out, "%s:%s", quote(f.APIName), entry)
+	}
+	out.WriteString(`}},"records":[`)
+	for i, r := range records {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		r.encode(&out, operation, mapped)
+	}
+	out.WriteString("]}")
+	return out.Bytes()
+}
+
+// mappedFields are the fields that the records carry, in the object's order.
+func mappedFields(records []*record) []rpc.Field {
+	first := records[0]
+	var out []rpc.Field
+	for _, f := range first.object.Fields {
+		if slices.ContainsFunc(records, func(r *record) bool { _, ok := r.values[f.APIName]; return ok }) {
+			out = append(out, f)
+		}
+	}
+	for _, r := range records {
+		for name := range r.values {
+			if !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == name }) {
+				out = append(out, newField(name))
+			}
+		}
+	}
+	return out
+}
+
+// newField describes a field that the destination is to create on write.
+func newField(name string) rpc.Field {
+	return rpc.Field{APIName: name, Label: name, Createable: true, Updateable: true, Type: rpc.TypeString}
+}

@@ -1,0 +1,293 @@
+package destination
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/causes"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// A cause that is stated is trusted, so it is stated only where observations leave
+// one. When a check has failed twice, the second time alone, the judge sends what
+// tells the candidates apart: it looks again later, sends one record alone, sends it
+// in another sync, after a planning call, and looks into the other objects.
+
+// diagnose replaces the possible cause of the findings about records that are not
+// there, that have their old values, or whose batch is an error, by the observed one.
+func (sc *scenario) diagnose() {
+	if sc.object == nil || len(sc.batches) == 0 {
+		return
+	}
+	sees := sc.readback != nil
+	for _, q := range []struct {
+		about func(symptom string) bool
+		find  func() cause
+		need  bool // what it needs is there
+	}{
+		{func(s string) bool { return s == symptomMissing }, sc.whyMissing, sees},
+		{func(s string) bool { return s == symptomOldValue }, sc.whyOld, sees},
+		{func(s string) bool { return s == symptomMissing }, sc.whyUnwitnessed, !sees},
+		{func(s string) bool {
+			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && strings.Contains(s, " error ")
+		}, sc.whyFailed, true},
+	} {
+		if !q.need || !slices.ContainsFunc(sc.Symptoms(), q.about) {
+			continue
+		}
+		if found := q.find(); found.text != "" {
+			sc.Explain(q.about, found.text, found.observed)
+		}
+	}
+}
+
+// cause is what a diagnosis says; the zero value: nothing beyond what the check says.
+type cause struct {
+	text     string
+	observed bool
+}
+
+// seenCause is one that the calls of the run have left alone.
+func seenCause(format string, args ...any) cause { return cause{fmt.Sprintf(format, args...), true} }
+
+// either are candidates that the calls of the run do not tell apart, with the call
+// that does.
+func either(one, other, call string) cause {
+	return cause{text: causes.Either(one, other, call)}
+}
+
+// whyMissing distinguishes late writes, lost batches, remembered plans and objects.
+func (sc *scenario) whyMissing() cause {
+	if len(sc.lost) == 0 {
+		return cause{}
+	}
+	lost := recordsOf(sc.lost)
+	operation := sc.operationOf(lost[0])
+	if after, all := sc.appears(operation, lost); all {
+		return notAwaited(after, "the records were there")
+	}
+	if operation == rpc.OperationDelete {
+		return cause{}
+	}
+	if other := sc.whereElse(lost[0]); other != "" {
+		return seenCause("the records are in object %q: the object of another call is used, not the one of the plan.", other)
+	}
+	if operation == rpc.OperationUpdate {
+		return sc.whyGone()
+	}
+	alone := sc.lone(operation, false)
+	switch {
+	case alone == isStored && sc.refusedBeside(lost[0]):
+		return seenCause("one refused record takes back the others: alone a record is stored, beside a refused one it is not, though it is acknowledged.")
+	case alone == isStored && sc.severalSent(lost[0]):
+		return sc.whyLostTogether(operation)
+	case alone == isStored:
+		return seenCause("a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+	case alone == isGone && sc.lone(operation, true) == isStored:
+		return seenCause("a record is stored only right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+	case alone == isGone:
+		const many = 64
+		if n := min(many, sc.largestBatch()); n > 1 {
+			if there, ok := sc.together(operation, n); ok && there > n/2 {
+				return seenCause("a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
+			}
+		}
+		return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.opts.LateWait)
+	}
+	return either("the values of these records", "what stands beside them in their batch", "one of them alone in a batch (one record of the request below)")
+}
+
+func notAwaited(after time.Duration, what string) cause {
+	return seenCause("the write is not awaited: %s after the reply %s.", round(after), what)
+}
+
+// whyLostTogether distinguishes batches that lose records from records that are lost
+// for what was sent before them or beside them.
+func (sc *scenario) whyLostTogether(operation string) cause {
+	lost := sc.lost[0].record
+	n := len(sc.batchAt(lost).records)
+	there, ok := sc.together(operation, n)
+	switch {
+	case ok && there < n:
+		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost())
+	case ok && sc.sentBefore(lost):
+		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
+	case ok && len(sc.latest) > 1:
+		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", plural.Count(n, "record"))
+	}
+	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
+}
+
+// whyGone looks whether an update takes away the record that it is for.
+func (sc *scenario) whyGone() cause {
+	creates := rpc.OperationInsert
+	if !sc.object.accepts(creates) {
+		creates = rpc.OperationUpsert
+	}
+	if !sc.object.accepts(creates) {
+		return cause{}
+	}
+	other, b := sc.tries(creates, 1, false)
+	if b == nil || !b.succeeded(b.records[0]) {
+		return cause{}
+	}
+	created, err := other.observe(b.records)
+	if err != nil || len(created) == 0 {
+		return cause{} // the finding about creating says it
+	}
+	again := other.changed(b.records[0], 7)
+	update, err := other.writeOne(rpc.OperationUpdate, forOperation(rpc.OperationUpdate, []*record{again}), plan{})
+	if err != nil || !update.succeeded(again) {
+		return cause{}
+	}
+	switch left, err := other.observe([]*record{again}); {
+	case err != nil:
+		return cause{}
+	case len(left) == 0:
+		return seenCause("a record that was there is gone after an acknowledged update of it.")
+	}
+	return either("the batch that created them", "the update", "a read-back between the two")
+}
+
+// whyUnwitnessed looks again later, without a read-back: a record that an update did
+// not find may be on its way.
+func (sc *scenario) whyUnwitnessed() cause {
+	if len(sc.unwitnessed) == 0 {
+		return cause{}
+	}
+	wait, inVain := sc.lateWaitOf(sc.operationOf(sc.unwitnessed[0]))
+	select {
+	case <-time.After(wait):
+	case <-sc.ctx.Done():
+		return cause{}
+	}
+	again := make([]*record, len(sc.unwitnessed))
+	for i, r := range sc.unwitnessed {
+		again[i] = sc.changed(r, witnessVersion+1).updateable()
+	}
+	b, err := sc.writeOne(rpc.OperationUpdate, again[:min(len(again), sc.largestBatch())], plan{})
+	if err != nil || !b.answered() {
+		return cause{}
+	}
+	if slices.ContainsFunc(b.records, func(r *record) bool { return b.succeeded(r) && !sc.skipped(b, r) }) {
+		return notAwaited(wait, "an update found the record")
+	}
+	inVain()
+	return either("the write is not made", "not committed, or its error swallowed", "a look into the destination while the request below is sent again")
+}
+
+// sentBefore reports whether a record was in more than one batch.
+func (sc *scenario) sentBefore(r *record) bool {
+	n := 0
+	for _, b := range sc.batches {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// whyFailed finds out whether a batch that is answered by an error is taken right
+// after a planning call.
+func (sc *scenario) whyFailed() cause {
+	if !sc.hasResults(false) && sc.hasResults(true) {
+		return seenCause("the same batch is taken right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+	}
+	return cause{}
+}
+
+// whyOld distinguishes late writes, plans that are kept for a sync, and updates that
+// are dropped.
+func (sc *scenario) whyOld() cause {
+	var changed []*expected
+	for _, e := range sc.model.all() {
+		if e.exists && e.written && e.changes > 0 {
+			changed = append(changed, e)
+		}
+	}
+	if len(changed) == 0 {
+		return cause{}
+	}
+	from := time.Now()
+	e := changed[0]
+	seen, err := sc.poll(e.operation, recordsOf(changed), func(s map[string]observed) bool { return len(sc.same(changed, s)) == 0 })
+	if err != nil {
+		return cause{}
+	}
+	if len(sc.same(changed, seen)) == 0 {
+		return notAwaited(time.Since(from), "the new values were there")
+	}
+	// The same change in a sync of its own: nothing of an earlier batch is left.
+	apart := sc.apart()
+	again := apart.changed(e.record, 7)
+	apart.before = sc.before
+	b, err := apart.writeOne(e.operation, forOperation(e.operation, []*record{again}), plan{})
+	if err != nil || !b.succeeded(again) {
+		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.operation+" of one record in a sync of its own (here it was not accepted)")
+	}
+	probe := &expected{record: again, exists: true, written: true, values: again.values}
+	seen, err = apart.poll(e.operation, []*record{again}, func(s map[string]observed) bool { return len(apart.same([]*expected{probe}, s)) == 0 })
+	switch kept := apart.same([]*expected{probe}, seen); {
+	case err != nil:
+		return cause{}
+	case len(kept) == 0:
+		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
+	case len(kept) == len(sc.fieldsThatChange(again)):
+		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
+	default:
+		return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
+	}
+}
+
+func (sc *scenario) fieldsThatChange(r *record) []string {
+	var out []string
+	for name := range r.values {
+		if f, ok := r.object.field(name); ok && bothWays(f) && name != r.id.APIName {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// refusedBeside reports whether the batch of a record had a refused one in it.
+func (sc *scenario) refusedBeside(r *record) bool {
+	b := sc.batchAt(r)
+	return b != nil && slices.ContainsFunc(b.records, b.failed)
+}
+
+func (sc *scenario) severalSent(r *record) bool {
+	b := sc.batchAt(r)
+	return b != nil && len(b.records) > 1
+}
+
+// batchAt is the last batch that named the place of a record.
+func (sc *scenario) batchAt(r *record) *batch {
+	for _, b := range slices.Backward(sc.batches) {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			return b
+		}
+	}
+	return nil
+}
+
+// whichLost describes the places of the lost records in their batch.
+func (sc *scenario) whichLost() string {
+	b := sc.batchAt(sc.lost[0].record)
+	var places []string
+	for i, r := range b.records {
+		if slices.ContainsFunc(sc.lost, func(e *expected) bool { return e.record.place() == r.place() }) {
+			places = append(places, fmt.Sprint(i+1))
+		}
+	}
+	switch {
+	case len(places) == len(b.records):
+		return fmt.Sprintf("all %d of a batch", len(places))
+	case len(places) > 6:
+		return fmt.Sprintf("%d of the %d of a batch, from the %s. on", len(places), len(b.records), places[0])
+	}
+	return fmt.Sprintf("number %s of the %d of a batch", strings.Join(places, ", "), len(b.records))
+}

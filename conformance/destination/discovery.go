@@ -1,0 +1,300 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// object is a destination object as discovery found it. Discovery is lenient:
+// what it cannot read is left out, and the planning checks say why.
+type object struct {
+	rpc.Object
+	Fields     []rpc.Field
+	Operations []string
+	size       int // of the answers that describe it, in bytes
+
+	// What the trial learned, before the checks begin; and is only read afterwards.
+	lessons map[string]*lesson
+	keyForm int
+}
+
+// catalog is what the planning calls answered before the checks began.
+type catalog struct {
+	objects   []*object
+	listed    bool // list_objects was answered, with whatever it was
+	speed     *rpc.Speed
+	rateLimit int64
+	first     *reply   // the reply to the first test_connection
+	planning  []*reply // it and those to the calls about no object
+	unhealthy string   // its message, when it said success:false
+}
+
+func (c *catalog) object(name string) *object {
+	for _, o := range c.objects {
+		if o.APIName == name {
+			return o
+		}
+	}
+	return nil
+}
+
+func (c *catalog) names() []string {
+	var out []string
+	for _, o := range c.objects {
+		out = append(out, o.APIName)
+	}
+	return out
+}
+
+// discover makes the planning calls once, as the service does before a sync.
+func (s *session) discover(ctx context.Context) (*catalog, error) {
+	c := &catalog{}
+	first, err := s.send(ctx, "", request{method: rpc.MethodTestConnection})
+	if err != nil {
+		return nil, err
+	}
+	c.first, c.planning = first, []*reply{first}
+	if !first.complete() {
+		// One lost connection is no proof: ask once more before giving up.
+		again, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
+		if err != nil {
+			return nil, err
+		}
+		if !again.complete() && again.Received > 0 {
+			// Something is there, and these two methods may hang alone.
+			if again, err = s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed}); err != nil {
+				return nil, err
+			}
+		}
+		if !again.complete() {
+			return c, nil
+		}
+	}
+	c.unhealthy = unhealthy(first)
+	if err := s.list(ctx, c); err != nil {
+		return nil, err
+	}
+	speed, err := s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed})
+	if err != nil {
+		return nil, err
+	}
+	c.planning = append(c.planning, speed)
+	c.speed = readSpeed(speed)
+	if c.speed != nil {
+		s.pace.declare(*c.speed)
+	}
+	if values := speed.Header.Values("X-RateLimit-Limit"); speed.OK() && len(values) > 0 {
+		c.rateLimit, _ = strconv.ParseInt(values[0], 10, 64)
+	}
+	return c, nil
+}
+
+// list asks for the objects and describes them.
+func (s *session) list(ctx context.Context, c *catalog) error {
+	listed, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
+	if err != nil {
+		return err
+	}
+	c.planning = append(c.planning, listed)
+	c.listed, c.objects = listed.complete(), readObjects(listed)
+	s.describe(ctx, c.objects)
+	return nil
+}
+
+// complete reports whether an HTTP response came to an end, be it a bad one. One that
+// began and was waited for in vain shows as little as none.
+func (r *reply) complete() bool { return ended(r.Reply) }
+
+func ended(r *wire.Reply) bool {
+	return r.Status != 0 && r.Kind != wire.KindTimeout && r.Kind != wire.KindCanceled && r.Kind != wire.KindCut
+}
+
+// unhealthy returns the message of a test_connection that says success:false.
+func unhealthy(r *reply) string {
+	res := r.result()
+	if res == nil {
+		return ""
+	}
+	ok := res.Get("success")
+	if ok == nil || ok.Kind != wire.Bool || string(ok.Raw) != "false" {
+		return ""
+	}
+	if m := res.Get("error_message"); m != nil && m.Kind == wire.String && m.Text != "" {
+		return m.Text
+	}
+	return "success is false, and no error_message says why"
+}
+
+// describe reads fields and operations of every object, a few at a time.
+func (s *session) describe(ctx context.Context, objects []*object) {
+	slots := make(chan struct{}, 8)
+	var wg sync.WaitGroup
+	for _, o := range objects {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			params := objectParams(o.Object)
+			if r, err := s.send(ctx, "", request{method: rpc.MethodListFields, params: params, object: o.APIName}); err == nil {
+				o.Fields, o.size = readFields(r), len(r.Body)
+			}
+			if r, err := s.send(ctx, "", request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName}); err == nil {
+				o.Operations, o.size = readOperations(r), o.size+len(r.Body)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// items returns the elements of an array member of the result.
+func (r *reply) items(name string) []*wire.Node {
+	res := r.result()
+	if res == nil {
+		return nil
+	}
+	if n := res.Get(name); n != nil && n.Kind == wire.Array {
+		return n.Items
+	}
+	return nil
+}
+
+func readObjects(r *reply) []*object {
+	var out []*object
+	for _, n := range r.items("objects") {
+		name, label := n.Get("object_api_name"), n.Get("label")
+		if name == nil || name.Kind != wire.String || name.Text == "" {
+			continue
+		}
+		o := &object{Object: rpc.Object{APIName: name.Text, Label: name.Text}}
+		if label != nil && label.Kind == wire.String && label.Text != "" {
+			o.Label = label.Text
+		}
+		if c := n.Get("can_create_fields"); c != nil && c.Kind == wire.String {
+			o.CanCreateFields = c.Text
+		}
+		if !slices.ContainsFunc(out, func(p *object) bool { return p.APIName == o.APIName }) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func readFields(r *reply) []rpc.Field {
+	var out []rpc.Field
+	for _, n := range r.items("fields") {
+		var f rpc.Field
+		if n.Kind != wire.Object || json.Unmarshal(n.Raw, &f) != nil || f.APIName == "" || !slices.Contains(rpc.FieldTypes(), f.Type) {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func readOperations(r *reply) []string {
+	var out []string
+	for _, n := range r.items("operations") {
+		if n.Kind == wire.String && !slices.Contains(out, n.Text) {
+			out = append(out, n.Text)
+		}
+	}
+	return out
+}
+
+// readSpeed returns nil unless all three numbers are integers of 1 or more.
+func readSpeed(r *reply) *rpc.Speed {
+	res := r.result()
+	if res == nil {
+		return nil
+	}
+	var out rpc.Speed
+	for name, into := range map[string]*int64{
+		"maximum_batch_size": &out.MaximumBatchSize, "maximum_parallel_batches": &out.MaximumParallelBatches,
+		"maximum_records_per_second": &out.MaximumRecordsPerSecond,
+	} {
+		n := res.Get(name)
+		if n == nil || n.Kind != wire.Number {
+			return nil
+		}
+		v, err := strconv.ParseInt(string(n.Raw), 10, 64)
+		if err != nil || v < 1 {
+			return nil
+		}
+		*into = v
+	}
+	return &out
+}
+
+// accepts reports whether batches of an operation may be sent to the object. A
+// mirror sync sends upsert and delete batches (spec 4.2).
+func (o *object) accepts(operation string) bool {
+	has := func(op string) bool { return slices.Contains(o.Operations, op) }
+	switch operation {
+	case rpc.OperationUpsert:
+		return has(rpc.OperationUpsert) || has(rpc.OperationMirror)
+	case rpc.OperationDelete:
+		return has(rpc.OperationMirror)
+	default:
+		return has(operation)
+	}
+}
+
+// creating is the operation that makes new records, "" when there is none.
+func (o *object) creating() string {
+	for _, op := range []string{rpc.OperationUpsert, rpc.OperationInsert} {
+		if o.accepts(op) {
+			return op
+		}
+	}
+	return ""
+}
+
+// modifying is the operation that changes records, "" when there is none.
+func (o *object) modifying() string {
+	for _, op := range []string{rpc.OperationUpdate, rpc.OperationUpsert} {
+		if o.accepts(op) {
+			return op
+		}
+	}
+	return ""
+}
+
+// writing lists the operations of batches that the object accepts.
+func (o *object) writing() []string {
+	var out []string
+	for _, op := range []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate} {
+		if o.accepts(op) {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+func (o *object) field(name string) (rpc.Field, bool) {
+	i := slices.IndexFunc(o.Fields, func(f rpc.Field) bool { return f.APIName == name })
+	if i < 0 {
+		return rpc.Field{}, false
+	}
+	return o.Fields[i], true
+}
+
+// identifier is the field that batches are matched by: the first string
+// identifier, else the first integer one.
+func (o *object) identifier() (rpc.Field, error) {
+	for _, t := range []string{rpc.TypeString, rpc.TypeInteger} {
+		for _, f := range o.Fields {
+			if f.Identifier && f.Type == t && !f.Array {
+				return f, nil
+			}
+		}
+	}
+	return rpc.Field{}, notApplicable("object %q has no field that may be the identifier", o.APIName)
+}
+
+func (o *object) String() string { return fmt.Sprintf("object %q", o.APIName) }

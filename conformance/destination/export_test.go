@@ -1,0 +1,28 @@
+package destination
+
+import (
+	"context"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// JudgeAltered runs one check on a target with an altered scenario, or with one
+// Then line counting as its opposite. For tests of the catalogue itself.
+func JudgeAltered(ctx context.Context, target Target, opts conformance.Options, id string, alter func(source string) string, negated string) (conformance.Status, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	if err := s.load(); err != nil {
+		return "", err
+	}
+	if err := s.openJournal(); err != nil {
+		return "", err
+	}
+	r := &conformance.Report{}
+	s.preflight(ctx, r)
+	result := s.suite().Try(ctx, id, alter, negated)
+	s.cleanUp(ctx, r, false)
+	return result.Status, nil
+}

@@ -1,0 +1,91 @@
+package destination
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// format makes a valid value of a known kind from a number and its short code.
+type format func(n uint32, code string) string
+
+// formats are recognised by the words in the name or the label of a string
+// field: many endpoints validate these, and a made-up text would be refused.
+var formats = []struct {
+	words []string
+	make  format
+}{
+	{[]string{"email", "mail"}, func(_ uint32, code string) string { return "conf." + code + "@example.com" }},
+	{[]string{"phone", "mobile", "tel", "telephone", "fax", "cell"}, func(n uint32, _ string) string { return fmt.Sprintf("+4915%09d", n) }},
+	{[]string{"url", "uri", "website", "homepage", "link", "webpage", "href"}, func(_ uint32, code string) string { return "https://example.com/" + code }},
+	{[]string{"domain", "hostname", "host"}, func(_ uint32, code string) string { return "c" + code + ".example.com" }},
+	{[]string{"uuid", "guid"}, func(n uint32, _ string) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", n, n) }},
+	{[]string{"country", "nation"}, from("DE", "FR", "US", "GB", "JP", "BR", "IN", "ZA")},
+	{[]string{"currency"}, from("EUR", "USD", "GBP", "JPY", "CHF", "BRL", "INR", "ZAR")},
+	{[]string{"locale", "language", "lang"}, from("en", "de", "fr", "ja", "pt", "hi", "es", "it")},
+	{[]string{"timezone", "tz"}, from("UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo")},
+	{[]string{"postcode", "postal", "zip", "zipcode", "postalcode", "plz"}, func(n uint32, _ string) string { return fmt.Sprintf("%05d", 10000+n%90000) }},
+	{[]string{"color", "colour"}, func(n uint32, _ string) string { return fmt.Sprintf("#%06x", n&0xffffff) }},
+	{[]string{"ip", "ipaddress"}, func(n uint32, _ string) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255) }},
+	{[]string{"gender", "sex"}, from("female", "male")},
+}
+
+// from cycles through a list of codes.
+func from(codes ...string) format {
+	return func(n uint32, _ string) string { return codes[int(n)%len(codes)] }
+}
+
+// guessed is the format of a string field by its name and label, nil for a text
+// without one. A "country name" or an "email subject" is a text.
+func guessed(f rpc.Field) format {
+	for _, name := range []string{f.APIName, f.Label} {
+		said := words(name)
+		if len(said) > 1 && slices.ContainsFunc([]string{"name", "title", "text", "note", "notes", "subject", "body", "description"}, func(w string) bool { return slices.Contains(said, w) }) {
+			continue
+		}
+		for _, k := range formats {
+			if slices.ContainsFunc(k.words, func(w string) bool { return slices.Contains(said, w) }) {
+				return k.make
+			}
+		}
+	}
+	return nil
+}
+
+// words takes a field name such as "billing_postCode" or "E-Mail" apart.
+func words(name string) []string {
+	var out []string
+	var word []rune
+	flush := func() {
+		if len(word) > 0 {
+			out, word = append(out, strings.ToLower(string(word))), nil
+		}
+	}
+	lower := false
+	for _, c := range name {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			flush()
+			lower = false
+			continue
+		case unicode.IsUpper(c) && lower:
+			flush()
+		}
+		lower = unicode.IsLower(c) || unicode.IsDigit(c)
+		word = append(word, c)
+	}
+	flush()
+	single := len(out)
+	for i := 0; i+1 < single; i++ { // post code, zip code, e mail, time zone
+		out = append(out, out[i]+out[i+1])
+	}
+	return out
+}
+
+// emailKey reports whether string identifiers of the field look like addresses.
+func emailKey(f rpc.Field) bool {
+	return slices.ContainsFunc(words(f.APIName), func(w string) bool { return w == "email" || w == "mail" || w == "emailaddress" })
+}

@@ -1,0 +1,197 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// TestBrokenHooksAreFoundBeforeTheFirstWrite: one problem that names the hook,
+// what it answered and the fix; nothing is written.
+func TestBrokenHooksAreFoundBeforeTheFirstWrite(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	answers := func(status int, text string) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, text)
+		}))
+		t.Cleanup(s.Close)
+		return s.URL + "/?key=hush-hush"
+	}
+	good := answers(200, `{"records":[],"complete":true}`)
+	cases := []struct {
+		name     string
+		readback conformance.HookSpec
+		hooks    conformance.Hooks
+		words    []string
+	}{
+		{"no program", conformance.HookSpec{Command: []string{"no-such-program", "--read"}}, conformance.Hooks{}, []string{"readback", "cannot be started", "no-such-program", "make it executable"}},
+		{"a program that fails", conformance.HookSpec{Command: []string{"/bin/sh", "-c", "echo no module named psycopg >&2; exit 1"}}, conformance.Hooks{}, []string{"readback", "exit status 1", "no module named psycopg"}},
+		{"nothing listens", conformance.HookSpec{URL: gone.URL}, conformance.Hooks{}, []string{"readback", "did not answer", "refused", "start it"}},
+		{"a wrong path", conformance.HookSpec{URL: answers(404, "no such route")}, conformance.Hooks{}, []string{"readback", "HTTP status 404: no such route", "look at the path"}},
+		{"not JSON", conformance.HookSpec{URL: answers(200, "<html>hi</html>")}, conformance.Hooks{}, []string{"readback", "did not answer one JSON value", "<html>hi</html>", `{"records": [`}},
+		{"another shape", conformance.HookSpec{URL: answers(200, `{"rows":[]}`)}, conformance.Hooks{}, []string{"readback", "records is missing", `{"records": [`}},
+		{"not complete", conformance.HookSpec{URL: answers(200, `{"records":[],"complete":false}`)}, conformance.Hooks{}, []string{"complete is false", "look every key"}},
+		{"a key of its own", conformance.HookSpec{URL: answers(200, `{"records":[{"identifier":"ada@example.com","count":1,"fields":{}}]}`)}, conformance.Hooks{}, []string{`"ada@example.com", which was not asked for`}},
+		{"a cleanup hook that is no program", conformance.HookSpec{URL: good}, conformance.Hooks{Cleanup: conformance.HookSpec{Command: []string{"./cleanup.sh"}}}, []string{"hook cleanup", "cannot be started", "./cleanup.sh"}},
+		{"a cleanup hook that is not there", conformance.HookSpec{URL: good}, conformance.Hooks{Cleanup: conformance.HookSpec{URL: gone.URL}}, []string{"hook cleanup", "did not answer"}},
+		{"a hook that a check calls", conformance.HookSpec{URL: good}, conformance.Hooks{Restart: conformance.HookSpec{URL: gone.URL}}, []string{"hook restart", "did not answer"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			server := httptest.NewServer(e)
+			t.Cleanup(server.Close)
+			path := filepath.Join(t.TempDir(), "run.ndjson")
+			r, err := Run(context.Background(), Target{URL: server.URL}, conformance.Options{
+				Write: true, Objects: []string{"contact"}, Readback: c.readback, Hooks: c.hooks, Journal: path,
+				Select: []string{"SEM-001", "DUR-003", "CON-001"},
+			})
+			require.NoError(t, err)
+			nothingJudged(t, r, "hook", append(c.words, "nothing was written")...)
+			require.NotContains(t, r.Problems[0].Message+r.Problems[0].Fix, "hush-hush")
+			batches, _ := e.sent()
+			require.Zero(t, batches)
+			_, err = os.Stat(path)
+			require.ErrorIs(t, err, os.ErrNotExist)
+		})
+	}
+}
+
+// TestHooksThatAreNotCalledAreNotProbed: what this run does not need may be away.
+func TestHooksThatAreNotCalledAreNotProbed(t *testing.T) {
+	gone := conformance.HookSpec{Command: []string{"no-such-program"}}
+	hooks := conformance.Hooks{Cleanup: gone, Restart: gone, AlterSchema: gone, BreakDownstream: gone, RotateToken: gone}
+	r, err := Run(context.Background(), Target{Handler: newSmall()}, conformance.Options{Hooks: hooks, Select: []string{"CON-001"}})
+	require.NoError(t, err)
+	require.Empty(t, r.Problems)
+	hooks.Cleanup = conformance.HookSpec{}
+	e := newSmall()
+	opts := writing(e)
+	opts.Hooks, opts.Select = hooks, []string{"CON-001"}
+	r, err = Run(context.Background(), Target{Handler: e}, opts)
+	require.NoError(t, err)
+	require.Empty(t, r.Problems)
+}
+
+// TestTheProbeTakesNoIntegerKey: the range may be short, and the probe writes
+// nothing.
+func TestTheProbeTakesNoIntegerKey(t *testing.T) {
+	e := newSmall()
+	e.fields[0].Type = "integer"
+	var asked []string
+	opts := writing(e)
+	opts.KeyFrom, opts.KeyTo = 7, 9
+	opts.ReadbackFunc = func(ctx context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
+		for _, id := range q.Identifiers {
+			asked = append(asked, string(id))
+		}
+		return e.readback(ctx, q)
+	}
+	s := prepared(t, e, writeCheck, opts)
+	c, err := s.discover(context.Background())
+	require.NoError(t, err)
+	s.catalog = c
+	require.NoError(t, s.probeReadback(context.Background()))
+	require.Equal(t, []string{"7"}, asked)
+	next, err := s.keys.integer()
+	require.NoError(t, err)
+	require.EqualValues(t, 7, next)
+}
+
+// TestAReadbackWrittenInPython answers floats as json.dumps does. The check says
+// what is stored, and the verdict stands.
+func TestAReadbackWrittenInPython(t *testing.T) {
+	e := newSmall()
+	e.fields[1].Type = "float"
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var q conformance.ReadbackRequest
+		require.NoError(t, json.Unmarshal(body, &q))
+		reply, err := e.readback(r.Context(), q)
+		require.NoError(t, err)
+		for _, rec := range reply.Records {
+			if string(rec.Fields["name"]) == "1e400" {
+				rec.Fields["name"] = json.RawMessage("0.123454321")
+			}
+		}
+		text, err := json.Marshal(reply)
+		require.NoError(t, err)
+		fmt.Fprint(w, strings.ReplaceAll(string(text), "0.123454321", "Infinity"))
+	}))
+	t.Cleanup(hook.Close)
+	// The hook is beyond the loopback of a handler, so the endpoint is a server.
+	server := httptest.NewServer(e)
+	t.Cleanup(server.Close)
+	r, err := Run(context.Background(), Target{URL: server.URL}, conformance.Options{
+		Write: true, Objects: []string{"contact"}, Readback: conformance.HookSpec{URL: hook.URL}, Select: []string{"DAT-006"},
+	})
+	require.NoError(t, err)
+	got := resultOf(t, r, "DAT-006")
+	require.Equal(t, conformance.Warn, got.Status, got.Reason)
+	require.Equal(t, "it is Infinity", got.Findings[0].Actual)
+	require.Zero(t, r.Counts[conformance.HarnessError])
+	require.NotEqual(t, conformance.Unknown, r.Verdict, r.Summary)
+}
+
+// TestAHookWithoutCountsIsNoted: what it cannot show is not passed in silence.
+func TestAHookWithoutCountsIsNoted(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		e := newSmall()
+		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			var q conformance.ReadbackRequest
+			require.NoError(t, json.Unmarshal(body, &q))
+			reply, err := e.readback(r.Context(), q)
+			require.NoError(t, err)
+			text := encoded(reply)
+			if !counted {
+				text = strings.ReplaceAll(text, `"count":1,`, "")
+			}
+			fmt.Fprint(w, text)
+		}))
+		t.Cleanup(hook.Close)
+		server := httptest.NewServer(e)
+		t.Cleanup(server.Close)
+		r, err := Run(context.Background(), Target{URL: server.URL}, conformance.Options{
+			Write: true, Objects: []string{"contact"}, Readback: conformance.HookSpec{URL: hook.URL}, Select: []string{"SEM-006"},
+		})
+		require.NoError(t, err)
+		require.Equal(t, conformance.Pass, resultOf(t, r, "SEM-006").Status)
+		require.Equal(t, counted, !strings.Contains(strings.Join(r.Notes, "\n"), uncountedNote))
+	}
+}
+
+// TestAHookThatFailsBelowTheGate: a SHOULD does not cost the verdict.
+func TestAHookThatFailsBelowTheGate(t *testing.T) {
+	e := newSmall()
+	opts := writing(e)
+	asked := 0
+	opts.Serial = true
+	opts.ReadbackFunc = func(ctx context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
+		if asked++; asked > 2 {
+			return conformance.ReadbackReply{}, errors.New("the replica is gone")
+		}
+		return e.readback(ctx, q)
+	}
+	r := judged(t, e, healthCheck+strings.Replace(writeCheck, "@must", "@should", 1), opts)
+	got := resultOf(t, r, "WRI-001")
+	require.Equal(t, conformance.HarnessError, got.Status)
+	require.Contains(t, got.Reason, "the replica is gone")
+	require.Equal(t, conformance.Conformant, r.Verdict, r.Summary)
+	require.Zero(t, r.ExitStatus, "%v", r.Problems)
+	require.Contains(t, strings.Join(r.Notes, "\n"), "failed in WRI-001, below the gate")
+}

@@ -1,0 +1,268 @@
+package destination_test
+
+import (
+	"flag"
+	"io"
+	"log"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+var update = flag.Bool("update", false, "write docs/kill-matrix.md")
+
+func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// benchFor builds the destination that a violation needs to show itself.
+func benchFor(t *testing.T, id string) *bench {
+	cfg := simConfig(id)
+	if strings.HasPrefix(id, "TLS-") {
+		return overTLS(t, cfg)
+	}
+	return inMemory(t, withPathSecret(cfg, id))
+}
+
+// withPathSecret moves the URL secret into the path for the one violation that
+// is about it.
+func withPathSecret(cfg destsim.Config, id string) destsim.Config {
+	if id == "AUTH-004.2" {
+		first := 0
+		cfg.URLSecret = destsim.URLSecret{Path: &first, Value: simSecret}
+	}
+	return cfg
+}
+
+const killFront = `# Kill matrix
+
+Each violation of the simulated destination changes one behaviour. The check that it is named for must
+detect it: FAIL, or WARN where the profile does not count the rule. The table lists, with the reason,
+what else the same behaviour breaks; the test compares it exactly. ` + "`make docs`" + ` writes this page.`
+
+// TestKillMatrix breaks one rule at a time: the named check fails, what else
+// trips is listed with its reason, and nothing more.
+func TestKillMatrix(t *testing.T) {
+	t.Parallel()
+	table := &matrixtest.KillTable{}
+	t.Cleanup(func() {
+		if *update {
+			table.Write(t, "../../docs/kill-matrix.md", killFront, len(destsim.Violations()))
+		}
+	})
+	for i, v := range destsim.Violations() {
+		if !matrixtest.Tenth(t, i) {
+			continue
+		}
+		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel()
+			want := []string{matrixtest.CheckOf(v.ID)}
+			var also []string
+			for _, a := range v.Also {
+				want = append(want, a.ID)
+				also = append(also, a.ID+": "+a.Why)
+				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
+			}
+			require.LessOrEqual(t, len(v.Also), 4)
+			r := judgeSteadily(t, want, func() *bench { return benchFor(t, v.ID) })
+			got := tripped(r)
+			slices.Sort(want)
+			slices.Sort(got)
+			require.Equal(t, want, got, "%s: %s\n%s\nproblems %v", v.ID, v.Changes, explain(r, append(got, want...)), r.Problems)
+			table.Add(v.ID, v.Changes, string(statusOf(r, matrixtest.CheckOf(v.ID))), also)
+		})
+	}
+}
+
+// TestKillMatrixAxes shows every violation to its own check alone, with other
+// seeds, one check at a time, over TLS, and with each combination of operations.
+func TestKillMatrixAxes(t *testing.T) {
+	t.Parallel()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
+	require.NoError(t, err)
+	for i, v := range destsim.Violations() {
+		if !matrixtest.Tenth(t, i) || i%40 > 10 && !matrixtest.Whole() && !matrixtest.Named() {
+			continue
+		}
+		check := matrixtest.CheckOf(v.ID)
+		type judging func(*testing.T, []string, func() *bench) *conformance.Report
+		alone := func(name string, judge judging, build func(t *testing.T) *bench, look func(*testing.T, *conformance.Report)) {
+			t.Run(v.ID+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				look(t, judge(t, []string{check}, func() *bench {
+					b := build(t)
+					only(b, cat, check)
+					return b
+				}))
+			})
+		}
+		for _, axis := range []string{"seed 2", "seed 3", "serial", "https"} {
+			alone(axis, judgeSteadily, func(t *testing.T) *bench { return axisBench(t, v.ID, axis) }, func(t *testing.T, r *conformance.Report) {
+				require.Equal(t, []string{check}, tripped(r), "%v", r.Problems)
+			})
+		}
+		if strings.HasPrefix(v.ID, "TLS-") {
+			continue // certificates know no operations
+		}
+		for _, ops := range combinations() {
+			cfg := withOperations(t, withPathSecret(simConfig(v.ID), v.ID), ops)
+			judge := judgeUnhurried
+			if len(ops) == 4 && check != "OPS-005" {
+				judge = judgeSteadily // what is wanted is known
+			}
+			alone(strings.Join(ops, "+"), judge, func(t *testing.T) *bench { return inMemory(t, cfg) }, func(t *testing.T, r *conformance.Report) {
+				require.NotContains(t, statuses(r), conformance.HarnessError, explain(r, []string{check}))
+				// An object that advertises everything has no operation to refuse.
+				if len(ops) == 4 && check != "OPS-005" {
+					require.Equal(t, []string{check}, tripped(r), "%s", explain(r, []string{check}))
+				}
+			})
+		}
+	}
+}
+
+func axisBench(t *testing.T, id, axis string) *bench {
+	cfg := withPathSecret(simConfig(id), id)
+	var b *bench
+	if axis == "https" || strings.HasPrefix(id, "TLS-") {
+		b = overTLS(t, cfg)
+	} else {
+		b = inMemory(t, cfg)
+	}
+	switch axis {
+	case "seed 2":
+		b.opts.Seed = 2
+	case "seed 3":
+		b.opts.Seed = 3
+	case "serial":
+		b.opts.Serial = true
+	}
+	return b
+}
+
+// only selects one check without those that it builds on.
+func only(b *bench, cat *conformance.Catalogue, id string) {
+	b.opts.Select = []string{id}
+	for _, c := range cat.Checks {
+		if c.ID != id {
+			b.opts.Skip = append(b.opts.Skip, c.ID)
+		}
+	}
+}
+
+func statuses(r *conformance.Report) []conformance.Status {
+	var out []conformance.Status
+	for _, c := range r.Checks {
+		out = append(out, c.Status)
+	}
+	return out
+}
+
+// TestEveryCheckIsKilled holds catalogue and violations together in both ways.
+func TestEveryCheckIsKilled(t *testing.T) {
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
+	require.NoError(t, err)
+	killed := map[string]bool{}
+	for _, v := range destsim.Violations() {
+		c, ok := cat.Check(matrixtest.CheckOf(v.ID))
+		require.True(t, ok, "%s names no check", v.ID)
+		require.NotEqual(t, conformance.Info, c.Level, "%s: an INFO check has no violation", v.ID)
+		require.NotEmpty(t, v.Changes)
+		killed[c.ID] = true
+	}
+	for _, c := range cat.Checks {
+		require.Equal(t, c.Level != conformance.Info, killed[c.ID], "%s (%s): a check above INFO has a violation", c.ID, c.Level)
+	}
+}
+
+// combinations are the 15 sets of operations that an object can advertise.
+func combinations() [][]string {
+	all := []string{"insert", "update", "upsert", "mirror"}
+	var out [][]string
+	for mask := 1; mask < 16; mask++ {
+		var ops []string
+		for i, op := range all {
+			if mask&(1<<i) != 0 {
+				ops = append(ops, op)
+			}
+		}
+		out = append(out, ops)
+	}
+	return out
+}
+
+func withOperations(t *testing.T, cfg destsim.Config, ops []string) destsim.Config {
+	base, err := destsim.Preset("default")
+	require.NoError(t, err)
+	cfg.Objects = base.Objects
+	for i := range cfg.Objects {
+		cfg.Objects[i].Operations = ops
+	}
+	return cfg
+}
+
+// TestCleanMatrix judges the clean destination along every axis: never a FAIL,
+// never a WARN, nothing left behind.
+func TestCleanMatrix(t *testing.T) {
+	benches := map[string]func(t *testing.T) *bench{
+		"https":  func(t *testing.T) *bench { return overTLS(t, simConfig()) },
+		"seed 2": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 2; return b },
+		"seed 3": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 3; return b },
+		"serial": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Serial = true; return b },
+		"sqlite": func(t *testing.T) *bench {
+			cfg := simConfig()
+			cfg.Store = "sqlite:" + filepath.Join(t.TempDir(), "records.db")
+			b := inMemory(t, cfg)
+			b.opts.PlanningTimeout, b.opts.BatchTimeout = 10e9, 30e9
+			return b
+		},
+		"no token": func(t *testing.T) *bench {
+			cfg := simConfig()
+			cfg.Token, cfg.URLSecret = "", destsim.URLSecret{}
+			return inMemory(t, cfg)
+		},
+		"skips as success":              func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccess) },
+		"skips as success with message": func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccessWithMessage) },
+	}
+	for _, ops := range combinations() {
+		benches[strings.Join(ops, "+")] = func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) }
+	}
+	for i, name := range slices.Sorted(maps(benches)) {
+		if !matrixtest.Tenth(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := judgeUnhurried(t, nil, func() *bench { return benches[name](t) })
+			require.Empty(t, tripped(r), explain(r, tripped(r)))
+			require.Empty(t, r.Problems)
+			require.Empty(t, r.Residue.Refused)
+			require.Empty(t, r.Residue.Unknown)
+		})
+	}
+}
+
+// skipping is a clean destination that reports skips in another way, declared
+// to the judge.
+func skipping(t *testing.T, convention string) *bench {
+	cfg := simConfig()
+	cfg.SkipConvention = convention
+	b := inMemory(t, cfg)
+	b.opts.SkipConvention = convention
+	return b
+}
+
+func maps[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}

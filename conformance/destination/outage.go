@@ -1,0 +1,258 @@
+package destination
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
+)
+
+// A process that ends or restarts in the middle of a run would break every rule
+// that is judged at that moment. It is one finding, of ERR-006: the session notices
+// that the endpoint stopped accepting connections, waits a bounded while for its
+// return, and what was under way is judged once more, alone.
+
+// outage is one time in which the endpoint accepted no connections.
+type outage struct {
+	call  string // what it followed, with the check
+	alone bool   // no other call was under way: that one was the last
+	back  time.Duration
+	reply *reply
+	ended bool // it came back
+}
+
+// watch follows whether the endpoint is there. One outage is found and waited for
+// once, however many calls run into it.
+type watch struct {
+	mu      sync.Mutex
+	calls   int // under way
+	most    int // under way at once since the last time that none was
+	outages []*outage
+	gone    *outage // it did not come back
+	off     int     // an author's hook takes the endpoint down on purpose
+	turn    sync.Mutex
+	cleared time.Time // the end of the last outage
+}
+
+// probes is how often an endpoint that has lost a call is asked whether it is
+// still there, before that is called an outage.
+const probes = 2
+
+func (w *watch) enter() (started time.Time, gone *outage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls++
+	w.most = max(w.most, w.calls)
+	return time.Now(), w.gone
+}
+
+func (w *watch) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.calls--; w.calls == 0 {
+		w.most = 0
+	}
+}
+
+// expect switches the watch off while a hook takes the endpoint down.
+func (w *watch) expect(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if down {
+		w.off++
+	} else {
+		w.off--
+	}
+}
+
+// lost reports whether a call ended as one to a process that is gone does.
+func lost(got *wire.Reply, req request) bool {
+	if got.Status != 0 || req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 || req.plain || req.url != "" {
+		return false
+	}
+	return got.Kind == wire.KindRefused || got.Kind == wire.KindReset || got.Kind == wire.KindClosed
+}
+
+// away decides whether a lost call is part of an outage, and waits for its end.
+func (s *session) away(ctx context.Context, to line, check string, req request, got *wire.Reply, started time.Time) error {
+	w := &s.watch
+	w.mu.Lock()
+	alone, off := w.most <= 1, w.off > 0
+	w.mu.Unlock()
+	if off || s.catalog == nil || !lost(got, req) {
+		return nil
+	}
+	what := cmp.Or(req.method, "a call")
+	if req.body != nil {
+		what = "the body " + truncate(string(req.body), 60)
+	}
+	if check != "" {
+		what += " of " + check
+	}
+	return s.outageAt(ctx, to, started, &outage{call: what, alone: alone, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
+}
+
+// hookAway decides whether a hook that got no answer ran into an outage: authors serve
+// read-back from the process that is judged.
+func (sc *scenario) hookAway(err error, started time.Time) error {
+	if k := hook.KindOf(err); k != hook.KindUnreachable && k != hook.KindTimeout {
+		return nil
+	}
+	sc.watch.mu.Lock()
+	off := sc.watch.off > 0
+	sc.watch.mu.Unlock()
+	if off {
+		return nil
+	}
+	if away := sc.outageAt(sc.ctx, sc.line, started, &outage{call: "the read-back of " + sc.Check().ID}); away != nil {
+		return away
+	}
+	if brokenOff(err) && !sc.confirming.Load() {
+		return wire.ErrAway // a restart may be over already: judged once more, alone
+	}
+	return nil
+}
+
+// brokenOff reports whether a connection ended before the answer, as it does where the
+// process behind it ends.
+func brokenOff(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// outageAt makes a call that got no answer part of an outage if the endpoint answers
+// nothing now, or was away since the call began, and waits for its end.
+func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *outage) error {
+	w := &s.watch
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	w.mu.Lock()
+	gone, cleared := w.gone, w.cleared
+	w.mu.Unlock()
+	if gone != nil || started.Before(cleared) {
+		return wire.ErrAway // another call has found the same outage
+	}
+	for range probes {
+		if s.answers(ctx, to) {
+			return nil // the loss of one call is judged by the checks
+		}
+	}
+	from := time.Now()
+	for time.Since(from) < s.opts.ReturnWait && !o.ended {
+		select {
+		case <-time.After(min(100*time.Millisecond, s.opts.ReturnWait)):
+		case <-ctx.Done():
+			return overtime(ctx)
+		}
+		o.ended = s.answers(ctx, to)
+	}
+	o.back = time.Since(from)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outages = append(w.outages, o)
+	w.cleared = time.Now()
+	if !o.ended {
+		w.gone = o
+	}
+	return wire.ErrAway
+}
+
+// answers reports whether a fresh connection brings any response.
+func (s *session) answers(ctx context.Context, to line) bool {
+	body := rpc.EncodeRequest(nil, rpc.MethodTestConnection, []byte("{}"), s.newID())
+	got := to.Do(ctx, wire.Call{Check: "ERR-006", RPC: rpc.MethodTestConnection, Body: body, Timeout: s.opts.PlanningTimeout, FreshConn: true})
+	return got.Status != 0
+}
+
+// deadly are bodies and texts that processes have died of: what no handler expects.
+var (
+	deadlyBodies = []string{
+		"this is no JSON", "", "null", "[]", "[null]", `"text"`, "7",
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch"}`,
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch","params":null}`,
+		`{"jsonrpc":"2.0","id":"7","method":"sync_batch","params":{"sync_plan":null,"records":null}}`,
+	}
+	deadlyTexts = []string{`"a\u0000b"`, `"a\ud800b"`, `"%s%n{0}${x}"`}
+)
+
+// sendsWhatIsDeadly sends what processes die of, each alone, until one of them takes
+// the endpoint away. What is answered is the subject of other checks.
+func (sc *scenario) sendsWhatIsDeadly() error {
+	for _, body := range deadlyBodies {
+		if _, err := sc.send(request{method: "garbage", body: []byte(body), odd: true}); err != nil {
+			return sc.unlessAway(err)
+		}
+	}
+	return sc.unlessAway(sc.whereItMayWrite(func(o *object) error {
+		id, err := o.identifier()
+		if err != nil {
+			return err
+		}
+		for _, text := range deadlyTexts {
+			fields := o.takes(id, rpc.TypeString, false)
+			if len(fields) == 0 {
+				return nil
+			}
+			r, err := sc.newRecord(o, id)
+			if err != nil {
+				return err
+			}
+			for _, f := range fields {
+				r = r.with(f.APIName, json.RawMessage(text))
+			}
+			if _, err := sc.write(o.creating(), []*record{r}, plan{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// unlessAway leaves out the end by an outage, which is what the next step judges.
+func (sc *scenario) unlessAway(err error) error {
+	if errors.Is(err, wire.ErrAway) {
+		return nil
+	}
+	return err
+}
+
+// stayedUp judges the outages of the run.
+func (sc *scenario) stayedUp() error {
+	sc.watch.mu.Lock()
+	outages := sc.watch.outages
+	sc.watch.mu.Unlock()
+	// What happened while one call was under way alone names its cause.
+	for _, o := range outages {
+		actual := "stopped accepting connections after " + o.call
+		if !o.alone {
+			if hasAlone(outages) {
+				continue
+			}
+			actual = "stopped accepting connections while several calls were under way, " + o.call + " among them"
+		}
+		if o.ended {
+			actual += fmt.Sprintf("; it was back after %s", round(o.back))
+		} else {
+			actual += fmt.Sprintf("; it was not back after %s", round(o.back))
+		}
+		sc.broken("an endpoint that accepts connections all the time", actual, o.reply)
+	}
+	return sc.held()
+}
+
+func hasAlone(outages []*outage) bool {
+	for _, o := range outages {
+		if o.alone {
+			return true
+		}
+	}
+	return false
+}

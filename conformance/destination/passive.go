@@ -1,0 +1,315 @@
+package destination
+
+import (
+	"crypto/tls"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Passive judges a destination by the calls that others make: it sends nothing.
+// Each check that traffic can decide is judged by the claims of its scenario, the
+// same that Run uses; what they look at is what went by. One goroutine at a time
+// may use it.
+type Passive struct {
+	s        *session
+	suite    *conformance.Suite
+	viewer   *wire.Viewer
+	checks   []*passiveCheck
+	byID     map[string]*passiveCheck
+	selected []*conformance.Check
+	started  time.Time
+	latest   time.Time
+	spent    time.Duration // between the first and the last exchange
+
+	calls, records, unread int
+	secrets                int
+	seen                   traffic
+	handshake              atomic.Pointer[tlsFacts] // the latest
+}
+
+// passiveCheck is one check with what was seen of it.
+type passiveCheck struct {
+	check  *conformance.Check
+	rule   *passiveRule // nil: traffic alone does not decide it
+	sc     *scenario    // used again for each exchange
+	claims []func() error
+	found  *conformance.Findings // of all exchanges
+	looked int
+	reason string // why the latest exchange decided nothing
+}
+
+// Judged is what was found in one exchange.
+type Judged struct {
+	Number int
+	// Method is the JSON-RPC method as the caller sent it, Object what it speaks of.
+	Method, Object, Operation string
+	Status                    int
+	// Kind names how the exchange ended when no complete response came.
+	Kind string
+	// Records were sent; of those so many have results that say success or failure.
+	Records, Succeeded, Failed int
+	// IDs are the checks that the exchange breaks, in the order of the catalogue.
+	IDs []string
+
+	exchange func(recording bool) conformance.Exchange
+}
+
+// maxRecorded is how many bytes of each body a recording keeps.
+const maxRecorded = 8 << 20
+
+// Recording is the record of the exchange with its bodies, up to maxRecorded, and
+// without secrets: what is judged again or sent again.
+func (j *Judged) Recording() conformance.Exchange { return j.exchange(true) }
+
+// Exchange is the record of the exchange, without secrets.
+func (j *Judged) Exchange() conformance.Exchange { return j.exchange(false) }
+
+// NewPassive prepares a judge of what others exchange with the destination at the
+// URL of the target. Its Token and Headers are only kept out of reports. Mistakes are
+// *UsageError.
+func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
+	opts.Write, opts.Load, opts.Features = false, false, nil
+	opts = withDefaults(opts)
+	if err := validate(opts); err != nil {
+		return nil, err
+	}
+	s := &session{target: Target{URL: target.URL}, opts: opts, redactor: wire.NewRedactor()}
+	if err := s.resolve(); err != nil {
+		return nil, err
+	}
+	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	for name, value := range target.Headers {
+		wire.AddHeaderSecrets(s.redactor, []wire.Header{{Name: name, Value: value}})
+	}
+	if err := wire.AddURLSecrets(s.redactor, target.URL); err != nil {
+		return nil, usage("%v", err)
+	}
+	if err := s.findSecret(); err != nil {
+		return nil, err
+	}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	s.catalog = &catalog{}
+	suite := s.suite()
+	selected, err := suite.Select(&s.opts)
+	if err != nil {
+		return nil, err
+	}
+	p := &Passive{s: s, suite: suite, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
+	for _, c := range selected {
+		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: suite.Findings(c)}
+		if pc.rule != nil {
+			if err := p.bind(pc); err != nil {
+				return nil, err
+			}
+		}
+		p.checks, p.byID[c.ID] = append(p.checks, pc), pc
+	}
+	return p, nil
+}
+
+// Secrets is the redactor of the run: what it knows stands in no report.
+func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
+
+// bind finds the claims of a check and ties them to a scenario of its own.
+func (p *Passive) bind(pc *passiveCheck) (err error) {
+	pc.sc = p.s.newScenario(nil, pc.check, nil) //nolint:staticcheck // nothing is sent
+	wanted := pc.check.Claims()
+	if pc.rule.claims != nil {
+		wanted = pc.rule.claims
+	}
+	pc.claims, err = p.suite.Claims(pc.check, pc.sc, wanted...)
+	return err
+}
+
+// mostSecrets bounds how many credentials of callers are looked for in everything
+// that is recorded; the bodies of calls with further ones are not kept.
+const mostSecrets = 64
+
+// Observe judges one exchange. Exchanges come in the order of their requests, as far
+// as that is known.
+func (p *Passive) Observe(x *conformance.Sight) *Judged {
+	if p.secrets < mostSecrets {
+		p.secrets += p.learn(x)
+	}
+	c := p.look(x)
+	p.calls++
+	p.records += c.records
+	if p.latest = x.Started.Add(x.Total); p.calls == 1 {
+		p.started = x.Started
+	}
+	p.spent = max(p.spent, p.latest.Sub(p.started))
+	j := &Judged{
+		Number: x.Number, Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		exchange: func(recording bool) conformance.Exchange {
+			e := c.Exchange
+			if recording {
+				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply, maxRecorded) }
+			}
+			return p.named(c, e())
+		},
+	}
+	if c.batch != nil {
+		j.Operation = c.batch.operation
+		for _, r := range c.batch.results {
+			switch {
+			case r.success == nil:
+			case *r.success:
+				j.Succeeded++
+			default:
+				j.Failed++
+			}
+		}
+	}
+	if c.Unread {
+		p.unread++
+		return j
+	}
+	for _, pc := range p.checks {
+		if pc.rule == nil || !pc.rule.takes(p, c) {
+			continue
+		}
+		if p.judge(pc, c) {
+			j.IDs = append(j.IDs, pc.check.ID)
+		}
+	}
+	p.seen.keep(p, c)
+	return j
+}
+
+// named puts method and id of a call into its record.
+func (p *Passive) named(c *sighted, e conformance.Exchange) conformance.Exchange {
+	e.RPC, e.RPCID = p.s.redactor.String(truncate(c.method, 200)), p.s.redactor.String(truncate(c.id, 400))
+	return e
+}
+
+// learn makes the secrets of a caller known.
+func (p *Passive) learn(x *conformance.Sight) int {
+	fresh := 0
+	for _, h := range x.RequestHeader {
+		if !wire.SecretHeader(h.Name) || p.seen.known(h) {
+			continue
+		}
+		fresh += wire.AddHeaderSecrets(p.s.redactor, []wire.Header{h})
+	}
+	return fresh
+}
+
+// judge puts an exchange to the claims of a check; it reports whether one is broken.
+func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
+	sc := pc.sc
+	sc.Findings = p.suite.Findings(pc.check)
+	sc.notArrived, sc.object = nil, nil
+	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
+	if c.batch != nil {
+		sc.batches, sc.object = append(sc.batches, c.batch), c.batch.object
+	}
+	if pc.rule.with != nil {
+		pc.rule.with(p, c, sc)
+	}
+	sc.latest = sc.batches
+	defer func() {
+		sc.target.Token = "" // a claim may look for it in a reply
+		clear(sc.replies)    // large ones live no longer than they are looked at
+		clear(sc.batches)
+		sc.latest, sc.object = nil, nil
+	}()
+	pc.looked++
+	for _, claim := range pc.claims {
+		err := claim()
+		if err == nil {
+			continue
+		}
+		if statusOf(err) != conformance.Fail {
+			pc.reason = reasonOf(err)
+			if sc.Held() == nil {
+				return false
+			}
+		}
+		break
+	}
+	broken := sc.Held() != nil
+	pc.found.Take(sc.Findings)
+	if !broken {
+		pc.count(c)
+	}
+	return broken
+}
+
+// count adds the evidence of an exchange that breaks no claim.
+func (pc *passiveCheck) count(c *sighted) {
+	found := pc.found
+	found.Saw(conformance.SeenAttempts, 1)
+	if c.OK() {
+		found.Saw(conformance.SeenResponses, 1)
+	}
+	switch {
+	case c.isError():
+		found.Saw(conformance.SeenErrors, 1)
+		found.Saw(conformance.SeenEnvelopes, 1)
+	case c.result() != nil:
+		found.Saw(conformance.SeenAnswers, 1)
+		found.Saw(conformance.SeenEnvelopes, 1)
+	}
+	if c.batch == nil {
+		return
+	}
+	found.Saw(conformance.SeenResults, len(c.batch.results))
+	for _, r := range c.batch.results {
+		if r.success != nil && *r.success {
+			found.Saw(conformance.SeenAccepted, 1)
+		} else if r.success != nil {
+			found.Saw(conformance.SeenRefused, 1)
+		}
+	}
+}
+
+// known reports whether the method is one of the protocol.
+func (c *sighted) known() bool { return slices.Contains(rpc.Methods(), c.method) }
+
+// TLSConfig is how a line to the endpoint is opened: certificates are looked at by
+// VerifyTLS alone, so that what is wrong with them can be reported.
+func (p *Passive) TLSConfig() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: p.s.opts.Roots, InsecureSkipVerify: true}
+}
+
+// VerifyTLS notes what a handshake has shown, for the TLS checks. Where untrusted
+// certificates are not accepted (Options.Development) its error says why nothing may be
+// sent over the line. It is safe for parallel use.
+func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
+	f := &tlsFacts{name: p.s.url.Hostname(), roots: p.s.opts.Roots, now: time.Now(), version: state.Version, chain: state.PeerCertificates}
+	p.handshake.Store(f)
+	if p.s.dev && p.s.opts.Roots == nil {
+		return nil
+	}
+	return f.verify(f.name, f.now)
+}
+
+// judgeTLS puts the latest handshake to the TLS checks.
+func (p *Passive) judgeTLS(pc *passiveCheck) {
+	f := p.handshake.Load()
+	switch {
+	case !p.s.tlsJudged():
+		return
+	case p.s.url.Scheme != "https" && pc.check.ID == "TLS-001":
+		f = &tlsFacts{}
+	case f == nil:
+		return
+	}
+	sc := pc.sc
+	sc.Findings, sc.handshaken, sc.replies, sc.object = p.suite.Findings(pc.check), f, nil, nil
+	pc.looked++
+	for _, claim := range pc.claims {
+		if claim() != nil {
+			break
+		}
+	}
+	pc.found.Take(sc.Findings)
+	pc.found.Saw(conformance.SeenHandshakes, 1)
+}

@@ -1,0 +1,70 @@
+package destination
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// activeJudging decides what traffic cannot.
+const activeJudging = "active judging (destkit conform)"
+
+// result is what a check comes to.
+func (p *Passive) result(c *conformance.Check) *conformance.CheckResult {
+	pc := p.byID[c.ID]
+	found := *pc.found // a report may be asked for again
+	switch {
+	case pc.rule == nil:
+		return found.Result(notRun(activeJudging, "needs active judging: traffic alone does not show it"))
+	case strings.HasPrefix(c.ID, "TLS-") && !p.s.tlsJudged():
+		return found.Result(p.s.permitted(c))
+	case pc.looked == 0:
+		return found.Result(inconclusive(activeJudging, "no call went by that shows it"))
+	}
+	var out error
+	if found.Held() == nil && pc.reason != "" && len(found.Evidence()) == 0 && c.Level != conformance.Info {
+		out = inconclusive(activeJudging, "%s", pc.reason)
+	}
+	r := found.Result(out)
+	if r.Status == conformance.Inconclusive && r.Decider == "" {
+		r.Decider = activeJudging
+	}
+	r.Attempts = pc.looked
+	return r
+}
+
+// Report sums up what went by so far. It may be asked for more than once.
+func (p *Passive) Report() *conformance.Report {
+	p.finish()
+	return p.suite.Observed(p.s.opts, p.selected, p.started, p.result, func(r *conformance.Report) {
+		r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
+		p.s.sumUp(r)
+		r.Tier = conformance.TierProtocol
+		if p.seen.results > 0 {
+			r.Tier = conformance.TierResults
+		}
+		r.Calls, r.Records = p.calls, p.records
+		r.DurationMS = float64(p.spent.Microseconds()) / 1000
+		if p.unread > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", plural.Count(p.unread, "response")))
+		}
+	})
+}
+
+// PassiveChecks are the ids of the checks that traffic alone can decide, in the
+// order of the catalogue.
+func PassiveChecks() []string {
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, c := range cat.Checks {
+		if passiveRules[c.ID] != nil {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// Plan makes the planning calls, writes nothing, and says what Run would do.
+func Plan(ctx context.Context, target Target, opts conformance.Options) (*conformance.PlanReport, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	p, err := s.makePlan(ctx)
+	if p != nil {
+		s.redactor.Value(p)
+	}
+	return p, s.suite().HideError(err)
+}
+
+func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error) {
+	checks, err := s.selected()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p := s.nothingToJudge(ctx, c); p != nil {
+		return nil, asError(p)
+	}
+	silent, err := s.silent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if silent != "" {
+		return nil, errors.New(silent)
+	}
+	s.catalog = c
+	p := &conformance.PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
+	if c.speed != nil {
+		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(c.speed.MaximumBatchSize, "record"), plural.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
+	}
+	s.planObjects(p)
+	if what := s.whatLasts(checks); what != "" {
+		p.Notes = append(p.Notes, what+": conform wants a clean-up hook in --hooks FILE, or --allow-leftovers")
+	}
+	for _, check := range checks {
+		s.planCheck(p, check)
+	}
+	if s.hookTested(checks) {
+		p.Records += hookRecords * len(s.opts.Objects)
+		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", plural.Count(hookRecords, "record")))
+	}
+	if p.Records > s.opts.MaxRecords {
+		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", plural.Count(p.Records, "record"), s.opts.MaxRecords))
+	}
+	return p, nil
+}
+
+func (s *session) planObjects(p *conformance.PlanReport) {
+	sc := s.newScenario(context.Background(), &conformance.Check{ID: "RES-002"}, nil)
+	for _, o := range s.catalog.objects {
+		po := conformance.PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
+		switch {
+		case o.accepts("delete"):
+			po.Cleanup = "delete batches"
+		case s.opts.Hooks.Cleanup.Set():
+			po.Cleanup = "hook"
+		}
+		for _, name := range s.opts.Objects {
+			po.Chosen = po.Chosen || name == o.APIName
+		}
+		if f, err := o.identifier(); err == nil {
+			po.Identifier = f.APIName
+			if key, err := sc.key(o, f); err == nil && po.Chosen {
+				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
+			}
+		}
+		p.Objects = append(p.Objects, po)
+	}
+}
+
+func (s *session) planCheck(p *conformance.PlanReport, c *conformance.Check) {
+	pc := conformance.PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
+	if err := s.permitted(c); err != nil {
+		pc.Runs, pc.Reason, pc.Decider = false, reasonOf(err), deciderOf(err)
+	} else if c.Write {
+		pc.Records = c.Records
+		if c.EachObject {
+			pc.Records *= len(s.opts.Objects)
+		}
+		p.Records += pc.Records
+	}
+	switch {
+	case pc.Runs && c.ReadbackDecides && s.readback == nil:
+		pc.Reason, pc.Decider = "may stay INCONCLUSIVE without a read-back hook", "readback"
+		fallthrough
+	case !pc.Runs:
+		if c.Level == conformance.Must && c.Gates(s.opts.Profile) {
+			p.Undecidable = append(p.Undecidable, c.ID)
+		}
+	}
+	p.Checks = append(p.Checks, pc)
+}

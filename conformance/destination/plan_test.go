@@ -1,0 +1,133 @@
+package destination
+
+import (
+	"context"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+func planned(t *testing.T, e *small, opts conformance.Options) *conformance.PlanReport {
+	t.Helper()
+	opts.RunID = "abc"
+	p, err := Plan(context.Background(), Target{Handler: e}, opts)
+	require.NoError(t, err)
+	require.Zero(t, e.calls[rpc.MethodSyncBatch], "a plan writes nothing")
+	return p
+}
+
+func plannedCheck(t *testing.T, p *conformance.PlanReport, id string) conformance.PlannedCheck {
+	t.Helper()
+	i := slices.IndexFunc(p.Checks, func(c conformance.PlannedCheck) bool { return c.ID == id })
+	require.GreaterOrEqual(t, i, 0, id)
+	return p.Checks[i]
+}
+
+func TestPlanOfAReadOnlyRun(t *testing.T) {
+	p := planned(t, newSmall(), conformance.Options{})
+	require.Zero(t, p.Records)
+	require.Equal(t, "100 records in a batch, 4 batches at once, 100000 records/s", p.Speed)
+	require.Len(t, p.Objects, 1)
+	require.False(t, p.Objects[0].Chosen)
+	require.Equal(t, "email", p.Objects[0].Identifier)
+	require.Equal(t, "delete batches", p.Objects[0].Cleanup)
+	require.True(t, plannedCheck(t, p, "RPC-001").Runs)
+	c := plannedCheck(t, p, "RES-002")
+	require.False(t, c.Runs)
+	require.Equal(t, "--write", c.Decider)
+	require.Contains(t, p.Undecidable, "RES-002")
+	require.NotContains(t, p.Undecidable, "RPC-001")
+}
+
+func TestPlanOfAWritingRun(t *testing.T) {
+	e := newSmall()
+	p := planned(t, e, conformance.Options{Write: true, Objects: []string{"contact"}})
+	require.True(t, p.Objects[0].Chosen)
+	require.Positive(t, p.Records)
+	require.Len(t, p.Keys, 1)
+	require.Contains(t, p.Keys[0], "contact.email = \"zz-conf-abc-")
+	require.True(t, plannedCheck(t, p, "RES-002").Runs)
+	require.Positive(t, plannedCheck(t, p, "RES-002").Records)
+	require.Equal(t, "readback", plannedCheck(t, p, "SEM-007").Decider)
+	require.Contains(t, p.Undecidable, "SEM-007")
+	require.Contains(t, plannedCheck(t, p, "SEM-006").Reason, "INCONCLUSIVE")
+	sum := 0
+	for _, c := range p.Checks {
+		sum += c.Records
+	}
+	require.Equal(t, sum, p.Records)
+
+	full := planned(t, e, writing(e))
+	require.Less(t, len(full.Undecidable), len(p.Undecidable))
+	require.NotContains(t, full.Undecidable, "SEM-007")
+	require.Contains(t, strings.Join(full.Notes, "\n"), "the test of the read-back hook writes up to 5 records")
+}
+
+// TestPlanIsNoPromiseBroken: a run sends no more than its plan announced.
+func TestPlanIsNoPromiseBroken(t *testing.T) {
+	e := newSmall()
+	opts := writing(e)
+	opts.MaxRecords = 100_000
+	p := planned(t, e, opts)
+	r, err := Run(context.Background(), Target{Handler: e}, opts)
+	require.NoError(t, err)
+	require.LessOrEqual(t, r.Records, p.Records)
+	byID := map[string]conformance.PlannedCheck{}
+	for _, c := range p.Checks {
+		byID[c.ID] = c
+	}
+	for _, c := range r.Checks {
+		if !byID[c.ID].Runs {
+			require.Equal(t, conformance.NotRun, c.Status, c.ID)
+			require.True(t, len(c.BlockedBy) > 0 || c.Decider == byID[c.ID].Decider, c.ID)
+		}
+	}
+}
+
+func TestPlanNotes(t *testing.T) {
+	e := newSmall()
+	e.operations = []string{"upsert"}
+	p := planned(t, e, conformance.Options{Write: true, Objects: []string{"contact"}, MaxRecords: 10})
+	notes := strings.Join(p.Notes, "\n")
+	require.Contains(t, notes, "up to 10 records will stay in contact, which accepts no deletes")
+	require.Contains(t, notes, "exceed --max-records 10")
+	require.Equal(t, "none", p.Objects[0].Cleanup)
+
+	p = planned(t, e, conformance.Options{Write: true, Objects: []string{"contact"}, Hooks: cleanupHook()})
+	require.Equal(t, "hook", p.Objects[0].Cleanup)
+	require.NotContains(t, strings.Join(p.Notes, "\n"), "will stay in")
+}
+
+func TestPlanOfASelection(t *testing.T) {
+	p := planned(t, newSmall(), conformance.Options{Select: []string{"OBJ-001"}})
+	require.NotEmpty(t, p.Checks)
+	for _, c := range p.Checks {
+		require.NotEqual(t, "SEM-", c.ID[:4])
+	}
+}
+
+func TestPlanOfNobody(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	url := "http://" + l.Addr().String()
+	require.NoError(t, l.Close())
+	_, err = Plan(context.Background(), Target{URL: url}, conformance.Options{})
+	require.ErrorContains(t, err, "no HTTP response from the endpoint: nothing listens at ")
+}
+
+// TestHTTPSWhereThereIsNone names the remedy.
+func TestHTTPSWhereThereIsNone(t *testing.T) {
+	server := httptest.NewServer(newSmall())
+	defer server.Close()
+	r, err := Run(context.Background(), Target{URL: strings.Replace(server.URL, "http:", "https:", 1)}, conformance.Options{})
+	require.NoError(t, err)
+	require.Equal(t, 3, r.ExitStatus)
+	require.Contains(t, r.Problems[0].Fix, "begin the URL with http://")
+}

@@ -1,0 +1,135 @@
+package destination
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/unreached"
+)
+
+// preflight discovers the endpoint and keeps apart what is no verdict: there is
+// no answer, or it is no answer of the endpoint, or the endpoint says itself
+// that it is unhealthy.
+func (s *session) preflight(ctx context.Context, r *conformance.Report) {
+	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
+		s.catalog, s.untrusted = &catalog{}, true
+		return
+	}
+	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
+		r.Notes = append(r.Notes, "the token travels over plain http")
+	}
+	c, err := s.discover(ctx)
+	silent := ""
+	if err == nil && s.responded.Load() {
+		silent, err = s.silent(ctx)
+	}
+	if err != nil {
+		if statusOf(err) == conformance.HarnessError {
+			r.Problems = append(r.Problems, conformance.Problem{Kind: "harness", ExitStatus: 3, Message: reasonOf(err)})
+		}
+		return
+	}
+	s.catalog = c
+	if p := s.nothingToJudge(ctx, c); p != nil {
+		s.catalog = nil
+		r.Problems = append(r.Problems, *p)
+		return
+	}
+	switch {
+	case silent != "":
+		s.catalog = nil
+		r.Problems = append(r.Problems, conformance.Problem{
+			Kind: "unreachable", ExitStatus: 3, Message: silent,
+			Fix: "check the URL, that this process runs too, and that this machine may reach it",
+		})
+	case c.unhealthy != "":
+		r.Problems = append(r.Problems, s.unhealthyProblem(c))
+	}
+}
+
+func (s *session) unhealthyProblem(c *catalog) conformance.Problem {
+	p := conformance.Problem{
+		Kind: "unhealthy", ExitStatus: 3,
+		Message: s.redactor.String("the endpoint says that it is unhealthy: " + truncate(c.unhealthy, 500)),
+		Fix:     "make test_connection succeed, then judge again",
+	}
+	if s.target.Token == "" && speaksOfCredentials(c.unhealthy) {
+		p.Fix = "give the token of the connection with --token-env NAME; or make test_connection succeed without one"
+	}
+	return p
+}
+
+// nothingToJudge says why no check could look at anything, nil when there is
+// something to look at.
+func (s *session) nothingToJudge(ctx context.Context, c *catalog) *conformance.Problem {
+	if c.first != nil && !c.first.complete() && c.objects == nil && c.speed == nil && !s.responded.Load() {
+		return s.unreachable(ctx, c.first)
+	}
+	p := s.uniform(c.planning)
+	if p == nil && !statusOfAll(c.planning, 400) {
+		return nil
+	}
+	if statusOfAll(c.planning, 400) && s.speaksTLS(ctx) {
+		return &conformance.Problem{
+			Kind: "unreachable", ExitStatus: 3,
+			Message: "TLS is spoken on this port, and the URL begins with http://: every call is answered with HTTP status 400",
+			Fix:     "begin the URL with https://",
+		}
+	}
+	return p
+}
+
+// noResponse tells a reply that never began from one that never ended.
+func noResponse(r *reply) string {
+	if r.Received > 0 {
+		return "no complete HTTP response"
+	}
+	return "no HTTP response"
+}
+
+// unreachable is an endpoint from which no HTTP response came to its end.
+func (s *session) unreachable(ctx context.Context, first *reply) *conformance.Problem {
+	what, fix := s.whyUnreached(first, "endpoint", s.url.Host)
+	if s.speaksTLS(ctx) {
+		what, fix = "TLS is spoken on this port, and the URL begins with http://", "begin the URL with https://"
+	}
+	message := noResponse(first) + " from the endpoint: " + what
+	if _, other := errors.AsType[tls.RecordHeaderError](first.Err); other {
+		message = what // the scheme says it all
+	}
+	return &conformance.Problem{Kind: "unreachable", ExitStatus: 3, Message: s.redactor.String(message), Fix: fix}
+}
+
+// whyUnreached says in plain words why a reply did not come to its end, and what to do.
+func (s *session) whyUnreached(r *reply, name, host string) (what, fix string) {
+	cause := unreached.Of(r.Err, name, host)
+	switch {
+	case cause == unreached.Cause{} || r.Received > 0:
+		return r.failure(), "check the URL, that the " + name + " runs, and that this machine may reach it"
+	case cause.Late:
+		return r.failure(), cause.Fix // with the time
+	}
+	return cause.What, cause.Fix
+}
+
+// speaksTLS reports whether a URL of plain http leads to a port of TLS. It is
+// asked only when no call was answered as one would be over plain http.
+func (s *session) speaksTLS(ctx context.Context) bool {
+	if s.url.Scheme != "http" || s.inMemory {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.PlanningTimeout)
+	defer cancel()
+	_, err := s.line.Handshake(limited, &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}, "", s.url.Hostname())
+	return err == nil
+}
+
+// asError is a problem for calls that make no report.
+func asError(p *conformance.Problem) error {
+	if p.Fix == "" {
+		return errors.New(p.Message)
+	}
+	return errors.New(p.Message + ": " + p.Fix)
+}

@@ -1,0 +1,160 @@
+package destination
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// newRecord makes a record with a fresh key and ordinary values: the identifier,
+// every required field, and further fields whose change can be seen. The author's
+// fixtures override the values.
+func (sc *scenario) newRecord(o *object, id rpc.Field) (*record, error) {
+	return sc.recordWith(o, id, o.ordinary(id))
+}
+
+// mostRequired bounds what one record can be made to carry: an object that requires
+// more fields is not judged by writing, which would take hours and all memory.
+const mostRequired = 500
+
+// recordWith makes a record that carries exactly these fields and its key.
+func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record, error) {
+	if len(fields) > mostRequired {
+		return nil, inconclusive("", "%s requires %s: records are made of up to %d", o, plural.Count(len(fields), "field"), mostRequired)
+	}
+	key, err := sc.key(o, id)
+	if err != nil {
+		return nil, err
+	}
+	r := &record{
+		object: o, id: id, key: key, seed: newSeed(sc.Check(), sc.keys.record(sc.Check().ID)),
+		values: map[string]json.RawMessage{id.APIName: key},
+	}
+	for _, f := range fields {
+		if f.APIName == id.APIName {
+			continue
+		}
+		if r.values[f.APIName], err = sc.fieldValue(r, f); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// fieldValue is the author's fixture or an ordinary value. A further
+// identifier is unique too, so it gets a key of its own.
+func (sc *scenario) fieldValue(r *record, f rpc.Field) (json.RawMessage, error) {
+	if raw, ok := sc.opts.Fixtures[r.object.APIName].Fields[f.APIName]; ok {
+		return sc.values.expand(raw, r.seed, r.key), nil
+	}
+	if f.Identifier {
+		return sc.key(r.object, f)
+	}
+	return sc.values.learned(r.object, f, r.seed), nil
+}
+
+// newRecords makes n records of the current object.
+func (sc *scenario) newRecords(n int) ([]*record, error) {
+	if sc.object == nil {
+		return nil, harness("no object is chosen")
+	}
+	id, err := sc.object.identifier()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*record, 0, n)
+	for range n {
+		r, err := sc.newRecord(sc.object, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// ordinary are the fields of an ordinary record: the identifier, what is
+// required, and up to two strings and one integer that can be written both
+// ways. The other types are mapped only by the checks that are about them.
+func (o *object) ordinary(id rpc.Field) []rpc.Field {
+	var out []rpc.Field
+	texts, numbers := 0, 0
+	for _, f := range o.Fields {
+		free := bothWays(f) && !f.Array && !f.Required && !o.avoids(f.APIName)
+		switch {
+		case f.APIName == id.APIName || f.Required: // every plan maps it
+			out = append(out, f)
+		case free && f.Type == rpc.TypeString && texts < 2:
+			texts++
+			out = append(out, f)
+		case free && f.Type == rpc.TypeInteger && numbers < 1:
+			numbers++
+			out = append(out, f)
+		}
+	}
+	if texts+numbers == 0 {
+		if m, ok := o.marker(id); ok && !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == m.APIName }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// bothWays reports whether create and update may both write a field that is no
+// identifier.
+func bothWays(f rpc.Field) bool { return f.Createable && f.Updateable && !f.Identifier }
+
+// mostFields bounds how many fields a record maps beside those that it must: an
+// object can have thousands, and each check about every field would take minutes.
+const mostFields = 100
+
+// every are all fields of a record that an operation can write: those of an
+// update where existing records are changed, those of a new record otherwise.
+func (o *object) every(id rpc.Field, existing bool) []rpc.Field {
+	var out []rpc.Field
+	for _, f := range o.Fields {
+		writable := f.Createable || f.Required
+		if existing {
+			writable = bothWays(f)
+		}
+		if f.APIName == id.APIName || writable && (f.Required || !o.avoids(f.APIName) && len(out) < mostFields) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// marker is the field by which a change of a record is seen: writable both
+// ways, no identifier, no array; a string where there is one.
+func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
+	for _, t := range []string{rpc.TypeString, rpc.TypeInteger, rpc.TypeDecimal, rpc.TypeFloat, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean} {
+		for _, f := range o.Fields {
+			if f.Type == t && bothWays(f) && !f.Array && f.APIName != id.APIName && !o.avoids(f.APIName) {
+				return f, true
+			}
+		}
+	}
+	return rpc.Field{}, false
+}
+
+// changed returns the record with other values under the same key: every field
+// that is no identifier is new. Different n give different values.
+func (sc *scenario) changed(r *record, n int) *record {
+	c := *r
+	c.seed = r.seed.version(n)
+	c.values = map[string]json.RawMessage{}
+	for name, raw := range r.values {
+		f, ok := r.object.field(name)
+		switch fixed, is := sc.opts.Fixtures[r.object.APIName].Fields[name]; {
+		case !ok || f.Identifier || !f.Updateable || name == r.id.APIName:
+			c.values[name] = raw // the same value again is no update of it
+		case is:
+			c.values[name] = sc.values.expand(fixed, c.seed, r.key)
+		default:
+			c.values[name] = sc.values.learned(r.object, f, c.seed)
+		}
+	}
+	return &c
+}

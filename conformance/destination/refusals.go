@@ -1,0 +1,199 @@
+package destination
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// Values that the declared types permit and that are refused are reported as what they
+// are: below the gate where an endpoint refuses them always, a broken rule where it
+// accepts the same values in another operation or for another record.
+
+// valuesAccepted adds a finding for each refused row, with the fields, the value
+// and the message. A field that is known to want a format is noted only.
+func (sc *scenario) valuesAccepted() error {
+	if !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return sc.noneAccepted() // OPS-007 judges that
+	}
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			refusal := b.refusalOf(r)
+			switch {
+			case refusal == "" || len(r.odd.fields) > 1 && sc.sentApart(r):
+			default:
+				sc.refusedValue(b, r, refusal)
+			}
+		}
+	}
+	return sc.held()
+}
+
+// sentApart reports whether the fields of a refused row were sent again one by one.
+func (sc *scenario) sentApart(r *record) bool {
+	for _, b := range sc.latest {
+		for _, o := range b.records {
+			if o != r && o.odd.what == r.odd.what && len(o.odd.fields) == 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
+	if len(r.odd.fields) == 0 {
+		return
+	}
+	f := r.odd.fields[0]
+	if f.Type == rpc.TypeString && guessed(f) != nil {
+		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, truncate(refusal, 160))
+		return
+	}
+	names := make([]string, len(r.odd.fields))
+	for i, f := range r.odd.fields {
+		names[i] = f.APIName
+	}
+	sc.brokenAs("refused "+r.odd.what, b.operation,
+		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, plural.List(names), declared(f)),
+		fmt.Sprintf("%s is refused: %s", truncate(string(r.values[f.APIName]), 80), truncate(refusal, 300)), b.reply)
+}
+
+// declared is the type of a field as list_fields declares it.
+func declared(f rpc.Field) string {
+	text := f.Type
+	if f.Array {
+		text = "array of " + text
+	}
+	if !f.Required {
+		text += ", not required"
+	}
+	return text
+}
+
+// sendsEverywhere sends a record for each row of a table for every purpose of the
+// advertised operations: new ones, and changes of records that are there.
+func (sc *scenario) sendsEverywhere(table *datatable.Table) error {
+	id, err := sc.object.identifier()
+	if err != nil {
+		return err
+	}
+	sc.sets, sc.purposes = nil, nil
+	var prepare, due []set
+	for _, p := range sc.object.purposes(false) {
+		if p.existing && sc.object.creating() == "" {
+			continue
+		}
+		var plain, odd []*record
+		for _, row := range table.Rows() {
+			r, err := sc.withValue(id, row)
+			if err != nil {
+				return err
+			}
+			if r == nil {
+				continue
+			}
+			odd = append(odd, r)
+			if p.existing {
+				before, err := sc.beforeIt(id, r)
+				if err != nil {
+					return err
+				}
+				plain = append(plain, before)
+			}
+		}
+		if len(odd) == 0 {
+			return notApplicable("%s has no field of that type", sc.object)
+		}
+		if len(plain) > 0 {
+			prepare = append(prepare, set{sc.object.creating(), plain})
+		}
+		due = append(due, set{p.operation, forOperation(p.operation, odd)})
+		sc.purposes = append(sc.purposes, p)
+	}
+	if len(due) < 2 {
+		return notApplicable("%s has one way of writing only", sc.object)
+	}
+	if len(prepare) > 0 {
+		sc.sets = prepare
+		if err := sc.sendSets(&sending{alone: true}); err != nil {
+			return err
+		}
+	}
+	sc.sets = due
+	return sc.sendSets(&sending{alone: true})
+}
+
+// beforeIt is an ordinary record under the identifiers of another one, which is to
+// change it.
+func (sc *scenario) beforeIt(id rpc.Field, r *record) (*record, error) {
+	before, err := sc.newRecord(sc.object, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sc.object.identifiers() {
+		if raw, ok := r.values[f.APIName]; ok {
+			before = before.with(f.APIName, raw)
+		}
+	}
+	return before, nil
+}
+
+// valuesFareTheSame compares what became of each row in each operation. What is
+// refused in one and accepted in another is sent once more, under another key:
+// accepted there, it was refused for no reason of its values.
+func (sc *scenario) valuesFareTheSame() error {
+	type fate struct {
+		purpose purpose
+		batch   *batch
+		record  *record
+	}
+	accepted, refused := map[string]fate{}, map[string][]fate{}
+	for i, s := range sc.sets {
+		for _, r := range s.records {
+			b := sc.batchWith(r)
+			if b == nil || sc.purposes[i].existing && !sc.model.get(r).created {
+				continue
+			}
+			at := fate{sc.purposes[i], b, r}
+			switch {
+			case b.succeeded(r):
+				if _, is := accepted[r.odd.what]; !is {
+					accepted[r.odd.what] = at
+				}
+			case b.refusalOf(r) != "":
+				refused[r.odd.what] = append(refused[r.odd.what], at)
+			}
+		}
+	}
+	if len(accepted) == 0 {
+		return sc.noneAccepted()
+	}
+	for _, r := range sc.sets[0].records {
+		here, ok := accepted[r.odd.what]
+		for _, there := range refused[r.odd.what] {
+			if !ok || !sc.operationWorks(there.purpose) {
+				break // DAT-014 and OPS-007 judge what is refused everywhere
+			}
+			sc.brokenAs("refused "+r.odd.what, there.batch.operation,
+				fmt.Sprintf("%s accepted in %s, as in %s", r.odd.what, there.purpose, here.purpose),
+				fmt.Sprintf("it is refused: %s", truncate(there.batch.refusalOf(there.record), 300)), there.batch.reply, here.batch.reply)
+		}
+		delete(refused, r.odd.what)
+	}
+	return sc.held()
+}
+
+// operationWorks reports whether anything was accepted for a purpose.
+func (sc *scenario) operationWorks(p purpose) bool {
+	for i, s := range sc.sets {
+		if sc.purposes[i] == p {
+			yes, _, _, _ := sc.accepted(s)
+			return yes > 0
+		}
+	}
+	return false
+}

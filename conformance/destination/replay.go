@@ -1,0 +1,112 @@
+package destination
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// ReplayResult is one exchange of a finding, sent again.
+type ReplayResult struct {
+	Check  string               `json:"check"`
+	Before conformance.Exchange `json:"before"`
+	After  conformance.Exchange `json:"after"`
+	// Same reports whether status and body are as they were, but for nothing.
+	Same    bool   `json:"same"`
+	Skipped string `json:"skipped,omitempty"` // why it was not sent
+	// Verdict is what the caller found when the check was judged again.
+	Verdict string `json:"verdict,omitempty"`
+}
+
+// Replay sends the exchanges of a report's findings again, those of the given
+// checks or all, to the target of the caller and nowhere else. What a request does
+// is read from its body: one that writes records is sent only with Options.Write,
+// and only when every key in it is one of the run. Unknown ids are a *UsageError.
+func Replay(ctx context.Context, target Target, opts conformance.Options, r *conformance.Report, ids []string) ([]ReplayResult, error) {
+	for _, id := range ids {
+		if !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id && len(c.Findings) > 0 }) {
+			return nil, usage("the report has no finding of %s", id)
+		}
+	}
+	p := &permission{report: r, write: opts.Write, objects: opts.Objects}
+	if len(p.objects) == 0 {
+		p.objects = r.Settings.Objects
+	}
+	opts.Write, opts.Objects, opts.Journal = false, nil, ""
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	p.s = s
+	var out []ReplayResult
+	for _, c := range r.Checks {
+		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
+			continue
+		}
+		for _, f := range c.Findings {
+			for _, x := range f.Exchanges {
+				out = append(out, p.resend(ctx, c.ID, x))
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, usage("the report has no finding to replay")
+	}
+	s.redactor.Value(&out)
+	return out, nil
+}
+
+// resend sends one exchange, or says why not.
+func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) ReplayResult {
+	res := ReplayResult{Check: check, Before: x}
+	body, header, does, why := p.request(ctx, x)
+	if res.Skipped = why; why != "" {
+		return res
+	}
+	r, err := p.s.send(ctx, check, request{method: does.method, body: body, header: header, httpMethod: x.Request.Method, records: does.records})
+	if err != nil {
+		res.Skipped = fmt.Sprint(err)
+		return res
+	}
+	res.After = r.Exchange()
+	if x.Response != nil && res.After.Response != nil {
+		res.Same = x.Response.Status == res.After.Response.Status && x.Response.Body == res.After.Response.Body
+	}
+	return res
+}
+
+// request makes the request of an exchange again. why says that it is not sent.
+func (p *permission) request(ctx context.Context, x conformance.Exchange) (body []byte, header http.Header, does asks, why string) {
+	method := cmp.Or(x.Request.Method, http.MethodPost)
+	switch {
+	case x.Incoming:
+		return nil, nil, does, "the service sent it, not the judge"
+	case x.Request.Body.Truncated:
+		return nil, nil, does, "the report keeps only the beginning of this request"
+	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, method):
+		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", truncate(method, 20))
+	}
+	body = []byte(x.Request.Body.Text)
+	if x.Request.Body.Base64 != "" {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(x.Request.Body.Base64); err != nil {
+			return nil, nil, does, "the request body in the report is damaged"
+		}
+	}
+	shown := string(body)
+	body = []byte(p.s.redactor.Reveal(shown))
+	if does = p.read(ctx, method, body); does.refused != "" {
+		return nil, nil, does, does.refused
+	}
+	if does.records > 0 && string(body) != shown {
+		return nil, nil, does, "a secret would be written into a record"
+	}
+	header, why = p.header(x)
+	return body, header, does, why
+}

@@ -1,0 +1,164 @@
+package destination
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// Run judges a destination. A report comes back whenever the endpoint could be
+// looked at, even when it is interrupted half-way; an error means that the judge
+// could not judge: *UsageError for mistakes of the caller (exit status 2), any
+// other error for a failure of the judge itself (exit status 3).
+func Run(ctx context.Context, target Target, opts conformance.Options) (*conformance.Report, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	r, err := s.run(ctx)
+	if r != nil {
+		s.redactor.Value(r)
+	}
+	return r, s.suite().HideError(err)
+}
+
+func (s *session) run(ctx context.Context) (*conformance.Report, error) {
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	defer s.closeJournal()
+	return s.suite().Run(ctx, s.opts)
+}
+
+// suite is the run as the engine judges it.
+func (s *session) suite() *conformance.Suite {
+	return &conformance.Suite{
+		Name: conformance.SuiteDestination, Target: s.redactor.String(s.target.URL), Catalogue: s.cat, Steps: definitions(), Secrets: s.redactor,
+		Symptoms: true, Permitted: s.permitted, Needs: s.needs, Objects: s.chosen,
+		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Finish: s.conclude,
+	}
+}
+
+// load reads the catalogue, unless the session has one.
+func (s *session) load() (err error) {
+	if s.cat == nil {
+		s.cat, err = conformance.LoadCatalogue(conformance.SuiteDestination)
+	}
+	return err
+}
+
+// selected are the checks of a run.
+func (s *session) selected() ([]*conformance.Check, error) {
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	return s.suite().Select(&s.opts)
+}
+
+// open looks at the endpoint and at the hooks before anything is judged, and learns which
+// values the endpoint takes.
+func (s *session) open(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error) {
+	if err := s.openJournal(); err != nil {
+		return false, err
+	}
+	defer func() {
+		if !ready {
+			s.dropJournal()
+		}
+	}()
+	s.noteSettings(r)
+	s.preflight(ctx, r)
+	if s.catalog == nil || len(r.Problems) > 0 {
+		return false, nil
+	}
+	if err := s.checkObjects(ctx, r); err != nil {
+		return false, err
+	}
+	if !s.untrusted { // nothing is written over a line that does not verify
+		if err := s.checkLasting(checks); err != nil {
+			return false, err
+		}
+		s.probeHooks(ctx, r, checks)
+	}
+	if len(r.Problems) > 0 {
+		return false, nil
+	}
+	s.tryValues(ctx, checks)
+	s.hookFault = s.testReadback(ctx, checks)
+	return true, nil
+}
+
+// conclude cleans up and completes the report.
+func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool) {
+	if s.untrusted && !slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
+		return c.Status == conformance.Fail || c.Status == conformance.Flaky
+	}) {
+		r.Problems = append(r.Problems, conformance.Problem{Kind: "untrusted", ExitStatus: 3,
+			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
+			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
+	}
+	s.cleanUp(ctx, r, late)
+	if s.uncounted.Load() {
+		r.Notes = append(r.Notes, uncountedNote)
+	}
+	refusedKeys(r)
+	s.sumUp(r)
+}
+
+// Steps lists the sentences that a feature file may use, as regular expressions.
+func Steps() []string {
+	s := conformance.Suite{Steps: definitions()}
+	return s.Sentences()
+}
+
+// checkObjects refuses unknown --object names, once the list of objects is known
+// to be sound; otherwise the run goes on without writes.
+func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error {
+	missing := s.unlisted()
+	if len(missing) == 0 || s.untrusted {
+		return nil
+	}
+	for _, id := range []string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"} {
+		c, ok := s.cat.Check(id)
+		if !ok {
+			continue
+		}
+		if res := s.suite().Judge(ctx, c); res.Status != conformance.Pass {
+			s.withoutWrites(r, missing, id+" does not hold")
+			return nil
+		}
+	}
+	if !s.catalog.listed {
+		// The list that those checks have seen came later: the first time
+		// list_objects had no answer, which says nothing about its objects.
+		if err := s.list(ctx, s.catalog); err != nil || !s.catalog.listed {
+			s.withoutWrites(r, missing, "list_objects is not answered every time")
+			return nil
+		}
+		if missing = s.unlisted(); len(missing) == 0 {
+			return nil
+		}
+	}
+	return usage("object %s does not exist; list_objects names %s", plural.List(missing), plural.List(s.catalog.names()))
+}
+
+// unlisted are the names of --object that discovery did not find.
+func (s *session) unlisted() (missing []string) {
+	for _, name := range s.opts.Objects {
+		if s.catalog.object(name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// withoutWrites takes the permission to write back, because of objects that are
+// not listed.
+func (s *session) withoutWrites(r *conformance.Report, missing []string, why string) {
+	s.opts.Write, r.Settings.Write = false, false
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", plural.List(missing), why))
+}

@@ -1,0 +1,84 @@
+package destination
+
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// noteSettings says in the report what a run of a destination was told.
+func (s *session) noteSettings(r *conformance.Report) {
+	r.Replicas = s.replicas.names[1:]
+	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
+	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
+}
+
+func (s *session) rootsName() string {
+	switch {
+	case s.dev || s.url.Scheme != "https":
+		return "none"
+	case s.private:
+		return "private"
+	}
+	return "public"
+}
+
+var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
+
+func (s *session) hookNames() []string {
+	out := []string{}
+	for _, n := range hookNames {
+		if s.hook(n).Set() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// tier is how much evidence the run could gather.
+func (s *session) tier() conformance.Tier {
+	switch {
+	case !s.opts.Write:
+		return conformance.TierProtocol
+	case s.readback == nil:
+		return conformance.TierResults
+	case s.opts.Load && len(s.hookNames()) == len(hookNames):
+		return conformance.TierOperations
+	}
+	return conformance.TierSemantics
+}
+
+// sumUp says what the run was about: the evidence, the speed, the objects, the calls.
+func (s *session) sumUp(r *conformance.Report) {
+	r.Tier = s.tier()
+	if r.Settings.KeyTemplate == defaultKeyTemplate {
+		r.Settings.KeyTemplate = ""
+	}
+	if s.catalog != nil && s.catalog.speed != nil {
+		v := s.catalog.speed
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
+			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
+	}
+	if s.catalog != nil {
+		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
+		names := s.catalog.names()
+		r.Objects = names[:min(len(names), mostObjects)]
+	}
+	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
+}
+
+// mostObjects is how many objects of the destination a report names.
+const mostObjects = 100
+
+// refusedKeys: where no record of an operation was taken for its keys, which the judge
+// has chosen, most was not judged, and that is not the endpoint's doing.
+func refusedKeys(r *conformance.Report) {
+	for _, c := range r.Checks {
+		if c.Status == conformance.Inconclusive && c.Decider == deciderKeys {
+			r.Problems = append(r.Problems, conformance.Problem{Kind: "keys", ExitStatus: 3, Message: c.ID + ": " + c.Reason,
+				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
+			return
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package destination
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// definition is a step of the destination suite.
+type definition = conformance.Step
+
+func step(pattern string, bind func(*scenario) any) definition {
+	return conformance.NewStep(pattern, bind)
+}
+
+// definitions are all sentences that a feature file may use.
+var definitions = sync.OnceValue(func() []definition {
+	return slices.Concat(
+		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
+		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
+		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
+	)
+})

@@ -1,0 +1,218 @@
+package destination
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// callSteps send calls that write nothing.
+func callSteps() []definition {
+	return []definition{
+		step(`^the service calls every (reading )?method$`, func(sc *scenario) any { return sc.callsEvery }),
+		step(`^the service calls a method that does not exist$`, func(sc *scenario) any { return sc.callsUnknown }),
+		step(`^the service calls "([a-z_]+)"(?: (\d+) times| at (\d+) % of the rate limit)?( in the declared parallelism)?$`,
+			func(sc *scenario) any { return sc.callsMethod }),
+		step(`^the service calls (every method|"[a-z_]+") in each of these ways:$`, func(sc *scenario) any { return sc.callsInWays }),
+		step(`^the service sends each of the bodies:$`, func(sc *scenario) any { return sc.sendsBodies }),
+	}
+}
+
+// readingCalls are the five calls that read, for the object under judgement or
+// the first one that is listed.
+func (sc *scenario) readingCalls() []request {
+	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
+	if o := sc.anyObject(); o != nil {
+		calls = append(calls, objectCalls(o)...)
+	}
+	return append(calls, request{method: rpc.MethodGetSyncSpeed})
+}
+
+func (sc *scenario) anyObject() *object {
+	switch {
+	case sc.object != nil:
+		return sc.object
+	case len(sc.catalog.objects) > 0:
+		return sc.catalog.objects[0]
+	}
+	return nil
+}
+
+func objectCalls(o *object) []request {
+	params := objectParams(o.Object)
+	return []request{
+		{method: rpc.MethodListFields, params: params, object: o.APIName},
+		{method: rpc.MethodSupportedOperations, params: params, object: o.APIName},
+	}
+}
+
+// everyCall is each of the six methods once; sync_batch has no records, so that
+// nothing is written.
+func (sc *scenario) everyCall() []request {
+	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
+	if o := sc.anyObject(); o != nil {
+		calls = append(calls, objectCalls(o)...)
+		if body, ok := sc.emptyBatch(o); ok {
+			calls = append(calls, request{method: rpc.MethodSyncBatch, params: body, object: o.APIName})
+		}
+	}
+	return append(calls, request{method: rpc.MethodGetSyncSpeed})
+}
+
+// emptyBatch is a sync_batch without records, with an operation that the object
+// accepts.
+func (sc *scenario) emptyBatch(o *object) ([]byte, bool) {
+	id, err := o.identifier()
+	ops := o.writing()
+	if err != nil || len(ops) == 0 {
+		return nil, false
+	}
+	r := &record{object: o, id: id, key: []byte(`""`), values: map[string]json.RawMessage{id.APIName: []byte(`""`)}}
+	full := sc.batchParams(ops[0], []*record{r}, nil)
+	i := strings.Index(string(full), `"records":[`)
+	return append(full[:i:i], `"records":[]}`...), true
+}
+
+func (sc *scenario) sendAll(calls []request) error {
+	if err := sc.reserve(calls); err != nil {
+		return err
+	}
+	for _, c := range calls {
+		r, err := sc.send(c)
+		if err != nil {
+			return err
+		}
+		if r.Kind == wire.KindTimeout {
+			return nil // one lost deadline is enough to judge; waiting for all would use up the run
+		}
+	}
+	return nil
+}
+
+func (sc *scenario) callsEvery(reading string) error {
+	if reading != "" {
+		return sc.sendAll(sc.readingCalls())
+	}
+	return sc.sendAll(sc.everyCall())
+}
+
+// unknownMethod is a name that no endpoint has.
+const unknownMethod = "zz_no_such_method"
+
+func (sc *scenario) callsUnknown() error {
+	_, err := sc.send(request{method: unknownMethod, odd: true})
+	return err
+}
+
+// methodCalls are the calls of one method: one for every object where the
+// method asks for an object.
+func (sc *scenario) methodCalls(method string) []request {
+	if method != rpc.MethodListFields && method != rpc.MethodSupportedOperations {
+		return []request{{method: method}}
+	}
+	var calls []request
+	for i, o := range sc.catalog.objects {
+		if i == 50 {
+			sc.note("%s are listed: the first 50 were asked about", plural.Count(len(sc.catalog.objects), "object"))
+			break
+		}
+		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)
+	}
+	return calls
+}
+
+func (sc *scenario) callsMethod(method, times, percent, declared string) error {
+	if percent != "" {
+		return sc.callsAtRate(method, percent)
+	}
+	if declared != "" {
+		return sc.callsAsDeclared(method)
+	}
+	n, _ := strconv.Atoi(times) // absent: once
+	for range max(1, n) {
+		if err := sc.sendAll(sc.methodCalls(method)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noObjectListed is why a call about an object cannot be made: the list of
+// objects was lost, or is empty, which other checks judge.
+func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
+
+// callsInWays sends the named call, or all six, in each way of the table.
+func (sc *scenario) callsInWays(what string, table *datatable.Table) error {
+	calls := sc.everyCall()
+	if what != "every method" {
+		calls = sc.methodCalls(strings.Trim(what, `"`))
+		if len(calls) == 0 {
+			return noObjectListed()
+		}
+		calls = calls[:1]
+	}
+	for _, row := range table.Rows() {
+		name := row[0]
+		way, ok := ways[name]
+		if !ok {
+			return harness("no way is called %q", name)
+		}
+		for _, c := range calls {
+			if err := way(sc, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sendsBodies sends each row of a table as a whole request body. {id} stands
+// for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
+func (sc *scenario) sendsBodies(table *datatable.Table) error {
+	for _, row := range table.Rows() {
+		body := row[0]
+		fresh := sc.newID()
+		uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", fresh[:8], fresh[8:12], fresh[13:16], fresh[17:20], fresh[20:])
+		for name, id := range map[string]string{"{id}": fresh, "{uuid}": uuid, "{300}": strings.Repeat(fresh, 10)[:300]} {
+			body = strings.ReplaceAll(body, name, id)
+		}
+		var envelope struct {
+			ID     string `json:"id"`
+			Method string `json:"method"`
+		}
+		_ = json.Unmarshal([]byte(body), &envelope) // odd bodies have neither
+		if _, err := sc.send(request{method: envelope.Method, id: envelope.ID, body: []byte(body), odd: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendAtOnce sends calls in parallel and keeps their replies in order.
+func (sc *scenario) sendAtOnce(calls []request) error {
+	if err := sc.reserve(calls); err != nil {
+		return err
+	}
+	replies := make([]*reply, len(calls))
+	errs := make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() { replies[i], errs[i] = sc.session.send(sc.ctx, sc.Check().ID, c) })
+	}
+	wg.Wait()
+	for i, r := range replies {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		sc.replies = append(sc.replies, r)
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package destination
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// haveChanged judges the latest batches against what was there before them: a
+// field that was given another value and still has its old one was not changed.
+// Which value it has instead is judged by the checks about values.
+func (sc *scenario) haveChanged() error {
+	sc.unanswered()
+	if err := sc.held(); err != nil {
+		return err
+	}
+	due := sc.expectations(func(e *expected) bool { return e.exists && e.written })
+	if len(due) == 0 {
+		return sc.noneAccepted()
+	}
+	if err := sc.needReadbackOf("whether a record has changed"); err != nil {
+		return err
+	}
+	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(sc.same(due, s)) == 0 })
+	if err != nil {
+		return err
+	}
+	if err := sc.reportMissing(notThere(due, seen), len(due)); err != nil {
+		return err
+	}
+	kept := sc.same(due, seen)
+	for _, d := range kept {
+		sc.brokenAs(symptomOldValue, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
+	}
+	for _, e := range due {
+		if sc.differs(e, seen) {
+			sc.Saw(conformance.SeenChanged, 1)
+		}
+	}
+	return sc.held()
+}
+
+// same are the fields that were given another value and have the one of before.
+func (sc *scenario) same(due []*expected, seen map[string]observed) []difference {
+	var out []difference
+	for _, e := range due {
+		got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
+		if got.count == 0 || before.count == 0 {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.record.values)) {
+			f, _ := e.record.object.field(name)
+			was, is := before.fields[name], got.fields[name]
+			if !bothWays(f) || name == e.record.id.APIName || orNull(was) != orNull(is) {
+				continue
+			}
+			if now, _ := hook.SameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
+				continue // it had this value before
+			}
+			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, truncate(string(e.record.key), 60), truncate(string(e.record.values[name]), 120)),
+				"it is " + truncate(orNull(is), 120) + ", as before", symptomOldValue})
+		}
+	}
+	return out
+}
+
+func orNull(raw []byte) string { return cmp.Or(string(raw), "null") }
+
+// differs reports whether a field of the record is not as it was before.
+func (sc *scenario) differs(e *expected, seen map[string]observed) bool {
+	got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
+	if got.count == 0 || before.count == 0 {
+		return false
+	}
+	for name := range e.record.values {
+		if orNull(before.fields[name]) != orNull(got.fields[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (sc *scenario) lastOperation() string {
+	if len(sc.latest) == 0 {
+		return ""
+	}
+	return sc.latest[len(sc.latest)-1].operation
+}
+
+// replyFor is the reply to the last batch that carried a record.
+func (sc *scenario) replyFor(r *record) *reply {
+	for _, b := range slices.Backward(sc.batches) {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			return b.reply
+		}
+	}
+	return nil
+}
+
+// operationOf is the operation of the last batch that carried a record.
+func (sc *scenario) operationOf(r *record) string {
+	for _, b := range slices.Backward(sc.batches) {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			return b.operation
+		}
+	}
+	return sc.lastOperation()
+}
+
+// unchanged compares with what was there before the last batch. "everything
+// else" is what that batch did not name, records and fields; "every record"
+// includes those that it named, as in a reported skip.
+func (sc *scenario) unchanged(what string) error {
+	if what == "every record" {
+		sc.unanswered()
+		if err := sc.held(); err != nil {
+			return err
+		}
+	}
+	if err := sc.needReadback(); err != nil {
+		return err
+	}
+	if what == "everything else" && !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return sc.noneAccepted()
+	}
+	var records []*record
+	for _, e := range sc.model.all() {
+		if sc.before[e.record.place()].count > 0 && (what != "everything else" || e.operation != rpc.OperationDelete) {
+			records = append(records, e.record)
+		}
+	}
+	if len(records) == 0 {
+		return inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
+	}
+	seen, err := sc.observe(records)
+	if err != nil {
+		return err
+	}
+	gone := 0
+	for _, r := range records {
+		if sc.keptAsItWas(r, seen, what == "everything else") {
+			sc.Saw(conformance.SeenKept, 1)
+		} else if seen[keyText(r.key)].count == 0 {
+			gone++
+		}
+	}
+	if found := sc.All(); gone > 1 && len(found) > 0 {
+		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, plural.Count(len(records), "record"))
+	}
+	return sc.held()
+}
+
+// keptAsItWas reports whether a record that the last batch could have changed is
+// as it was. named exempts what the last batch named.
+func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool) bool {
+	var last *record
+	operation := ""
+	for _, b := range sc.latest {
+		for _, o := range b.records {
+			if o.place() == r.place() {
+				last, operation = o, b.operation
+			}
+		}
+	}
+	if exempt && last != nil && operation == rpc.OperationDelete {
+		return false
+	}
+	before, got := sc.before[r.place()], seen[keyText(r.key)]
+	if other := sc.mergedWith(r); last == nil && other != nil {
+		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
+		return false
+	}
+	if got.count == 0 {
+		sc.brokenAs(symptomMissing, sc.lastOperation(), truncate(string(r.key), 80)+" as it was before the last batch", "it is not there", sc.lastReply())
+		return false
+	}
+	compared, kept := 0, true
+	for _, name := range slices.Sorted(maps.Keys(before.fields)) {
+		f, declared := r.object.field(name)
+		if !declared || !f.Createable && !f.Updateable {
+			continue // such as the time of the last change, which the destination keeps
+		}
+		if last != nil && exempt {
+			if _, named := last.values[name]; named {
+				continue
+			}
+		}
+		if orNull(before.fields[name]) != orNull(got.fields[name]) {
+			kept = false
+			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, truncate(string(r.key), 60), truncate(orNull(before.fields[name]), 120)),
+				"it is "+truncate(orNull(got.fields[name]), 120), sc.lastReply())
+		}
+		raw, sent := r.values[name]
+		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {
+			compared++
+		}
+	}
+	return kept && (compared > 0 || last == nil)
+}
+
+// mergedWith is a record of the last batch that was one with r before it: values
+// differ from record to record, so equal ones show one record under two keys, unless
+// each shows its own key.
+func (sc *scenario) mergedWith(r *record) *record {
+	before := sc.before[r.place()]
+	for _, b := range sc.latest {
+		for _, o := range b.records {
+			if other := sc.before[o.place()]; other.count > 0 && len(before.fields) > 1 && sameFields(r.id.APIName, before.fields, other.fields) &&
+				orNull(before.fields[r.id.APIName]) == orNull(other.fields[r.id.APIName]) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// sameFields compares all fields but the identifier.
+func sameFields(id string, a, b map[string]json.RawMessage) bool {
+	for name := range a {
+		if name != id && orNull(a[name]) != orNull(b[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// lastReply is the reply to the last batch.
+func (sc *scenario) lastReply() *reply {
+	if len(sc.latest) == 0 {
+		return nil
+	}
+	return sc.latest[len(sc.latest)-1].reply
+}

@@ -1,0 +1,228 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// hookSteps call the author's hooks and judge what follows.
+func hookSteps() []definition {
+	return []definition{
+		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(sc *scenario) any { return sc.callsHook }),
+		step(`^the fields show the (change|new field)$`, func(sc *scenario) any { return sc.fieldsShow }),
+		step(`^every result of (?:test_connection|sync_batch) (has a boolean "success"|has the same "success"|reports the fault|has an array of record results)$`,
+			func(sc *scenario) any { return sc.connectionResults }),
+	}
+}
+
+// callsHook begins a hook; its end follows when the scenario is over, or at
+// once where the step says that the hook is only called.
+func (sc *scenario) callsHook(name, how string) error {
+	object := sc.hookObject()
+	sc.watch.expect(true) // a hook may take the endpoint down for a while
+	sc.endings = append(sc.endings, func(context.Context) error { sc.watch.expect(false); return nil })
+	reply, err := sc.runHook(sc.ctx, name, "begin", object)
+	if err != nil {
+		return err
+	}
+	if name == "alter_schema" {
+		sc.altered = reply
+	}
+	if how == "is called" {
+		_, err := sc.runHook(sc.ctx, name, "end", object)
+		return err
+	}
+	sc.endings = append(sc.endings, func(ctx context.Context) error {
+		_, err := sc.runHook(ctx, name, "end", object)
+		return err
+	})
+	if name == "rotate_token" {
+		return sc.rotate(reply)
+	}
+	return nil
+}
+
+func (sc *scenario) hookObject() string {
+	switch {
+	case sc.object != nil:
+		return sc.object.APIName
+	case len(sc.opts.Objects) > 0:
+		return sc.opts.Objects[0]
+	case len(sc.catalog.objects) > 0:
+		return sc.catalog.objects[0].APIName
+	}
+	return ""
+}
+
+func (sc *scenario) runHook(ctx context.Context, name, action, object string) (map[string]json.RawMessage, error) {
+	in := map[string]any{"action": action}
+	if object != "" {
+		in["object"] = object
+	}
+	reply, err := hook.Call(ctx, sc.hook(name), sc.hooks, sc.opts.Hooks.Timeout, name, in)
+	if err == nil {
+		return reply, nil
+	}
+	if sc.ctx.Err() != nil {
+		return nil, overtime(sc.ctx)
+	}
+	return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
+}
+
+// endHooks undoes what the scenario began, in reverse order, even when the run
+// was interrupted: a destination must not stay broken.
+func (sc *scenario) endHooks() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), sc.opts.Hooks.Timeout+time.Second)
+	defer cancel()
+	var first error
+	for _, end := range slices.Backward(sc.endings) {
+		if err := end(ctx); err != nil && first == nil {
+			first = err
+		}
+	}
+	sc.endings = nil
+	return first
+}
+
+// rotate takes over the new token; it must be accepted (spec 5.2.2).
+func (sc *scenario) rotate(reply map[string]json.RawMessage) error {
+	var fresh string
+	if json.Unmarshal(reply["token"], &fresh) != nil || fresh == "" {
+		return harness("the hook rotate_token answered no token")
+	}
+	sc.redactor.Add(fresh, "$DESTKIT_NEW_TOKEN")
+	old := sc.token.get()
+	sc.token.set(fresh)
+	sc.endings = append(sc.endings, func(context.Context) error { sc.token.set(old); return nil })
+	stranger, err := sc.strangerError()
+	if err != nil {
+		return err
+	}
+	r, err := sc.session.send(sc.ctx, sc.Check().ID, request{method: rpc.MethodListObjects})
+	if err != nil {
+		return err
+	}
+	if refusesStranger(r, stranger) {
+		sc.broken("an answer for the new token", r.short(), r)
+	}
+	return sc.held()
+}
+
+// reportsFault: success:false with a message, or an error (spec 7.2.3).
+func reportsFault(r *reply) (string, string) {
+	const expected = "success false with an error_message, or an error"
+	if r.isError() {
+		return "", ""
+	}
+	res := r.result()
+	ok, is := res.Get("success").Bool()
+	message := res.Get("error_message")
+	switch {
+	case res == nil || !is || ok:
+		return expected, r.short()
+	case !message.Is(wire.String) || strings.TrimSpace(message.Text) == "":
+		return expected, "no error_message: " + r.short()
+	}
+	return "", ""
+}
+
+const hasBoolean = `has a boolean "success"`
+
+func (sc *scenario) connectionResults(claim string) error {
+	switch claim {
+	case "has an array of record results":
+		return sc.resultsAreArrays()
+	case "reports the fault":
+		if !slices.ContainsFunc(sc.replies, func(r *reply) bool { return r.OK() }) {
+			return inconclusive("", "test_connection was not answered at all: %s", sc.replies[0].failure())
+		}
+		return sc.everyReply(reportsFault)
+	}
+	var first *reply
+	judged := 0
+	for _, r := range sc.of(rpc.MethodTestConnection) {
+		res := r.result()
+		if res == nil {
+			continue
+		}
+		judged++
+		ok, is := res.Get("success").Bool()
+		switch {
+		case claim == hasBoolean:
+			if !is {
+				sc.broken(`"success" as true or false`, r.short(), r)
+			}
+		case first == nil:
+			first = r
+		default:
+			if before, _ := first.result().Get("success").Bool(); before != ok {
+				sc.broken("the same answer each time", r.short(), first, r)
+			}
+		}
+	}
+	if err := sc.held(); err != nil {
+		return err
+	}
+	if judged == 0 {
+		return inconclusive("", "test_connection gave no result")
+	}
+	return nil
+}
+
+func (sc *scenario) fieldsShow(what string) error {
+	if what == "new field" {
+		return sc.newFieldListed()
+	}
+	return sc.fieldsChanged()
+}
+
+// newFieldListed looks for the field that a stored record has created.
+func (sc *scenario) newFieldListed() error {
+	if len(sc.expectations(exists)) == 0 {
+		return sc.noneAccepted()
+	}
+	name := sc.newFieldName()
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != sc.object.APIName })
+	if len(of) == 0 {
+		return inconclusive("", "list_fields was not answered")
+	}
+	last := of[len(of)-1]
+	if last.result() == nil {
+		return inconclusive("", "list_fields was not answered: %s", last.short())
+	}
+	if !slices.Contains(texts(last.items("fields"), "field_api_name"), name) {
+		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+plural.List(texts(last.items("fields"), "field_api_name")), last)
+	}
+	return sc.held()
+}
+
+// fieldsChanged compares list_fields before and after the hook alter_schema.
+func (sc *scenario) fieldsChanged() error {
+	var hooked struct{ object, field string }
+	_ = json.Unmarshal(sc.altered["object"], &hooked.object)
+	_ = json.Unmarshal(sc.altered["field"], &hooked.field)
+	if hooked.object == "" {
+		hooked.object = sc.hookObject()
+	}
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != hooked.object })
+	if len(of) < 2 {
+		return inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
+	}
+	before, after := of[0], of[len(of)-1]
+	names := texts(after.items("fields"), "field_api_name")
+	was, now := before.result().Get("fields"), after.result().Get("fields")
+	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
+	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.items("fields"), "field_api_name")) {
+		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+plural.List(names), before, after)
+	}
+	return sc.held()
+}

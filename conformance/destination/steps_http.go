@@ -1,0 +1,121 @@
+package destination
+
+import (
+	"bytes"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// httpSteps judge the HTTP responses that carried the replies.
+func httpSteps() []definition {
+	return []definition{
+		step(`^every HTTP response (that holds a result has a 2xx status|that holds an envelope says that it is JSON|holds its answer|is no redirect|is complete|is encoded as offered and labelled|holds an envelope|is fresh)$`,
+			func(sc *scenario) any { return func(claim string) error { return sc.everyReply(httpClaims[claim]) } }),
+	}
+}
+
+var httpClaims = map[string]replyClaim{
+	"that holds a result has a 2xx status":        resultStatus,
+	"that holds an envelope says that it is JSON": contentType,
+	"holds its answer":                            holdsAnswer,
+	"is no redirect":                              noRedirect,
+	"is complete":                                 complete,
+	"is encoded as offered and labelled":          honestEncoding,
+	"holds an envelope":                           holdsEnvelope,
+	"is fresh":                                    fresh,
+}
+
+func resultStatus(r *reply) (string, string) {
+	if r.result() != nil && r.Status/100 != 2 {
+		return "status 200 for a result", fmt.Sprintf("status %d with a result", r.Status)
+	}
+	return "", ""
+}
+
+func contentType(r *reply) (string, string) {
+	if r.doc() == nil || r.doc().Kind != wire.Object {
+		return "", ""
+	}
+	value := r.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(value); err != nil || kind != "application/json" {
+		if value == "" {
+			value = "no Content-Type"
+		}
+		return "Content-Type: application/json", value
+	}
+	return "", ""
+}
+
+// holdsAnswer: the service waits for the answer in the same exchange (spec 4.2).
+func holdsAnswer(r *reply) (string, string) {
+	const expected = "the answer in the body of the same response"
+	switch {
+	case !r.OK() || r.Status >= 300:
+		return "", ""
+	case len(bytes.TrimSpace(r.Body)) == 0:
+		return expected, fmt.Sprintf("status %d with an empty body", r.Status)
+	case r.Status == http.StatusAccepted && r.member("result") == nil && r.member("error") == nil:
+		return expected, r.short()
+	}
+	return "", ""
+}
+
+func noRedirect(r *reply) (string, string) {
+	for _, hop := range append(r.redirected, r) {
+		if hop.Status >= 300 && hop.Status < 400 {
+			return "an answer at the configured URL", fmt.Sprintf("status %d to %s", hop.Status, hop.Header.Get("Location"))
+		}
+	}
+	return "", ""
+}
+
+func complete(r *reply) (string, string) {
+	const expected = "a response whose length and chunks are as announced"
+	switch r.Kind {
+	case wire.KindTruncated, wire.KindMalformed:
+		return expected, r.failure()
+	case wire.KindTooLarge:
+		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.failure()
+	case wire.KindTimeout:
+		if r.Received > 0 { // one that never began is a matter of time
+			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.failure())
+		}
+	}
+	if r.Surplus > 0 {
+		return expected, fmt.Sprintf("%s came after the end of the response", plural.Count(r.Surplus, "byte"))
+	}
+	return "", ""
+}
+
+func honestEncoding(r *reply) (string, string) {
+	if r.Kind == wire.KindEncoding {
+		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.failure()
+	}
+	return "", ""
+}
+
+func holdsEnvelope(r *reply) (string, string) {
+	if r.OK() && r.member("error") == nil && r.member("result") == nil {
+		return "a JSON-RPC envelope, whatever the status", r.short()
+	}
+	return "", ""
+}
+
+// fresh: a reply must not come from a cache (spec 4.2.1).
+func fresh(r *reply) (string, string) {
+	const expected = "a response made for this request"
+	if age := r.Header.Get("Age"); age != "" {
+		return expected, "Age: " + age
+	}
+	for _, name := range []string{"X-Cache", "Cf-Cache-Status", "X-Cache-Status"} {
+		if v := r.Header.Get(name); strings.HasPrefix(strings.ToUpper(v), "HIT") {
+			return expected, name + ": " + v
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,227 @@
+package destination
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// What became of single records: good and bad ones in one batch, skips, and the
+// same records sent again, alone or in parallel (spec 7.2.4).
+
+func (sc *scenario) isBad(r *record) bool { return slices.Contains(sc.bad, r) }
+
+// perRecord reports whether the batch with the bad record was answered record by
+// record; a batch that fails as a whole is RES-018's.
+func (sc *scenario) perRecord() (*batch, error) {
+	b := sc.latest[0]
+	if !b.answered() {
+		return nil, inconclusive("", "the batch failed as a whole because of one bad record: %s", b.reply.short())
+	}
+	return b, nil
+}
+
+func (sc *scenario) goodNotFailed() error {
+	b, err := sc.perRecord()
+	if err != nil {
+		return err
+	}
+	for _, r := range b.records {
+		if !sc.isBad(r) && b.failed(r) {
+			sc.brokenFor(b.operation, "success for the good record "+string(r.key), b.why(r), b.reply)
+		}
+	}
+	return sc.held()
+}
+
+func (sc *scenario) badNotAcknowledged() error {
+	refusedAlone := false
+	for _, b := range sc.batches {
+		refusedAlone = refusedAlone || len(b.records) == 1 && sc.isBad(b.records[0]) && b.refusalOf(b.records[0]) != ""
+	}
+	for _, r := range sc.bad {
+		b := sc.batchWith(r)
+		if b == nil || !b.succeeded(r) {
+			continue
+		}
+		if slices.ContainsFunc(b.records, func(o *record) bool { return !sc.isBad(o) && b.failed(o) }) {
+			continue // statuses that were mixed up are RES-010's
+		}
+		if sc.badSure || refusedAlone {
+			expected := "a failure for the bad record " + string(r.key)
+			if refusedAlone && len(b.records) > 1 {
+				expected += ", which is refused when it comes alone"
+			}
+			sc.brokenAs(symptomMissing, b.operation, expected, b.why(r), b.reply)
+			continue
+		}
+		if sc.readback == nil {
+			return inconclusive("readback", "a record with null in a required field was accepted: only a read-back shows whether it is stored")
+		}
+		seen, err := sc.observe([]*record{r})
+		if err != nil {
+			return err
+		}
+		if seen[keyText(r.key)].count == 0 {
+			sc.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
+		}
+	}
+	return sc.held()
+}
+
+// batchWith is the batch that carried this very record, nil when none did.
+func (sc *scenario) batchWith(r *record) *batch {
+	for _, b := range sc.batches {
+		if slices.Contains(b.records, r) {
+			return b
+		}
+	}
+	return nil
+}
+
+// statusesInPlace: a success at the bad record and a failure at a good one are
+// the mark of statuses that were mixed up.
+func (sc *scenario) statusesInPlace() error {
+	b, err := sc.perRecord()
+	if err != nil {
+		return err
+	}
+	for _, bad := range sc.bad {
+		for _, r := range b.records {
+			if b.succeeded(bad) && !sc.isBad(r) && b.failed(r) {
+				sc.brokenAs(symptomMissing, b.operation, "the failure at "+string(bad.key), fmt.Sprintf("it stands at %s, and %s is acknowledged", r.key, bad.key), b.reply)
+			}
+		}
+	}
+	if !slices.ContainsFunc(b.records, b.failed) {
+		return inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
+	}
+	return sc.held()
+}
+
+// skipClass is how one result reports a record that does not qualify.
+func skipClass(r result) string {
+	switch {
+	case r.success == nil:
+		return "no status"
+	case !*r.success:
+		return conformance.SkipFailure
+	case r.text() != "":
+		return conformance.SkipSuccessWithMessage
+	}
+	return conformance.SkipSuccess
+}
+
+// oneSkipConvention looks at updates of absent records and at repeated inserts.
+func (sc *scenario) oneSkipConvention() error {
+	first := map[string]string{}
+	inserted, skips := map[place]bool{}, 0
+	for _, b := range sc.batches {
+		for _, r := range b.records {
+			skip := b.operation == rpc.OperationUpdate || b.operation == rpc.OperationInsert && inserted[r.place()]
+			inserted[r.place()] = inserted[r.place()] || b.operation == rpc.OperationInsert && b.succeeded(r)
+			if !skip || len(b.of(r)) == 0 {
+				continue
+			}
+			skips++
+			class := skipClass(b.of(r)[0])
+			want := cmp.Or(sc.opts.SkipConvention, first[b.operation])
+			if want == "" {
+				first[b.operation] = class
+				sc.note("%s reports a skip as %s", b.operation, class)
+				continue
+			}
+			if class != want {
+				sc.brokenFor(b.operation, fmt.Sprintf("every skip of %s as %s", b.operation, want), fmt.Sprintf("%s is reported as %s: %s", r.key, class, b.why(r)), b.reply)
+			}
+		}
+	}
+	if skips == 0 {
+		return inconclusive("", "no record was skipped")
+	}
+	if !slices.ContainsFunc(sc.batches, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return sc.noneAccepted() // nothing tells a skip from a refusal
+	}
+	return sc.held()
+}
+
+// outcomeOf is success, failure or what else became of a record.
+func (b *batch) outcomeOf(r *record) string {
+	switch {
+	case b.succeeded(r):
+		return "success"
+	case b.failed(r):
+		return "failure"
+	case !b.answered():
+		return "an error for the batch"
+	}
+	return unclear
+}
+
+// unclear is the outcome of a record without a result, or with two that disagree.
+const unclear = "no clear result"
+
+func (sc *scenario) sameOutcomes(of string) error {
+	if of == "record" {
+		return sc.sameOutcome()
+	}
+	return sc.sameInParallel()
+}
+
+// sameOutcome compares the latest sending with the one before.
+func (sc *scenario) sameOutcome() error {
+	if len(sc.waves) < 2 {
+		return harness("the records were sent only once")
+	}
+	before := map[place]string{}
+	for _, b := range sc.waves[len(sc.waves)-2] {
+		for _, r := range b.records {
+			before[r.place()] = b.outcomeOf(r)
+		}
+	}
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			was, is := before[r.place()], b.outcomeOf(r)
+			if was == unclear || is == unclear {
+				continue // RES-002 judges that
+			}
+			if was != is {
+				sc.brokenFor(b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply)
+			}
+		}
+	}
+	return sc.held()
+}
+
+// sameInParallel compares the batches of each operation alone and in parallel.
+func (sc *scenario) sameInParallel() error {
+	alone := map[string]string{}
+	for _, b := range sc.waves[0] {
+		alone[b.operation] = b.outcomes()
+	}
+	for _, b := range sc.latest {
+		if was, is := alone[b.operation], b.outcomes(); was != is {
+			symptom := ""
+			if strings.Contains(is, unclear) {
+				symptom = symptomNoResult
+			}
+			sc.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.short(), b.reply)
+		}
+	}
+	return sc.held()
+}
+
+func (b *batch) outcomes() string {
+	var out []string
+	for _, r := range b.records {
+		if o := b.outcomeOf(r); !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " and ")
+}

@@ -1,0 +1,340 @@
+package destination
+
+import (
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// resultSteps judge what sync_batch says of its records (spec 7.2.4).
+func resultSteps() []definition {
+	return []definition{
+		step(`^every record result (has an identifier exactly as it was sent|has an identifier of the type that was sent|has a boolean "success"|names a record that was sent, and each only once|that is a failure has a message|agrees with the others of its record|stands at its own record|reports a skip in one way)$`,
+			func(sc *scenario) any { return func(claim string) error { return resultClaims[claim](sc) } }),
+		step(`^every record has a result$`, func(sc *scenario) any { return sc.everyRecordHasResult }),
+		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted)$`,
+			func(sc *scenario) any { return func(claim string) error { return batchClaims[claim](sc) } }),
+		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(sc *scenario) any { return sc.statuses }),
+		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
+	}
+}
+
+var batchClaims = map[string]func(*scenario) error{
+	"batch is processed":                              (*scenario).batchesProcessed,
+	"operation accepts records that it is for":        (*scenario).operationsAccept,
+	"plan that maps no more than it must is accepted": (*scenario).leastPlanWorks,
+	"value of the declared type is accepted":          (*scenario).valuesAccepted,
+}
+
+var resultClaims = map[string]func(*scenario) error{
+	"agrees with the others of its record":             (*scenario).resultsAgree,
+	"stands at its own record":                         (*scenario).statusesInPlace,
+	"reports a skip in one way":                        (*scenario).oneSkipConvention,
+	"has an identifier exactly as it was sent":         (*scenario).identifiersExact,
+	"has an identifier of the type that was sent":      (*scenario).identifierTypes,
+	`has a boolean "success"`:                          (*scenario).successIsBoolean,
+	"names a record that was sent, and each only once": (*scenario).noStrangers,
+	"that is a failure has a message":                  (*scenario).failuresHaveMessages,
+}
+
+func (sc *scenario) resultsAreArrays() error {
+	if len(sc.batches) == 0 { // empty batches carry no records to follow
+		for _, r := range sc.of(rpc.MethodSyncBatch) {
+			if res := r.result(); res != nil && !res.Get("record_results").Is(wire.Array) {
+				sc.broken(`"record_results" as an array`, r.short(), r)
+			}
+		}
+	}
+	for _, b := range sc.batches {
+		if res := b.reply.result(); res != nil && !b.isArray {
+			sc.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
+		}
+		if b.reply.Kind == wire.KindTimeout {
+			sc.brokenFor(b.operation, "an answer within the batch deadline", b.reply.short(), b.reply)
+			continue
+		}
+		if b.reply.result() == nil {
+			// An operation may be refused as a whole; OPS-004 judges that.
+			sc.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())
+		}
+	}
+	return sc.held()
+}
+
+// eachResult visits the results of all answered batches.
+func (sc *scenario) eachResult(visit func(b *batch, r result)) error {
+	any := false
+	for _, b := range sc.batches {
+		for _, r := range b.results {
+			any = true
+			visit(b, r)
+		}
+	}
+	if err := sc.held(); err != nil {
+		return err
+	}
+	if !any {
+		return inconclusive("", "no record result came back")
+	}
+	return nil
+}
+
+func (sc *scenario) identifiersExact() error {
+	return sc.eachResult(func(b *batch, r result) {
+		if r.identifier == nil {
+			sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.node.Raw), b.reply)
+			return
+		}
+		got := nodeText(r.identifier)
+		if b.keyed(got) == nil {
+			// A stranger is RES-003's; a distorted one leaves a record without result.
+			for _, s := range b.records {
+				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
+					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+truncate(string(r.identifier.Raw), 120), b.reply)
+					return
+				}
+			}
+		}
+	})
+}
+
+// resembles tells a distorted copy of a key from an identifier out of nowhere:
+// folded, trimmed or normalised it is the same, or it is a nearby number.
+func resembles(sent, got string) bool {
+	fold := func(s string) string {
+		return strings.ToLower(strings.Join(strings.Fields(normalise(s)), ""))
+	}
+	if fold(sent) == fold(got) || html.UnescapeString(got) == sent {
+		return true
+	}
+	if plain, err := url.QueryUnescape(got); err == nil && plain == sent {
+		return true
+	}
+	a, err := strconv.ParseFloat(sent, 64)
+	if b, wrong := strconv.ParseFloat(got, 64); err == nil && wrong == nil && a == b {
+		return true // 42.0 or 4.2e1 for 42
+	}
+	return isDigits(sent) && isDigits(got) && len(sent) == len(got) && sent[:len(sent)-3] == got[:len(got)-3]
+}
+
+func isDigits(s string) bool {
+	return len(s) > 3 && strings.Trim(s, "0123456789") == ""
+}
+
+func (sc *scenario) identifierTypes() error {
+	return sc.eachResult(func(b *batch, r result) {
+		if r.identifier == nil {
+			return
+		}
+		s := b.keyed(nodeText(r.identifier))
+		if s == nil {
+			return
+		}
+		if sent, err := wire.Parse(s.key); err == nil && sent.Kind != r.identifier.Kind {
+			sc.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
+				fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
+		}
+	})
+}
+
+func (sc *scenario) successIsBoolean() error {
+	return sc.eachResult(func(b *batch, r result) {
+		if r.success == nil {
+			sc.brokenFor(b.operation, `"success" as true or false`, truncate(string(r.node.Raw), 200), b.reply)
+		}
+	})
+}
+
+func (sc *scenario) noStrangers() error {
+	return sc.eachResult(func(b *batch, r result) {
+		if r.identifier == nil {
+			return
+		}
+		got := nodeText(r.identifier)
+		sent := 0
+		switch s := b.keyed(got); {
+		case s != nil && len(b.byKey[got]) > 1:
+			sent = count(b.records, s)
+		case s != nil:
+			sent = 1
+		}
+		switch {
+		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
+			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+truncate(string(r.identifier.Raw), 120), b.reply)
+		case sent == 0:
+			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+truncate(string(r.identifier.Raw), 120), b.reply)
+		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
+		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
+			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", plural.Count(len(b.byKey[got]), "result"), truncate(string(r.identifier.Raw), 120)), b.reply)
+		}
+	})
+}
+
+func (sc *scenario) failuresHaveMessages() error {
+	failures := 0
+	err := sc.eachResult(func(b *batch, r result) {
+		if r.success == nil || *r.success {
+			return
+		}
+		failures++
+		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
+			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, truncate(string(r.node.Raw), 240), b.reply)
+		}
+	})
+	if err == nil && failures == 0 {
+		return inconclusive("", "nothing failed, so that no message could be looked at")
+	}
+	return err
+}
+
+func (sc *scenario) everyRecordHasResult() error {
+	answered := 0
+	for _, b := range sc.batches {
+		if !b.answered() {
+			continue // OPS-004 and DUP-001 judge batches that fail as a whole
+		}
+		answered++
+		for _, r := range b.records {
+			if len(b.of(r)) == 0 {
+				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %s", plural.Count(len(b.records), "record")),
+					fmt.Sprintf("%s came back; missing %s", plural.Count(len(b.results), "result"), r.key), b.reply)
+			}
+		}
+	}
+	if answered == 0 {
+		return inconclusive("", "no batch was answered by results")
+	}
+	return sc.held()
+}
+
+// symptoms of results.
+const (
+	symptomNoResult   = "no result"
+	symptomAltered    = "identifier altered"
+	symptomNoneAtAll  = "no results at all"
+	symptomContradict = "two results that disagree"
+)
+
+// noResultSymptom tells a record whose result names an altered identifier from one
+// that has none.
+func (b *batch) noResultSymptom(r *record) string {
+	for _, res := range b.results {
+		if b.stranger(res) && resembles(keyText(r.key), nodeText(res.identifier)) {
+			return symptomAltered
+		}
+	}
+	return symptomNoResult
+}
+
+func (sc *scenario) resultsAgree() error {
+	for _, b := range sc.batches {
+		for _, r := range b.records {
+			all := b.of(r)
+			// A record that stands twice in a batch may fare differently.
+			if len(all) > 1 && !b.succeeded(r) && !b.failed(r) && count(b.records, r) == 1 {
+				sc.brokenAs(symptomContradict, b.operation, "one status for "+string(r.key), b.why(r), b.reply)
+			}
+		}
+	}
+	return sc.held()
+}
+
+func count(records []*record, r *record) int {
+	n := 0
+	for _, o := range records {
+		if keyText(o.key) == keyText(r.key) {
+			n++
+		}
+	}
+	return n
+}
+
+// batchesProcessed: no top-level error and some results; RES-002 counts them. A
+// batch that was not answered in time is left to the time checks.
+func (sc *scenario) batchesProcessed() error {
+	var late *batch
+	for _, b := range sc.batches {
+		switch {
+		case b.reply.Kind == wire.KindTimeout:
+			late = b
+		case !b.answered():
+			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", plural.Count(len(b.records), "record")), b.reply.short(), b.reply)
+		case len(b.results) == 0:
+			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
+		}
+	}
+	if err := sc.held(); err != nil {
+		return err
+	}
+	if len(sc.waves) > 1 && sc.lastOperation() == rpc.OperationDelete && !slices.ContainsFunc(sc.model.all(), func(e *expected) bool { return e.created }) {
+		return sc.noneAccepted() // what was deleted was never created
+	}
+	if late == nil {
+		return nil
+	}
+	return inconclusive("", "a batch of %s was not answered within %s", plural.Count(len(late.records), "record"), sc.opts.BatchTimeout)
+}
+
+// stranger tells a result that names a record which was not sent.
+func (b *batch) stranger(r result) bool {
+	if r.identifier == nil || r.identifier.Kind == wire.Null {
+		return false
+	}
+	return b.keyed(nodeText(r.identifier)) == nil
+}
+
+func (sc *scenario) acknowledged(which string) error {
+	for _, b := range sc.latest {
+		if which == "no" {
+			for _, r := range b.results {
+				if r.success != nil && *r.success && !b.stranger(r) && (r.identifier == nil || !b.contradicts(nodeText(r.identifier))) {
+					sc.brokenFor(b.operation, "a failure, or an error for the batch", truncate(string(r.node.Raw), 200), b.reply)
+					break
+				}
+			}
+			continue
+		}
+		for _, r := range b.records {
+			if e := sc.model.get(r); !e.known || !e.exists {
+				return inconclusive("", "%s was not acknowledged when it was created", r.key)
+			}
+			if before, looked := sc.before[r.place()]; looked && before.count == 0 {
+				return inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.key)
+			}
+			if !b.succeeded(r) {
+				sc.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "success for "+string(r.key), b.why(r), b.reply)
+			}
+		}
+	}
+	return sc.held()
+}
+
+func (sc *scenario) notesMessages() error {
+	for _, b := range sc.batches {
+		for _, r := range b.results {
+			if r.success != nil && *r.success && r.message != nil {
+				sc.note("a success carries error_message %s: the service ignores it", truncate(string(r.message.Raw), 80))
+				return nil
+			}
+		}
+	}
+	sc.note("no success carries a message")
+	return nil
+}
+
+func (sc *scenario) statuses(which, kind string) error {
+	switch kind {
+	case "good ":
+		return sc.goodNotFailed()
+	case "bad ":
+		return sc.badNotAcknowledged()
+	}
+	return sc.acknowledged(which)
+}

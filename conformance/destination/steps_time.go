@@ -1,0 +1,121 @@
+package destination
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/plural"
+)
+
+// timeSteps judge deadlines, stalls, and what errors say.
+func timeSteps() []definition {
+	return []definition{
+		step(`^every reply arrives (within the planning deadline|within the batch deadline|without a stall)$`, func(sc *scenario) any { return sc.arrives }),
+		step(`^the service sends what processes have died of$`, func(sc *scenario) any { return sc.sendsWhatIsDeadly }),
+		step(`^the endpoint has accepted connections all the time$`, func(sc *scenario) any { return sc.stayedUp }),
+		step(`^every call is answered$`, func(sc *scenario) any { return sc.everyCallAnswered }),
+	}
+}
+
+func (sc *scenario) arrives(claim string) error {
+	limit := sc.opts.PlanningTimeout
+	if claim == "within the batch deadline" {
+		limit = sc.opts.BatchTimeout
+	}
+	for _, r := range sc.replies {
+		if claim == "without a stall" {
+			if r.Status != 0 && r.MaxGap > sc.opts.PlanningTimeout/2 {
+				sc.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.what(), round(r.MaxGap)), r)
+			}
+			continue
+		}
+		if r.Kind == wire.KindTimeout || r.Total > limit {
+			sc.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.what(), round(r.Total)), r)
+		}
+	}
+	if err := sc.held(); err != nil {
+		return err
+	}
+	if reached := sc.measured.reached; reached != nil && *reached < 0.9 {
+		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", *reached*100)
+	}
+	return nil
+}
+
+// everyCallAnswered judges the good calls that follow disturbed ones.
+func (sc *scenario) everyCallAnswered() error {
+	for _, r := range sc.replies {
+		if r.method != rpc.MethodListObjects || r.Status >= 300 && r.Status <= 399 {
+			continue // HTTP-004 judges redirects
+		}
+		if expected, actual := sameID(r); actual != "" {
+			sc.broken(expected+": the answer to this call", actual, r)
+		} else if r.member("result") == nil && r.member("error") == nil {
+			sc.broken("an answer to a good call", r.short(), r)
+		}
+	}
+	return sc.held()
+}
+
+// markup tells a page of HTML that was taken for a message.
+var markup = regexp.MustCompile(`(?i)<!doctype|<(html|head|body|div|p|h[1-6]|pre|br|table)\b[^>]*>`)
+
+// maxMessage is the length up to which an error message is readable.
+const maxMessage = 1000
+
+// internals are marks of stack traces, statements and paths (spec 5.2.4).
+var internals = []struct {
+	what string
+	mark *regexp.Regexp
+}{
+	{"a stack trace", regexp.MustCompile(`(?i)traceback \(most recent call last\)|\n\s+at [\w.$<>]+ ?\(|goroutine \d+ \[|\.go:\d+ \+0x|File "[^"]+", line \d+|\bat [\w.$]+\([\w]+\.(java|kt|cs):\d+\)|node_modules/|(?m)^\s*from \S+\.rb:\d+`)},
+	{"a database statement", regexp.MustCompile(`(?i)\b(select\s+.+\s+from|insert\s+into\s+\S+\s*\(|update\s+\S+\s+set|delete\s+from\s+\S+\s+where)\b|SQLSTATE\[?|ORA-\d{5}|psycopg2\.`)},
+	{"a path of the server", regexp.MustCompile(`(?:^|[\s"'(])(?:/(?:home|usr|var|etc|opt|srv|app|root)/[\w./-]+|[A-Z]:\\[\w\\.-]+)`)},
+	{"a secret", regexp.MustCompile(`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*\S{4,}`)},
+}
+
+func (sc *scenario) errorText(claim string) error {
+	for _, r := range sc.replies {
+		if !r.isError() {
+			continue
+		}
+		e := r.member("error")
+		text := r.wholeErrorText()
+		if claim == "reveals nothing internal" {
+			whole := text
+			if data := e.Get("data"); data != nil {
+				whole += "\n" + nodeText(data) + "\n" + strings.ReplaceAll(string(data.Raw), `\n`, "\n")
+			}
+			for _, i := range internals {
+				if m := i.mark.FindString(whole); m != "" {
+					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, truncate(m, 120)), r)
+				}
+			}
+			continue
+		}
+		switch {
+		case strings.TrimSpace(text) == "":
+			sc.broken("a short readable message", r.what()+": the message is empty", r)
+		case utf8.RuneCountInString(text) > maxMessage:
+			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.what(), plural.Count(utf8.RuneCountInString(text), "character")), r)
+		case !strings.ContainsFunc(text, unicode.IsLetter):
+			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), truncate(text, 80)), r)
+		case markup.MatchString(text):
+			sc.broken("plain text", r.what()+": the message holds HTML: "+truncate(text, 80), r)
+		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
+			sc.broken("readable text", r.what()+": the message holds control characters", r)
+		}
+	}
+	return sc.held()
+}
+
+func (sc *scenario) notesProtocol() error {
+	sc.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
+		sc.opts.Profile, sc.opts.PlanningTimeout, sc.opts.BatchTimeout)
+	return nil
+}

@@ -1,0 +1,321 @@
+package destination
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// valueSteps send records whose values or identifiers are written in a table,
+// and records that must not be accepted.
+func valueSteps() []definition {
+	return []definition{
+		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *scenario) any { return sc.sendsThese }),
+		step(`^the service sends the same values with every operation:$`, func(sc *scenario) any { return sc.sendsEverywhere }),
+		step(`^the same values fare the same in every operation$`, func(sc *scenario) any { return sc.valuesFareTheSame }),
+		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(sc *scenario) any { return sc.sendsBad }),
+	}
+}
+
+// badField is the field that makes a record bad: the author's fixture, else a
+// required field that is left null.
+func (sc *scenario) badField() (fields map[string]json.RawMessage, sure, ok bool) {
+	if bad := sc.opts.Fixtures[sc.object.APIName].Bad; len(bad) > 0 {
+		fields = map[string]json.RawMessage{}
+		for name, raw := range bad {
+			fields[name] = json.RawMessage(raw)
+		}
+		return fields, true, true
+	}
+	for _, f := range sc.object.Fields {
+		if f.Required && !f.Identifier && f.Createable {
+			return map[string]json.RawMessage{f.APIName: json.RawMessage("null")}, false, true
+		}
+	}
+	return nil, false, false
+}
+
+// sendsBad puts the bad records at places that are not symmetrical: results that
+// are reversed, shifted or copied from a neighbour then show. A control, the same
+// records without what is bad, goes first: only beside it a refusal means that the
+// bad value was the reason.
+func (sc *scenario) sendsBad(good, bad int, which string) error {
+	ops, err := sc.operations(which)
+	if err != nil {
+		return err
+	}
+	if most := sc.largestBatch(); good > 0 && most < good+bad {
+		if most < bad+1 {
+			return notApplicable("the endpoint takes batches of %d at most: a bad record has no neighbours", most)
+		}
+		good = most - bad
+	}
+	fields, sure, _ := sc.badField()
+	sc.badSure = sure
+	control, err := sc.make(good+bad, ops[0], rpc.Field{}, &sending{})
+	if err != nil {
+		return err
+	}
+	sc.sets = []set{{ops[0], control}}
+	if err := sc.sendSets(&sending{}); err != nil {
+		return err
+	}
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			if !b.succeeded(r) {
+				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", truncate(b.why(r), 200))
+			}
+		}
+	}
+	records, err := sc.make(good+bad, ops[0], rpc.Field{}, &sending{})
+	if err != nil {
+		return err
+	}
+	for i := range bad {
+		at := badPlace(i, good+bad)
+		for name, raw := range fields {
+			records[at] = records[at].with(name, sc.values.expand(string(raw), records[at].seed, records[at].key))
+		}
+		sc.bad = append(sc.bad, records[at])
+	}
+	sc.sets = []set{{ops[0], records}}
+	return sc.sendSets(&sending{})
+}
+
+// badPlace is the place of the i-th bad record among n: the second, then the
+// fifth and so on, so that no other order of the results looks the same.
+func badPlace(i, n int) int { return min(3*i+1, n-1) }
+
+// sendsThese sends one record for each row: | identifier | or | type | value | or
+// | type | value | what it is |.
+func (sc *scenario) sendsThese(what, which string, table *datatable.Table) error {
+	ops, err := sc.operations(which)
+	if err != nil {
+		return err
+	}
+	id, err := sc.object.identifier()
+	if err != nil {
+		return err
+	}
+	if what == "identifiers" {
+		return sc.sendsIdentifiers(ops[0], table)
+	}
+	var records []*record
+	for _, row := range table.Rows() {
+		r, err := sc.withValue(id, row)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			records = append(records, r)
+		}
+	}
+	if len(records) == 0 {
+		return notApplicable("%s has no field of that type", sc.object)
+	}
+	sc.sets = []set{{ops[0], records}}
+	if err := sc.sendSets(&sending{alone: true}); err != nil {
+		return err
+	}
+	return sc.sendRefusedApart(ops[0])
+}
+
+// sendsIdentifiers sends a record for each row, by the first identifier of its type.
+func (sc *scenario) sendsIdentifiers(operation string, table *datatable.Table) error {
+	sc.sets = nil
+	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
+		i := slices.IndexFunc(sc.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
+		if i < 0 {
+			continue
+		}
+		id := sc.object.identifiers()[i]
+		key, err := sc.key(sc.object, id) // one for all rows, so that they differ as written
+		if err != nil {
+			return err
+		}
+		var records []*record
+		for _, row := range table.Rows() {
+			r, err := sc.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
+			if err != nil {
+				return err
+			}
+			if r != nil {
+				records = append(records, r)
+			}
+		}
+		if len(records) > 0 {
+			sc.sets = append(sc.sets, set{operation, records})
+		}
+	}
+	if len(sc.sets) == 0 {
+		return notApplicable("%s has no identifier of that type", sc.object)
+	}
+	return sc.sendSets(&sending{alone: true})
+}
+
+// sendRefusedApart sends the rows that were refused again, each field alone: one
+// field that validates its values must not keep the others from being judged.
+func (sc *scenario) sendRefusedApart(operation string) error {
+	var apart []*record
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			if b.refusalOf(r) == "" || len(r.odd.fields) < 2 {
+				continue
+			}
+			for _, f := range r.odd.fields {
+				one, err := sc.newRecord(sc.object, r.id)
+				if err != nil {
+					return err
+				}
+				one = one.with(f.APIName, r.values[f.APIName])
+				one.odd = odd{fields: []rpc.Field{f}, what: r.odd.what}
+				apart = append(apart, one)
+			}
+		}
+	}
+	if len(apart) == 0 {
+		return nil
+	}
+	sent, err := sc.write(operation, apart, plan{})
+	if err == nil {
+		sent, err = sc.sendAlone(operation, sent)
+	}
+	sc.latest = append(sc.latest, sent...)
+	for _, b := range sent {
+		sc.model.apply(b)
+	}
+	sc.sets[0].records = append(sc.sets[0].records, apart...)
+	return err
+}
+
+// sendAlone repeats the records of a batch that was refused as a whole one by
+// one, as the service does (spec 7.2.5): an odd record may spoil its batch.
+func (sc *scenario) sendAlone(operation string, sent []*batch) ([]*batch, error) {
+	var out []*batch
+	for _, b := range sent {
+		if len(b.records) == 1 || !b.reply.isError() {
+			out = append(out, b)
+			continue
+		}
+		sc.batches = slices.DeleteFunc(sc.batches, func(o *batch) bool { return o == b })
+		for _, r := range b.records {
+			one, err := sc.writeOne(operation, []*record{r}, plan{})
+			if err != nil {
+				return out, err
+			}
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+// withIdentifier makes a record whose key is written in the table: {key} is an
+// ordinary key of the run, {odd} a number beyond 2^53 that doubles cannot hold.
+func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
+	quoted := strings.HasPrefix(text, `"`)
+	if quoted != (id.Type == rpc.TypeString) {
+		return nil, nil // the row is for identifiers of the other type
+	}
+	r, err := sc.newRecord(sc.object, id)
+	if err != nil {
+		return nil, err
+	}
+	if sc.opts.KeyFrom != 0 || sc.opts.KeyTo != 0 {
+		if id.Type == rpc.TypeInteger {
+			return nil, nil // the author bounds integer keys: none beyond 2^53
+		}
+	}
+	run, _ := strconv.ParseInt(sc.keys.run, 16, 64)
+	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(oddKey(run, n), 10))
+	text = strings.ReplaceAll(text, "{key}", key)
+	return r.with(id.APIName, json.RawMessage(text)), nil
+}
+
+// odd is what a row of a table made of a record: the fields that carry the value
+// of the row, and what the row says that it is.
+type odd struct {
+	fields []rpc.Field
+	what   string
+}
+
+// withValue makes a record with the value of a row in every field that takes it:
+// free text in fields that are known to want a format would only be refused, so
+// those are left out unless there is no other. The placeholder {u} is a text and
+// {d} a number that no other record has. No record where no field has the type.
+func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
+	kind, text := row[0], row[1]
+	r, err := sc.newRecord(sc.object, id)
+	if err != nil {
+		return nil, err
+	}
+	fields := sc.object.takes(id, kind, strings.Contains(text, "{u}") || strings.Contains(text, "{d}"))
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	n := sc.values.number(r.seed)
+	text = strings.NewReplacer("{u}", strconv.FormatUint(uint64(n), 36), "{d}", strconv.FormatUint(uint64(n), 10)).Replace(text)
+	for _, size := range []int{300, 65536} {
+		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", size), strings.Repeat("abcdefghij", size/10+1)[:size])
+	}
+	for _, f := range fields {
+		raw := json.RawMessage(text)
+		if f.Array && kind == "array" {
+			raw = sc.arrayOf(f, r.seed, text)
+		}
+		r = r.with(f.APIName, raw)
+	}
+	r.odd = odd{fields: fields, what: truncate(text, 40)}
+	if len(row) > 2 {
+		r.odd.what = row[2]
+	}
+	return r, nil
+}
+
+// arrayOf makes an array of ordinary items.
+func (sc *scenario) arrayOf(f rpc.Field, s seed, text string) json.RawMessage {
+	items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
+	f.Array = false
+	parts := make([]string, len(items))
+	for i, v := range items {
+		parts[i] = string(sc.values.value(f, s.version(v), styleGuess))
+	}
+	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
+}
+
+// takes lists the fields that carry a value of a table: those of its type (or any
+// array field, or any that may be null) that create and update may both write.
+func (o *object) takes(id rpc.Field, kind string, differs bool) []rpc.Field {
+	var free, formatted []rpc.Field
+	for _, f := range o.Fields {
+		fits := f.Type == kind && !f.Array || kind == "array" && f.Array || kind == "any" && !f.Required
+		if len(free)+len(formatted) >= mostFields {
+			break
+		}
+		if !fits || !bothWays(f) || f.APIName == id.APIName || o.avoids(f.APIName) || o.unique(f.APIName) && !differs {
+			continue
+		}
+		if kind == rpc.TypeString && (guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
+			formatted = append(formatted, f)
+			continue
+		}
+		free = append(free, f)
+	}
+	if len(free) > 0 {
+		return free
+	}
+	return formatted
+}
+
+// writable is the first free field of a type.
+func (o *object) writable(kind string) (rpc.Field, bool) {
+	fields := o.takes(rpc.Field{}, kind, true)
+	if len(fields) == 0 {
+		return rpc.Field{}, false
+	}
+	return fields[0], true
+}

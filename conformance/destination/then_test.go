@@ -1,0 +1,106 @@
+package destination_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+func same(source string) string { return source }
+
+// TestNegatedThenFails: on the clean destination the opposite of each claim is
+// false, so that no claim is empty words.
+func TestNegatedThenFails(t *testing.T) {
+	t.Parallel()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
+	require.NoError(t, err)
+	for i, c := range cat.Checks {
+		if c.Level == conformance.Info || strings.HasPrefix(c.ID, "TLS-") || !matrixtest.Tenth(t, i) {
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			for _, claim := range c.Claims() {
+				b := inMemory(t, simConfig())
+				plain, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
+				require.NoError(t, err)
+				if plain != conformance.Pass {
+					t.Skipf("%s on the clean destination", plain)
+				}
+				negated, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, claim)
+				require.NoError(t, err)
+				require.Equal(t, conformance.Fail, negated, claim)
+			}
+		})
+	}
+}
+
+// TestMatrixDroppedThen: each claim is needed; without it some
+// violation of the check goes unseen.
+func TestMatrixDroppedThen(t *testing.T) {
+	t.Parallel()
+	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
+	require.NoError(t, err)
+	n := 0
+	for _, c := range cat.Checks {
+		claims := c.Claims()
+		if len(claims) < 2 || c.Level == conformance.Info {
+			continue // without its only claim a scenario cannot fail
+		}
+		n++
+		if !matrixtest.Tenth(t, n) {
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("runs without -short")
+			}
+			t.Parallel()
+			for _, claim := range claims {
+				require.True(t, someSurvives(t, c, claim), "no violation needs %q", claim)
+			}
+		})
+	}
+	require.NotZero(t, n)
+}
+
+// someSurvives drops a claim and shows the check its violations.
+func someSurvives(t *testing.T, c *conformance.Check, claim string) bool {
+	drop := func(source string) string {
+		lines := strings.Split(source, "\n")
+		for i, line := range lines {
+			for _, keyword := range []string{"Then ", "And "} {
+				if strings.TrimSpace(line) == keyword+claim {
+					lines[i] = ""
+					if keyword == "Then " && i+1 < len(lines) {
+						lines[i+1] = strings.Replace(lines[i+1], "And ", "Then ", 1)
+					}
+				}
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, v := range destsim.Violations() {
+		if matrixtest.CheckOf(v.ID) != c.ID {
+			continue
+		}
+		b := benchFor(t, v.ID)
+		whole, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
+		require.NoError(t, err)
+		require.Equal(t, conformance.Fail, whole, v.ID)
+		b = benchFor(t, v.ID)
+		without, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, drop, "")
+		require.NoError(t, err)
+		if without != conformance.Fail {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package destination
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// strict validates as real endpoints do. Each rule has the message of its field.
+type strict struct{ *refuser }
+
+var (
+	strictMail  = regexp.MustCompile(`^[a-z0-9._-]+@[a-z0-9-]+\.[a-z]{2,}$`)
+	strictPhone = regexp.MustCompile(`^\+[1-9][0-9]{7,14}$`)
+)
+
+func newStrict() *strict {
+	s := &strict{}
+	s.refuser = newRefuser(s.validate)
+	text := func(name string, required bool) rpc.Field {
+		return rpc.Field{APIName: name, Label: name, Required: required, Createable: true, Updateable: true, Type: rpc.TypeString}
+	}
+	rank := text("rank", true)
+	rank.Type = rpc.TypeInteger
+	s.fields = []rpc.Field{
+		s.fields[0], text("reply_to", true), text("phone", true), text("status", true), rank, text("nickname", true), text("legacy", false), text("notes", false),
+	}
+	return s
+}
+
+// validate says what a strict endpoint says. Only DAT-014 is there to hear it; the
+// name of reply_to does not tell that it wants an address.
+func (s *strict) validate(a attempt) string {
+	if a.operation == rpc.OperationDelete {
+		return ""
+	}
+	text := func(field string) (string, bool) {
+		raw, ok := a.record[field]
+		return keyText(raw), ok && string(raw) != "null"
+	}
+	if v, ok := text("reply_to"); ok && !strictMail.MatchString(v) {
+		return "reply_to must be a valid email address"
+	}
+	if v, ok := text("phone"); ok && !strictPhone.MatchString(v) {
+		return "phone: not a phone number"
+	}
+	if v, ok := text("status"); ok && v != "active" && v != "inactive" {
+		return `status must be one of "active", "inactive"`
+	}
+	if v, ok := text("rank"); ok {
+		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 100 {
+			return "rank is out of range"
+		}
+	}
+	if _, ok := text("legacy"); ok {
+		return "legacy can no longer be written"
+	}
+	if _, ok := text("nickname"); ok {
+		for key, other := range s.stored["contact"] {
+			if key != a.key && string(other["nickname"]) == string(a.record["nickname"]) {
+				return "nickname has been taken"
+			}
+		}
+	}
+	return ""
+}
+
+// tried runs the trial alone and returns what it leaves to the checks.
+func tried(t *testing.T, e *strict) (*scenario, int) {
+	t.Helper()
+	opts := writing(e.small)
+	opts.RunID = scriptRun
+	e.token = "the-token-of-the-tests"
+	s := prepared(t, e, writeCheck, opts)
+	require.NoError(t, s.openJournal())
+	t.Cleanup(func() { s.journal.Close() })
+	catalog, err := s.discover(t.Context())
+	require.NoError(t, err)
+	s.catalog = catalog
+	_, before := e.sent()
+	s.tryValues(t.Context(), s.cat.Checks)
+	_, after := e.sent()
+	return s.newScenario(t.Context(), s.cat.Checks[0], s.catalog.object("contact")), after - before
+}
+
+// TestTheTrialLearnsWhatAnEndpointTakes: after it no ordinary record is refused.
+func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
+	e := newStrict()
+	sc, sent := tried(t, e)
+	require.LessOrEqual(t, sent, trialRecords)
+	o := sc.object
+	require.True(t, o.avoids("legacy"), "it is refused in every style and not required")
+	for _, name := range []string{"reply_to", "phone", "status", "rank", "nickname", "notes"} {
+		require.False(t, o.avoids(name), name)
+	}
+	require.True(t, o.unique("nickname"))
+	require.False(t, o.unique("notes"))
+	require.Equal(t, []json.RawMessage{quote("active"), quote("inactive")}, o.lessons["status"].choices)
+	require.NotNil(t, o.lessons["reply_to"].format, "the message names the format")
+	require.Equal(t, styleSmall, o.lessons["rank"].style)
+
+	for _, every := range []bool{false, true} {
+		records, err := sc.make(40, rpc.OperationUpsert, rpc.Field{}, &sending{every: every})
+		require.NoError(t, err)
+		sentBatches, err := sc.write(rpc.OperationUpsert, records, plan{})
+		require.NoError(t, err)
+		for _, b := range sentBatches {
+			for _, r := range b.records {
+				require.True(t, b.succeeded(r), "%v: %s", r.values, b.why(r))
+			}
+		}
+		for i, r := range records {
+			records[i] = sc.changed(r, 1)
+		}
+		sentBatches, err = sc.write(rpc.OperationUpsert, records, plan{})
+		require.NoError(t, err)
+		for _, b := range sentBatches {
+			for _, r := range b.records {
+				require.True(t, b.succeeded(r), "a change: %v: %s", r.values, b.why(r))
+			}
+		}
+	}
+	require.Zero(t, o.keyForm, "no message spoke of the identifier")
+}
+
+// TestStrictEndpointsAreNotBlamed: what they refuse is a warning below the gate,
+// and every rule is judged by records that they take.
+func TestStrictEndpointsAreNotBlamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a full run")
+	}
+	e := newStrict()
+	r, err := Run(t.Context(), Target{Handler: e, Token: scriptToken}, conformance.Options{
+		Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, ReadbackFunc: e.readback,
+	})
+	require.NoError(t, err)
+	require.Zero(t, r.ExitStatus, foundBy(r))
+	for _, c := range r.Checks {
+		require.NotContains(t, []conformance.Status{conformance.Fail, conformance.Flaky, conformance.HarnessError}, c.Status, "%s", foundBy(r))
+	}
+	require.Subset(t, []string{"DAT-014"}, brokenIn(r), foundBy(r))
+	for _, id := range []string{"OPS-007", "SEM-001", "SEM-004", "SEM-007", "SEM-009", "DUR-001", "RES-012"} {
+		require.Equal(t, conformance.Pass, resultOf(t, r, id).Status, "%s: %s", id, resultOf(t, r, id).Reason)
+	}
+}
+
+// TestTheTrialIsBounded: an endpoint that refuses all has cost its few records.
+func TestTheTrialIsBounded(t *testing.T) {
+	e := newStrict()
+	e.refuse = func(attempt) string { return "no" }
+	sc, sent := tried(t, e)
+	require.LessOrEqual(t, sent, trialRecords)
+	require.Empty(t, e.keys("contact"))
+	require.False(t, slices.ContainsFunc(sc.object.Fields, func(f rpc.Field) bool { return f.Required && sc.object.avoids(f.APIName) }), "what is required stays mapped")
+}
+
+func TestMessagesNameFields(t *testing.T) {
+	f := rpc.Field{APIName: "last_name", Label: "Family name"}
+	for message, named := range map[string]bool{
+		"last_name is required": true, "Last Name must not be empty": true, "invalid `last_name`": true, "Family name: too long": true,
+		"family_name: too long": true, `{"last_name":["bad"]}`: true, "first_name is required": false, "name is required": false,
+		"last_names are bad": false, "my_last_name": false, "": false,
+	} {
+		require.Equal(t, named, mentions(message, f), message)
+	}
+}
+
+func TestChoicesOfMessages(t *testing.T) {
+	f := rpc.Field{APIName: "status", Type: rpc.TypeString}
+	for message, want := range map[string][]string{
+		`status must be one of "active", "inactive"`:       {"active", "inactive"},
+		"status must be one of: active, inactive":          {"active", "inactive"},
+		"status must be one of active, inactive or gone":   {"active", "inactive", "gone"},
+		"status: Input should be 'red', 'green' or 'blue'": {"red", "green", "blue"},
+		"Input is invalid in several ways":                 nil,
+		"allowed values are [a|b]":                         {"a", "b"},
+		"status is not valid":                              nil,
+	} {
+		var got []string
+		for _, raw := range choices(f, message) {
+			got = append(got, keyText(raw))
+		}
+		require.Equal(t, want, got, message)
+	}
+	require.Nil(t, choices(rpc.Field{APIName: "rank", Type: rpc.TypeInteger}, "rank must be one of 1, 2"))
+}

@@ -1,0 +1,96 @@
+package destination
+
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// twinSteps look at two objects that have the same keys.
+func twinSteps() []definition {
+	return []definition{
+		step(`^the same keys are created in another named object$`, func(sc *scenario) any { return sc.createsTwins }),
+		step(`^the records of the other object are kept$`, func(sc *scenario) any { return sc.twinsKept }),
+	}
+}
+
+// createsTwins creates records under the keys that were sent in the first other
+// object that takes them. Only named objects are written.
+func (sc *scenario) createsTwins() error {
+	var sent []*record
+	for _, s := range sc.sets {
+		sent = append(sent, s.records...)
+	}
+	for _, name := range sc.opts.Objects {
+		o := sc.catalog.object(name)
+		if o == nil || o.APIName == sc.object.APIName || o.creating() == "" {
+			continue
+		}
+		for _, id := range o.identifiers() {
+			if id.Type != sent[0].id.Type {
+				continue
+			}
+			if err := sc.createsTwinsIn(o, id, sent); err != nil || len(sc.twins) > 0 {
+				return err
+			}
+		}
+	}
+	return notApplicable("no other named object takes the keys of %s", sc.object)
+}
+
+func (sc *scenario) createsTwinsIn(o *object, id rpc.Field, sent []*record) error {
+	var twins []*record
+	for _, r := range sent {
+		t, err := sc.recordWith(o, id, o.ordinary(id))
+		if err != nil {
+			return err
+		}
+		twins = append(twins, t.with(id.APIName, r.key))
+	}
+	other := sc.newScenario(sc.ctx, sc.Check(), o)
+	if _, err := other.write(o.creating(), twins, plan{}); err != nil {
+		return err
+	}
+	seen, err := other.observe(twins)
+	if err != nil {
+		return err
+	}
+	for _, t := range twins {
+		if seen[keyText(t.key)].count > 0 {
+			sc.twins = append(sc.twins, t)
+		}
+	}
+	return nil
+}
+
+// twinsKept judges the records of the other object after a delete of their keys in
+// the first one.
+func (sc *scenario) twinsKept() error {
+	var due []*record
+	for _, t := range sc.twins {
+		for _, b := range sc.latest {
+			for _, r := range b.records {
+				if keyText(r.key) == keyText(t.key) && b.succeeded(r) {
+					due = append(due, t)
+				}
+			}
+		}
+	}
+	if len(due) == 0 {
+		return sc.noneAccepted()
+	}
+	seen, err := sc.observe(due)
+	if err != nil {
+		return err
+	}
+	for _, t := range due {
+		if seen[keyText(t.key)].count > 0 {
+			sc.Saw(conformance.SeenKept, 1)
+			continue
+		}
+		sc.brokenAs("gone elsewhere", rpc.OperationDelete, fmt.Sprintf("%s in %q, which no call has deleted", t.key, t.object.APIName),
+			"it is not there any more", sc.lastReply())
+	}
+	return sc.held()
+}
