@@ -172,7 +172,7 @@ func (s *Suite) Try(ctx context.Context, id string, alter func(source string) st
 	}
 	altered := *check
 	altered.source = []byte(alter(string(check.source)))
-	return s.runCheck(ctx, s.Findings(&altered), negated)
+	return s.judge(ctx, &altered, false, negated)
 }
 
 // Findings are those of a check before it has run: none.
@@ -180,11 +180,11 @@ func (s *Suite) Findings(c *Check) *Findings { return &Findings{check: c, secret
 
 // Judge judges one check, outside of a run's order: what it builds on is not looked at.
 // Open must have been called.
-func (s *Suite) Judge(ctx context.Context, c *Check) *CheckResult { return s.judge(ctx, c, false) }
+func (s *Suite) Judge(ctx context.Context, c *Check) *CheckResult { return s.judge(ctx, c, false, "") }
 
 // judge runs a check, for each object where it looks at one object. again: it has failed
-// once, and runs alone.
-func (s *Suite) judge(ctx context.Context, c *Check, again bool) *CheckResult {
+// once, and runs alone. negated is a claim that counts as its opposite; "" is none.
+func (s *Suite) judge(ctx context.Context, c *Check, again bool, negated string) *CheckResult {
 	if s.Permitted != nil {
 		if err := s.Permitted(c); err != nil {
 			return s.Findings(c).result(asOutcome(err), false)
@@ -193,7 +193,7 @@ func (s *Suite) judge(ctx context.Context, c *Check, again bool) *CheckResult {
 	one := func(object string) *CheckResult {
 		found := s.Findings(c)
 		found.object, found.again = object, again
-		return s.runCheck(ctx, found, "")
+		return s.runCheck(ctx, found, negated)
 	}
 	if !c.EachObject || s.Objects == nil {
 		return one("")
@@ -265,7 +265,7 @@ func (s *Suite) Plan(opts Options) (*PlanReport, error) {
 // attempt judges a check in a run.
 func (s *Suite) attempt(ctx context.Context, c *Check, again bool) *CheckResult {
 	started := time.Now()
-	r := s.judge(ctx, c, again)
+	r := s.judge(ctx, c, again, "")
 	r.Attempts = 1
 	if name := s.known(c); name != "" && r.Status == Fail {
 		r.Status, r.Reason = Waived, "known difference: "+name
