@@ -24,11 +24,6 @@ func (o *outcome) Decider() string { return o.decider }
 
 func (o *outcome) Error() string { return string(o.status) + ": " + o.reason }
 
-// notApplicable: the rule does not bind this endpoint.
-func notApplicable(format string, args ...any) error {
-	return &outcome{status: NotApplicable, reason: fmt.Sprintf(format, args...)}
-}
-
 // notRun: a permission, hook or budget is missing; decider names it.
 func notRun(decider, format string, args ...any) error {
 	return &outcome{status: NotRun, decider: decider, reason: fmt.Sprintf(format, args...)}
@@ -37,11 +32,6 @@ func notRun(decider, format string, args ...any) error {
 // inconclusive: the check ran and the evidence does not decide.
 func inconclusive(decider, format string, args ...any) error {
 	return &outcome{status: Inconclusive, decider: decider, reason: fmt.Sprintf(format, args...)}
-}
-
-// harness: the judge or a hook of the author failed, never the endpoint.
-func harness(format string, args ...any) error {
-	return &outcome{status: HarnessError, reason: fmt.Errorf(format, args...).Error()}
 }
 
 // errBroken ends a scenario whose findings have been collected in its scenario.
