@@ -222,7 +222,7 @@ func measureJudge(w *workshop) ([]row, error) {
 }
 
 // matrixTook is how long go test says that a package took, without building it.
-var matrixTook = regexp.MustCompile(`(?m)^ok\s+\S+/conformance\s+([\d.]+)s`)
+var matrixTook = regexp.MustCompile(`(?m)^ok\s+\S+/conformance/destination\s+([\d.]+)s`)
 
 func takesMatrix(options) time.Duration { return 3 * time.Minute }
 
