@@ -119,6 +119,9 @@ func (found *Findings) Explain(about func(symptom string) bool, cause string, ob
 	}
 }
 
+// Reset forgets what was found, so that the same actor can look at another exchange.
+func (found *Findings) Reset() { *found = Findings{check: found.check, secrets: found.secrets} }
+
 // Take adds what one exchange of many has shown: its findings, and its notes as long as
 // there are few.
 func (found *Findings) Take(one *Findings) {

@@ -89,7 +89,7 @@ func (w *Watched) Judge() bool { return w.JudgeBy(w.bound...) }
 
 // JudgeBy does the same with claims of the caller, which are methods of the actor.
 func (w *Watched) JudgeBy(claims ...func() error) bool {
-	*w.state = *w.suite.Findings(w.check)
+	w.state.Reset()
 	w.looked++
 	decided := 0
 	for _, claim := range claims {

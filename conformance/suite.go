@@ -23,8 +23,7 @@ func overtimeOf(ctx context.Context) *outcome {
 	return asOutcome(notRun("", "the run was interrupted"))
 }
 
-// Suite is a side of the protocol beside the destination, as the engine judges
-// it: selection, order, confirmation, gates, waivers, verdict and report are the
+// Suite is a side of the protocol as the engine judges it: selection, order, confirmation, gates, waivers, verdict and report are the
 // same for all suites.
 type Suite struct {
 	Name      string // stands in the report
@@ -70,8 +69,8 @@ type Suite struct {
 	Finish func(ctx context.Context, r *Report, late bool)
 }
 
-// Run judges. As with Run for a destination, an error means that the judge could
-// not judge; a *UsageError is a mistake of the caller.
+// Run judges. An error means that the judge could not judge; a *UsageError is a mistake
+// of the caller.
 func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)

@@ -57,10 +57,10 @@ func TestLyingHooks(t *testing.T) {
 				return r, err
 			}
 		}, "complete is false", false},
-		{"shows a key that nobody asked for", func(e *small) conformance.ReadbackFunc {
+		{"shows a key that was not asked for", func(e *small) conformance.ReadbackFunc {
 			return func(ctx context.Context, q conformance.ReadbackRequest) (conformance.ReadbackReply, error) {
 				r, err := e.readback(ctx, q)
-				r.Records = append(r.Records, conformance.ReadbackRecord{Identifier: json.RawMessage(`"somebody@else"`), Count: 1})
+				r.Records = append(r.Records, conformance.ReadbackRecord{Identifier: json.RawMessage(`"other@example.com"`), Count: 1})
 				return r, err
 			}
 		}, "which was not asked for", false},

@@ -204,7 +204,7 @@ func (p *Passive) learn(x *conformance.Sight) int {
 // judge puts an exchange to the claims of a check; it reports whether one is broken.
 func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
 	sc := pc.sc
-	sc.Findings = p.suite.Findings(pc.check)
+	sc.Reset()
 	sc.notArrived, sc.object = nil, nil
 	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
 	if c.batch != nil {
@@ -303,7 +303,8 @@ func (p *Passive) judgeTLS(pc *passiveCheck) {
 		return
 	}
 	sc := pc.sc
-	sc.Findings, sc.handshaken, sc.replies, sc.object = p.suite.Findings(pc.check), f, nil, nil
+	sc.Reset()
+	sc.handshaken, sc.replies, sc.object = f, nil, nil
 	pc.looked++
 	for _, claim := range pc.claims {
 		if claim() != nil {

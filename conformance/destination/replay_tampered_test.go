@@ -118,10 +118,10 @@ func TestReplayWritesKeysOfTheRunOnly(t *testing.T) {
 			r.RunID, r.Settings.KeyTemplate = "123abc", "my-{run}-{check}-{n}"
 			keyed("my-123abc-RES-002-4")(r, x)
 		}, conformance.Options{}, "no key of the run"},
-		{"somebody's key", keyed("ann@customer.com"), conformance.Options{}, "no key of the run"},
+		{"a key of the owner", keyed("ann@customer.com"), conformance.Options{}, "no key of the run"},
 		{"a key in the middle", keyed("ann+zz-conf-abc-RES-002-1@customer.com"), conformance.Options{}, "no key of the run"},
 		{"a key of another run", keyed("zz-conf-def-RES-002-1"), conformance.Options{}, "no key of the run"},
-		{"a UUID of somebody", keyed("6ba7b810-9dad-41d1-80b4-00c04fd430c8"), conformance.Options{}, "no key of the run"},
+		{"a UUID of the owner", keyed("6ba7b810-9dad-41d1-80b4-00c04fd430c8"), conformance.Options{}, "no key of the run"},
 		{"a run that is none", func(r *conformance.Report, x *conformance.Exchange) { r.RunID = ""; keyed("ann@customer.com")(r, x) }, conformance.Options{}, "names no run"},
 		{"a run like a key", func(r *conformance.Report, x *conformance.Exchange) { r.RunID = "ann"; keyed("ann-1")(r, x) }, conformance.Options{KeyTemplate: "{run}-{n}"}, "not the name of a run"},
 		{"mirror", func(_ *conformance.Report, x *conformance.Exchange) { x.Request.Body.Text = sentBatch("$op", "mirror") }, conformance.Options{}, "the operation"},
