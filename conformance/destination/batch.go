@@ -108,15 +108,23 @@ func (b *batch) failed(r *record) bool {
 	return len(all) > 0
 }
 
-// refusalOf is the message of a record that was refused, "" when it was not.
+// refused reports whether a record was refused: by its results, or by an error in place
+// of them where it was sent alone.
+func (b *batch) refused(r *record) bool {
+	return b.failed(r) || len(b.records) == 1 && b.reply.isError()
+}
+
+// refusalOf is the message of a record that was refused, "" when it was not. It looks for
+// secrets in it, which takes long: refused answers most questions.
 func (b *batch) refusalOf(r *record) string {
 	switch {
+	case !b.refused(r):
+		return ""
 	case b.failed(r):
 		return b.clean(cmp.Or(b.of(r)[0].text(), "no message"))
-	case len(b.records) == 1 && b.reply.isError():
+	default:
 		return b.clean(cmp.Or(b.reply.errorText(), "an error without a message"))
 	}
-	return ""
 }
 
 // clean takes secrets out of a text before anything cuts it.

@@ -64,7 +64,7 @@ func (m *model) apply(b *batch) {
 				break
 			}
 		}
-		e.record, e.operation, e.refused = r, b.operation, b.refusalOf(r) != ""
+		e.record, e.operation, e.refused = r, b.operation, b.refused(r)
 		switch {
 		case b.succeeded(r):
 			e.acknowledge(b.operation, r)

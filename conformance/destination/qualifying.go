@@ -100,7 +100,7 @@ func (sc *scenario) accepted(s set) (yes, no int, refusal string, where *reply) 
 			switch {
 			case b.succeeded(r):
 				yes++
-			case b.refusalOf(r) != "":
+			case b.refused(r):
 				no++
 				if refusal == "" {
 					refusal, where = b.refusalOf(r), b.reply

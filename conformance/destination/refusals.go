@@ -164,7 +164,7 @@ func (sc *scenario) valuesFareTheSame() error {
 				if _, is := accepted[r.odd.what]; !is {
 					accepted[r.odd.what] = at
 				}
-			case b.refusalOf(r) != "":
+			case b.refused(r):
 				refused[r.odd.what] = append(refused[r.odd.what], at)
 			}
 		}

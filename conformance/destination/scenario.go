@@ -198,7 +198,7 @@ func (sc *scenario) count() {
 			switch {
 			case b.succeeded(r) && (len(sc.latest) == 0 || slices.Contains(sc.latest, b)):
 				sc.Saw(conformance.SeenAccepted, 1) // what counts is the last batch, the others prepare it
-			case b.refusalOf(r) != "":
+			case b.refused(r):
 				sc.Saw(conformance.SeenRefused, 1)
 			}
 		}

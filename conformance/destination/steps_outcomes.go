@@ -41,7 +41,7 @@ func (sc *scenario) goodNotFailed() error {
 func (sc *scenario) badNotAcknowledged() error {
 	refusedAlone := false
 	for _, b := range sc.batches {
-		refusedAlone = refusedAlone || len(b.records) == 1 && sc.isBad(b.records[0]) && b.refusalOf(b.records[0]) != ""
+		refusedAlone = refusedAlone || len(b.records) == 1 && sc.isBad(b.records[0]) && b.refused(b.records[0])
 	}
 	for _, r := range sc.bad {
 		b := sc.batchWith(r)

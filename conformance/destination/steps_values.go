@@ -164,7 +164,7 @@ func (sc *scenario) sendRefusedApart(operation string) error {
 	var apart []*record
 	for _, b := range sc.latest {
 		for _, r := range b.records {
-			if b.refusalOf(r) == "" || len(r.odd.fields) < 2 {
+			if !b.refused(r) || len(r.odd.fields) < 2 {
 				continue
 			}
 			for _, f := range r.odd.fields {
