@@ -18,9 +18,11 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 func TestControlStopsPausesAndPaces(t *testing.T) {
+	matrixtest.Long(t)
 	url := simulator(t, destsim.Config{})
 	for name, change := range map[string]func(*Options){
 		"open":   func(o *Options) { o.Closed, o.Stages = false, constant(200) },

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // madeUp is a target with a service time and a parallelism: it takes
@@ -86,7 +87,8 @@ func TestSearchOfATargetThatHoldsNothing(t *testing.T) {
 	require.Zero(t, found.Rate)
 }
 
-func TestSearchForReal(t *testing.T) {
+func TestMatrixSearchForReal(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("a search takes seconds")
 	}

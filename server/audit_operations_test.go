@@ -11,13 +11,15 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 )
 
-// TestAuditOfEachOperation: worlds without a lie are clean, whatever the
+// TestMatrixAuditOfEachOperation: worlds without a lie are clean, whatever the
 // operation makes of new, changed, removed and invalid rows.
-func TestAuditOfEachOperation(t *testing.T) {
+func TestMatrixAuditOfEachOperation(t *testing.T) {
+	matrixtest.Long(t)
 	for name, world := range map[string]struct {
 		changes map[string]any
 		before  func(*syncWorld)
@@ -88,9 +90,10 @@ func TestAuditOfEachOperation(t *testing.T) {
 	}
 }
 
-// TestAuditOfLyingDestinations: what the simulator can do wrong is found where it
+// TestMatrixAuditOfLyingDestinations: what the simulator can do wrong is found where it
 // has lied, and is no lie of the service where it has said so.
-func TestAuditOfLyingDestinations(t *testing.T) {
+func TestMatrixAuditOfLyingDestinations(t *testing.T) {
+	matrixtest.Long(t)
 	one := destsim.Trigger{Identifier: api.Raw("grace@example.com")}
 	for name, world := range map[string]struct {
 		fault   destsim.Fault

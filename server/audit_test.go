@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
@@ -68,9 +69,10 @@ func said(r *audit.Report) (list []string) {
 
 const threePeople = `INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`
 
-// TestAuditNamesEachLie plants one lie after the other by hand, each in a world of
+// TestMatrixAuditNamesEachLie plants one lie after the other by hand, each in a world of
 // its own, and the audit names the record and the kind.
-func TestAuditNamesEachLie(t *testing.T) {
+func TestMatrixAuditNamesEachLie(t *testing.T) {
+	matrixtest.Long(t)
 	grace := map[string]any{"email": "grace@example.com"}
 	for name, lie := range map[string]struct {
 		operation string

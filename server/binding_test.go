@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/store"
@@ -81,6 +82,7 @@ func copyTree(t testing.TB, from, to string) {
 // TestLedgerOfAnotherDatabase: a start whose ledger and database do not fit is refused
 // with the way out, changes nothing, and the way out works.
 func TestLedgerOfAnotherDatabase(t *testing.T) {
+	matrixtest.Long(t)
 	for name, c := range map[string]struct {
 		harm func(w *inPlace) []func(*Config)
 		says string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -35,10 +36,11 @@ type shown struct {
 	counts                        [7]int64
 }
 
-// TestOutcomes holds every outcome against docs/outcomes.md; -update writes it.
+// TestMatrixOutcomes holds every outcome against docs/outcomes.md; -update writes it.
 // Whatever happened, the next run repairs it: what could be sent is stored then,
 // once.
-func TestOutcomes(t *testing.T) {
+func TestMatrixOutcomes(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("makes a service for each outcome")
 	}
@@ -84,7 +86,7 @@ func TestOutcomes(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, []byte(want), 0o600))
 		return
 	}
-	require.Equal(t, want, string(kept), "run go test ./server -run TestOutcomes -update")
+	require.Equal(t, want, string(kept), "run go test ./server -run TestMatrixOutcomes -update")
 }
 
 // show makes the outcome happen and gives its row of the document.

@@ -12,12 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // TestOnPostgres is a part of the other tests over again, with the store in
 // PostgreSQL: what the API shows, runs of syncs, whole worlds, secrets.
 func TestOnPostgres(t *testing.T) {
+	matrixtest.Long(t)
 	postgrestest.Start(t) // it goes on after the first test, some of which look for what goes on
 	for name, test := range map[string]func(*testing.T){
 		"contract":       TestContract,
@@ -37,7 +39,7 @@ func TestOnPostgres(t *testing.T) {
 		"topic messages": TestTopicMessages,
 		"deliveries":     TestDeliveryRetries,
 		"explain":        TestExplainARecordsWay,
-		"audit":          TestAuditOfEachOperation,
+		"audit":          TestMatrixAuditOfEachOperation,
 		"seed":           TestSeedIsAllOrNothing,
 		"restore":        TestRestoreBringsTheWorldBack,
 		"fork":           TestFork,

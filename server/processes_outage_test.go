@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -165,6 +166,7 @@ func TestPlanningWithoutTheStore(t *testing.T) {
 // TestRestartOfTheDatabase: all connections break at once, in the middle of a run that
 // reads its source in the same database. The run goes on.
 func TestRestartOfTheDatabase(t *testing.T) {
+	matrixtest.Long(t)
 	w, _, cord := apart(t, nil)
 	rows := w.s.store.Schema() + "_rows"
 	w.table("CREATE SCHEMA " + rows)

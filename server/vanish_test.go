@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -62,6 +63,7 @@ func (v *vanishing) vanish(tx *store.Tx, what string) error {
 // TestVanish: whatever is deleted while a call is under way, its answer is one that
 // the document has for it, never a failure of the service, in each store.
 func TestVanish(t *testing.T) {
+	matrixtest.Long(t)
 	for _, where := range []string{"embedded", "postgres"} {
 		t.Run(where, func(t *testing.T) {
 			v := newVanishing(t, where)

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/stretchr/testify/require"
 )
 
 func TestActionCompares(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	g := newGitHub(t)
 	clean, broken := startSimulator(t), startSimulator(t, "RPC-002")

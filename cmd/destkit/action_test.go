@@ -22,6 +22,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server"
 )
 
@@ -117,6 +118,7 @@ func TestActionJudges(t *testing.T) {
 }
 
 func TestActionPassesTheStatusOn(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	g := newGitHub(t)
 	broken, clean := startSimulator(t, "RPC-002"), startSimulator(t)

@@ -13,9 +13,10 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// TestClients runs the tests of the packages in clients, and the examples of their
+// TestMatrixClientPackages runs the tests of the packages in clients, and the examples of their
 // pages, in their runtimes. destkit is this program.
-func TestClients(t *testing.T) {
+func TestMatrixClientPackages(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("the packages in clients are not tested with -short")
 	}

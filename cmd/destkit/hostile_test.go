@@ -207,11 +207,12 @@ func attacks() map[string]func(net.Conn, string) {
 // TestMatrixOfTheJudgesMemory: whichever reply has no bound, the judge stays below
 // 256 MiB, writes its reports, and says what is wrong.
 func TestMatrixOfTheJudgesMemory(t *testing.T) {
+	matrixtest.Long(t)
 	cell, all := 0, attacks()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		write := all[name]
 		for _, method := range []string{"", "sync_batch"} {
-			if cell++; !matrixtest.Tenth(t, cell) {
+			if cell++; !matrixtest.Sampled(t, cell) {
 				continue
 			}
 			t.Run(name+"/"+method, func(t *testing.T) {
@@ -235,6 +236,7 @@ func TestMatrixOfTheJudgesMemory(t *testing.T) {
 
 // TestMatrixOfALoadsMemory: many connections at once, and each reply without bound.
 func TestMatrixOfALoadsMemory(t *testing.T) {
+	matrixtest.Long(t)
 	cell, all := 0, attacks()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		write := all[name]
@@ -243,7 +245,7 @@ func TestMatrixOfALoadsMemory(t *testing.T) {
 				if client == "standard" && method == "list_objects" {
 					continue // its planning calls are the same
 				}
-				if cell++; !matrixtest.Tenth(t, cell) {
+				if cell++; !matrixtest.Sampled(t, cell) {
 					continue
 				}
 				t.Run(name+"/"+method+"/"+client, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/redact/redacttest"
 )
 
@@ -232,9 +233,10 @@ func stringsOf(v any) []string {
 	return nil
 }
 
-// TestNoOutputHoldsTheToken puts an endpoint that repeats the token in every place of
+// TestMatrixNoOutputHoldsTheToken puts an endpoint that repeats the token in every place of
 // a response to every command that talks to one, and looks through all they write.
-func TestNoOutputHoldsTheToken(t *testing.T) {
+func TestMatrixNoOutputHoldsTheToken(t *testing.T) {
+	matrixtest.Long(t)
 	t.Setenv("LEAK_TOKEN", leakToken)
 	for place := range places {
 		t.Run(place, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // asChild is startedAndEnded for a server with a control API below its URL, which must
@@ -56,6 +57,7 @@ func startedAndEnded(t *testing.T, status int, args ...string) (first listen.Fir
 }
 
 func TestServersOfAnotherProgram(t *testing.T) {
+	matrixtest.Long(t)
 	t.Run("a service in memory", func(t *testing.T) {
 		first, _, stderr := asChild(t, "serve")
 		require.Equal(t, first.URL+"/api/v1", first.API)

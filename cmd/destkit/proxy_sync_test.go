@@ -324,6 +324,7 @@ func breaking(id string) syncing {
 // TestTrafficShowsWhatTheCallerBreaks breaks a few rules of the service, one after the
 // other.
 func TestTrafficShowsWhatTheCallerBreaks(t *testing.T) {
+	matrixtest.Long(t)
 	trafficShowsWhatTheCallerBreaks(t, []string{"CALL-002", "CALL-026", "PACE-002"}, []string{"PACE-002"})
 }
 

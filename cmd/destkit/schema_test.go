@@ -119,7 +119,7 @@ func samples(t *testing.T) []sample {
 		all = append(all, sample{"connector", file, nested("source", text)})
 	})
 	take("server/testdata/seed.yaml", func(file, text string) { all = append(all, sample{"seed", file, text}) })
-	take("cmd/destkit/testdata/script/*.txtar", func(file, text string) {
+	take("cmd/destkit/testdata/*/*.txtar", func(file, text string) {
 		for name, content := range archived(text) {
 			if schema, known := archivedSchemas[filepath.Base(file)+" "+name]; known {
 				all = append(all, sample{schema, file + " " + name, content})

@@ -25,10 +25,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
-// The transcripts in testdata/script run the real program in real processes.
+// The transcripts in testdata/script and testdata/long run the real program in real
+// processes.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"destkit": main})
 }
@@ -38,9 +40,17 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Run(t.M) }
 
-func TestScript(t *testing.T) {
+func TestScript(t *testing.T) { runScripts(t, "script") }
+
+// TestMatrixScript runs those that take a processor longer than about two seconds.
+func TestMatrixScript(t *testing.T) {
+	matrixtest.Long(t)
+	runScripts(t, "long")
+}
+
+func runScripts(t *testing.T, folder string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Dir:                 filepath.Join("testdata", folder),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

@@ -55,7 +55,9 @@ func TestPromisesNameTheirTests(t *testing.T) {
 				require.True(t, tests[name[1]], "%s:%d: there is no %s", page, i+1, name[1])
 			}
 			for _, name := range scripts {
-				require.FileExists(t, filepath.Join("testdata", "script", name[1]+".txtar"), "%s:%d", page, i+1)
+				kept, err := filepath.Glob(filepath.Join("testdata", "*", name[1]+".txtar"))
+				require.NoError(t, err)
+				require.NotEmpty(t, kept, "%s:%d: there is no script %s", page, i+1, name[1])
 			}
 			rows++
 		}

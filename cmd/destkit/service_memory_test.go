@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/crowd"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -24,6 +25,7 @@ const mostServiceMemory = 512 << 20
 // and rows without measure, templates that grow with each step and large bodies, all
 // at once.
 func TestMatrixOfTheServicesMemory(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // hanging are replies that begin well and never come to their end. Each holds the
@@ -51,6 +52,7 @@ func trickles(conn net.Conn, head, part string) {
 // was ever complete there is no verdict; where those of one method hang no check
 // passes that looks at all of them.
 func TestWhatNeverEndsIsNoAnswer(t *testing.T) {
+	matrixtest.Long(t)
 	opts := conformance.Options{PlanningTimeout: 250 * time.Millisecond, BatchTimeout: 250 * time.Millisecond, Timeout: time.Minute}
 	for name, reply := range hanging {
 		t.Run(name, func(t *testing.T) {

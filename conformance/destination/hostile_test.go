@@ -24,6 +24,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // maxHeap is what the judge may use whatever the endpoint does, in bytes. The
@@ -221,9 +222,10 @@ var bomb = sync.OnceValue(func() []byte {
 	return bytes.Repeat(b.Bytes(), 64)
 })
 
-// TestHostileEndpoints: an endpoint that answers in HTTP is judged and fails; one
+// TestMatrixHostileEndpoints: an endpoint that answers in HTTP is judged and fails; one
 // that never does is unreachable.
-func TestHostileEndpoints(t *testing.T) {
+func TestMatrixHostileEndpoints(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("hostile endpoints need deadlines that the race detector does not keep")
 	}
@@ -423,9 +425,10 @@ func sabotaged(method string, answer func(conn net.Conn, c hostileCall)) http.Ha
 	})
 }
 
-// TestHostileMethods: one method of an otherwise good endpoint goes wild, with
+// TestMatrixHostileMethods: one method of an otherwise good endpoint goes wild, with
 // writes permitted.
-func TestHostileMethods(t *testing.T) {
+func TestMatrixHostileMethods(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("hostile endpoints need deadlines that the race detector does not keep")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // rewriting changes the replies of the endpoint, never those of its control.
@@ -54,9 +55,10 @@ func decode(data []byte, into *map[string]any) bool {
 	return d.Decode(into) == nil
 }
 
-// TestInfoVariants: an INFO check notes what it sees and never fails, whatever
+// TestMatrixInfoVariants: an INFO check notes what it sees and never fails, whatever
 // the endpoint does there.
-func TestInfoVariants(t *testing.T) {
+func TestMatrixInfoVariants(t *testing.T) {
+	matrixtest.Long(t)
 	unlimited := simConfig()
 	unlimited.RateLimit = -1
 	nothing := func(_, _ map[string]any) {}

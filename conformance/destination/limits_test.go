@@ -10,11 +10,13 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// TestDeclaredLimitsAreKept: no batch of a whole run is larger than the endpoint
+// TestMatrixDeclaredLimitsAreKept: no batch of a whole run is larger than the endpoint
 // declares, and no more are under way at once, down to one record and one batch.
-func TestDeclaredLimitsAreKept(t *testing.T) {
+func TestMatrixDeclaredLimitsAreKept(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("full runs")

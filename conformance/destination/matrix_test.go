@@ -56,7 +56,7 @@ func TestKillMatrix(t *testing.T) {
 		}
 	})
 	for i, v := range destsim.Violations() {
-		if !matrixtest.Tenth(t, i) {
+		if !matrixtest.Sampled(t, i) {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
@@ -82,11 +82,12 @@ func TestKillMatrix(t *testing.T) {
 // TestKillMatrixAxes shows every violation to its own check alone, with other
 // seeds, one check at a time, over TLS, and with each combination of operations.
 func TestKillMatrixAxes(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
 	for i, v := range destsim.Violations() {
-		if !matrixtest.Tenth(t, i) || i%40 > 10 && !matrixtest.Whole() && !matrixtest.Named() {
+		if !matrixtest.Sampled(t, i) || i%40 > 10 && !matrixtest.Whole() && !matrixtest.Named() {
 			continue
 		}
 		check := matrixtest.CheckOf(v.ID)
@@ -209,6 +210,7 @@ func withOperations(t *testing.T, cfg destsim.Config, ops []string) destsim.Conf
 // TestCleanMatrix judges the clean destination along every axis: never a FAIL,
 // never a WARN, nothing left behind.
 func TestCleanMatrix(t *testing.T) {
+	matrixtest.Long(t)
 	benches := map[string]func(t *testing.T) *bench{
 		"https":  func(t *testing.T) *bench { return overTLS(t, simConfig()) },
 		"seed 2": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 2; return b },
@@ -233,7 +235,7 @@ func TestCleanMatrix(t *testing.T) {
 		benches[strings.Join(ops, "+")] = func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) }
 	}
 	for i, name := range slices.Sorted(maps(benches)) {
-		if !matrixtest.Tenth(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
+		if !matrixtest.Sampled(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

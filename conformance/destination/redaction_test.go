@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // The secrets hold what each encoding writes in its own way.
@@ -127,8 +128,9 @@ func leaks(t *testing.T, report any, secrets ...string) []string {
 	return found
 }
 
-// TestNoSecretInTheReport: the endpoint repeats every secret wherever it can.
-func TestNoSecretInTheReport(t *testing.T) {
+// TestMatrixNoSecretInTheReport: the endpoint repeats every secret wherever it can.
+func TestMatrixNoSecretInTheReport(t *testing.T) {
+	matrixtest.Long(t)
 	address := "http://destination.test/" + url.PathEscape(secretPath) + "/rpc?key=" + url.QueryEscape(secretQuery)
 	for _, spec := range []string{"query:key", "path:0"} {
 		t.Run(spec, func(t *testing.T) {

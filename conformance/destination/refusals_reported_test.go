@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // notASCII reports whether a record holds a character outside ASCII.
@@ -59,10 +60,11 @@ func say(refused bool, words string) string {
 	return ""
 }
 
-// TestRefusalsAreReported: each kind of refusal is found by a failure or a warning that
+// TestMatrixRefusalsAreReported: each kind of refusal is found by a failure or a warning that
 // names it, no check passes about records that were refused, and no run ends with
 // exit status 0 in silence. The transcript shows what a reader of the reports sees.
-func TestRefusalsAreReported(t *testing.T) {
+func TestMatrixRefusalsAreReported(t *testing.T) {
+	matrixtest.Long(t)
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("full runs")

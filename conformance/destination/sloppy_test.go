@@ -308,6 +308,7 @@ func (s *sloppy) readback(_ context.Context, q conformance.ReadbackRequest) (con
 // TestSloppyEndpointMatrix judges every habit alone and all of them
 // together: they are warnings at most in the default profile.
 func TestSloppyEndpointMatrix(t *testing.T) {
+	matrixtest.Long(t)
 	for name, c := range map[string]struct {
 		endpoint *sloppy
 		warnings []string

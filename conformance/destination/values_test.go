@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // everySeed visits the seeds of a large run: more checks than there are, more
@@ -28,6 +29,7 @@ func everySeed(visit func(check, record, version int, s seed)) {
 // TestValuesNeverRepeat: a unique column of the destination must never be the
 // reason of a refusal.
 func TestValuesNeverRepeat(t *testing.T) {
+	matrixtest.Long(t)
 	cases := []struct {
 		name  string
 		field rpc.Field

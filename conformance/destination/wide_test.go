@@ -10,11 +10,13 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-// TestWideEndpoint judges endpoints whose answers are far larger together than what the
+// TestMatrixWideEndpoint judges endpoints whose answers are far larger together than what the
 // judge keeps: nothing is blamed on them, and nothing stays undecided for it.
-func TestWideEndpoint(t *testing.T) {
+func TestMatrixWideEndpoint(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("describes 60 objects with 300 fields each")
 	}

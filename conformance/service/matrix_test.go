@@ -36,7 +36,7 @@ func TestServiceKillMatrix(t *testing.T) {
 		}
 	})
 	for i, v := range server.Violations() {
-		if !matrixtest.Tenth(t, i) {
+		if !matrixtest.Sampled(t, i) {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -131,6 +132,7 @@ func scrub(s string) string {
 }
 
 func TestLiquidOracleMatrix(t *testing.T) {
+	matrixtest.Long(t)
 	templates := matrixTemplates()
 	require.Greater(t, len(templates), 8000)
 	answers := askOracle(t, templates)

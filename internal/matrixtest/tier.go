@@ -10,8 +10,25 @@ import (
 	"testing"
 )
 
-// Whole tells the tier in which every cell runs; in the others a fixed tenth does.
+// Whole tells the tier in which every cell runs; in the others a fixed fortieth does.
 func Whole() bool { return os.Getenv("DESTKIT_TIER") == "matrix" }
+
+// Long skips a test that takes a processor longer than a second or two in make test, which
+// is for every day. make race runs it; where -short leaves it out too, its name holds
+// Matrix, and make matrix runs it. Tests that are asked for with -run are run.
+func Long(t testing.TB) {
+	t.Helper()
+	if everyDay(os.Getenv("DESTKIT_TIER"), flag.Lookup("test.run")) {
+		t.Skip("takes long: it runs in make race or make matrix, or by its name with -run")
+	}
+}
+
+// everyDay reports whether tests are run without a tier, or in that of make test, and
+// none of them was named.
+func everyDay(tier string, run *flag.Flag) bool {
+	named := run != nil && run.Value.String() != ""
+	return (tier == "" || tier == "test") && !named
+}
 
 // Named reports whether single cells were asked for with -run TEST/CELL: they run
 // whatever the tier.
@@ -20,12 +37,12 @@ func Named() bool {
 	return f != nil && strings.Contains(f.Value.String(), "/")
 }
 
-// Tenth reports whether the cell with this number runs. With -short none does: the
+// Sampled reports whether the cell with this number runs. With -short none does: the
 // test is skipped.
-func Tenth(t *testing.T, cell int) bool {
+func Sampled(t *testing.T, cell int) bool {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
-	return Whole() || cell%10 == 3 || Named()
+	return Whole() || cell%40 == 3 || Named()
 }

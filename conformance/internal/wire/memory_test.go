@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -52,7 +53,8 @@ func skipMemory(t *testing.T) {
 	}
 }
 
-func TestHugeRepliesStayWithinMemory(t *testing.T) {
+func TestMatrixHugeRepliesStayWithinMemory(t *testing.T) {
+	matrixtest.Long(t)
 	skipMemory(t)
 	block := bytes.Repeat([]byte("[[],{},"), 4096)
 	chunk := append(append([]byte("7000\r\n"), block...), "\r\n"...)

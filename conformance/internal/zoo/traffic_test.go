@@ -35,6 +35,7 @@ const trafficFound = 38
 // through the proxy, and judges what goes by: what traffic can show is found, and what
 // is right is not blamed.
 func TestMatrixTraffic(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("the zoo is not judged with -short")
 	}

@@ -22,6 +22,7 @@ var broken = []conformance.Status{conformance.Fail, conformance.Flaky}
 // servers with two mistakes; all at once, since most of a run of a slow server is
 // waiting. The test tier judges a few of them, with read-back.
 func TestZoo(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("the zoo is not judged with -short")
 	}

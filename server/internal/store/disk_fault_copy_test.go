@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/diskfault"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // TestFaultsUnderABackup: whichever operation of a backup fails, on either disk, the one
 // before stays as it was, and nothing else is left.
 func TestFaultsUnderABackup(t *testing.T) {
+	matrixtest.Long(t)
 	for _, c := range diskFaults {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFaulty(t)

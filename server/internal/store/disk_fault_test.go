@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/diskfault"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -146,6 +147,7 @@ func TestFailedChangesInTheLog(t *testing.T) {
 // kill or from a copy, the start says so and names the directory, and the next one finds
 // everything. A start that succeeds has made sure of all of it.
 func TestFaultsUnderAStart(t *testing.T) {
+	matrixtest.Long(t)
 	source := newFaulty(t)
 	require.NoError(t, source.put("kept", 10))
 	killed := source.killed()

@@ -10,11 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 )
 
 // The store behaves like a few maps, whatever is done to it in which order.
-func TestStoreBehavesLikeMaps(t *testing.T) {
+func TestMatrixStoreBehavesLikeMaps(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("one goroutine: the race detector has nothing to see, and takes a minute for it")
 	}

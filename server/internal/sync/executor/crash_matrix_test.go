@@ -274,7 +274,7 @@ func TestCrashMatrix(t *testing.T) {
 		}
 	})
 	for i, c := range cells {
-		if !matrixtest.Tenth(t, i) {
+		if !matrixtest.Sampled(t, i) {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
@@ -291,7 +291,7 @@ func TestCrashMatrixOnPostgreSQL(t *testing.T) {
 		t.Skip("matrices do not run with -short")
 	}
 	for i, c := range crashCells(t) {
-		if !tenthOfTenth(t, i) {
+		if !sampledOnPostgres(i) {
 			continue
 		}
 		c.shared = true

@@ -91,7 +91,7 @@ func TestFaultMatrix(t *testing.T) {
 	table := &faultTable{cells: map[string]map[string]string{}}
 	t.Cleanup(func() { table.finish(t) })
 	for i, c := range faultCells() {
-		if !matrixtest.Tenth(t, i) {
+		if !matrixtest.Sampled(t, i) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestFaultMatrixOnPostgreSQL(t *testing.T) {
 		t.Skip("matrices do not run with -short")
 	}
 	for i, c := range faultCells() {
-		if !tenthOfTenth(t, i) || c.records == manyRecords && i%3 != 1 && !matrixtest.Named() {
+		if !sampledOnPostgres(i) || c.records == manyRecords && i%3 != 1 && !matrixtest.Named() {
 			continue
 		}
 		c.shared = true

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
@@ -117,8 +118,9 @@ const (
 	fillPeople    = "INSERT INTO people SELECT v, 'name ' || v, v %% 7, '2026-01-01'::timestamptz + v * interval '1 hour' FROM generate_series(%d, %d) v"
 )
 
-// TestEnginesDecideAlike: one table of histories, run with both engines.
-func TestEnginesDecideAlike(t *testing.T) {
+// TestMatrixEnginesDecideAlike: one table of histories, run with both engines.
+func TestMatrixEnginesDecideAlike(t *testing.T) {
+	matrixtest.Long(t)
 	for i, c := range operationCases {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() && i%3 != 0 {
@@ -193,6 +195,7 @@ func mirror(strategy string) func(*api.SyncConfig) {
 // TestEnginesReadAlike: identifiers of every kind, also those that the warehouse
 // cannot compute, and records that depend on more than their row.
 func TestEnginesReadAlike(t *testing.T) {
+	matrixtest.Long(t)
 	liquid := func(field, text string) func(*api.SyncConfig) {
 		return func(c *api.SyncConfig) {
 			for i := range c.Mappings {

@@ -198,6 +198,7 @@ func thisProcess(o Options, crash string) (lines []string, died bool) {
 // acknowledged is there, the state is the old or the new one, and going on
 // ends where a history without a kill ends.
 func TestKilledAtEachPoint(t *testing.T) {
+	matrixtest.Long(t)
 	lasting(t, killedAtEachPoint)
 }
 

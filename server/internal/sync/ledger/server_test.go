@@ -12,6 +12,7 @@ import (
 // keep their books; killed are processes. Outside of the matrix tier it does so with
 // a sample of the kills, the wrong bytes and the histories.
 func TestMatrixOnPostgreSQL(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
