@@ -71,16 +71,16 @@ release-damage: ## harm each file of build/release in each way that make release
 demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
 
-test: ## run every test except the long axes of the matrices
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -parallel 4 ./...
+test: ## run the tests of every day; those that take long run in make race and make matrix
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p 3 -parallel 8 ./...
 
-self: ## judge our own destination and our own service, as processes (part of make test)
-	$(GO) test -count=1 -v -run '^TestScript$$/^self$$' ./cmd/destkit
+self: ## judge our own destination and our own service, as processes (part of make matrix)
+	$(GO) test -count=1 -v -run '^TestMatrixScript$$/^self$$' ./cmd/destkit
 
 # SQLite here is C code translated to Go, with locks of its own: watched by the
 # detector too, it takes ten times as long, and there is nothing of ours in it.
 race: ## run the short tests under the race detector
-	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m ./...
+	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m ./...
 
 # Rules about time get the processors: the judges go first, one package after the
 # other, and the rest takes what they leave.
