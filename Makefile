@@ -72,7 +72,7 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 	$(BIN) demo
 
 test: ## run the tests of every day; those that take long run in make race and make matrix
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p 3 -parallel 8 ./...
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -parallel 4 ./...
 
 self: ## judge our own destination and our own service, as processes (part of make matrix)
 	$(GO) test -count=1 -v -run '^TestMatrixScript$$/^self$$' ./cmd/destkit

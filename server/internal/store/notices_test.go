@@ -52,7 +52,7 @@ func TestListenerIsCutOff(t *testing.T) {
 	require.Equal(t, other.Generation(), other.Generation())
 	require.True(t, other.Hears())
 
-	command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", listener(t, admin))
+	command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", listener(t, admin, other))
 	require.Equal(t, notice{}, <-said, "something may have been missed")
 	organize(t, one, "missed")
 	caught(t, other)
@@ -93,14 +93,23 @@ func TestFalseNotices(t *testing.T) {
 	}
 }
 
-// listener is the process of the server that the store hears by that was opened
-// last.
-func listener(t testing.TB, admin *pgx.Conn) (pid int64) {
+// listener is the process of the server by which the one of two stores hears that was
+// opened last. A lock tells it from those of other tests: both stores ask for the state of
+// their schema every second, and wait for it.
+func listener(t testing.TB, admin *pgx.Conn, s *Store) (pid int64) {
 	t.Helper()
-	pid = numberOf(t, admin, "SELECT pid FROM pg_stat_activity WHERE query IN ($1, $2) ORDER BY backend_start DESC LIMIT 1",
-		"SELECT version, generation, keys, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM installation",
-		"SELECT id, coalesce(workspace_id, 0), retired, wrapped FROM data_keys WHERE workspace_id IS NULL")
-	require.NotZero(t, pid)
+	tx, err := admin.Begin(t.Context())
+	require.NoError(t, err)
+	table := fmt.Sprintf("%q.installation", s.Schema())
+	_, err = tx.Exec(t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	until(t, func() bool {
+		var waiting int
+		require.NoError(t, tx.QueryRow(t.Context(), `SELECT count(*), coalesce((array_agg(pid ORDER BY backend_start DESC))[1], 0)
+			FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE relation = $1::text::regclass AND NOT granted`, table).Scan(&waiting, &pid))
+		return waiting == 2
+	})
+	require.NoError(t, tx.Rollback(t.Context()))
 	return pid
 }
 
