@@ -166,8 +166,9 @@ func (e *UsedUpError) Error() string { return "nothing more to send: " + e.Reaso
 
 // Send sends the next batch and checks its reply: status, id, and one result with
 // success for every record (spec 7.2). What goes wrong with the batch is in Sent;
-// the error is a *UsedUpError, or that of ctx, whose end breaks the call: no caller
-// knows then what the reply would have been.
+// the error is a *UsedUpError, or that of ctx: two seconds after its end the call is
+// broken, and no caller knows then what the reply would have been. Until then it goes on,
+// so that Cleanup does not delete keys which the target is about to store.
 func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 	w := s.w
 	if err := ctx.Err(); err != nil {
@@ -179,8 +180,16 @@ func (s *Sender) Send(ctx context.Context) (*Sent, error) {
 		return nil, &UsedUpError{stopReason(w.e.reason.Load()).String()}
 	}
 	start := w.e.clock.Now()
-	stop := context.AfterFunc(ctx, w.line.Interrupt)
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-done:
+		case <-time.After(interruptedGrace):
+			w.line.Interrupt()
+		}
+	})
 	v, rep, err := w.deliver(b, start)
+	close(done)
 	stop()
 	end := w.e.clock.Now()
 	if err != nil && ctx.Err() != nil {

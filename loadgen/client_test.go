@@ -133,6 +133,33 @@ func TestACallIsBroken(t *testing.T) {
 	require.True(t, sent.Good(), "%+v", sent)
 }
 
+// A batch under way when the context ends is waited for: what is cleaned up afterwards
+// is all that the target has stored.
+func TestACallThatIsAnsweredAfterTheEnd(t *testing.T) {
+	sim, err := destsim.New(destsim.Config{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var late atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if late.CompareAndSwap(true, false) {
+			cancel()
+			time.Sleep(200 * time.Millisecond)
+		}
+		sim.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	c := client(t, against(server.URL+"/"))
+	s := c.Sender(nil)
+	late.Store(true)
+	sent, err := s.Send(ctx)
+	require.NoError(t, err)
+	require.True(t, sent.Good(), "%+v", sent)
+	_, err = s.Send(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, c.Cleanup(ctx).Left)
+	require.Zero(t, stored(t, server.URL+"/")["contact"])
+}
+
 // A mix that only deletes writes its records first, and then runs out of them;
 // what is left is named by the journal.
 func TestAClientPreparesCleansAndTellsItsKeys(t *testing.T) {
