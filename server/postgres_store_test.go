@@ -16,9 +16,9 @@ import (
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
-// TestOnPostgres is a part of the other tests over again, with the store in
+// TestMatrixOnPostgres is a part of the other tests over again, with the store in
 // PostgreSQL: what the API shows, runs of syncs, whole worlds, secrets.
-func TestOnPostgres(t *testing.T) {
+func TestMatrixOnPostgres(t *testing.T) {
 	matrixtest.Long(t)
 	postgrestest.Start(t) // it goes on after the first test, some of which look for what goes on
 	for name, test := range map[string]func(*testing.T){
@@ -53,10 +53,10 @@ func TestOnPostgres(t *testing.T) {
 	}
 }
 
-// onPostgres puts the store of a test of TestOnPostgres into a schema of its own.
+// onPostgres puts the store of a test of TestMatrixOnPostgres into a schema of its own.
 func onPostgres(t testing.TB, config *Config) {
 	t.Helper()
-	if !strings.HasPrefix(t.Name(), "TestOnPostgres/") {
+	if !strings.HasPrefix(t.Name(), "TestMatrixOnPostgres/") {
 		return
 	}
 	config.Store = postgresURL(postgrestest.Start(t))

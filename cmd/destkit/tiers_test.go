@@ -50,7 +50,7 @@ func lostTests(files []*ast.File) (lost []string, n int) {
 	calls := map[string][]string{} // by function
 	for _, file := range files {
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Recv == nil {
 				calls[f.Name.Name] = append(calls[f.Name.Name], called(f.Body)...)
 			}
 		}
@@ -92,25 +92,39 @@ func reaches(calls map[string][]string, name, other string, seen map[string]bool
 	return slices.ContainsFunc(calls[name], func(next string) bool { return reaches(calls, next, other, seen) })
 }
 
-// called lists the functions that a body calls, f and package.f. Methods are left alone:
-// they belong to what tests share, and many tests share them.
+// called lists the functions that a body names, f and package.f, be they called or handed
+// on. Methods are left alone: they belong to what tests share, and many tests share them.
 func called(body *ast.BlockStmt) (names []string) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		switch f := call.Fun.(type) {
-		case *ast.Ident:
-			names = append(names, f.Name)
-		case *ast.SelectorExpr:
-			if x, ok := f.X.(*ast.Ident); ok {
-				names = append(names, x.Name+"."+f.Sel.Name)
+	own := map[string]bool{} // variables that have a function's name
+	var look func(ast.Node) bool
+	look = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				own[name.Name] = true
 			}
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if x, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					own[x.Name] = true
+				}
+			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				names = append(names, x.Name+"."+n.Sel.Name)
+			}
+			ast.Inspect(n.X, look)
+			return false
+		case *ast.KeyValueExpr:
+			ast.Inspect(n.Value, look)
+			return false
+		case *ast.Ident:
+			names = append(names, n.Name)
 		}
 		return true
-	})
-	return names
+	}
+	ast.Inspect(body, look)
+	return slices.DeleteFunc(names, func(name string) bool { return own[name] })
 }
 
 // TestTiersLoseNothingFound: what TestTiersLoseNothing finds and what it leaves alone.
@@ -119,6 +133,7 @@ func TestTiersLoseNothingFound(t *testing.T) {
 func TestOfTheRace(t *testing.T) { matrixtest.Long(t); plain(t) }
 func TestOfNone(t *testing.T) { matrixtest.Long(t); if testing.Short() { t.Skip() } }
 func TestThroughAHelper(t *testing.T) { matrixtest.Long(t); t.Run("", func(t *testing.T) { helper(t) }) }
+func TestHandedOn(t *testing.T) { matrixtest.Long(t); t.Run("", helper) }
 func TestMatrixOfAll(t *testing.T) { matrixtest.Long(t); helper(t) }
 func TestOfASample(t *testing.T) { helper(t) }
 func TestOfEveryDay(t *testing.T) { if testing.Short() { t.Skip() }; plain(t) }
@@ -128,6 +143,6 @@ func plain(t *testing.T) { plain(t) }
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	lost, n := lostTests([]*ast.File{file})
-	require.Equal(t, []string{"TestOfASample", "TestOfNone", "TestThroughAHelper"}, lost)
-	require.Equal(t, 5, n)
+	require.Equal(t, []string{"TestHandedOn", "TestOfASample", "TestOfNone", "TestThroughAHelper"}, lost)
+	require.Equal(t, 6, n)
 }
