@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -129,6 +130,7 @@ func TestVerifyOfWhatIsThere(t *testing.T) {
 }
 
 func TestVerifyFindsOneOfTenThousand(t *testing.T) {
+	matrixtest.Long(t)
 	var seen atomic.Int64
 	url := behind(t, func(records []json.RawMessage) (kept []json.RawMessage) {
 		for _, r := range records {

@@ -346,9 +346,10 @@ func TestAuditOfHooks(t *testing.T) {
 	}
 }
 
-// TestAuditOfTheAdvancedEngine: with the state in the warehouse the audit says the
+// TestMatrixAuditOfTheAdvancedEngine: with the state in the warehouse the audit says the
 // same, also when the logs of the runs are gone.
-func TestAuditOfTheAdvancedEngine(t *testing.T) {
+func TestMatrixAuditOfTheAdvancedEngine(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("left out with -short: the state in a warehouse is read by the tests of the engine")
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
@@ -19,6 +20,7 @@ import (
 // (spec 8). Calls are counted when they are sent: a machine that is busy may hold some
 // of them up on their way, and the destination then sees more in the second after.
 func TestOneLimitForAllProcesses(t *testing.T) {
+	matrixtest.Long(t)
 	const limit, records = 100, 40
 	var sent moments
 	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()

@@ -24,6 +24,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/shell"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // Every command that a message offers is looked at wherever a transcript prints one: it
@@ -404,6 +405,7 @@ func TestBrokenHintsAreFound(t *testing.T) {
 // TestExamplesAreCommands: the examples of each command's help, the pages and the texts
 // of all checks. docs/mistakes.md has those that must not be commands.
 func TestExamplesAreCommands(t *testing.T) {
+	matrixtest.Long(t)
 	texts := map[string]string{}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

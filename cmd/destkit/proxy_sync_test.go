@@ -250,7 +250,10 @@ var oddKills = []string{
 
 // TestOddCallsShowMore lets the active judge call through the proxy, an endpoint that
 // breaks nothing and two that break a rule.
-func TestOddCallsShowMore(t *testing.T) { oddCallsShowMore(t, append([]string{""}, oddKills[:2]...)) }
+func TestOddCallsShowMore(t *testing.T) {
+	matrixtest.Long(t)
+	oddCallsShowMore(t, append([]string{""}, oddKills[:2]...))
+}
 
 // TestMatrixOddCallsShowMore breaks every rule that such calls show.
 func TestMatrixOddCallsShowMore(t *testing.T) {

@@ -42,7 +42,7 @@ func (t tests) Run() int { return postgrestest.Run(t.M) }
 
 func TestScript(t *testing.T) { runScripts(t, "script") }
 
-// TestMatrixScript runs those that take a processor longer than about two seconds.
+// TestMatrixScript runs those that take a processor longer than about a second.
 func TestMatrixScript(t *testing.T) {
 	matrixtest.Long(t)
 	runScripts(t, "long")

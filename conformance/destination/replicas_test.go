@@ -19,6 +19,7 @@ import (
 	"github.com/destkit/destkit/conformance/destination"
 	formats "github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
@@ -79,6 +80,7 @@ func blockedBy(report *conformance.Report, id string) []string {
 // TestReplicasOnOneStoreConform: two processes on one database are one
 // destination, called in turn and behind a balancer.
 func TestReplicasOnOneStoreConform(t *testing.T) {
+	matrixtest.Long(t)
 	urls := processes(t, destsim.Config{Token: "t0ken", Store: onPostgres(t, "judged")})
 	report := judged(t, urls[0], destination.Target{URL: urls[0], Replicas: urls[1:], Token: "t0ken"})
 	require.Empty(t, broken(report))

@@ -368,8 +368,9 @@ func judgeSloppy(t *testing.T, e *sloppy, opts conformance.Options) *conformance
 	return r
 }
 
-// TestSkipsAreDeclared holds a declared skip convention against the endpoint.
-func TestSkipsAreDeclared(t *testing.T) {
+// TestMatrixSkipsAreDeclared holds a declared skip convention against the endpoint.
+func TestMatrixSkipsAreDeclared(t *testing.T) {
+	matrixtest.Long(t)
 	if testing.Short() {
 		t.Skip("whole runs of the judge, as others are")
 	}

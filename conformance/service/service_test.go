@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server"
 )
 
@@ -107,7 +108,8 @@ func tripped(r *conformance.Report) []string {
 	return out
 }
 
-func TestCleanService(t *testing.T) {
+func TestMatrixCleanService(t *testing.T) {
+	matrixtest.Long(t)
 	b := serving(t, server.Config{CallTimeout: patientDeadline, BatchTimeout: patientDeadline})
 	b.opts.RequestTimeout = patientDeadline
 	want := conformance.Conformant

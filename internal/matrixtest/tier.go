@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// Whole tells the tier in which every cell runs; in the others a fixed fortieth does.
+// Whole tells the tier in which every cell runs; in the others a fixed hundredth does.
 func Whole() bool { return os.Getenv("DESTKIT_TIER") == "matrix" }
 
-// Long skips a test that takes a processor longer than a second or two in make test, which
+// Long skips a test that takes a processor longer than about a second in make test, which
 // is for every day. make race runs it; where -short leaves it out too, its name holds
 // Matrix, and make matrix runs it. Tests that are asked for with -run are run.
 func Long(t testing.TB) {
@@ -44,5 +44,5 @@ func Sampled(t *testing.T, cell int) bool {
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
-	return Whole() || cell%40 == 3 || Named()
+	return Whole() || cell%100 == 3 || Named()
 }

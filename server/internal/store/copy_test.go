@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
@@ -185,6 +186,7 @@ func TestRestore(t *testing.T) {
 // Backups and copies taken while another process, or this one, writes hold whole
 // transactions only.
 func TestBackupUnderWrites(t *testing.T) {
+	matrixtest.Long(t)
 	dir, outside := t.TempDir(), t.TempDir()
 	to := filepath.Join(outside, "backup.db")
 	c := start(t, "write", Options{Dir: dir})

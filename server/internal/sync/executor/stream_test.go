@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -250,6 +251,7 @@ func TestStreamKilledAtEveryPoint(t *testing.T) {
 // message is acknowledged exactly once as an event, and the destination holds
 // the latest of each identifier as a record.
 func TestStreamMatchesAModel(t *testing.T) {
+	matrixtest.Long(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		opened, err := ledger.Open(ledger.Options{})
 		require.NoError(t, err)
