@@ -148,5 +148,8 @@ func (m *Member) Resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.nextTurn(ctx, left), m.Engine.ExpectActive(ctx))
+	err = m.nextTurn(ctx, left)
+	// A run that is gone with the world before would be waited for without end.
+	m.Engine.ExpectNothing()
+	return errors.Join(err, m.Engine.ExpectActive(ctx))
 }
