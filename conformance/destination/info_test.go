@@ -95,10 +95,12 @@ func TestMatrixInfoVariants(t *testing.T) {
 			if testing.Short() && c.check != "RES-007" {
 				t.Skip("with -short one stands for all: each is a whole run of the judge")
 			}
-			b := inMemory(t, c.config)
-			b.target.Handler = rewriting(b.sim, c.change)
-			b.opts.Load = false
-			r := b.judge(t)
+			r := judgeOn(t, nil, memory(func(t *testing.T) *bench {
+				b := inMemory(t, c.config)
+				b.target.Handler = rewriting(b.sim, c.change)
+				b.opts.Load = false
+				return b
+			}))
 			require.Empty(t, tripped(r), explain(r, tripped(r)))
 			for _, got := range r.Checks {
 				if got.ID == c.check {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,24 +192,45 @@ func late(r *conformance.Report, want []string) bool {
 	return surplus > 0
 }
 
-// judgeUnhurried judges, and judges again when the machine was too busy.
-func judgeUnhurried(t *testing.T, want []string, build func() *bench) *conformance.Report {
+// stage is a destination to judge, and how it is served.
+type stage struct {
+	network bool // else it is a handler in memory
+	build   func(t *testing.T) *bench
+}
+
+func memory(build func(t *testing.T) *bench) stage { return stage{build: build} }
+
+// run does something with a stage: with one in memory, where time stands still while
+// anything works. No machine is too slow for a deadline there.
+func (on stage) run(t *testing.T, do func(t *testing.T)) {
 	t.Helper()
-	r := build().judge(t)
-	for range 3 {
-		if !late(r, want) {
+	if on.network {
+		do(t)
+		return
+	}
+	synctest.Test(t, do)
+}
+
+// judgeOn judges a stage; one over a network again when the machine was too busy.
+func judgeOn(t *testing.T, want []string, on stage) (r *conformance.Report) {
+	t.Helper()
+	for range 4 {
+		on.run(t, func(t *testing.T) { r = on.build(t).judge(t) })
+		if !on.network || !late(r, want) {
 			break
 		}
-		t.Logf("%v, wanted %v: the machine was too busy, judged again", tripped(r), want)
-		r = build().judge(t)
+		t.Logf("%v, wanted %v: the machine was too busy", tripped(r), want)
 	}
 	return r
 }
 
-// judgeSteadily judges until what trips is what is wanted, twice at most.
-func judgeSteadily(t *testing.T, want []string, build func() *bench) *conformance.Report {
+// judgeSteadily judges until what trips is what is wanted, twice at most; in memory once.
+func judgeSteadily(t *testing.T, want []string, on stage) *conformance.Report {
 	t.Helper()
-	return matrixtest.Steadily(t, func() *conformance.Report { return judgeUnhurried(t, want, build) }, func(r *conformance.Report) bool {
+	if !on.network {
+		return judgeOn(t, want, on)
+	}
+	return matrixtest.Steadily(t, func() *conformance.Report { return judgeOn(t, want, on) }, func(r *conformance.Report) bool {
 		got := tripped(r)
 		return len(got) == len(want) && !slices.ContainsFunc(got, func(id string) bool { return !slices.Contains(want, id) })
 	})

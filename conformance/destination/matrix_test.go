@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 	"log"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,13 +21,13 @@ var update = flag.Bool("update", false, "write docs/kill-matrix.md")
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// benchFor builds the destination that a violation needs to show itself.
-func benchFor(t *testing.T, id string) *bench {
-	cfg := simConfig(id)
+// stageFor is the destination that a violation needs to show itself.
+func stageFor(id string) stage {
+	cfg := withPathSecret(simConfig(id), id)
 	if strings.HasPrefix(id, "TLS-") {
-		return overTLS(t, cfg)
+		return stage{network: true, build: func(t *testing.T) *bench { return overTLS(t, cfg) }}
 	}
-	return inMemory(t, withPathSecret(cfg, id))
+	return memory(func(t *testing.T) *bench { return inMemory(t, cfg) })
 }
 
 // withPathSecret moves the URL secret into the path for the one violation that
@@ -69,7 +70,7 @@ func TestKillMatrix(t *testing.T) {
 				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
 			}
 			require.LessOrEqual(t, len(v.Also), 4)
-			r := judgeSteadily(t, want, func() *bench { return benchFor(t, v.ID) })
+			r := judgeSteadily(t, want, stageFor(v.ID))
 			got := tripped(r)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -91,19 +92,18 @@ func TestKillMatrixAxes(t *testing.T) {
 			continue
 		}
 		check := matrixtest.CheckOf(v.ID)
-		type judging func(*testing.T, []string, func() *bench) *conformance.Report
-		alone := func(name string, judge judging, build func(t *testing.T) *bench, look func(*testing.T, *conformance.Report)) {
+		alone := func(name string, on stage, look func(*testing.T, *conformance.Report)) {
 			t.Run(v.ID+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				look(t, judge(t, []string{check}, func() *bench {
-					b := build(t)
+				look(t, judgeSteadily(t, []string{check}, stage{network: on.network, build: func(t *testing.T) *bench {
+					b := on.build(t)
 					only(b, cat, check)
 					return b
-				}))
+				}}))
 			})
 		}
 		for _, axis := range []string{"seed 2", "seed 3", "serial", "https"} {
-			alone(axis, judgeSteadily, func(t *testing.T) *bench { return axisBench(t, v.ID, axis) }, func(t *testing.T, r *conformance.Report) {
+			alone(axis, axisStage(v.ID, axis), func(t *testing.T, r *conformance.Report) {
 				require.Equal(t, []string{check}, tripped(r), "%v", r.Problems)
 			})
 		}
@@ -112,11 +112,7 @@ func TestKillMatrixAxes(t *testing.T) {
 		}
 		for _, ops := range combinations() {
 			cfg := withOperations(t, withPathSecret(simConfig(v.ID), v.ID), ops)
-			judge := judgeUnhurried
-			if len(ops) == 4 && check != "OPS-005" {
-				judge = judgeSteadily // what is wanted is known
-			}
-			alone(strings.Join(ops, "+"), judge, func(t *testing.T) *bench { return inMemory(t, cfg) }, func(t *testing.T, r *conformance.Report) {
+			alone(strings.Join(ops, "+"), memory(func(t *testing.T) *bench { return inMemory(t, cfg) }), func(t *testing.T, r *conformance.Report) {
 				require.NotContains(t, statuses(r), conformance.HarnessError, explain(r, []string{check}))
 				// An object that advertises everything has no operation to refuse.
 				if len(ops) == 4 && check != "OPS-005" {
@@ -127,14 +123,21 @@ func TestKillMatrixAxes(t *testing.T) {
 	}
 }
 
-func axisBench(t *testing.T, id, axis string) *bench {
-	cfg := withPathSecret(simConfig(id), id)
-	var b *bench
-	if axis == "https" || strings.HasPrefix(id, "TLS-") {
-		b = overTLS(t, cfg)
-	} else {
-		b = inMemory(t, cfg)
+func axisStage(id, axis string) stage {
+	on := stageFor(id)
+	build := on.build
+	switch axis {
+	case "https":
+		on.network = true
+		on.build = func(t *testing.T) *bench { return overTLS(t, withPathSecret(simConfig(id), id)) }
+	case "seed 2", "seed 3", "serial":
+		on.build = func(t *testing.T) *bench { return along(build(t), axis) }
 	}
+	return on
+}
+
+// along changes the options of a judge along an axis.
+func along(b *bench, axis string) *bench {
 	switch axis {
 	case "seed 2":
 		b.opts.Seed = 2
@@ -211,36 +214,37 @@ func withOperations(t *testing.T, cfg destsim.Config, ops []string) destsim.Conf
 // never a WARN, nothing left behind.
 func TestCleanMatrix(t *testing.T) {
 	matrixtest.Long(t)
-	benches := map[string]func(t *testing.T) *bench{
-		"https":  func(t *testing.T) *bench { return overTLS(t, simConfig()) },
-		"seed 2": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 2; return b },
-		"seed 3": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 3; return b },
-		"serial": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Serial = true; return b },
-		"sqlite": func(t *testing.T) *bench {
+	stages := map[string]stage{
+		"https": {network: true, build: func(t *testing.T) *bench { return overTLS(t, simConfig()) }},
+		// SQLite keeps its connections beyond what is judged.
+		"sqlite": {network: true, build: func(t *testing.T) *bench {
 			cfg := simConfig()
 			cfg.Store = "sqlite:" + filepath.Join(t.TempDir(), "records.db")
 			b := inMemory(t, cfg)
 			b.opts.PlanningTimeout, b.opts.BatchTimeout = 10e9, 30e9
 			return b
-		},
-		"no token": func(t *testing.T) *bench {
+		}},
+		"no token": memory(func(t *testing.T) *bench {
 			cfg := simConfig()
 			cfg.Token, cfg.URLSecret = "", destsim.URLSecret{}
 			return inMemory(t, cfg)
-		},
-		"skips as success":              func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccess) },
-		"skips as success with message": func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccessWithMessage) },
+		}),
+		"skips as success":              memory(func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccess) }),
+		"skips as success with message": memory(func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccessWithMessage) }),
+	}
+	for _, axis := range []string{"seed 2", "seed 3", "serial"} {
+		stages[axis] = memory(func(t *testing.T) *bench { return along(inMemory(t, simConfig()), axis) })
 	}
 	for _, ops := range combinations() {
-		benches[strings.Join(ops, "+")] = func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) }
+		stages[strings.Join(ops, "+")] = memory(func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) })
 	}
-	for i, name := range slices.Sorted(maps(benches)) {
+	for i, name := range slices.Sorted(maps.Keys(stages)) {
 		if !matrixtest.Sampled(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := judgeUnhurried(t, nil, func() *bench { return benches[name](t) })
+			r := judgeOn(t, nil, stages[name])
 			require.Empty(t, tripped(r), explain(r, tripped(r)))
 			require.Empty(t, r.Problems)
 			require.Empty(t, r.Residue.Refused)
@@ -257,14 +261,4 @@ func skipping(t *testing.T, convention string) *bench {
 	b := inMemory(t, cfg)
 	b.opts.SkipConvention = convention
 	return b
-}
-
-func maps[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }

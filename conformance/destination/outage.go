@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
@@ -37,10 +39,10 @@ type watch struct {
 	calls   int // under way
 	most    int // under way at once since the last time that none was
 	outages []*outage
-	gone    *outage // it did not come back
-	off     int     // an author's hook takes the endpoint down on purpose
-	turn    sync.Mutex
-	cleared time.Time // the end of the last outage
+	gone    *outage             // it did not come back
+	off     int                 // an author's hook takes the endpoint down on purpose
+	turn    *semaphore.Weighted // of one: who looks whether the endpoint is there
+	cleared time.Time           // the end of the last outage
 }
 
 // probes is how often an endpoint that has lost a call is asked whether it is
@@ -132,8 +134,10 @@ func brokenOff(err error) bool {
 // nothing now, or was away since the call began, and waits for its end.
 func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *outage) error {
 	w := &s.watch
-	w.turn.Lock()
-	defer w.turn.Unlock()
+	if w.turn.Acquire(ctx, 1) != nil {
+		return overtime(ctx)
+	}
+	defer w.turn.Release(1)
 	w.mu.Lock()
 	gone, cleared := w.gone, w.cleared
 	w.mu.Unlock()

@@ -101,7 +101,7 @@ func newSession(target Target, opts conformance.Options) (*session, error) {
 	if err := validate(opts); err != nil {
 		return nil, err
 	}
-	s := &session{target: target, opts: opts, redactor: wire.NewRedactor(), wide: semaphore.NewWeighted(keptBodies)}
+	s := &session{target: target, opts: opts, redactor: wire.NewRedactor(), wide: semaphore.NewWeighted(keptBodies), watch: watch{turn: semaphore.NewWeighted(1)}}
 	s.ids.rng = rand.New(rand.NewPCG(opts.Seed, 2))
 	if err := s.resolve(); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,19 +28,29 @@ func TestMatrixNegatedThenFails(t *testing.T) {
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			t.Parallel()
-			for _, claim := range c.Claims() {
-				b := inMemory(t, simConfig())
-				plain, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
-				require.NoError(t, err)
-				if plain != conformance.Pass {
-					t.Skipf("%s on the clean destination", plain)
+			plain := conformance.Pass
+			synctest.Test(t, func(t *testing.T) {
+				for _, claim := range c.Claims() {
+					b := inMemory(t, simConfig())
+					if plain = judgeAltered(t, b, c.ID, same, ""); plain != conformance.Pass {
+						return
+					}
+					require.Equal(t, conformance.Fail, judgeAltered(t, b, c.ID, same, claim), claim)
 				}
-				negated, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, claim)
-				require.NoError(t, err)
-				require.Equal(t, conformance.Fail, negated, claim)
+			})
+			if plain != conformance.Pass {
+				t.Skipf("%s on the clean destination", plain)
 			}
 		})
 	}
+}
+
+// judgeAltered judges one check with an altered scenario.
+func judgeAltered(t *testing.T, b *bench, id string, alter func(source string) string, negated string) conformance.Status {
+	t.Helper()
+	status, err := destination.JudgeAltered(context.Background(), b.target, b.opts, id, alter, negated)
+	require.NoError(t, err)
+	return status
 }
 
 // TestMatrixDroppedThen: each claim is needed; without it some
@@ -91,16 +102,17 @@ func someSurvives(t *testing.T, c *conformance.Check, claim string) bool {
 		if matrixtest.CheckOf(v.ID) != c.ID {
 			continue
 		}
-		b := benchFor(t, v.ID)
-		whole, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
-		require.NoError(t, err)
-		require.Equal(t, conformance.Fail, whole, v.ID)
-		b = benchFor(t, v.ID)
-		without, err := destination.JudgeAltered(context.Background(), b.target, b.opts, c.ID, drop, "")
-		require.NoError(t, err)
-		if without != conformance.Fail {
+		on := stageFor(v.ID)
+		require.Equal(t, conformance.Fail, alteredOn(t, on, c.ID, same), v.ID)
+		if alteredOn(t, on, c.ID, drop) != conformance.Fail {
 			return true
 		}
 	}
 	return false
+}
+
+func alteredOn(t *testing.T, on stage, id string, alter func(source string) string) (status conformance.Status) {
+	t.Helper()
+	on.run(t, func(t *testing.T) { status = judgeAltered(t, on.build(t), id, alter, "") })
+	return status
 }
