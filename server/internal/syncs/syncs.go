@@ -127,6 +127,14 @@ func onlyValidates(c *call.Call) bool {
 // createSync stores a valid configuration; it starts nothing.
 func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 	y := &store.Sync{WorkspaceID: c.Who.WorkspaceID, Status: api.SyncReady}
+	return h.configured(c, y, (*store.Tx).CreateSync, func() api.Reply {
+		return api.Reply{Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID}}
+	})
+}
+
+// configured lays the body over a sync and stores it, or says what it would store; shown is
+// the answer once it is stored.
+func (h *Handlers) configured(c *call.Call, y *store.Sync, save func(*store.Tx, *store.Sync) error, shown func() api.Reply) (*call.Reply, error) {
 	if err := h.configure(c, y); err != nil {
 		return nil, err
 	}
@@ -135,7 +143,7 @@ func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 	}
 	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
-		if err := tx.CreateSync(y); err != nil {
+		if err := save(tx, y); err != nil {
 			return err
 		}
 		return cluster.Tell(tx, cluster.TopicSync, y.ID)
@@ -143,9 +151,7 @@ func (h *Handlers) createSync(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	h.schedule.Put(y)
-	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
-		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
-	}}, nil
+	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: shown()}, nil
 }
 
 // validated answers a call with validate_only: the sync as it would be.
@@ -181,25 +187,9 @@ func (h *Handlers) updateSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.configure(c, y); err != nil {
-		return nil, err
-	}
-	if onlyValidates(c) {
-		return h.validated(c, y)
-	}
-	if err := c.Update(func(tx *store.Tx) error {
-		numberAlerts(y)
-		if err := tx.SaveSync(y); err != nil {
-			return err
-		}
-		return cluster.Tell(tx, cluster.TopicSync, y.ID)
-	}); err != nil {
-		return nil, err
-	}
-	h.schedule.Put(y)
-	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
-		Status: api.StatusUpdated, Data: h.syncOf(y, true),
-	}}, nil
+	return h.configured(c, y, (*store.Tx).SaveSync, func() api.Reply {
+		return api.Reply{Status: api.StatusUpdated, Data: h.syncOf(y, true)}
+	})
 }
 
 // configure lays the body over the sync, checks the whole and completes it.
