@@ -145,9 +145,7 @@ func (e *Engine) Expect(ctx context.Context, run *store.SyncRun) {
 		return errors.Join(err, store.ErrNotFound)
 	})
 	if err != nil {
-		e.mu.Lock()
-		e.came(run.ID)
-		e.mu.Unlock()
+		e.ExpectNoMore(run.ID)
 	}
 }
 
@@ -166,6 +164,13 @@ func (e *Engine) ExpectNothing() {
 	defer e.mu.Unlock()
 	clear(e.expected.runs)
 	e.count()
+}
+
+// ExpectNoMore takes a run off the list that is gone, or goes on in another process.
+func (e *Engine) ExpectNoMore(runID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.came(runID)
 }
 
 // came takes a run off the list; the lock is held.

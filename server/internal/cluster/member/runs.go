@@ -57,8 +57,12 @@ func (m *Member) Carry(ctx context.Context, job jobs.Run) (again bool, err error
 	if err != nil && ctx.Err() != nil {
 		return true, nil
 	}
-	if err != nil || t == nil {
+	if err != nil {
 		return false, err
+	}
+	if t == nil {
+		m.Engine.ExpectNoMore(job.ID)
+		return false, nil
 	}
 	keeping, stop := context.WithCancel(m.ctx)
 	o := &occupied{m: m, t: t, stop: stop, books: m.Ledger().Sync(job.SyncID)}

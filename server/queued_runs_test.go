@@ -1,0 +1,52 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+)
+
+// TestQueuedRunsThatNeverStart: a run that was to start here, and is cancelled or gone
+// with its world before its turn comes, is not waited for.
+func TestQueuedRunsThatNeverStart(t *testing.T) {
+	for name, ends := range map[string]func(w *syncWorld, run int64, before []byte) error{
+		"cancelled": func(w *syncWorld, run int64, _ []byte) error {
+			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
+			return nil
+		},
+		"gone with its world": func(w *syncWorld, _ int64, before []byte) error {
+			return w.s.Restore(w.t.Context(), bytes.NewReader(before))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSyncWorld(t, func(c *Config) {
+				c.Store, c.MasterKey, c.pulse = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize), quickPulse()
+			})
+			id := w.kept(nil).id("data.id")
+			var before bytes.Buffer
+			require.NoError(t, w.s.Snapshot(t.Context(), &before))
+			// As at the end of the run before.
+			others := lease.New(w.s.store.Pool(), "another")
+			held, err := others.Take(t.Context(), lease.OfSync(id), time.Hour)
+			require.NoError(t, err)
+			run := w.trigger(id)
+			require.Contains(t, w.control("GET", "/clock", nil).want(200).at("running"), "queued sync runs")
+			ended := make(chan error)
+			go func() { ended <- ends(w, run, before.Bytes()) }()
+			w.eventually(func() (dropped bool) {
+				err := w.s.store.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM river_job WHERE state = 'completed')").Scan(&dropped)
+				require.NoError(t, err)
+				return dropped
+			})
+			require.NoError(t, others.Give(t.Context(), held))
+			require.NoError(t, <-ended)
+			require.NoError(t, w.s.Settle(t.Context()))
+		})
+	}
+}
