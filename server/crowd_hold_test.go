@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,7 +20,9 @@ import (
 // any step. Afterwards nothing is held, no run is working, no fork is left, what runs
 // next completes, and the audit finds nothing.
 func TestCallersThatGoAway(t *testing.T) {
-	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
+	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t), "on PostgreSQL": func(c *Config) {
+		c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+	}} {
 		t.Run(name, func(t *testing.T) {
 			w, id := heldWorld(t, where)
 			require.NoError(t, w.s.Settle(t.Context()))
