@@ -8,6 +8,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/source/internal/fileformat"
@@ -59,11 +60,16 @@ type Catalogue struct {
 //go:embed catalogue/*.yaml
 var catalogueFiles embed.FS
 
-// builtIn are the types of this package: those with code of their own first.
-var builtIn *Catalogue
+// BuiltIn are the types of this package: those with code of their own first. They are
+// read when they are first asked for, which most commands never do.
+func BuiltIn() *Catalogue { return builtIn() }
 
-func init() { // a composite literal would refer to itself through open
-	builtIn = &Catalogue{types: map[string]*sourceType{}}
+var builtIn func() *Catalogue
+
+func init() { builtIn = sync.OnceValue(readBuiltIn) } // as a value it would refer to itself through open
+
+func readBuiltIn() *Catalogue {
+	c := &Catalogue{types: map[string]*sourceType{}}
 	for _, t := range []*sourceType{
 		sqliteType(), postgresType(),
 		fileType("csv", "CSV", fileformat.CSV{}),
@@ -72,11 +78,12 @@ func init() { // a composite literal would refer to itself through open
 		generatorType(), topicType(),
 	} {
 		t.compile()
-		builtIn.add(t)
+		c.add(t)
 	}
 	for _, e := range mustEntries() {
-		builtIn.add(e.sourceType())
+		c.add(e.sourceType())
 	}
+	return c
 }
 
 // mustEntries reads the embedded files, in the order of their names. A test
@@ -124,16 +131,14 @@ func (c *Catalogue) add(t *sourceType) {
 
 // Emulated are the warehouses of this package, in the order of their names.
 func Emulated() (entries []*Entry) {
-	for _, name := range builtIn.order {
-		if e := builtIn.types[name].entry; e != nil {
+	c := BuiltIn()
+	for _, name := range c.order {
+		if e := c.types[name].entry; e != nil {
 			entries = append(entries, e)
 		}
 	}
 	return entries
 }
-
-// BuiltIn are the types of this package.
-func BuiltIn() *Catalogue { return builtIn }
 
 // With is a catalogue that has other types, too. Their entries have passed Check,
 // and their names are none of those that are there.
@@ -179,10 +184,10 @@ func (c *Catalogue) Name(name string) string {
 }
 
 // Types are those of the built-in catalogue.
-func Types() []api.SourceType { return builtIn.Types() }
+func Types() []api.SourceType { return BuiltIn().Types() }
 
 // Type is one of the built-in catalogue.
-func Type(name string) (Description, bool) { return builtIn.Type(name) }
+func Type(name string) (Description, bool) { return BuiltIn().Type(name) }
 
 // required is the one rule of a field: it must be there and not be empty.
 const required = connector.Required

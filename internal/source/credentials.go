@@ -82,7 +82,7 @@ func (c *Catalogue) CheckCredentials(typ string, credentials map[string]json.Raw
 
 // CheckCredentials is that of the built-in catalogue.
 func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
-	return builtIn.CheckCredentials(typ, credentials)
+	return BuiltIn().CheckCredentials(typ, credentials)
 }
 
 // Read gives credentials that were sent as they are kept: another spelling of a

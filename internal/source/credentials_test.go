@@ -115,9 +115,9 @@ func FuzzCheckCredentials(f *testing.F) {
 			return
 		}
 		const secret = "Zq9-marker-of-a-secret"
-		for _, typ := range builtIn.order {
+		for _, typ := range BuiltIn().order {
 			with := maps.Clone(given)
-			for _, field := range builtIn.types[typ].ConfigurationFields.Fields {
+			for _, field := range BuiltIn().types[typ].ConfigurationFields.Fields {
 				if field.IsPasswordTypeField {
 					with[field.ID] = api.Raw(secret)
 				}

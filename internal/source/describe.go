@@ -44,7 +44,7 @@ func (c *Catalogue) OpenAt(ctx context.Context, typ string, credentials map[stri
 
 // OpenAt is that of the built-in catalogue.
 func OpenAt(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options, object Object) (src Source, columns []api.Column, missing, err error) {
-	return builtIn.OpenAt(ctx, typ, credentials, o, object)
+	return BuiltIn().OpenAt(ctx, typ, credentials, o, object)
 }
 
 // describe implements describer.

@@ -71,7 +71,7 @@ func (c *Catalogue) Test(ctx context.Context, typ string, credentials map[string
 
 // Test is that of the built-in catalogue.
 func Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
-	return builtIn.Test(ctx, typ, credentials, o)
+	return BuiltIn().Test(ctx, typ, credentials, o)
 }
 
 // failed is a step that did not pass; the message holds no secret.

@@ -35,7 +35,7 @@ func (c *Catalogue) Details(typ string, credentials map[string]json.RawMessage) 
 
 // Details are those of the built-in catalogue.
 func Details(typ string, credentials map[string]json.RawMessage) map[string]any {
-	return builtIn.Details(typ, credentials)
+	return BuiltIn().Details(typ, credentials)
 }
 
 // plainValue is the value of a field as replies show it.
@@ -74,7 +74,7 @@ func (c *Catalogue) Secrets(typ string, credentials map[string]json.RawMessage) 
 
 // Secrets are those of the built-in catalogue.
 func Secrets(typ string, credentials map[string]json.RawMessage) []string {
-	return builtIn.Secrets(typ, credentials)
+	return BuiltIn().Secrets(typ, credentials)
 }
 
 // shortestSecret is what is worth cleaning from a message: drivers do not print

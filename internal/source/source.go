@@ -142,5 +142,5 @@ func (c *Catalogue) Open(ctx context.Context, typ string, credentials map[string
 
 // Open is that of the built-in catalogue.
 func Open(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) (Source, error) {
-	return builtIn.Open(ctx, typ, credentials, o)
+	return BuiltIn().Open(ctx, typ, credentials, o)
 }

@@ -45,7 +45,7 @@ func FuzzNextToken(f *testing.F) {
 			_ = unquoted(text[token.start:token.end])
 			i = token.end
 		}
-		w := &warehouse{catalog: "c", dialect: builtIn.types["snowflake"].dialect}
+		w := &warehouse{catalog: "c", dialect: BuiltIn().types["snowflake"].dialect}
 		_, places := w.rewrite(nil, text, true)
 		last := 0
 		for i := range len(text) {
