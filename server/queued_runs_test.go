@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ import (
 func TestQueuedRunsThatNeverStart(t *testing.T) {
 	for name, ends := range map[string]func(w *syncWorld, run int64, before []byte) error{
 		"cancelled": func(w *syncWorld, run int64, _ []byte) error {
-			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
+			if a := w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil); a.code != 200 {
+				return errors.New(string(a.text))
+			}
 			return nil
 		},
 		"gone with its world": func(w *syncWorld, _ int64, before []byte) error {
@@ -37,7 +40,7 @@ func TestQueuedRunsThatNeverStart(t *testing.T) {
 			require.NoError(t, err)
 			run := w.trigger(id)
 			require.Contains(t, w.control("GET", "/clock", nil).want(200).at("running"), "queued sync runs")
-			ended := make(chan error)
+			ended := make(chan error, 1)
 			go func() { ended <- ends(w, run, before.Bytes()) }()
 			w.eventually(func() (dropped bool) {
 				err := w.s.store.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM river_job WHERE state = 'completed')").Scan(&dropped)
@@ -49,4 +52,17 @@ func TestQueuedRunsThatNeverStart(t *testing.T) {
 			require.NoError(t, w.s.Settle(t.Context()))
 		})
 	}
+}
+
+// TestARunThatEndedElsewhere: it was to start here, and no job of it is left: a process
+// before has ended it, or a client has deleted it.
+func TestARunThatEndedElsewhere(t *testing.T) {
+	w := newSyncWorld(t, func(c *Config) {
+		c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+	})
+	y, run := w.begin(w.kept(nil).id("data.id"))
+	w.s.engine.Expect(t.Context(), run)
+	require.Contains(t, w.control("GET", "/clock", nil).want(200).at("running"), "queued sync runs")
+	w.end(y, run, "")
+	require.NoError(t, w.s.Settle(t.Context()))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
@@ -136,26 +137,63 @@ func (e *Engine) Expect(ctx context.Context, run *store.SyncRun) {
 		e.count()
 	}
 	e.mu.Unlock()
-	// It may have come and gone before it was noted.
+	e.ExpectIfActive(ctx, run.WorkspaceID, run.ID) // it may have come and gone before it was noted
+}
+
+// ExpectIfActive takes a run off the list that is neither queued nor at work by now.
+func (e *Engine) ExpectIfActive(ctx context.Context, workspaceID, runID int64) {
 	err := e.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		now, err := tx.SyncRun(run.WorkspaceID, run.ID)
+		now, err := tx.SyncRun(workspaceID, runID)
 		if err == nil && (now.Run.Status == api.RunQueued || now.Run.Status == api.RunWorking) {
 			return nil
 		}
 		return errors.Join(err, store.ErrNotFound)
 	})
 	if err != nil {
-		e.ExpectNoMore(run.ID)
+		e.mu.Lock()
+		e.came(runID)
+		e.mu.Unlock()
 	}
 }
 
-// ExpectActive notes every run that is to be worked on.
+// ExpectActive notes every run that is to be worked on, and no other.
 func (e *Engine) ExpectActive(ctx context.Context) error {
-	left, err := e.active(ctx)
+	left, err := e.forgetOver(ctx)
 	for _, run := range left {
 		e.processes.Launched(ctx, run)
 	}
 	return err
+}
+
+// ForgetOver takes the runs off the list that are over, or gone with another world: no
+// job may be left that would.
+func (e *Engine) ForgetOver(ctx context.Context) error {
+	e.mu.Lock()
+	expected := len(e.expected.runs)
+	e.mu.Unlock()
+	if expected == 0 {
+		return nil
+	}
+	_, err := e.forgetOver(ctx)
+	return err
+}
+
+func (e *Engine) forgetOver(ctx context.Context) (active []*store.SyncRun, err error) {
+	e.mu.Lock()
+	over := maps.Clone(e.expected.runs) // what is noted from here on may be younger than what is read
+	e.mu.Unlock()
+	if active, err = e.active(ctx); err != nil {
+		return nil, err
+	}
+	for _, run := range active {
+		delete(over, run.ID)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id := range over {
+		e.came(id)
+	}
+	return active, nil
 }
 
 // ExpectNothing: other processes may take what waits.
@@ -164,13 +202,6 @@ func (e *Engine) ExpectNothing() {
 	defer e.mu.Unlock()
 	clear(e.expected.runs)
 	e.count()
-}
-
-// ExpectNoMore takes a run off the list that is gone, or goes on in another process.
-func (e *Engine) ExpectNoMore(runID int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.came(runID)
 }
 
 // came takes a run off the list; the lock is held.

@@ -72,7 +72,7 @@ func (r *leadership) rescue(ctx context.Context) error {
 		}
 		r.lost[run.ID] = true
 	}
-	return r.m.nextTurn(ctx, again)
+	return errors.Join(r.m.nextTurn(ctx, again), r.m.Engine.ForgetOver(ctx))
 }
 
 // left are the runs that no process works on or will.
@@ -148,8 +148,5 @@ func (m *Member) Resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = m.nextTurn(ctx, left)
-	// A run that is gone with the world before would be waited for without end.
-	m.Engine.ExpectNothing()
-	return errors.Join(err, m.Engine.ExpectActive(ctx))
+	return errors.Join(m.nextTurn(ctx, left), m.Engine.ExpectActive(ctx))
 }

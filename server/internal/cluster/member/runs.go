@@ -61,7 +61,7 @@ func (m *Member) Carry(ctx context.Context, job jobs.Run) (again bool, err error
 		return false, err
 	}
 	if t == nil {
-		m.Engine.ExpectNoMore(job.ID)
+		m.Engine.ExpectIfActive(ctx, job.WorkspaceID, job.ID)
 		return false, nil
 	}
 	keeping, stop := context.WithCancel(m.ctx)
