@@ -52,7 +52,7 @@ func WriteComparison(w io.Writer, before, after *loadgen.Result, tolerance float
 		Comparison: c, Title: oneOrBoth(targetText(before), targetText(after)), Verdict: comparedText(c, tolerance),
 		Sides: sides, Tiles: comparedTiles(c), Charts: comparisonCharts(sides), Facts: comparedFacts(before, after),
 	}
-	if err := pages.ExecuteTemplate(w, "compare.gohtml", v); err != nil {
+	if err := pages().ExecuteTemplate(w, "compare.gohtml", v); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
@@ -26,15 +27,17 @@ var pageFiles embed.FS
 var Style string
 
 // pages are the report of a result and that of a comparison, with the parts that
-// they share.
-var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"grouped": quantity.Grouped, "rate": quantity.Rate, "ms": quantity.Time, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
-	"timed": timed,
-	"shown": foreign.Line, "policy": func() string { return page.Policy },
-	"look":      func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
-	"chartLook": func() template.CSS { return template.CSS(Style) },      // so is this
-	"join":      func(s []loadgen.Share) string { return foreign.Line(namesOf(s)) },
-}).ParseFS(pageFiles, "html/*.gohtml"))
+// they share, parsed once.
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("pages").Funcs(template.FuncMap{
+		"grouped": quantity.Grouped, "rate": quantity.Rate, "ms": quantity.Time, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
+		"timed": timed,
+		"shown": foreign.Line, "policy": func() string { return page.Policy },
+		"look":      func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
+		"chartLook": func() template.CSS { return template.CSS(Style) },      // so is this
+		"join":      func(s []loadgen.Share) string { return foreign.Line(namesOf(s)) },
+	}).ParseFS(pageFiles, "html/*.gohtml"))
+})
 
 // view is what the page shows.
 type view struct {
@@ -80,7 +83,7 @@ func Write(w io.Writer, r *loadgen.Result) error {
 	}
 	v.Verdict, v.Good = verdictText(r)
 	v.Charts, v.Silence, v.Remarks = charts(r), silenceText(r), r.Remarks()
-	if err := pages.ExecuteTemplate(w, "load.gohtml", v); err != nil {
+	if err := pages().ExecuteTemplate(w, "load.gohtml", v); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	return nil
