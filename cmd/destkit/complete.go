@@ -36,7 +36,11 @@ type candidates = []cobra.Completion
 // disturbed: what cannot be found out is not offered, and no word says why.
 func completeWords(root *cobra.Command) {
 	completeArguments(root)
-	completeFlags(root)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if cmd.Name() == cobra.ShellCompRequestCmd { // hundreds of flags, which nothing else completes
+			completeFlags(root)
+		}
+	}
 	for _, sub := range root.Commands() {
 		for _, shell := range sub.Commands() {
 			if sub.Name() == "completion" { // the library's texts
