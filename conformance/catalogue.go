@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -160,8 +159,7 @@ func areaRank(file string) int {
 }
 
 func (c *Catalogue) addFile(name string, data []byte, own bool) error {
-	ids := &messages.Incrementing{}
-	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(data), ids.NewId)
+	doc, err := parseFeature(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -226,8 +224,8 @@ func backgroundLines(f *messages.Feature, starts []int) [2]int {
 var stepKeywords = []string{"Given ", "When ", "Then ", "And ", "But ", "* "}
 
 // cut builds the feature of this scenario alone: its steps and those of the
-// background. The descriptions stay behind, since reading them takes longer than
-// running the steps.
+// background. Tags and descriptions stay behind, since reading them takes longer
+// than running the steps.
 func (c *Check) cut(lines []string, from, to int, background [2]int) {
 	var b strings.Builder
 	b.WriteString("Feature: " + c.Area + "\n")
@@ -236,6 +234,8 @@ func (c *Check) cut(lines []string, from, to int, background [2]int) {
 		for _, line := range lines[from-1 : to] {
 			text := strings.TrimSpace(line)
 			switch {
+			case !headed && strings.HasPrefix(text, gherkin.TagPrefix):
+				continue
 			case !headed && (strings.HasPrefix(text, "Scenario") || strings.HasPrefix(text, "Background")):
 				headed, described = true, true
 			case described && !slices.ContainsFunc(stepKeywords, func(k string) bool { return strings.HasPrefix(text, k) }):
@@ -382,7 +382,7 @@ func isID(s string) bool {
 
 // Rows are those of the tables below the steps that have the words.
 func (c *Check) Rows(words string) [][]string {
-	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(c.source), (&messages.Incrementing{}).NewId)
+	doc, err := parseFeature(c.source)
 	if err != nil || doc.Feature == nil {
 		return nil
 	}
