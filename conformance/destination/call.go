@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -246,6 +248,12 @@ func (r *reply) failure() string {
 	switch {
 	case r.Kind == wire.KindTimeout:
 		return fmt.Sprintf("no complete reply within %s", round(r.Total))
+	case r.Kind == wire.KindClosed:
+		return "the server closed the connection without responding"
+	case r.Kind == wire.KindReset && (errors.Is(r.Err, syscall.ECONNRESET) || errors.Is(r.Err, syscall.EPIPE)):
+		return "the server reset the connection without responding"
+	case r.Kind == wire.KindTruncated && errors.Is(r.Err, io.ErrUnexpectedEOF):
+		return "the response was truncated: the connection ended in the middle of it"
 	case r.Err != nil:
 		return r.Err.Error()
 	case r.OK():

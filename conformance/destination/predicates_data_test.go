@@ -39,7 +39,7 @@ var dataExchanges = map[string]exchange{
 	"DAT-002": {
 		good: []talk{{says: says{"sync_batch": results(refusal, acknowledged, refusal)}, holds: []stored{asAcknowledged}}},
 		bad: []talk{
-			{says: says{"sync_batch": broken(wire.KindClosed)}, finds: "closed"},
+			{says: says{"sync_batch": broken(wire.KindClosed)}, finds: "the server closed the connection without responding"},
 			{holds: []stored{but("last_name", `"ab"`), asSent}, finds: `it is "ab"`},
 		},
 	},

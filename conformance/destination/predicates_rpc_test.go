@@ -98,10 +98,10 @@ var formExchanges = map[string]exchange{
 			"array": body(`[{"jsonrpc":"2.0","id":"7","result":{"success":true}}]`),
 			"no id": page(204, ""),
 		},
-		notes: "is answered by HTTP 204 with an empty body",
+		notes: ": HTTP 204 with an empty body",
 	}, {
 		says:  says{"array": broken(wire.KindClosed), "no id": failure(-32600, "Invalid Request")},
-		notes: "is answered by read response: closed",
+		notes: "the server closed the connection without responding",
 	}}},
 	"RPC-019": {bad: []talk{{says: says{"unknown": gives(bothObjects)}, finds: "no result"}}},
 }

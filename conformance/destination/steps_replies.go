@@ -275,7 +275,7 @@ func (sc *scenario) notesExtraKeys() error {
 
 func (sc *scenario) notesAnswers() error {
 	for _, r := range sc.replies {
-		sc.note("%s is answered by %s", truncate(string(r.Request), 60), r.short())
+		sc.note("reply to %s: %s", truncate(string(r.Request), 60), r.short())
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ Feature: RPC envelope
   Scenario: Missing or wrong params are answered by an error
     An empty list for a request that was never understood looks like an object without fields,
     and mappings are lost.
-    Cause: missing params are read as empty.
+    Cause: missing params are read as empty, or the code that reads them fails.
     Fix: check the params of each method and answer code -32602.
     Good: {"jsonrpc":"2.0","method":"list_fields","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"Invalid params"}}
     Bad: {"jsonrpc":"2.0","method":"list_fields","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"fields":[]}}
