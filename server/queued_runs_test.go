@@ -34,19 +34,25 @@ func TestQueuedRunsThatNeverStart(t *testing.T) {
 			id := w.kept(nil).id("data.id")
 			var before bytes.Buffer
 			require.NoError(t, w.s.Snapshot(t.Context(), &before))
-			// As at the end of the run before.
-			others := lease.New(w.s.store.Pool(), "another")
+			// As at the end of the run before. The job comes to the lease while it is taken,
+			// so the world is not replaced before.
+			pool := w.s.store.Pool()
+			others := lease.New(pool, "another")
 			held, err := others.Take(t.Context(), lease.OfSync(id), time.Hour)
+			require.NoError(t, err)
+			require.NoError(t, others.Give(t.Context(), held))
+			taking, err := pool.Begin(t.Context())
+			require.NoError(t, err)
+			held.Fence++
+			_, err = taking.Exec(t.Context(), "UPDATE leases SET holder = 'another', until = clock_timestamp() + interval '1 hour', fence = $2 WHERE name = $1", held.Name, held.Fence)
 			require.NoError(t, err)
 			run := w.trigger(id)
 			require.Contains(t, w.control("GET", "/clock", nil).want(200).at("running"), "queued sync runs")
+			w.eventuallyInStore(fmt.Sprintf("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE %d = ANY (pg_blocking_pids(pid)))", taking.Conn().PgConn().PID()))
+			require.NoError(t, taking.Commit(t.Context()))
 			ended := make(chan error, 1)
 			go func() { ended <- ends(w, run, before.Bytes()) }()
-			w.eventually(func() (dropped bool) {
-				err := w.s.store.Pool().QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM river_job WHERE state = 'completed')").Scan(&dropped)
-				require.NoError(t, err)
-				return dropped
-			})
+			w.eventuallyInStore("SELECT EXISTS (SELECT FROM river_job WHERE state = 'completed')")
 			require.NoError(t, others.Give(t.Context(), held))
 			require.NoError(t, <-ended)
 			require.NoError(t, w.s.Settle(t.Context()))
@@ -65,4 +71,13 @@ func TestARunThatEndedElsewhere(t *testing.T) {
 	require.Contains(t, w.control("GET", "/clock", nil).want(200).at("running"), "queued sync runs")
 	w.end(y, run, "")
 	require.NoError(t, w.s.Settle(t.Context()))
+}
+
+// eventuallyInStore waits until a question to the database has the answer true.
+func (w *syncWorld) eventuallyInStore(question string) {
+	w.t.Helper()
+	w.eventually(func() (is bool) {
+		require.NoError(w.t, w.s.store.Pool().QueryRow(w.t.Context(), question).Scan(&is))
+		return is
+	})
 }
