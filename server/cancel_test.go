@@ -119,6 +119,7 @@ func TestCancelAtEachStep(t *testing.T) {
 			require.Equal(t, "failed", ended.at("data.status"), string(ended.text))
 			require.Equal(t, true, ended.at("data.canceled"))
 			require.Equal(t, "CANCELED", ended.at("data.error_code"))
+			require.Regexp(t, fmt.Sprintf(`msg="sync run ended" run=%d .*status=failed code=CANCELED`, run), h.said.String())
 			require.Equal(t, "failing", h.do("GET", fmt.Sprintf("/syncs/%d", id), h.key, nil).at("data.status"))
 			updated := ended.id("data.records_updated")
 			switch {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 // hostile is a world whose destination misbehaves while armed.
 type hostile struct {
+	said sayings // the service's log
 	*syncWorld
 	armed   atomic.Bool
 	onSpeed atomic.Pointer[func()] // runs once, before the next get_sync_speed
@@ -33,7 +35,7 @@ type misbehave func(w http.ResponseWriter, r *http.Request, id string, pass func
 func newHostile(t testing.TB, timeout time.Duration, method string, bad misbehave) *hostile {
 	t.Helper()
 	h := &hostile{}
-	w := newWorld(t, func(c *Config) { c.CallTimeout = timeout })
+	w := newWorld(t, func(c *Config) { c.CallTimeout, c.Log = timeout, slog.New(slog.NewTextHandler(&h.said, nil)) })
 	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 	require.NoError(t, err)
 	w.sim = sim

@@ -204,12 +204,9 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 		r.sending.room.leave()
 	}
 	o := r.outcome(ctx, err)
-	event := "sync run ended"
 	if o.Status == api.RunWorking {
-		event = "sync run stopped here, and goes on"
+		job.Log.Info("sync run stopped here, and goes on", "records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	}
-	job.Log.Info(event, "status", o.Status, "code", o.Code,
-		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	return o
 }
 
