@@ -88,10 +88,12 @@ func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error 
 		}
 		defer conn.Close()
 		objects, err := conn.Objects(ctx)
-		k.log.Info("destination planned", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "objects", len(objects), "error", err)
+		log := k.log.With("destination", d.ID, "url", k.sealedURL(d.Type, credentials))
 		if err != nil {
+			log.Warn("destination could not be planned", "error", err)
 			return err
 		}
+		log.Info("destination planned", "objects", len(objects))
 		mapping.Define(d.Type, objects)
 		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
 			if k.latch.States.Load() != world {
