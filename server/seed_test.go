@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -155,4 +156,28 @@ func FuzzSeed(f *testing.F) {
 			require.NoError(t, w.s.organizations.Delete(t.Context(), o.ID))
 		}
 	})
+}
+
+// TestASeedHasNoTokenThatIsNotThere: a destination without a token gets none from an
+// exported seed, and what is no secret stands there.
+func TestASeedHasNoTokenThatIsNotThere(t *testing.T) {
+	w := newWorld(t)
+	for _, token := range []string{"destination-word", ""} {
+		body := customDestination(w.destination())
+		credentials := body["service_connection"].(map[string]any)["credentials"].(map[string]any)
+		if credentials["auth_token"] = token; token == "" {
+			delete(credentials, "auth_token")
+		}
+		w.do("POST", "/destinations", w.key, body).want(http.StatusCreated)
+	}
+	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Rows", "type": "snowflake", "credentials": map[string]any{
+		"account": "acme", "database": "SHOP", "warehouse": "WH", "user": "reader", "password": "source-word",
+	}}}).want(http.StatusCreated)
+	text := string(w.control("GET", "/seed", nil).want(http.StatusOK).text)
+	require.Equal(t, 1, strings.Count(text, `auth_token: "replace-me"`), text)
+	require.Contains(t, text, "database: SHOP")
+	require.NotContains(t, text, "destination-word")
+	require.NotContains(t, text, "source-word")
+	require.NotContains(t, text, "header-secret")
+	newWorld(t).control("POST", "/seed", text).want(http.StatusCreated)
 }

@@ -44,7 +44,9 @@ type connectionEntry struct {
 }
 
 // connections are those of one kind, with the credentials that are no secret.
-func (x *exporter) connections(who call.Principal, operation, types string, names map[int64]string) ([]connectionEntry, error) {
+func (x *exporter) connections(who call.Principal, operation, types string, names map[int64]string,
+	credentialsOf func(*store.Tx, int64) (map[string]json.RawMessage, error),
+) ([]connectionEntry, error) {
 	known, err := everyPage[exportedType](x, who, types)
 	if err != nil {
 		return nil, err
@@ -55,25 +57,38 @@ func (x *exporter) connections(who call.Principal, operation, types string, name
 	}
 	var list []connectionEntry
 	for _, one := range all {
-		credentials, secret := map[string]any{}, false
+		var stored map[string]json.RawMessage
+		err := x.s.shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
+			stored, err = credentialsOf(tx, one.ID)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		credentials := map[string]any{}
 		for _, t := range known {
 			if t.Name != one.Type {
 				continue
 			}
 			for _, f := range t.Fields.Fields {
 				value, shown := one.Details[f.ID]
+				kept, set := stored[f.ID]
+				set = set && string(kept) != "null"
+				secret := f.Secret || journal.SecretKey(f.ID)
 				switch {
-				case shown && value != nil && !journal.SecretKey(f.ID):
+				case shown && value != nil && !secret:
 					credentials[f.ID] = value
-				case !strings.Contains(string(f.Rules), "required") && (!f.Secret || secret):
-				case f.Secret && !strings.Contains(f.ID, "url"): // of several ways to sign in, the first
-					credentials[f.ID], secret = replaceMe, true
-				case len(f.Values) > 0:
-					credentials[f.ID] = f.Values[0]
+				case !set && !strings.Contains(string(f.Rules), "required"):
 				case strings.Contains(f.ID, "url"):
 					credentials[f.ID] = replaceURL
+				case set && !secret:
+					credentials[f.ID] = anything(kept)
+				case len(f.Values) > 0:
+					credentials[f.ID] = f.Values[0]
 				case f.Type == "integer":
 					credentials[f.ID] = 1
+				case set:
+					credentials[f.ID] = withoutTexts(anything(kept))
 				default:
 					credentials[f.ID] = replaceMe
 				}
@@ -88,6 +103,23 @@ func (x *exporter) connections(who call.Principal, operation, types string, name
 		list = append(list, connectionEntry{one.ID, append(entry, pair{"credentials", credentials})})
 	}
 	return list, nil
+}
+
+// withoutTexts is a secret in its shape, such as that of custom headers, with no text of it.
+func withoutTexts(v any) any {
+	switch v := v.(type) {
+	case string:
+		return replaceMe
+	case []any:
+		for i := range v {
+			v[i] = withoutTexts(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = withoutTexts(v[name])
+		}
+	}
+	return v
 }
 
 // free is a name that no other entry has: names need not differ in the API, and a seed

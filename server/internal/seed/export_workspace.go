@@ -16,11 +16,11 @@ func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 	}
 	entry := pairs{{"name", w.Name}, {"notification_emails", emails}}
 	names := seedNames{sources: map[int64]string{}, destinations: map[int64]string{}, syncs: map[int64]string{}, objects: map[string]string{}, ofModels: map[int64]bool{}, tables: map[string]int{}}
-	sources, err := x.connections(who, "listSources", "listSourceTypes", names.sources)
+	sources, err := x.connections(who, "listSources", "listSourceTypes", names.sources, (*store.Tx).SourceCredentials)
 	if err != nil {
 		return nil, err
 	}
-	destinations, err := x.connections(who, "listDestinations", "listConnectors", names.destinations)
+	destinations, err := x.connections(who, "listDestinations", "listConnectors", names.destinations, (*store.Tx).DestinationCredentials)
 	if err != nil {
 		return nil, err
 	}
