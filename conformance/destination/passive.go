@@ -3,6 +3,7 @@ package destination
 import (
 	"crypto/tls"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +28,7 @@ type Passive struct {
 	spent    time.Duration // between the first and the last exchange
 
 	calls, records, unread int
-	secrets                int
+	secrets, queries       int
 	seen                   traffic
 	handshake              atomic.Pointer[tlsFacts] // the latest
 }
@@ -137,6 +138,9 @@ const mostSecrets = 64
 func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if p.secrets < mostSecrets {
 		p.secrets += p.learn(x)
+	}
+	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.seen.known(wire.Header{Name: "?", Value: query}) {
+		p.queries += wire.AddQuerySecrets(p.s.redactor, x.Target)
 	}
 	c := p.look(x)
 	p.calls++

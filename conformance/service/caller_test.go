@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -140,4 +141,36 @@ func reuse(c *seen, really bool, peer string) {
 // later puts a call of another group behind the first.
 func later(c *seen, i, by int) {
 	c.peer, c.opened, c.came = fmt.Sprint("later", i), c.opened+by, c.came+by
+}
+
+// TestNoReportShowsTheQueryOfACall: values in the query of a caller's URL are secrets
+// (spec 5.2.3), short ones and those without a name too.
+func TestNoReportShowsTheQueryOfACall(t *testing.T) {
+	passive, err := destination.NewPassive(destination.Target{URL: "https://endpoint.example/"}, conformance.Options{})
+	require.NoError(t, err)
+	caller, err := service.NewCaller("https://endpoint.example/", passive.Secrets(), conformance.Options{})
+	require.NoError(t, err)
+	for i, target := range []string{"/?api_key=QSECRET&pin=42x", "/list_objects?QSECRET==", "/other?k=$DESTKIT_QUERY_K", "/?a=b=42x"} {
+		x := &conformance.Sight{
+			Number: i + 1, Method: http.MethodPost, Target: target, URL: "https://endpoint.example" + target,
+			RequestBody: []byte(`{"jsonrpc":"2.0","id":"1","method":"list_objects","params":7}`),
+			Status:      http.StatusOK, Proto: "HTTP/1.1", Body: []byte(`{"jsonrpc":"2.0","id":"1","result":{"seen":"QSECRET"}}`),
+		}
+		judged := passive.Observe(x)
+		caller.Observe(x, http.StatusOK)
+		for _, e := range []conformance.Exchange{judged.Exchange(), judged.Recording()} {
+			require.NotContains(t, fmt.Sprintf("%+v", e), "QSECRET")
+			require.NotContains(t, fmt.Sprintf("%+v", e), "42x")
+		}
+	}
+	for _, r := range []*conformance.Report{passive.Report(), caller.Report()} {
+		written, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.NotContains(t, string(written), "QSECRET")
+		require.NotContains(t, string(written), "42x")
+	}
+	written, err := json.Marshal(caller.Report())
+	require.NoError(t, err)
+	require.Contains(t, string(written), `"/?api_key=$DESTKIT_QUERY_API_KEY\u0026pin=$DESTKIT_QUERY_PIN"`)
+	require.Contains(t, string(written), `"/other?k=$DESTKIT_QUERY_K"`)
 }

@@ -162,7 +162,7 @@ func (c *Client) seedQuery(query string) {
 			decoded = value
 		}
 		for _, secret := range []string{value, decoded} {
-			if len(secret) >= redact.ShortSecret && !redact.PlainWord(secret) {
+			if len(secret) >= redact.ShortSecret && !redact.PlainWord(secret) && !hidden(secret) {
 				c.redact.Add(secret, placeholder)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -181,7 +182,7 @@ func (v *Viewer) exchange(s *Sight, r *Reply, request, response int) Exchange {
 	c := v.client
 	e := Exchange{
 		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, ReusedConnection: s.Reused,
-		Request: Message{Method: c.redact.String(s.Method), URL: c.redact.String(s.URL), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
+		Request: Message{Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
 	}
 	if r.Status > 0 {
 		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: v.header(r.RawHeaders), Body: c.recordUpTo(r, response)}
@@ -253,3 +254,38 @@ func AddURLSecrets(secrets *Redactor, raw string) error {
 	c.seedRedactor()
 	return nil
 }
+
+// AddQuerySecrets makes the values in the query of a request known, and returns how
+// many it has.
+func AddQuerySecrets(secrets *Redactor, target string) int {
+	_, query, found := strings.Cut(target, "?")
+	if !found {
+		return 0
+	}
+	(&Client{redact: secrets}).seedQuery(query)
+	return strings.Count(query, "&") + 1
+}
+
+// HideQuery puts placeholders in place of all values in the query of a URL or a request
+// target, also of those that are too short to be looked for elsewhere (spec 5.2.3).
+func HideQuery(raw string) string {
+	path, query, found := strings.Cut(raw, "?")
+	if !found || query == "" {
+		return raw
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		switch {
+		case part == "" || hidden(part) || hidden(value):
+		case strings.Trim(value, "=") == "": // a value without a name, which base64 may end
+			parts[i] = "$DESTKIT_QUERY_" + strconv.Itoa(i)
+		default:
+			parts[i] = name + "=$DESTKIT_QUERY_" + shellName(name)
+		}
+	}
+	return path + "?" + strings.Join(parts, "&")
+}
+
+// hidden reports whether a text is a placeholder and nothing else.
+func hidden(text string) bool { return text != "" && placeholderName.FindString(text) == text }

@@ -78,12 +78,13 @@ type Call struct {
 // Recorded is a call that another party has seen; its response is known by its status
 // and its header.
 func (p *Endpoint) Recorded(x *wire.Sight, status int, answer http.Header) *Call {
+	target := wire.HideQuery(x.Target)
 	c := &Call{
 		Number: x.Number, Came: x.Started, Ended: x.Started.Add(x.Total), body: x.RequestBody, Status: status, header: answer,
 		Done: true, Aborted: status == 0, endpoint: p, opened: x.Opened, ended: x.Ended, closing: closes(x, answer), Reused: x.Reused,
-		HTTP: &http.Request{Method: x.Method, RequestURI: x.Target, URL: &url.URL{Path: x.Target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
+		HTTP: &http.Request{Method: x.Method, RequestURI: target, URL: &url.URL{Path: target}, Proto: "HTTP/1.1", RemoteAddr: x.Peer, Header: http.Header{}},
 	}
-	if path, query, found := strings.Cut(x.Target, "?"); found {
+	if path, query, found := strings.Cut(target, "?"); found {
 		c.HTTP.URL = &url.URL{Path: path, RawQuery: query}
 	}
 	if c.opened.IsZero() || c.Reused {
@@ -338,7 +339,7 @@ func (c *Call) Exchange(check string, number int) conformance.Exchange {
 		ID: number, Check: check, RPC: secrets.String(c.Method), RPCID: secrets.String(c.ID), Started: c.Came.UTC(), Incoming: true,
 		DurationMS: float64(c.Ended.Sub(c.Came).Microseconds()) / 1000,
 		Request: wire.Message{
-			Method: c.HTTP.Method, URL: secrets.String(c.HTTP.URL.RequestURI()), Header: headerLines(c.HTTP.Header, secrets),
+			Method: c.HTTP.Method, URL: wire.HideQuery(secrets.String(c.HTTP.URL.RequestURI())), Header: headerLines(c.HTTP.Header, secrets),
 			Body: wire.RequestBody(secrets, c.body),
 		},
 	}
