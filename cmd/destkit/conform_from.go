@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -111,7 +113,7 @@ func judgeRecording(file string, caller bool) string {
 // errFound ends a reading early.
 var errFound = errors.New("found")
 
-// recordedURL is that of the first call in a recording. Where a secret was taken out of
+// recordedURL is that of the first POST in a recording, or of the first exchange. Where a secret was taken out of
 // it, only its place is shown.
 func recordedURL(name string) (string, error) {
 	file, err := os.Open(name)
@@ -121,8 +123,12 @@ func recordedURL(name string) (string, error) {
 	defer file.Close()
 	url := ""
 	_, err = proxy.ReadRecording(file, func(x *conformance.Sight) error {
-		url = x.URL
-		return errFound
+		if x.Method == http.MethodPost {
+			url = x.URL
+			return errFound
+		}
+		url = cmp.Or(url, x.URL)
+		return nil
 	})
 	switch {
 	case url == "" && err != nil:

@@ -20,6 +20,7 @@ type Passive struct {
 	s        *session
 	suite    *conformance.Suite
 	viewer   *wire.Viewer
+	known    *wire.Calls
 	checks   []*passiveCheck
 	byID     map[string]*passiveCheck
 	selected []*conformance.Check
@@ -28,6 +29,7 @@ type Passive struct {
 	spent    time.Duration // between the first and the last exchange
 
 	calls, records, unread int
+	other                  int // exchanges that are no calls
 	secrets, queries       int
 	seen                   traffic
 	handshake              atomic.Pointer[tlsFacts] // the latest
@@ -102,7 +104,7 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Passive{s: s, suite: suite, viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
+	p := &Passive{s: s, suite: suite, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
 	for _, c := range selected {
 		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: suite.Findings(c)}
 		if pc.rule != nil {
@@ -143,22 +145,17 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 		p.queries += wire.AddQuerySecrets(p.s.redactor, x.Target)
 	}
 	c := p.look(x)
+	if !p.known.Has(x) {
+		p.other++
+		return p.judged(c)
+	}
 	p.calls++
 	p.records += c.records
 	if p.latest = x.Started.Add(x.Total); p.calls == 1 {
 		p.started = x.Started
 	}
 	p.spent = max(p.spent, p.latest.Sub(p.started))
-	j := &Judged{
-		Number: x.Number, Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
-		exchange: func(recording bool) conformance.Exchange {
-			e := c.Exchange
-			if recording {
-				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply, maxRecorded) }
-			}
-			return p.named(c, e())
-		},
-	}
+	j := p.judged(c)
 	if c.batch != nil {
 		j.Operation = c.batch.operation
 		for _, r := range c.batch.results {
@@ -185,6 +182,20 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	}
 	p.seen.keep(p, c)
 	return j
+}
+
+// judged is what is known of an exchange before it is judged.
+func (p *Passive) judged(c *sighted) *Judged {
+	return &Judged{
+		Number: c.x.Number, Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		exchange: func(recording bool) conformance.Exchange {
+			e := c.Exchange
+			if recording {
+				e = func() conformance.Exchange { return p.viewer.Recording(c.x, c.Reply, maxRecorded) }
+			}
+			return p.named(c, e())
+		},
+	}
 }
 
 // named puts method and id of a call into its record.

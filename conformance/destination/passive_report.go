@@ -47,6 +47,9 @@ func (p *Passive) Report() *conformance.Report {
 		}
 		r.Calls, r.Records = p.calls, p.records
 		r.DurationMS = float64(p.spent.Microseconds()) / 1000
+		if p.other > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged: no JSON-RPC", plural.Count(p.other, "exchange")))
+		}
 		if p.unread > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", plural.Count(p.unread, "response")))
 		}

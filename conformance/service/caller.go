@@ -29,6 +29,7 @@ type Caller struct {
 	watched []*conformance.Watched
 	rules   []*callerRule
 	seed    maphash.Seed
+	known   *wire.Calls
 
 	started        time.Time
 	spent          time.Duration
@@ -92,6 +93,7 @@ func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*C
 		opts: opts, seed: maphash.MakeSeed(), ids: map[uint64]*endpoint.Call{}, plans: map[string]*endpoint.Call{}, fields: map[string]map[string]*wire.Node{},
 		runs: map[string]bool{}, batches: map[string]*ring{}, recent: &ring{most: mostCalls}, rests: map[string]struct{ from, to time.Time }{},
 	}
+	j.known = wire.NewCalls(url, secrets)
 	server := endpoint.NewServer(secrets)
 	j.run = &run{secrets: secrets}
 	j.dest = &destination{Endpoint: server.Add("observed", nil), url: url}
@@ -214,7 +216,7 @@ func (j *Caller) prepare() error {
 // Observe judges one call; status is that of its response, 0 without one. It gives the
 // ids of the checks that the caller breaks.
 func (j *Caller) Observe(x *wire.Sight, status int) []string {
-	if x.Method == http.MethodOptions {
+	if x.Method == http.MethodOptions || !j.known.Has(x) {
 		return nil
 	}
 	if j.calls++; j.calls == 1 {

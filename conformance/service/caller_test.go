@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -173,4 +174,45 @@ func TestNoReportShowsTheQueryOfACall(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(written), `"/?api_key=$DESTKIT_QUERY_API_KEY\u0026pin=$DESTKIT_QUERY_PIN"`)
 	require.Contains(t, string(written), `"/other?k=$DESTKIT_QUERY_K"`)
+}
+
+// TestWhatIsNoCallIsNotJudged: a proxy passes on any path. A broken call at the path of the
+// endpoint is a call.
+func TestWhatIsNoCallIsNotJudged(t *testing.T) {
+	const page, refused = `{"ok":true}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}`
+	for name, c := range map[string]struct {
+		method, target, body, answer string
+		calls                        int
+		found                        bool // of the caller
+	}{
+		"a health check":                      {method: "GET", target: "/healthz", answer: page},
+		"a page at the path of the endpoint":  {method: "GET", target: "/rpc", answer: page},
+		"a form":                              {method: "POST", target: "/login", body: "a=b", answer: page},
+		"another JSON API":                    {method: "POST", target: "/metrics", body: `{"series":[]}`, answer: page},
+		"a broken call":                       {method: "POST", target: "/rpc", body: `{"jsonrpc":`, answer: refused, calls: 1, found: true},
+		"the same with a query":               {method: "POST", target: "/rpc?key=x", body: "hello", answer: refused, calls: 1, found: true},
+		"a broken call of another path":       {method: "POST", target: "/v2", body: `{"jsonrpc":"2.0","method":"list_obj`, answer: refused, calls: 1, found: true},
+		"a call by PUT":                       {method: "PUT", target: "/rpc", body: `{"jsonrpc":"2.0","id":"1","method":"list_objects","params":{}}`, answer: refused, calls: 1, found: true},
+		"a call by GET, in the query":         {method: "GET", target: "/rpc?method=list_objects", answer: refused, calls: 1, found: true},
+		"a query of another path with a name": {method: "GET", target: "/other?method=a", answer: page},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const url = "https://endpoint.example/rpc"
+			passive, err := destination.NewPassive(destination.Target{URL: url}, conformance.Options{})
+			require.NoError(t, err)
+			caller, err := service.NewCaller(url, passive.Secrets(), conformance.Options{})
+			require.NoError(t, err)
+			x := &conformance.Sight{
+				Number: 1, Method: c.method, Target: c.target, URL: "https://endpoint.example" + c.target, RequestBody: []byte(c.body),
+				Status: http.StatusOK, Proto: "HTTP/1.1", Header: []conformance.HeaderLine{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(c.answer),
+			}
+			judged := passive.Observe(x)
+			broken := caller.Observe(x, http.StatusOK)
+			require.Empty(t, judged.IDs)
+			require.Equal(t, c.method, judged.Exchange().Request.Method, "it is recorded")
+			require.Equal(t, c.calls, passive.Report().Calls)
+			require.Equal(t, c.calls, caller.Report().Calls)
+			require.Equal(t, c.found, slices.Contains(broken, "CALL-001"), "%v", broken)
+		})
+	}
 }

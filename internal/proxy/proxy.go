@@ -148,14 +148,9 @@ func (p *Proxy) target(asked string) string {
 	return asked
 }
 
-// shownURL is the address of a request before redaction. A query that is not that of
-// the endpoint may hold a secret that nothing else knows.
+// shownURL is the address of a request before redaction.
 func (p *Proxy) shownURL(asked string) string {
-	target := p.target(asked)
-	if path, _, found := strings.Cut(target, "?"); found && target != p.path {
-		target = path + "?$DESTKIT_QUERY"
-	}
-	return p.to.Scheme + "://" + p.to.Host + target
+	return p.to.Scheme + "://" + p.to.Host + p.target(asked)
 }
 
 // CallerPath is the path and query under which a caller reaches the endpoint.
