@@ -138,6 +138,9 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err := endpoint.CheckScheme("endpoint", j.to); err != nil {
 		return err
 	}
+	if proxy.CallsItself(j.to, j.addr) {
+		return exit.Usagef("--to and --addr %s are the same address, so the proxy would call itself: give --to the address of the endpoint, or --addr another port", j.addr)
+	}
 	if j.limit < 0 || j.maxBody < 1 {
 		return exit.Usagef("--for and --max-body must be more than nothing")
 	}

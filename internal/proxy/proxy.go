@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -70,6 +72,7 @@ type Proxy struct {
 	conns   sync.WaitGroup
 	mu      sync.Mutex
 	live    map[net.Conn]struct{}
+	own     []netip.AddrPort // where the proxy listens
 	queue   chan *exchange
 	drained chan struct{}
 
@@ -113,12 +116,8 @@ func New(cfg Config) (*Proxy, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = new(net.Dialer).DialContext
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
 	p := &Proxy{
-		cfg: cfg, to: u, host: u.Host, addr: net.JoinHostPort(u.Hostname(), port), path: verbatimTarget(cfg.To),
+		cfg: cfg, to: u, host: u.Host, addr: net.JoinHostPort(u.Hostname(), portOf(u)), path: verbatimTarget(cfg.To),
 		slots: make(chan struct{}, mostConnections), live: map[net.Conn]struct{}{}, queue: make(chan *exchange, mostQueued), drained: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -162,6 +161,11 @@ func (p *Proxy) Serve(ctx context.Context, ln net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { ln.Close() })
 	defer stop()
 	defer ln.Close()
+	if at, err := netip.ParseAddrPort(ln.Addr().String()); err == nil {
+		p.mu.Lock()
+		p.own = append(p.own, at)
+		p.mu.Unlock()
+	}
 	for {
 		p.slots <- struct{}{}
 		conn, err := ln.Accept()
@@ -222,11 +226,89 @@ func (p *Proxy) why(err error) string {
 	return p.cfg.Secrets.String(err.Error())
 }
 
+// errOwn ends a call before it goes round without end. What is passed on has no mark of
+// the proxy: its bytes stay those of the caller.
+var errOwn = errors.New("its URL leads to this proxy itself: name the address of the endpoint with --to")
+
+// CallsItself reports whether a proxy that listens at addr (HOST:PORT) and passes calls on
+// to the URL to would call itself, as far as that is certain before a connection.
+func CallsItself(to, addr string) bool {
+	u, err := url.Parse(to)
+	if err != nil {
+		return false
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	at, err := netip.ParseAddrPort(net.JoinHostPort(cmp.Or(numeric(host), "::"), port))
+	if err != nil || at.Port() == 0 {
+		return false
+	}
+	own := []netip.AddrPort{at}
+	return listensAt(own, net.JoinHostPort(numeric(u.Hostname()), portOf(u))) ||
+		u.Hostname() == "localhost" && listensAt(own, net.JoinHostPort("::1", portOf(u)))
+}
+
+// listensAt reports whether an address, IP and port, leads to one of these listeners. The
+// unspecified address is connected to as loopback, and takes what goes to any of the machine.
+func listensAt(own []netip.AddrPort, address string) bool {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return false
+	}
+	ip := to.Addr().Unmap().WithZone("")
+	local := ip.IsLoopback() || ip.IsUnspecified()
+	for _, at := range own {
+		addr := at.Addr().Unmap().WithZone("")
+		switch {
+		case at.Port() != to.Port():
+		case addr == ip, ip.IsUnspecified() && addr.IsLoopback(), addr.IsUnspecified() && (local || ofThisMachine(ip)):
+			return true
+		}
+	}
+	return false
+}
+
+// ofThisMachine reports whether a network card has an address.
+func ofThisMachine(ip netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range all {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == ip {
+			return true
+		}
+	}
+	return false
+}
+
+// numeric is the IP that a name of this machine stands for.
+func numeric(host string) string {
+	if host == "localhost" {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// portOf is the port of a URL of http or https.
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
+
 // connect opens a connection to the endpoint.
 func (p *Proxy) connect(ctx context.Context) (net.Conn, error) {
 	raw, err := p.cfg.Dial(ctx, "tcp", p.addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
+	}
+	p.mu.Lock()
+	own := listensAt(p.own, raw.RemoteAddr().String()) // whatever name leads there
+	p.mu.Unlock()
+	if own {
+		raw.Close()
+		return nil, errOwn
 	}
 	if p.to.Scheme != "https" {
 		return raw, nil

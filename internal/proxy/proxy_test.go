@@ -3,12 +3,15 @@ package proxy_test
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -409,4 +412,57 @@ func TestEventsArriveAtOnce(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("part %d\n", i), line)
 		next <- struct{}{}
 	}
+}
+
+// TestCallsItself: as far as that is certain before a connection.
+func TestCallsItself(t *testing.T) {
+	for _, c := range []struct {
+		to, addr string
+		itself   bool
+	}{
+		{"http://127.0.0.1:18085/", "127.0.0.1:18085", true},
+		{"https://127.0.0.1:18085/x?y", "127.0.0.1:18085", true},
+		{"http://localhost:18085/", "127.0.0.1:18085", true},
+		{"http://localhost:18085/", "[::1]:18085", true},
+		{"http://127.0.0.1:18085/", "localhost:18085", true},
+		{"http://0.0.0.0:18085/", "127.0.0.1:18085", true},
+		{"http://[::]:18085/", "127.0.0.1:18085", true},
+		{"http://127.0.0.1:18085/", ":18085", true},
+		{"http://[::1]:18085/", "0.0.0.0:18085", true},
+		{"http://127.0.0.1:18085/", "[::]:18085", true},
+		{"http://127.0.0.1/", "127.0.0.1:80", true},
+		{"https://127.0.0.1/", "127.0.0.1:443", true},
+		{"http://127.0.0.1:18086/", "127.0.0.1:18085", false},
+		{"http://127.0.0.2:18085/", "127.0.0.1:18085", false},
+		{"http://example.com:18085/", ":18085", false},
+		{"http://192.0.2.1:18085/", ":18085", false},
+		{"http://127.0.0.1:18085/", "127.0.0.1:0", false},
+		{"http://127.0.0.1:18085/", "nothing", false},
+	} {
+		require.Equal(t, c.itself, proxy.CallsItself(c.to, c.addr), "%s at %s", c.to, c.addr)
+	}
+}
+
+// TestALoopIsStopped: a name that leads back to the proxy is seen once it is dialled.
+func TestALoopIsStopped(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var dialled atomic.Int64
+	p, err := proxy.New(proxy.Config{To: "http://endpoint.example/", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		if dialled.Add(1) > 3 {
+			return nil, errors.New("it calls itself again and again")
+		}
+		return new(net.Dialer).DialContext(ctx, network, ln.Addr().String())
+	}})
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(t.Context(), ln) }()
+	got, err := exchange(t, ln.Addr().String(), post)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(got, "HTTP/1.1 502 "), got)
+	require.Contains(t, got, "the endpoint cannot be reached: its URL leads to this proxy itself")
+	require.EqualValues(t, 1, dialled.Load())
+	ln.Close()
+	require.NoError(t, <-served)
+	p.Close()
 }
