@@ -86,7 +86,7 @@ var arrows = map[string][]string{
 	"cmd/destkit/internal/serve": { // the service as a program
 		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/emulation", "cmd/destkit/internal/exit",
 		"cmd/destkit/internal/listen", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/terminal",
-		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural", "openapi",
+		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural", "internal/unreached", "openapi",
 	},
 	"cmd/destkit/internal/shell": {}, // words of command lines: those that people give, and those that messages show
 	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
@@ -328,7 +328,7 @@ var arrows = map[string][]string{
 	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/outline", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
 	"internal/foreign":   {},                                                                                        // text from outside on a screen
 	"internal/histogram": {},                                                                                        // of times, as text too
-	"internal/hook":      {"destsim/rpc"},                                                                           // hooks of authors: the judge and the load ask them
+	"internal/hook":      {"destsim/rpc", "internal/unreached"},                                                     // hooks of authors: the judge and the load ask them
 	"internal/handles":   {},                                                                                        // connections to SQLite share a table in the driver
 	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
 	"internal/liquid":    {},

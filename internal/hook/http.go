@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // post sends the object to a URL. The URL may hold a secret, so no error
@@ -27,12 +29,12 @@ func post(parent context.Context, client *http.Client, timeout time.Duration, na
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, unreachable(ctx, parent, name, timeout, err)
+		return nil, unreachable(ctx, parent, name, request.URL.Host, timeout, err)
 	}
 	defer response.Body.Close()
 	reply, err := io.ReadAll(io.LimitReader(response.Body, MaxReply+1))
 	if err != nil {
-		return nil, unreachable(ctx, parent, name, timeout, err)
+		return nil, unreachable(ctx, parent, name, request.URL.Host, timeout, err)
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, &Error{
@@ -59,10 +61,13 @@ func statusFix(status int) string {
 }
 
 // unreachable tells a slow hook from one that is not there.
-func unreachable(ctx, parent context.Context, name string, timeout time.Duration, err error) *Error {
+func unreachable(ctx, parent context.Context, name, host string, timeout time.Duration, err error) *Error {
 	var timed interface{ Timeout() bool }
 	if ctx.Err() != nil || (errors.As(err, &timed) && timed.Timeout()) {
 		return interrupted(parent, name, timeout, "")
+	}
+	if cause := unreached.Of(err, "hook", host); cause.What != "" {
+		return &Error{Kind: KindUnreachable, Hook: name, Message: cause.What, Fix: cause.Fix}
 	}
 	return &Error{Kind: KindUnreachable, Hook: name, Message: "did not answer", Err: withoutURL(err)}
 }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -33,8 +34,8 @@ func (s Spec) Reach(ctx context.Context, client *http.Client, timeout time.Durat
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := connect(limited, client, s.URL); err != nil {
-		broken := unreachable(limited, ctx, name, timeout, err)
-		broken.Fix = "start it, or look at the host and the port of its URL"
+		broken := unreachable(limited, ctx, name, hostOf(s.URL), timeout, err)
+		broken.Fix = cmp.Or(broken.Fix, "start it, or look at the host and the port of its URL")
 		return broken
 	}
 	return nil
@@ -77,4 +78,13 @@ func connect(ctx context.Context, client *http.Client, address string) error {
 		cfg.ServerName = u.Hostname()
 	}
 	return tls.Client(conn, cfg).HandshakeContext(ctx)
+}
+
+// hostOf is host and port of a URL, as far as it can be read.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // readiness holds the flags of `destkit serve ready`.
@@ -95,6 +96,9 @@ func (r *readiness) ask(ctx context.Context, at string) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
+		if cause := unreached.Of(err, "service", request.URL.Host); cause.What != "" {
+			return fmt.Errorf("no answer: %s: %s", cause.What, cause.Fix)
+		}
 		return fmt.Errorf("no answer: %w", withoutURL(err))
 	}
 	defer response.Body.Close()
