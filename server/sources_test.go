@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -362,4 +363,16 @@ func TestSourceList(t *testing.T) {
 	}
 	require.Equal(t, ids, seen)
 	require.Equal(t, "4", w.do("GET", "/sources", w.key, nil).want(200).at("data.0.name"), "newest first")
+}
+
+// TestASourceThatCannotBeOpened: a sync over it says that, and where the reason is.
+func TestASourceThatCannotBeOpened(t *testing.T) {
+	w := newWorld(t)
+	made := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Gone", "type": "csv", "credentials": map[string]any{"path": "/nowhere/rows.csv"}}}).want(http.StatusCreated)
+	require.Contains(t, made.header.Get("Warning"), "the connection test failed")
+	body := syncBody(made.id("data.id"), w.newDestination())
+	refused := w.do("POST", "/syncs", w.key, body).want(http.StatusBadRequest)
+	require.Contains(t, string(refused.text), "its connection test failed")
+	again := w.do("PATCH", fmt.Sprintf("/sources/%d", made.id("data.id")), w.key, map[string]any{"connection": map[string]any{}}).want(http.StatusOK)
+	require.Contains(t, again.header.Get("Warning"), "the connection test failed")
 }

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,11 @@ func (f *Shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	case err != nil:
 		return nil, err
 	case t == nil:
-		return absent(".table_name", "source %d has no table %s.%s.%s; see /sources/%[1]d/objects, or refresh its tables",
+		help := "see /sources/%[1]d/objects, or refresh its tables"
+		if !api.Value(cmp.Or(f.Source.TestSucceeded, api.Ptr(true))) {
+			help = "its connection test failed: send PATCH /sources/%[1]d, whose Warning header says why, correct it, and refresh its tables"
+		}
+		return absent(".table_name", "source %d has no table %s.%s.%s; "+help,
 			f.Source.ID, foreign.Clip(*o.TableCatalog, 64), foreign.Clip(*o.TableSchema, 64), foreign.Clip(*o.TableName, 64)), nil
 	}
 	f.setTable(t)
