@@ -57,9 +57,13 @@ func ownFile(file string) error {
 	return f.Close()
 }
 
-// open opens the file and creates what is missing in it.
+// open opens the file and creates what is missing in it. A file of another program stays
+// as it is.
 func (s *sqliteStore) open() error {
 	if err := ownFile(s.file); err != nil {
+		return err
+	}
+	if err := checkOwn(s.file); err != nil {
 		return err
 	}
 	conn, err := handles.Open(s.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenWAL)
@@ -73,6 +77,9 @@ func (s *sqliteStore) open() error {
 		}
 	}
 	if err := sqlitex.ExecuteScript(conn, sqliteSchema, nil); err != nil {
+		return errors.Join(err, handles.Close(conn))
+	}
+	if err := mark(conn); err != nil {
 		return errors.Join(err, handles.Close(conn))
 	}
 	s.conn = conn
