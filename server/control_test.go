@@ -122,7 +122,7 @@ func TestControlErrors(t *testing.T) {
 		"unknown key":      {"POST", "/clock", `{"advanse":"24h"}`, 400, `did you mean "advance"`},
 		"two wishes":       {"POST", "/clock", `{"advance":"1h","freeze":true}`, 400, "exactly one"},
 		"no wish":          {"POST", "/clock", nil, 400, "exactly one"},
-		"wrong type":       {"POST", "/clock", `{"freeze":"yes"}`, 400, "freeze: must be true or false, not string"},
+		"wrong type":       {"POST", "/clock", `{"freeze":"yes"}`, 400, "freeze: must be true or false, not a string"},
 		"no duration":      {"POST", "/clock", `{"advance":"a day"}`, 400, "advance: must be a duration"},
 		"backwards":        {"POST", "/clock", `{"advance":"-1h"}`, 400, "negative"},
 		"no time":          {"POST", "/clock", `{"set":"tomorrow"}`, 400, "time"},

@@ -294,7 +294,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/store/sealing": {"server/internal/store/database"},
 	"server/internal/store/sqlite":  {"server/internal/store/database", "server/internal/store/migrations", "internal/handles"},
-	"server/internal/strictjson":    {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
+	"server/internal/strictjson":    {"server/api", "server/internal/problem", "internal/foreign", "internal/rawjson", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 		"internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",

@@ -3,6 +3,9 @@
 // without a copy. The codec of the protocol, the simulator, the load and the executor
 // stand on it, because encoding/json makes values of all that it reads.
 //
+// For bodies that are small and written by people it also says which keys a type does not
+// have, and what a value of the wrong type must be.
+//
 // Functions named Skip give the index after what they scanned, or a Fault and the index
 // where it is; those that take an index expect a byte there unless they say otherwise.
 package rawjson

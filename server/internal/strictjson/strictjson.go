@@ -11,10 +11,9 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -44,7 +43,7 @@ func Decode(text []byte, v any) error {
 		}
 		return problem.Refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
 	}
-	if problems := unknownKeys(text, reflect.TypeOf(v), ""); len(problems) > 0 {
+	if problems := unknownKeys(text, reflect.TypeOf(v)); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
 	err := json.Unmarshal(text, v)
@@ -54,82 +53,20 @@ func Decode(text []byte, v any) error {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &mistyped):
-		return problem.InvalidField(mistyped.Field, "must be %s, not %s", jsonWord(mistyped.Type), mistyped.Value)
+		return problem.InvalidField(mistyped.Field, "%s", rawjson.Mistyped(mistyped))
 	case err != nil:
 		return problem.Refuse(http.StatusBadRequest, "the body does not fit: %v", err)
 	}
 	return nil
 }
 
-// jsonWord is how a reader of JSON calls a Go type.
-func jsonWord(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Pointer:
-		return jsonWord(t.Elem())
-	}
-	return "an integer that fits"
-}
-
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
 // unknownKeys finds the keys of valid JSON that a type does not have, at any
 // depth.
-func unknownKeys(text json.RawMessage, t reflect.Type, place string) (problems []api.Problem) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	// Such a type reads its text by itself and knows its own keys.
-	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.Slice:
-		var items []json.RawMessage
-		_ = json.Unmarshal(text, &items) // what is no list is found later
-		for i, item := range items {
-			problems = append(problems, unknownKeys(item, t.Elem(), place+"["+strconv.Itoa(i)+"]")...)
-		}
-	case reflect.Struct:
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(text, &members)
-		known := keysOf(t)
-		for _, key := range SortedKeys(members) {
-			field := strings.TrimPrefix(place+"."+key, ".")
-			if next, ok := known[key]; ok {
-				problems = append(problems, unknownKeys(members[key], next, field)...)
-				continue
-			}
-			problems = append(problems, api.Problem{Field: foreign.Clip(field, 200), Message: "is not known" + suggest.Phrase(key, SortedKeys(known))})
-		}
+func unknownKeys(text json.RawMessage, t reflect.Type) (problems []api.Problem) {
+	for _, u := range rawjson.UnknownKeys(text, t) {
+		problems = append(problems, api.Problem{Field: foreign.Clip(u.Place, 200), Message: "is not known" + suggest.Phrase(u.Key, u.Known)})
 	}
 	return problems
-}
-
-// keysOf are the JSON keys of a struct with the types of their values.
-func keysOf(t reflect.Type) map[string]reflect.Type {
-	keys := map[string]reflect.Type{}
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous && name == "":
-			for key, kind := range keysOf(field.Type) {
-				keys[key] = kind
-			}
-		case name != "" && name != "-":
-			keys[name] = field.Type
-		}
-	}
-	return keys
 }
 
 // SortedKeys makes messages and replies the same every time.
@@ -149,7 +86,7 @@ func ExactKeys(text json.RawMessage, t reflect.Type) json.RawMessage {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if reflect.PointerTo(t).Implements(unmarshaler) {
+	if rawjson.OwnReader(t) {
 		return text
 	}
 	switch t.Kind() {
@@ -169,7 +106,7 @@ func ExactKeys(text json.RawMessage, t reflect.Type) json.RawMessage {
 		}
 		known := map[string]reflect.Type{}
 		if t.Kind() == reflect.Struct {
-			known = keysOf(t)
+			known = rawjson.KeysOf(t)
 		}
 		for key, value := range members {
 			kind, ok := known[key]
