@@ -2,12 +2,10 @@ package destsim
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -34,8 +32,6 @@ func (s *Sim) controlRoutes() http.Handler {
 	})
 	mux.Handle(console.Path, s.console)
 	mux.Handle(console.Path+"/", s.console)
-	mux.Handle("/_control", s.guard(inner))
-	mux.Handle("/_control/", s.guard(inner))
 	endpoints := slices.Clone(controlEndpoints)
 	for _, e := range s.extensions {
 		endpoints = append(endpoints, e.endpoints...)
@@ -64,7 +60,10 @@ func (s *Sim) controlRoutes() http.Handler {
 			e.routes(inner)
 		}
 	}
-	return mux
+	guarded := s.guard(worded(inner, endpoints))
+	mux.Handle("/_control", guarded)
+	mux.Handle("/_control/", guarded)
+	return worded(mux, endpoints)
 }
 
 // controlEndpoints is what GET /_control/ lists; extensions add their own.
@@ -166,20 +165,6 @@ func take[T any](fn func(T) (any, error)) http.HandlerFunc {
 	}
 }
 
-// decodeControl refuses unknown members: a typing error in a test must not
-// pass for a change that was made.
-func decodeControl(r *http.Request, arg any) error {
-	dec := json.NewDecoder(io.LimitReader(r.Body, controlBody))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(arg); err != nil {
-		return fmt.Errorf("decode body: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("decode body: more than one JSON value")
-	}
-	return nil
-}
-
 // Reset forgets all records, custom fields and changes of the schema, heals
 // the downstream and restores the configured token, speed and limits.
 func (s *Sim) Reset() error {
@@ -200,16 +185,9 @@ func (s *Sim) Reset() error {
 // records pages through a table in the order in which records were created.
 func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	after, limit := int64(0), 1000
-	var err error
-	if v := q.Get("after"); v != "" {
-		after, err = strconv.ParseInt(v, 10, 64)
-	}
-	if v := q.Get("limit"); v != "" && err == nil {
-		limit, err = strconv.Atoi(v)
-	}
-	if err != nil || limit < 1 || limit > 100000 {
-		answer(w, nil, errors.New("after and limit must be integers, limit from 1 to 100000"))
+	after, limit, err := recordsPage(q)
+	if err != nil {
+		answer(w, nil, err)
 		return
 	}
 	list, total, err := s.Records(q.Get("object"), after, limit)
@@ -222,6 +200,28 @@ func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
 		page.Next = &list[limit-1].ID
 	}
 	answer(w, page, err)
+}
+
+// recordsPage is which records a query asks for.
+func recordsPage(q url.Values) (after int64, limit int, err error) {
+	if err := onlyParameters(q, "object", "after", "limit"); err != nil {
+		return 0, 0, err
+	}
+	if v := q.Get("after"); v != "" {
+		if after, err = numberParameter(v); err != nil {
+			return 0, 0, fmt.Errorf("after: %w", err)
+		}
+	}
+	most := int64(1000)
+	if v := q.Get("limit"); v != "" {
+		if most, err = numberParameter(v); err == nil && (most < 1 || most > 100000) {
+			err = fmt.Errorf("must be between 1 and 100000, not %d", most)
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("limit: %w", err)
+		}
+	}
+	return after, int(most), nil
 }
 
 // StoredRecord is one record as the destination holds it.
@@ -264,7 +264,11 @@ func (s *Sim) RecordsJSON(object string, after int64, limit int) ([]json.RawMess
 }
 
 func (s *Sim) unknownObject(name string) error {
-	return fmt.Errorf("unknown object %q%s", name, suggest(name, s.catalogue.Load().names()))
+	known := s.catalogue.Load().names()
+	if name == "" {
+		return fmt.Errorf("object: %w", unknownWord("object", name, known))
+	}
+	return fmt.Errorf("unknown object %q%s", name, suggest(name, known))
 }
 
 // objectShown is an object with all that the planning calls tell of it.

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -67,8 +68,9 @@ func TestReadback(t *testing.T) {
 	for body, text := range map[string]string{
 		`{"object":"kontact","identifier_field":"email","identifiers":[]}`: `unknown object \"kontact\" (did you mean \"contact\"?)`,
 		`{"object":"contact","identifier_field":"mail","identifiers":[]}`:  `unknown identifier_field \"mail\" of object \"contact\" (did you mean \"email\"?)`,
-		`{"object":"contact","keys":[]}`:                                   `unknown field \"keys\"`,
-		`{`:                                                                `decode body`,
+		`{"object":"contact","keys":[]}`:                                   `keys: unknown field (one of identifier_field, identifiers, object)`,
+		`{`:                                                                `the body is not JSON: it ends too early`,
+		`{"object":""}`:                                                    `object: is missing (one of contact, order, event)`,
 	} {
 		w := control(s, http.MethodPost, "/_control/readback", body)
 		require.Equal(t, 400, w.Code)
@@ -139,7 +141,7 @@ func TestHooks(t *testing.T) {
 	require.Contains(t, hook("cleanup", `{"object":"x"}`), `unknown object`)
 	require.Contains(t, hook("cleanup", `{"object":"contact","identifier_field":"x"}`), `unknown identifier_field`)
 	require.Contains(t, hook("restart", `{"action":"stop"}`), `unknown action`)
-	require.Contains(t, hook("restart", `nonsense`), `decode hook`)
+	require.Contains(t, hook("restart", `nonsense`), `the body is not JSON: line 1, column 1: not one of true, false, null`)
 }
 
 func TestHooksFile(t *testing.T) {
@@ -197,6 +199,43 @@ func TestSchemaChanges(t *testing.T) {
 		require.Equal(t, 400, w.Code, body)
 		require.Contains(t, w.Body.String(), text)
 	}
+}
+
+// TestControlRefusesInPlainWords: every refusal is JSON, and says what is expected.
+func TestControlRefusesInPlainWords(t *testing.T) {
+	s := newSim(t, Config{})
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"POST", "/_control/violations", `{"violate":"RES-002"}`, 400, "violate: must be a list of strings, not a string"},
+		{"POST", "/_control/violations", `{"violated":[]}`, 400, `violated: unknown field (did you mean "violate"?)`},
+		{"POST", "/_control/schema", `{}`, 400, "action: is missing (one of " + strings.Join(schemaActions, ", ") + ")"},
+		{"POST", "/_control/schema", `{"action":"zzz"}`, 400, `action: unknown action "zzz" (one of ` + strings.Join(schemaActions, ", ") + ")"},
+		{"GET", "/_control/records", "", 400, "object: is missing (one of contact, order, event)"},
+		{"GET", "/_control/records?objct=contact", "", 400, `objct: unknown parameter (did you mean "object"?)`},
+		{"GET", "/_control/records?object=contact&after=x", "", 400, `after: must be a whole number, not "x"`},
+		{"GET", "/_control/records?object=contact&limit=0", "", 400, "limit: must be between 1 and 100000, not 0"},
+		{"GET", "/_control/faults?unfird=true", "", 400, `unfird: unknown parameter (did you mean "unfired"?)`},
+		{"GET", "/_control/violations?armed=yes", "", 400, `armed: must be true or false, not "yes"`},
+		{"GET", "/_control/fualts", "", 404, `no endpoint "/_control/fualts" (did you mean "faults"?); GET /_control lists all`},
+		{"PUT", "/_control/records", "", 405, "/_control/records does not take PUT, only GET, HEAD"},
+		{"PUT", "/_control/schema", "", 405, "/_control/schema does not take PUT, only POST"},
+		{"POST", "/healthz", "", 405, "/healthz does not take POST, only GET, HEAD"},
+	} {
+		w := control(s, c.method, c.path, c.body)
+		require.Equal(t, c.status, w.Code, c.path)
+		require.Equal(t, "application/json", w.Header().Get("Content-Type"), c.path)
+		var refused controlError
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &refused), w.Body.String())
+		require.Equal(t, c.want, refused.Error)
+		if c.status == http.StatusMethodNotAllowed {
+			require.Contains(t, c.want, "only "+w.Header().Get("Allow"))
+		}
+	}
+	require.Equal(t, 200, control(s, http.MethodGet, "/_control/records?object=contact&control_token=x", "").Code)
+	require.Equal(t, http.StatusTemporaryRedirect, control(s, http.MethodGet, "/_control//records", "").Code)
 }
 
 // TestProfileIsGuarded: the handler that the program hands over stands behind

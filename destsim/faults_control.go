@@ -1,9 +1,6 @@
 package destsim
 
-import (
-	"fmt"
-	"net/http"
-)
+import "net/http"
 
 // faultEndpoints are the control endpoints of faults.
 var faultEndpoints = []endpoint{
@@ -23,12 +20,12 @@ func (b *faultBoard) routes(mux *http.ServeMux) {
 		}{true, id}, err
 	}))
 	mux.HandleFunc("GET /_control/faults", func(w http.ResponseWriter, r *http.Request) {
-		unfired := r.URL.Query().Get("unfired")
-		if unfired != "" && unfired != "true" && unfired != "false" {
-			answer(w, nil, fmt.Errorf("unfired: must be true or false, not %q", clip(unfired)))
+		unfired, err := flagOf(r.URL.Query(), "unfired")
+		if err != nil {
+			answer(w, nil, err)
 			return
 		}
-		reply(w, http.StatusOK, map[string]any{"faults": b.all(unfired == "true")})
+		reply(w, http.StatusOK, map[string]any{"faults": b.all(unfired)})
 	})
 	mux.HandleFunc("GET /_control/faults/kinds", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"kinds": FaultKinds()})

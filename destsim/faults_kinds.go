@@ -95,7 +95,7 @@ func (f *Fault) check() (faultKind, error) {
 			return k, f.checkKind(k)
 		}
 	}
-	return faultKind{}, fmt.Errorf("kind: unknown kind %q%s", clip(f.Kind), suggest(f.Kind, names))
+	return faultKind{}, fmt.Errorf("kind: %w", unknownWord("kind", f.Kind, names))
 }
 
 func (f *Fault) checkKind(kind faultKind) error {

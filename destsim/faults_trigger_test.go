@@ -158,9 +158,17 @@ func TestParallelCallsCountExactly(t *testing.T) {
 
 func TestBadFaults(t *testing.T) {
 	cases := []struct{ fault, want string }{
-		{`{`, "decode body"},
+		{`{`, "the body is not JSON: it ends too early"},
+		{` `, "the body is empty: send a JSON object"},
+		{"{\n \"kind\" \"x\"}", "the body is not JSON: line 2, column 9: a colon must follow the key"},
+		{`[]`, "the body: must be an object, not a list"},
+		{`{"kind":"throttle","seconds":"2"}`, "seconds: must be a whole number, not a string"},
+		{`{"kind":"throttle","when":{"first":1.5}}`, "when.first: must be a whole number, not 1.5"},
+		{`{"kind":"throttle","when":{"metod":"sync_batch"}}`, `when.metod: unknown field (did you mean "method"?)`},
+		{`{}`, "kind: is missing (one of delay, hang, "},
+		{`{"kind":"bogus"}`, `kind: unknown kind "bogus" (one of delay, hang, `},
 		{`{"kind":"delay","delay":{"ms":1}} {}`, "more than one JSON value"},
-		{`{"kind":"delay","dely":{"ms":1}}`, `unknown field "dely"`},
+		{`{"kind":"delay","dely":{"ms":1}}`, `dely: unknown field (did you mean "delay"?)`},
 		{`{"kind":"dely"}`, `kind: unknown kind "dely" (did you mean "delay"?)`},
 		{`{"kind":"delay"}`, "delay: is missing"},
 		{`{"kind":"delay","delay":{"distribution":"paretto"}}`, `did you mean "pareto"?`},

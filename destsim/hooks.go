@@ -50,8 +50,12 @@ func (c Config) HooksFile(baseURL string) []byte {
 // ignored: a judge may say more than the simulator needs.
 func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
 	var q hookRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlBody)).Decode(&q); err != nil {
-		answer(w, nil, fmt.Errorf("decode hook: %w", err))
+	body, err := readControl(r)
+	if err == nil {
+		err = fill(body, &q)
+	}
+	if err != nil {
+		answer(w, nil, err)
 		return
 	}
 	if q.Action != "" && q.Action != "begin" && q.Action != "end" {
@@ -59,7 +63,6 @@ func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var value any
-	var err error
 	switch name := r.PathValue("name"); name {
 	case "cleanup":
 		value, err = s.hookCleanup(q)

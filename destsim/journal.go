@@ -260,45 +260,41 @@ func parseJournalFilter(query url.Values) (JournalFilter, error) {
 		case "fault":
 			f.Fault = value
 		case "status":
-			status := 0
-			status, err = strconv.Atoi(value)
-			f.Status = &status
+			var status int64
+			if status, err = numberParameter(value); err != nil {
+				err = fmt.Errorf("must be an HTTP status such as 429, 0 for a call without an answer, not %q", clip(value))
+			}
+			f.Status = new(int(status))
 		case "since":
-			f.Since, err = time.Parse(time.RFC3339Nano, value)
+			f.Since, err = timeParameter(value)
 		case "newest":
-			f.Newest, err = strconv.ParseBool(value)
+			if f.Newest, err = strconv.ParseBool(value); err != nil {
+				err = fmt.Errorf("must be true or false, not %q", clip(value))
+			}
 		case "before":
-			f.Before, err = strconv.ParseInt(value, 10, 64)
+			f.Before, err = numberParameter(value)
 		case "sync":
-			f.SyncID, err = strconv.ParseInt(value, 10, 64)
+			f.SyncID, err = numberParameter(value)
 		case "sync_run":
-			f.RunID, err = strconv.ParseInt(value, 10, 64)
+			f.RunID, err = numberParameter(value)
 		case "after":
-			f.After, err = strconv.ParseInt(value, 10, 64)
+			f.After, err = numberParameter(value)
 		case "limit":
-			f.Limit, err = strconv.Atoi(value)
-			if err == nil && (f.Limit < 1 || f.Limit > journalSize) {
+			var limit int64
+			if limit, err = numberParameter(value); err == nil && (limit < 1 || limit > journalSize) {
 				err = fmt.Errorf("must be between 1 and %d", journalSize)
 			}
+			f.Limit = int(limit)
 		case "control_token":
 		default:
 			err = fmt.Errorf("unknown filter%s", suggest(name, known))
 		}
 		if err != nil {
-			return f, fmt.Errorf("%s: %w", clip(name), plain(err))
+			return f, fmt.Errorf("%s: %w", clip(name), err)
 		}
 	}
 	if !f.Newest && f.Before != 0 {
 		return f, errors.New("before: goes with newest=true; after is for the other direction")
 	}
 	return f, nil
-}
-
-// plain shortens the errors of strconv, which repeat the value.
-func plain(err error) error {
-	var number *strconv.NumError
-	if errors.As(err, &number) {
-		return number.Err
-	}
-	return err
 }

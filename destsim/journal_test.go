@@ -97,8 +97,9 @@ func TestJournalFilters(t *testing.T) {
 		require.Equal(t, strings.HasPrefix(query, "limit"), page.Next != nil, query)
 	}
 	for query, want := range map[string]string{
-		"methods=x": "did you mean", "status=ok": "status: invalid syntax", "since=yesterday": "since: ",
-		"after=x": "after: ", "limit=0": "limit: must be between 1 and 10000",
+		"methods=x": "did you mean", "status=ok": `status: must be an HTTP status such as 429, 0 for a call without an answer, not \"ok\"`,
+		"since=yesterday": "since: must be a time such as 2026-", "newest=x": "newest: must be true or false",
+		"after=x": "after: must be a whole number", "limit=0": "limit: must be between 1 and 10000",
 	} {
 		w := control(s, http.MethodGet, "/_control/journal?"+query, "")
 		require.Equal(t, 400, w.Code, query)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -59,7 +58,7 @@ func (d objectDefinition) config() ObjectConfig {
 // changeSchema answers POST /_control/schema.
 func (s *Sim) changeSchema(q schemaChange) (any, error) {
 	if !slices.Contains(schemaActions, q.Action) {
-		return nil, fmt.Errorf("unknown action %q%s: use one of %s", q.Action, suggest(q.Action, schemaActions), strings.Join(schemaActions, ", "))
+		return nil, fmt.Errorf("action: %w", unknownWord("action", q.Action, schemaActions))
 	}
 	if err := s.change(func() error { return q.apply(s) }); err != nil {
 		return nil, err

@@ -95,14 +95,14 @@ var violationEndpoints = []endpoint{
 
 func (s *Sim) violationRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /_control/violations", func(w http.ResponseWriter, r *http.Request) {
-		list := s.Armed()
-		switch armed := r.URL.Query().Get("armed"); armed {
-		case "", "false":
-		case "true":
-			list = slices.DeleteFunc(list, func(v ArmedViolation) bool { return !v.Armed })
-		default:
-			answer(w, nil, fmt.Errorf("armed: must be true or false, not %q", clip(armed)))
+		armed, err := flagOf(r.URL.Query(), "armed")
+		if err != nil {
+			answer(w, nil, err)
 			return
+		}
+		list := s.Armed()
+		if armed {
+			list = slices.DeleteFunc(list, func(v ArmedViolation) bool { return !v.Armed })
 		}
 		reply(w, http.StatusOK, map[string]any{"violations": list})
 	})

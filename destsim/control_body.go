@@ -1,0 +1,134 @@
+package destsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/internal/rawjson"
+)
+
+// decodeControl refuses unknown members: a typing error in a test must not
+// pass for a change that was made.
+func decodeControl(r *http.Request, arg any) error {
+	body, err := readControl(r)
+	if err != nil {
+		return err
+	}
+	if unknown := rawjson.UnknownKeys(body, reflect.TypeOf(arg)); len(unknown) > 0 {
+		u := unknown[0]
+		return fmt.Errorf("%s: unknown field%s", clip(u.Place), suggest(u.Key, u.Known))
+	}
+	return fill(body, arg)
+}
+
+// readControl reads the body of a control call: one JSON value.
+func readControl(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, controlBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the body: %w", err)
+	}
+	if len(body) > controlBody {
+		return nil, fmt.Errorf("the body is longer than %d MiB", controlBody>>20)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, errors.New("the body is empty: send a JSON object")
+	}
+	switch i, fault := rawjson.SkipText(body); fault {
+	case rawjson.FaultNone:
+		return body, nil
+	case rawjson.FaultEnd:
+		return nil, errors.New("the body is not JSON: it ends too early")
+	case rawjson.FaultTrailing:
+		return nil, errors.New("the body is more than one JSON value")
+	default:
+		before := body[:i]
+		return nil, fmt.Errorf("the body is not JSON: line %d, column %d: %s", bytes.Count(before, []byte("\n"))+1, i-bytes.LastIndexByte(before, '\n'), rawjson.ErrorAt(i, fault).Reason)
+	}
+}
+
+// fill puts a body into arg, a pointer.
+func fill(body []byte, arg any) error {
+	err := json.Unmarshal(body, arg)
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		place := mistyped.Field
+		if place == "" {
+			place = "the body"
+		}
+		return fmt.Errorf("%s: %s", place, rawjson.Mistyped(mistyped))
+	}
+	return err
+}
+
+// unknownWord refuses a word that is not one of the known, and says what they are.
+func unknownWord(what, word string, known []string) error {
+	if word == "" {
+		return fmt.Errorf("is missing (one of %s)", strings.Join(known, ", "))
+	}
+	hint := suggest(word, known)
+	if hint == "" {
+		hint = fmt.Sprintf(" (one of %s)", strings.Join(known, ", "))
+	}
+	return fmt.Errorf("unknown %s %q%s", what, clip(word), hint)
+}
+
+// onlyParameters refuses parameters of a query that an endpoint does not take: what is
+// ignored would let a test believe in a filter.
+func onlyParameters(query url.Values, known ...string) error {
+	for name := range query {
+		if name != "control_token" && !slices.Contains(known, name) {
+			return fmt.Errorf("%s: unknown parameter%s", clip(name), suggest(name, known))
+		}
+	}
+	return nil
+}
+
+// The kinds of values in a query.
+
+func numberParameter(value string) (int64, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("must be a whole number, not %q", clip(value))
+	}
+	return n, nil
+}
+
+func boolParameter(value string) (bool, error) {
+	switch value {
+	case "true":
+		return true, nil
+	case "", "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("must be true or false, not %q", clip(value))
+}
+
+// flagOf is the only parameter of a query, true or false.
+func flagOf(query url.Values, name string) (bool, error) {
+	if err := onlyParameters(query, name); err != nil {
+		return false, err
+	}
+	on, err := boolParameter(query.Get(name))
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", name, err)
+	}
+	return on, nil
+}
+
+func timeParameter(value string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return t, fmt.Errorf("must be a time such as 2026-11-20T20:47:41Z, not %q", clip(value))
+	}
+	return t, nil
+}
