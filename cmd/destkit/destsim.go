@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -111,7 +112,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		if errors.Is(err, destsim.ErrStoreAway) {
 			return exit.Untested(err)
 		}
-		return exit.Usage(secret.WithoutStorePassword(err, "none was given"))
+		return exit.Usage(s.placed(cmd, secret.WithoutStorePassword(err, "none was given")))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.Start()
@@ -182,8 +183,8 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	if changed("keep-bodies") {
 		s.config.KeepBodies = given.KeepBodies
 	}
-	if s.token.Variable == "" {
-		s.token.Variable = s.config.TokenEnv
+	if s.token.Variable == "" && s.config.TokenEnv != "" {
+		s.token.Variable, s.token.Key = s.config.TokenEnv, s.file+": token_env"
 	}
 	if s.token.Variable != "" {
 		token, err := s.token.Read()
@@ -200,6 +201,18 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 		s.config.ControlToken = token
 	}
 	return nil
+}
+
+// placed says where a setting that is refused was given: by a flag, or in the file.
+func (s *simulator) placed(cmd *cobra.Command, err error) error {
+	name, rest, _ := strings.Cut(err.Error(), ": ")
+	if strings.HasPrefix(name, "violate[") && cmd.Flags().Changed("violate") {
+		return fmt.Errorf("--violate: %s ('destkit destsim --list-violations' lists them)", rest)
+	}
+	if s.file == "" || strings.HasPrefix(rest, "store: ") && cmd.Flags().Changed("store") {
+		return err
+	}
+	return configfile.Located(s.file, err)
 }
 
 // secureWith chooses the certificate: a good one, or the bad one that a broken

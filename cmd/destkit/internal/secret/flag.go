@@ -19,6 +19,7 @@ import (
 type Flag struct {
 	Variable string // "" where none is named
 	Name     string // of the flag, "" for token-env; that of the variable where none was given
+	Key      string // the key of a file that has named the variable, "" where a flag has
 	flags    *pflag.FlagSet
 }
 
@@ -56,6 +57,9 @@ func (t *Flag) Read() (string, error) {
 		return "", err
 	}
 	named, way := "--"+cmp.Or(t.Name, "token-env")+" "+t.Variable, ", or leave the flag out"
+	if t.Key != "" {
+		named, way = t.Key+": "+t.Variable, ", or take the key out"
+	}
 	if t.Name == t.Variable { // no flag was given
 		named, way = t.Variable, ""
 	}
@@ -75,6 +79,9 @@ func (t *Flag) Read() (string, error) {
 // value in its place it is the token itself, so it is not repeated.
 func (t *Flag) checkName() error {
 	flag := "--" + cmp.Or(t.Name, "token-env")
+	if t.Key != "" {
+		flag = t.Key + ":"
+	}
 	if name, dollar := strings.CutPrefix(t.Variable, "$"); dollar {
 		name = strings.Trim(name, "{}")
 		if !VariableName.MatchString(name) {

@@ -76,3 +76,11 @@ func TestOptional(t *testing.T) {
 	_, err = Optional("MINE")
 	require.EqualError(t, err, "MINE: the environment variable is empty")
 }
+
+// TestVariableOfAFile: messages name the key that has named the variable.
+func TestVariableOfAFile(t *testing.T) {
+	_, err := (&Flag{Key: "c.yaml: token_env", Variable: "NO_SUCH_VARIABLE"}).Read()
+	require.EqualError(t, err, "c.yaml: token_env: NO_SUCH_VARIABLE: the environment variable is not set; run 'export NO_SUCH_VARIABLE=…' first, or take the key out")
+	_, err = (&Flag{Key: "c.yaml: token_env", Variable: "$TOKEN"}).Read()
+	require.EqualError(t, err, "c.yaml: token_env: takes the name without $: c.yaml: token_env: TOKEN")
+}
