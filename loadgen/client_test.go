@@ -93,7 +93,10 @@ func TestAClientIsBounded(t *testing.T) {
 		_, err := s.Send(t.Context())
 		require.NoError(t, err)
 	}
-	_, err := s.Send(t.Context())
+	sent, err := s.Send(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, sent.Records, "what is left of 12")
+	_, err = s.Send(t.Context())
 	var used *UsedUpError
 	require.ErrorAs(t, err, &used)
 	require.ErrorContains(t, err, "max-records")

@@ -70,15 +70,21 @@ type budget struct {
 	sent atomic.Int64
 }
 
-func (b *budget) spend(n int64) bool {
+// spend takes n records, or what is left where that is less.
+func (b *budget) spend(n int64) int64 {
 	if b.most == 0 {
-		return true
+		return n
 	}
-	if b.sent.Add(n) > b.most {
-		b.sent.Add(-n)
-		return false
+	for {
+		sent := b.sent.Load()
+		n := min(n, b.most-sent)
+		if n <= 0 {
+			return 0
+		}
+		if b.sent.CompareAndSwap(sent, sent+n) {
+			return n
+		}
 	}
-	return true
 }
 
 // stopReason is why a phase ended.

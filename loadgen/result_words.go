@@ -66,8 +66,11 @@ func (r *Result) Useless() string {
 	if f := r.Service; f != nil && f.Runs != nil && f.Runs.Failed+f.Runs.Unfinished > 0 && f.Runs.Completed+f.Runs.Skipped+f.Runs.Canceled == 0 {
 		return fmt.Sprintf("%s: %s", none(f.Runs.Started, "run has not completed", "runs has completed"), foreign.Line(f.Runs.Failure))
 	}
-	if r.Acknowledged > 0 || sent == 0 {
+	if r.Acknowledged > 0 {
 		return ""
+	}
+	if sent == 0 {
+		return "nothing was sent before the load ended: " + r.Ended
 	}
 	most := ""
 	if all := slices.Clone(r.ErrorMessages); len(all) > 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Run loads a target. It returns a Result also when it was interrupted or
@@ -25,6 +26,9 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	// the names that stand in other places.
 	defer func() { s.e.end.Hidden.Value(s.result) }()
 	defer s.e.close()
+	if most := s.e.declared.Speed.MaximumBatchSize; s.e.follow && int64(s.o.Work.BatchSize) > most {
+		return nil, failure.Usagef("batch size %d: as declared it is at most %d, the maximum_batch_size; a closed loop or a rate can exceed it", s.o.Work.BatchSize, most)
+	}
 	if err := s.probe(ctx); err != nil {
 		return nil, err
 	}
@@ -66,6 +70,25 @@ func (s *session) phase(name string, duration time.Duration) phase {
 	return ph
 }
 
+// primingBatches is how many whole batches an object gets before updates and deletes.
+func (s *session) primingBatches() int64 {
+	size := int64(s.e.plan.size)
+	return (int64(s.o.Work.Prime) + size - 1) / size
+}
+
+// fits refuses a bound of the records that the records written first use up.
+func (s *session) fits() error {
+	if !s.e.plan.primed || s.o.MaxRecords == 0 {
+		return nil
+	}
+	first := s.primingBatches() * int64(s.e.plan.size) * int64(len(s.e.plan.grounds))
+	if s.o.MaxRecords > first {
+		return nil
+	}
+	return failure.Usagef("max-records %d leaves nothing to %s: %s are written first (prime %d, in whole batches of %s)",
+		s.o.MaxRecords, names(s.result.Load.Operations)[0], plural.Count(first, "record"), s.o.Work.Prime, plural.Count(s.e.plan.size, "record"))
+}
+
 // prime writes the records that a mix of updates and deletes works on.
 func (s *session) prime(ctx context.Context) error {
 	p := s.e.plan
@@ -77,7 +100,7 @@ func (s *session) prime(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		batches := max(int64((s.o.Work.Prime+p.size-1)/p.size), int64(s.o.Connections))
+		batches := s.primingBatches()
 		s.e.remembered = int(batches)
 		m := s.e.run(ctx, phase{count: batches, connections: s.o.Connections, only: t, watch: s.watcher("prepare", 0, phase{})})
 		if s.prepared = m; ctx.Err() != nil || m.reason == stopAsked {

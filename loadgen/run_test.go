@@ -217,7 +217,9 @@ func TestBoundsEndARun(t *testing.T) {
 	r, err := Run(context.Background(), o)
 	require.NoError(t, err)
 	require.Equal(t, "max-records", r.Ended)
-	require.EqualValues(t, 30, r.Records, "whole batches only")
+	require.EqualValues(t, 33, r.Records, "the last batch is cut to what is left")
+	require.EqualValues(t, 33, r.Acknowledged)
+	require.Equal(t, 33, stored(t, url)["contact"])
 	o = against(url)
 	o.Work.Objects = []Share{{Name: "order"}}
 	o.Work.Identifier, o.KeyFrom, o.KeyTo, o.Count = integerIdentifier(t), 98, 120, 0
@@ -227,6 +229,60 @@ func TestBoundsEndARun(t *testing.T) {
 	require.Equal(t, "keys used up", r.Ended)
 	require.Equal(t, "100", r.Keys[0].First, "all keys have as many digits")
 	require.EqualValues(t, 20, r.Records)
+}
+
+// TestABoundBelowABatch: one smaller batch is sent, in every mode; where records are
+// written first, the bound must have room for more.
+func TestABoundBelowABatch(t *testing.T) {
+	for _, declared := range []bool{false, true} {
+		url := simulator(t, destsim.Config{})
+		o := against(url)
+		o.Closed, o.AsDeclared, o.Count, o.MaxRecords, o.Work.BatchSize = !declared, declared, 0, 55, 100
+		r, err := Run(context.Background(), o)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, r.Requests)
+		require.EqualValues(t, 55, r.Acknowledged)
+		require.Equal(t, 55, stored(t, url)["contact"])
+		require.Empty(t, r.Useless())
+	}
+	o := against(simulator(t, destsim.Config{}))
+	o.Work.Operations, o.Work.Prime, o.MaxRecords, o.Work.BatchSize = []Share{{"update", 1}}, 50, 100, 100
+	_, err := Run(context.Background(), o)
+	var usage *UsageError
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "max-records 100 leaves nothing to update: 100 records are written first")
+}
+
+// TestPrimeIsWhatWasAsked: more connections write no more records first.
+func TestPrimeIsWhatWasAsked(t *testing.T) {
+	url := simulator(t, destsim.Config{})
+	o := against(url)
+	o.Work.Operations, o.Work.Prime, o.Connections = []Share{{"update", 1}}, 8, 16
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(r.Notes), "10 records of contact were written first")
+	require.Equal(t, 10, stored(t, url)["contact"])
+}
+
+// TestAsDeclaredSendsNoLargerBatch: a size above the declared one contradicts the mode.
+func TestAsDeclaredSendsNoLargerBatch(t *testing.T) {
+	o := against(simulator(t, destsim.Config{}))
+	o.Closed, o.Work.BatchSize = false, 100_000
+	_, err := Run(context.Background(), o)
+	var usage *UsageError
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, "batch size 100000: as declared it is at most 1000")
+}
+
+// TestNothingSentIsSaid: a load whose keys do not fill one batch is no success.
+func TestNothingSentIsSaid(t *testing.T) {
+	o := against(simulator(t, destsim.Config{}))
+	o.Work.Objects = []Share{{Name: "order"}}
+	o.Work.Identifier, o.KeyFrom, o.KeyTo = integerIdentifier(t), 100, 102
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Zero(t, r.Requests)
+	require.Equal(t, "nothing was sent before the load ended: keys used up", r.Useless())
 }
 
 // integerIdentifier is the field of order that is numbered.

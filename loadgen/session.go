@@ -84,6 +84,9 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	s := &session{o: o, e: e}
 	s.settle()
+	if err := s.fits(); err != nil {
+		return nil, err
+	}
 	size := e.plan.size
 	if o.Search != nil { // it tries other sizes
 		size = int(min(max(int64(size), d.Speed.MaximumBatchSize), mostBatch))

@@ -80,7 +80,17 @@ func (w *worker) next(t *task, s *stock) *batch.Batch {
 
 // draw fills a batch with the records of the pool from one on.
 func (w *worker) draw(t *task, b *batch.Batch, from int) *batch.Batch {
-	n := t.shape.Size
+	return w.fill(t, b, from, t.shape.Size)
+}
+
+// cut is a batch of the first n records of the one whose turn it is.
+func (w *worker) cut(t *task, n int) *batch.Batch {
+	whole := w.stock.batches[w.stock.turn]
+	return w.fill(t, batch.New(t.shape, w.end.Head), whole.From, n)
+}
+
+// fill fills a batch with n records.
+func (w *worker) fill(t *task, b *batch.Batch, from, n int) *batch.Batch {
 	rows := t.rows[from:min(from+n, len(t.rows))]
 	if len(rows) < n {
 		rows = slices.Clone(rows)

@@ -36,8 +36,8 @@ type Work struct {
 	// Repeats is the share of records, 0 to 1, whose key the run has written
 	// before.
 	Repeats float64
-	// Prime is how many records are written first, unmeasured, where the mix only
-	// updates or deletes; 0: 10,000.
+	// Prime is how many records are written first, unmeasured and in whole batches,
+	// where the mix only updates or deletes; 0: 10,000.
 	Prime int
 	// Data and Template give the records instead of the generator; not both.
 	Data     *Data

@@ -118,12 +118,16 @@ func (e *engine) newWorker(number int) *worker {
 // prepare makes the next batch of a task with its keys; ok is false where the
 // run has no more keys or records to send.
 func (w *worker) prepare(t *task) (b *batch.Batch, first int64, ok bool) {
-	if !w.e.budget.spend(int64(t.shape.Size)) {
+	n := w.e.budget.spend(int64(t.shape.Size))
+	if n == 0 {
 		w.e.stopFor(stopRecords)
 		return nil, 0, false
 	}
 	b = w.batch(t)
-	n := int64(b.Size())
+	cut := int(n) < b.Size()
+	if cut { // the last of the run
+		b = w.cut(t, int(n))
+	}
 	switch {
 	case t.own:
 	case t.creates() || t.sweeps:
@@ -144,6 +148,9 @@ func (w *worker) prepare(t *task) (b *batch.Batch, first int64, ok bool) {
 	}
 	w.calls++
 	b.SetID(w.calls)
+	if cut {
+		first = -1 // later batches work on runs of keys of the whole size
+	}
 	return b, first, true
 }
 

@@ -133,3 +133,9 @@ func TestTheStatusOfALoad(t *testing.T) {
 	r.Ended = "interrupted"
 	require.Equal(t, exit.NotTested, loadStatus(r), "it could not confirm anything")
 }
+
+// TestALoadThatSentNothingIsNoSuccess: not one record was acknowledged.
+func TestALoadThatSentNothingIsNoSuccess(t *testing.T) {
+	require.Equal(t, exit.GateFailed, loadStatus(&loadgen.Result{Ended: "keys used up"}))
+	require.Equal(t, exit.NotTested, loadStatus(&loadgen.Result{Ended: "interrupted"}))
+}
