@@ -48,7 +48,7 @@ func Decode(file string, src []byte, dst any) (err error) {
 // would be ignored silently, so it is refused. Every error is an *Error.
 func Parse(file string, src []byte) (body ast.Node, err error) {
 	defer recovered(file, &err)
-	tokens := lexer.Tokenize(string(src))
+	tokens := lexer.Tokenize(withoutMark(string(src)))
 	if tk := tooDeep(tokens); tk != nil {
 		return nil, At(file, src, tk, depthMessage)
 	}
@@ -70,6 +70,9 @@ func Parse(file string, src []byte) (body ast.Node, err error) {
 	}
 	return body, nil
 }
+
+// withoutMark leaves out the mark of UTF-8 that programs of Windows put before a text.
+func withoutMark(src string) string { return strings.TrimPrefix(src, "\ufeff") }
 
 // culprit finds the value that an error quotes when the library gives the error
 // no place, as it does for durations; nil otherwise.

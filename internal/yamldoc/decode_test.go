@@ -40,6 +40,10 @@ func TestDecodePointsAtTheMistake(t *testing.T) {
 			"command: [a]\n",
 			"f.yaml:1:1: the key \"command\" does not belong here\n     1 | command: [a]\n       | ^",
 		},
+		"unknown key behind a byte order mark": {
+			"\ufeffcuont: 3\n",
+			"f.yaml:1:1: unknown key \"cuont\", did you mean \"count\"?\n     1 | cuont: 3\n       | ^",
+		},
 		"key twice": {
 			"name: a\nname: b\n",
 			"f.yaml:2:1: mapping key \"name\" already defined at [1:1]\n     2 | name: b\n       | ^",
@@ -102,6 +106,8 @@ func TestDecodeAcceptsWhatIsThere(t *testing.T) {
 			"name: a\ncount: 3\ntimeout: 10s\non: true\nparts: [{command: [x, y]}]\n",
 			sample{Name: "a", Count: 3, Timeout: 10 * time.Second, On: true, Parts: []part{{[]string{"x", "y"}}}},
 		},
+		"byte order mark":  {"\ufeffname: a\r\ncount: 3\r\n", sample{Name: "a", Count: 3}},
+		"mark alone":       {"\ufeff", sample{Name: "kept"}},
 		"carriage returns": {"name: a\r\ncount: 3\r\n", sample{Name: "a", Count: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {

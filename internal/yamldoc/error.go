@@ -53,7 +53,7 @@ func At(file string, src []byte, tk *token.Token, message string) *Error {
 // place sets line and column and cuts the excerpt out of src.
 func (e *Error) place(src []byte, line, column int) *Error {
 	e.Line, e.Column = line, column
-	if lines := strings.Split(string(src), "\n"); line >= 1 && line <= len(lines) {
+	if lines := strings.Split(withoutMark(string(src)), "\n"); line >= 1 && line <= len(lines) {
 		shown := strings.TrimRight(lines[line-1], "\r")
 		e.Excerpt = fmt.Sprintf("  %4d | %s\n       | %s^", line, shown, strings.Repeat(" ", max(column-1, 0)))
 	}
