@@ -13,8 +13,9 @@ import (
 func URL(raw string) string {
 	scheme, rest, found := strings.Cut(strings.TrimSpace(raw), "://")
 	if !found {
-		scheme, rest = "", strings.TrimLeft(scheme, "/")
+		scheme, rest, found = brokenScheme(scheme)
 	}
+	rest = strings.TrimLeft(rest, "/")
 	host, more := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		host = rest[:i]
@@ -43,4 +44,17 @@ func URL(raw string) string {
 		return ""
 	}
 	return scheme + "://" + host + more
+}
+
+// brokenScheme takes a URL apart whose scheme lacks a colon or a slash, such as
+// http:/127.0.0.1 and http//127.0.0.1; found is false where there is no scheme.
+func brokenScheme(raw string) (scheme, rest string, found bool) {
+	if at := strings.IndexAny(raw, ":/"); at > 0 {
+		given, behind := strings.ToLower(raw[:at]), raw[at:]
+		near := Word(given, []string{"http", "https"})
+		if near != "" && Distance(given, near) <= 1 && (strings.HasPrefix(behind, ":/") || strings.HasPrefix(behind, "//")) {
+			return given, strings.TrimLeft(behind, ":/"), true
+		}
+	}
+	return "", raw, false
 }
