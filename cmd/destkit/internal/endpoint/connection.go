@@ -7,6 +7,7 @@ package endpoint
 import (
 	"crypto/x509"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,6 +81,10 @@ func Roots(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// framing are the headers that say where a request ends, and what becomes of its
+// connection.
+var framing = []string{"connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+
 // Headers reads `Name: value` lines. A name given twice is refused: the
 // connection of the service holds one value per header. The value may be
 // secret, so no message repeats it.
@@ -90,6 +95,9 @@ func Headers(lines []string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
 			return nil, exit.Usagef("--header wants 'Name: value'")
+		}
+		if slices.Contains(framing, strings.ToLower(name)) {
+			return nil, exit.Usagef("--header %s: destkit sets this header itself, as each request needs it", name)
 		}
 		if _, twice := headers[name]; twice {
 			return nil, exit.Usagef("--header %s is given twice", name)

@@ -23,7 +23,8 @@ const URLVariable = "DESTKIT_URL"
 // process can read it. An argument wins.
 func URL(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 0 {
-		if on := cmd.Flags().Lookup("write"); on != nil && on.Changed && !LooksLikeURL(args[0]) {
+		changed := cmd.Flags().Changed
+		if changed("write") && !changed("object") && !LooksLikeURL(args[0]) {
 			return "", WriteTakesNoValue(args[0])
 		}
 		return args[0], CheckScheme("endpoint", args[0])

@@ -34,3 +34,28 @@ func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
 	_, err = from("$DESTKIT_URL")
 	require.ErrorContains(t, err, "the URL of the endpoint is missing")
 }
+
+// What frames a request is not the caller's to say.
+func TestFramingHeadersAreRefused(t *testing.T) {
+	for _, line := range []string{"Content-Length: 5", "transfer-encoding: chunked", "Connection: close", "Upgrade: h2c"} {
+		_, err := Headers([]string{line})
+		require.ErrorContains(t, err, "destkit sets this header itself", line)
+	}
+	headers, err := Headers([]string{"Host: other.example", "X-Tenant: 7"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"Host": "other.example", "X-Tenant": "7"}, headers)
+}
+
+// A word that is no URL is the value of --write only where no object was named.
+func TestAWordThatIsNoURL(t *testing.T) {
+	given := func(flags ...string) error {
+		cmd := &cobra.Command{}
+		cmd.Flags().Bool("write", false, "")
+		cmd.Flags().StringSlice("object", nil, "")
+		require.NoError(t, cmd.ParseFlags(flags))
+		_, err := URL(cmd, []string{"nourl"})
+		return err
+	}
+	require.ErrorContains(t, given("--write"), "--write takes no value: use --write --object nourl")
+	require.ErrorContains(t, given("--write", "--object", "person"), "the URL of the endpoint must start with https://")
+}
