@@ -95,13 +95,7 @@ func checkLoadFile(flag, file string) error {
 	if file == "" || file == "-" {
 		return nil
 	}
-	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-		return exit.Usagef("--%s %s: there is no folder %s", flag, file, filepath.Dir(file))
-	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return exit.Usagef("--%s %s: that is a folder; name a file in it", flag, file)
-	}
-	return nil
+	return outputs.CheckFile("--"+flag+" "+file, file)
 }
 
 // takesStdout reports whether a file occupies standard output.

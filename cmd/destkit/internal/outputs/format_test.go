@@ -1,6 +1,7 @@
 package outputs
 
 import (
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,32 @@ func TestReportFormats(t *testing.T) {
 		require.ErrorContains(t, err, want, flag)
 		requireUsage(t, err)
 	}
+}
+
+// TestReportsThatCannotBeWritten are refused before anything is sent.
+func TestReportsThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	for want, flags := range map[string][]string{
+		"that is a folder; name a file in it":                    {"json=" + dir},
+		"there is no folder " + dir + "/none":                    {"json=" + dir + "/none/r.json"},
+		"another report, json=" + dir + "/a.x, goes to the same": {"json=" + dir + "/a.x", "html=" + dir + "/./a.x"},
+	} {
+		_, err := Parse(flags)
+		require.ErrorContains(t, err, want)
+		requireUsage(t, err)
+	}
+	_, err := Parse([]string{"json=" + dir + "/r.json", "html=" + dir + "/r.html", "text=-"})
+	require.NoError(t, err)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	if os.Geteuid() == 0 {
+		return // may write everywhere
+	}
+	require.NoError(t, os.Chmod(dir, 0o500))
+	_, err = Parse([]string{"json=" + dir + "/r.json"})
+	require.ErrorContains(t, err, "no permission to write into the folder "+dir)
+	requireUsage(t, err)
 }
 
 func requireUsage(t *testing.T, err error) {

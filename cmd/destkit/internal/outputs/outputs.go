@@ -34,8 +34,10 @@ func Parse(flags []string) (List, error) {
 		}
 		if file == "-" {
 			toStdout++
-		} else if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-			return nil, exit.Usagef("--report %s: there is no folder %s", flag, filepath.Dir(file))
+		} else if err := CheckFile("--report "+flag, file); err != nil {
+			return nil, err
+		} else if i := slices.IndexFunc(all, func(o Output) bool { return filepath.Clean(o.File) == filepath.Clean(file) }); i >= 0 && file != os.DevNull {
+			return nil, exit.Usagef("--report %s: another report, %s=%s, goes to the same file", flag, all[i].Format, all[i].File)
 		}
 		all = append(all, Output{format, file})
 	}
