@@ -36,10 +36,11 @@ type candidates = []cobra.Completion
 // disturbed: what cannot be found out is not offered, and no word says why.
 func completeWords(root *cobra.Command) {
 	completeArguments(root)
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Name() == cobra.ShellCompRequestCmd { // hundreds of flags, which nothing else completes
 			completeFlags(root)
 		}
+		return command.RefuseEmpty(cmd)
 	}
 	for _, sub := range root.Commands() {
 		for _, shell := range sub.Commands() {

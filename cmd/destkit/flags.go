@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,9 @@ func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, c
 		}
 	}
 	j.options.RefuseLeftovers = !j.leftovers
+	for i, name := range j.options.Objects { // as in 'a, b'
+		j.options.Objects[i] = strings.TrimSpace(name)
+	}
 	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {
 			err = step()

@@ -1,0 +1,46 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+)
+
+func TestEmptyValuesAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--select=":          "--select is empty",
+		"--select= ":         "--select is empty",
+		"--readback-url=":    "--readback-url is empty",
+		"--object=":          "--object is empty",
+		"--exec=":            "--exec is empty",
+		"--object=contact,":  `--object: one of its values is empty: "contact,"`,
+		"--object=contact":   "",
+		"--token-env=":       "", // they have words of their own
+		"--report=":          "",
+		"--count=0":          "",
+		"--readback-url=x:y": "",
+	} {
+		cmd := &cobra.Command{}
+		f := cmd.Flags()
+		for _, name := range []string{"select", "readback-url", "token-env"} {
+			f.String(name, "", "")
+		}
+		f.StringSlice("object", nil, "")
+		f.StringArray("report", nil, "")
+		f.StringArray("exec", nil, "")
+		f.Int("count", 0, "")
+		require.NoError(t, cmd.ParseFlags([]string{line}))
+		err := RefuseEmpty(cmd)
+		if want == "" {
+			require.NoError(t, err, line)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		var ended *exit.Error
+		require.ErrorAs(t, err, &ended)
+		require.Equal(t, exit.BadUsage, ended.Status)
+	}
+}
