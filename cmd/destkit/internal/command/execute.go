@@ -76,12 +76,19 @@ func screen(w io.Writer) io.Writer {
 	return foreign.NewWriter(w, terminal.Colourful(w, false))
 }
 
+// longestLine of a message, in characters: an argument may be as long as a shell takes.
+const longestLine = 2000
+
 // messageOf is what an error says on a screen. Lines of a usage error are the
 // program's own; any other text may come from outside.
 func messageOf(err error, text string) string {
 	var ended *exit.Error
+	lines := []string{foreign.Message(text)}
 	if !errors.As(err, &ended) || ended.Status == exit.BadUsage {
-		return strings.Join(foreign.Block(text), "\n")
+		lines = foreign.Block(text)
 	}
-	return foreign.Message(text)
+	for i, line := range lines {
+		lines[i] = foreign.Clip(line, longestLine)
+	}
+	return strings.Join(lines, "\n")
 }
