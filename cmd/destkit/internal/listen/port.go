@@ -38,18 +38,25 @@ type Port struct {
 
 // Open opens the port. The URL has the address that was really taken.
 func (s *Port) Open() (net.Listener, string, error) {
+	flag := cmp.Or(s.Flag, "--addr")
+	if err := checkAddress(flag, s.Addr); err != nil {
+		return nil, "", err
+	}
 	ln, err := net.Listen("tcp", s.Addr)
 	if err != nil {
 		var op *net.OpError // it repeats the address
 		if errors.As(err, &op) {
 			err = op.Err
 		}
-		if _, port, _ := net.SplitHostPort(s.Addr); inUse(err) {
-			flag := cmp.Or(s.Flag, "--addr")
+		host, port, _ := net.SplitHostPort(s.Addr)
+		if inUse(err) {
 			return nil, "", exit.Untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.Addr, port, flag))
 		}
-		if bare := strings.Trim(s.Addr, "0123456789") == ""; bare && s.Addr != "" {
-			return nil, "", exit.Usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.Flag, "--addr"), s.Addr, s.Addr)
+		if dns := new(net.DNSError); errors.As(err, &dns) {
+			return nil, "", exit.Usagef("%s: there is no host %s; give an address of this machine, such as 127.0.0.1:%s", flag+" "+s.Addr, host, port)
+		}
+		if notOurs(err) {
+			return nil, "", exit.Untested(fmt.Errorf("listen on %s: %s is no address of this machine: pass %s 127.0.0.1:%s, or 0.0.0.0:%s for all that it has", s.Addr, host, flag, port, port))
 		}
 		err = fmt.Errorf("listen on %s: %w", s.Addr, err)
 		var refused *os.SyscallError
@@ -63,6 +70,39 @@ func (s *Port) Open() (net.Listener, string, error) {
 		scheme = "https"
 	}
 	return ln, scheme + "://" + reachable(ln.Addr()), nil
+}
+
+// checkAddress refuses what is not HOST:PORT, and says what was probably meant.
+func checkAddress(flag, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	named := flag + " " + addr
+	if strings.Trim(addr, "0123456789") == "" {
+		return exit.Usagef("%s is not HOST:PORT: did you mean 127.0.0.1:%s?", named, addr)
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		bare := strings.Trim(addr, "[]")
+		switch at := strings.LastIndexByte(addr, ':'); {
+		case net.ParseIP(bare) != nil && strings.Contains(bare, ":"), !strings.Contains(addr, ":"):
+			return exit.Usagef("%s is not HOST:PORT: give it a port, such as %s", named, net.JoinHostPort(bare, "8080"))
+		case at > 0 && net.ParseIP(addr[:at]) != nil:
+			return exit.Usagef("%s is not HOST:PORT: an IPv6 address stands in brackets: did you mean %s?", named, "["+addr[:at]+"]"+addr[at:])
+		}
+		return exit.Usagef("%s is not HOST:PORT, such as 127.0.0.1:8080", named)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return exit.Usagef("%s: the port %q is no number from 0 to 65535", named, port)
+	}
+	return nil
+}
+
+// notOurs reports whether the address is that of another machine; Windows has a number
+// of its own for it, WSAEADDRNOTAVAIL.
+func notOurs(err error) bool {
+	var number syscall.Errno
+	return errors.As(err, &number) && (number == syscall.EADDRNOTAVAIL || number == 10049)
 }
 
 // inUse reports whether another program listens at the address; Windows has a

@@ -78,3 +78,27 @@ func TestListenSaysWhichAddressIsTaken(t *testing.T) {
 	require.EqualError(t, err, "listen on "+second.Addr+": port "+second.Addr[strings.LastIndexByte(second.Addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
 	require.Equal(t, exit.NotTested, err.(*exit.Error).Status)
 }
+
+// TestAddressesThatCannotBe: a message names the flag and what to give.
+func TestAddressesThatCannotBe(t *testing.T) {
+	for addr, want := range map[string]string{
+		"8080":                "--to 8080 is not HOST:PORT: did you mean 127.0.0.1:8080?",
+		"localhost":           "--to localhost is not HOST:PORT: give it a port, such as localhost:8080",
+		"::1":                 "--to ::1 is not HOST:PORT: give it a port, such as [::1]:8080",
+		"[::1]":               "--to [::1] is not HOST:PORT: give it a port, such as [::1]:8080",
+		":::1":                "--to :::1 is not HOST:PORT: an IPv6 address stands in brackets: did you mean [::]:1?",
+		"http://127.0.0.1:0":  "--to http://127.0.0.1:0 is not HOST:PORT, such as 127.0.0.1:8080",
+		"127.0.0.1:99999":     `--to 127.0.0.1:99999: the port "99999" is no number from 0 to 65535`,
+		"127.0.0.1:abc":       `--to 127.0.0.1:abc: the port "abc" is no number from 0 to 65535`,
+		"nohost.invalid:8080": "--to nohost.invalid:8080: there is no host nohost.invalid; give an address of this machine, such as 127.0.0.1:8080",
+		"192.0.2.1:8080":      "listen on 192.0.2.1:8080: 192.0.2.1 is no address of this machine: pass --to 127.0.0.1:8080, or 0.0.0.0:8080 for all that it has",
+	} {
+		_, _, err := (&Port{Addr: addr, Flag: "--to"}).Open()
+		require.EqualError(t, err, want)
+		status := exit.BadUsage
+		if strings.HasPrefix(want, "listen") {
+			status = exit.NotTested
+		}
+		require.Equal(t, status, err.(*exit.Error).Status, addr)
+	}
+}
