@@ -171,6 +171,9 @@ type Host struct {
 func ParseHost(text string) (Host, error) {
 	var h Host
 	rest := text
+	if _, host, url := strings.Cut(text, "://"); url {
+		return h, fmt.Errorf("%q is a URL: give its host alone: %s", text, strings.TrimRight(host, "/"))
+	}
 	// Whatever has more than one colon and no bracket is IPv6 without a port.
 	bracket := strings.HasPrefix(rest, "[")
 	if at := strings.LastIndexByte(rest, ':'); at >= 0 && (bracket && strings.HasSuffix(rest[:at], "]") || !bracket && strings.Count(rest, ":") == 1) {

@@ -28,6 +28,11 @@ func TestParseHost(t *testing.T) {
 	}
 }
 
+func TestAURLIsNoHost(t *testing.T) {
+	_, err := ParseHost("http://x/")
+	require.EqualError(t, err, `"http://x/" is a URL: give its host alone: x`)
+}
+
 // TestHosts: what an entry admits is decided by the address that is dialled, for a
 // name by the name that was asked for.
 func TestHosts(t *testing.T) {
