@@ -1,7 +1,10 @@
 package loads
 
 import (
+	"errors"
+	"io/fs"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -324,6 +327,9 @@ func (l *loading) resolveWork() error {
 		return exit.Usagef("--data-keys %q is neither run nor file", l.dataKeys)
 	}
 	if l.data.Path != "" {
+		if _, err := os.Stat(l.data.Path); errors.Is(err, fs.ErrNotExist) {
+			return exit.Usagef("--data %s: there is no such file", l.data.Path)
+		}
 		o.Work.Data = &l.data
 	} else if l.data.OwnKeys || l.data.Format != "" {
 		return exit.Usagef("--data-keys and --data-format go with --data FILE")

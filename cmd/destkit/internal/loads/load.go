@@ -225,10 +225,23 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	return l.send(cmd)
 }
 
-// checkDuration refuses a duration that was given and is none: 0 stands for the default.
+// checkDuration refuses a duration that was given and is none, where 0 stands for the
+// default, and numbers below 0.
 func (l *loading) checkDuration(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
 		return exit.Usagef("--duration must be longer than nothing, not %s", l.options.Duration)
+	}
+	o := &l.options
+	for _, n := range []struct {
+		flag  string
+		value int64
+	}{{"max-records", o.MaxRecords}, {"prime", int64(o.Work.Prime)}, {"count", o.Count}} {
+		if n.value < 0 {
+			return exit.Usagef("--%s cannot be negative: %d", n.flag, n.value)
+		}
+	}
+	if o.WarmUp < 0 {
+		return exit.Usagef("--warm-up cannot be negative: %s", o.WarmUp)
 	}
 	return nil
 }

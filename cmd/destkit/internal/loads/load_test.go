@@ -139,3 +139,25 @@ func TestALoadThatSentNothingIsNoSuccess(t *testing.T) {
 	require.Equal(t, exit.GateFailed, loadStatus(&loadgen.Result{Ended: "keys used up"}))
 	require.Equal(t, exit.NotTested, loadStatus(&loadgen.Result{Ended: "interrupted"}))
 }
+
+// TestMistakesOfALoadNameTheirFlag before the target is asked.
+func TestMistakesOfALoadNameTheirFlag(t *testing.T) {
+	dir := t.TempDir()
+	for want, flags := range map[string][]string{
+		"--max-records cannot be negative: -1":       {"--max-records", "-1"},
+		"--prime cannot be negative: -1":             {"--prime", "-1"},
+		"--count cannot be negative: -1":             {"--count", "-1"},
+		"--warm-up cannot be negative: -1s":          {"--warm-up", "-1s"},
+		"--json " + dir + ": that is a folder; name": {"--json", dir},
+		"--data nofile: there is no such file":       {"--data", "nofile"},
+	} {
+		cmd := New()
+		cmd.SetArgs(append([]string{"http://127.0.0.1:1/", "--write", "--object", "contact"}, flags...))
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(t.Context())
+		require.ErrorContains(t, err, want)
+		var ended *exit.Error
+		require.ErrorAs(t, err, &ended)
+		require.Equal(t, exit.BadUsage, ended.Status)
+	}
+}
