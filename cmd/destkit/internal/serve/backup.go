@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +35,9 @@ destinations and warehouses, and the clock, are in a snapshot instead
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if place.none() || to == "" {
 				return exit.Usagef("backup needs --data DIR or --store URL, and --to FILE")
+			}
+			if info, err := os.Stat(to); err == nil && info.IsDir() {
+				return exit.Usagef("--to %s is a folder; name the file to write", to)
 			}
 			if err := place.resolve(); err != nil {
 				return err

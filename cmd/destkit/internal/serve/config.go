@@ -55,6 +55,9 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 			return exit.Usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
 		}
 	}
+	if s.Config.MaxRow < 1 {
+		return exit.Usagef("--max-row must be above 0, not %d", s.Config.MaxRow)
+	}
 	if s.Config.MaxForks < 1 {
 		return exit.Usagef("--max-forks must be above 0, not %d", s.Config.MaxForks)
 	}
@@ -73,6 +76,9 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	}
 	if s.Config.WorkspaceAPIKey, err = secret.Optional(secret.WorkspaceKeyVariable); err != nil {
 		return err
+	}
+	if key := s.Config.WorkspaceAPIKey; key != "" && key == s.Config.PersonalAccessToken {
+		return exit.Usagef("%s and %s hold the same value: each call would be one of the workspace; give two", secret.AccessTokenVariable, secret.WorkspaceKeyVariable)
 	}
 	if s.Config.ControlToken, err = (&secret.Flag{Name: "control-token-env", Variable: s.control}).Read(); err != nil {
 		return err
