@@ -54,8 +54,12 @@ func (s *session) whatLasts(checks []*conformance.Check) string {
 	return fmt.Sprintf("up to %s will stay in each of %s, which accept no deletes (mirror)", plural.Count(records, "record"), strings.Join(names, ", "))
 }
 
-// checkLasting refuses to write what cannot be removed, where that was asked for.
+// checkLasting refuses fixtures that no record would have, and to write what cannot be
+// removed, where that was asked for.
 func (s *session) checkLasting(checks []*conformance.Check) error {
+	if err := s.checkFixtures(); err != nil {
+		return err
+	}
 	if !s.opts.RefuseLeftovers {
 		return nil
 	}

@@ -1,0 +1,60 @@
+package destination
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/suggest"
+)
+
+// checkFixtures refuses values for objects and fields that the endpoint does not list:
+// no record would ever have them. The message begins with the path of the entry. What
+// the endpoint could not say is not held against the author.
+func (s *session) checkFixtures() error {
+	if len(s.catalog.objects) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Fixtures)) {
+		o, path := s.catalog.object(name), "fixtures."+name
+		if o == nil {
+			return usage("%s: no object %q%s", path, name, meant(name, s.catalog.names()))
+		}
+		if len(o.Fields) == 0 {
+			continue
+		}
+		fixture := s.opts.Fixtures[name]
+		for _, part := range []struct {
+			path   string
+			values map[string]string
+		}{{path, fixture.Fields}, {path + ".bad", fixture.Bad}} {
+			for _, field := range slices.Sorted(maps.Keys(part.values)) {
+				if err := knownField(part.path, o, field); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// knownField refuses a field that an object does not have.
+func knownField(path string, o *object, field string) error {
+	if slices.ContainsFunc(o.Fields, func(f rpc.Field) bool { return f.APIName == field }) {
+		return nil
+	}
+	var known []string
+	for _, f := range o.Fields {
+		known = append(known, f.APIName)
+	}
+	return usage("%s.%s: %s has no field %q%s", path, field, o.APIName, field, meant(field, known))
+}
+
+// meant is the end of a message about an unknown word.
+func meant(word string, known []string) string {
+	if near := suggest.Word(word, known); near != "" {
+		return fmt.Sprintf(", did you mean %s?", near)
+	}
+	return ""
+}
