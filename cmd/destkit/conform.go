@@ -206,7 +206,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		if ownJournal && errors.As(err, &usage) {
 			os.Remove(options.Journal) // refused before the first batch: it is empty
 		}
-		return failure.OfJudge(err)
+		return failure.OfJudge(j.places.Placed(err))
 	}
 	if ownJournal {
 		dropJournal(options.Journal, result)

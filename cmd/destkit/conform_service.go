@@ -154,7 +154,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 	}
 	j.target.BaseURL = url
 	if j.config != "" {
-		if _, err := configfile.Apply(cmd, j.config); err != nil {
+		if _, _, err := configfile.Apply(cmd, j.config); err != nil {
 			return o, err
 		}
 	}

@@ -25,6 +25,7 @@ type judging struct {
 	replicas        []string
 	leftovers       bool
 	hooks, keyRange string
+	places          configfile.Places // of the fixtures
 }
 
 // register adds the flags that decide what is sent and how it is judged. Every
@@ -58,7 +59,7 @@ func (j *judging) register(cmd *cobra.Command) {
 func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, conformance.Options, error) {
 	var err error
 	if j.config != "" {
-		if j.options.Fixtures, err = configfile.Apply(cmd, j.config); err != nil {
+		if j.options.Fixtures, j.places, err = configfile.Apply(cmd, j.config); err != nil {
 			return destination.Target{}, j.options, err
 		}
 	}

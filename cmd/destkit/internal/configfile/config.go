@@ -23,40 +23,59 @@ import (
 // configuration is one configuration file on its way into the flags of a
 // command.
 type configuration struct {
-	file string
-	src  []byte
+	file   string
+	src    []byte
+	places Places
+}
+
+// Places are where the entries of fixtures stand, by their path such as
+// fixtures.contact.name.
+type Places map[string]*yamldoc.Error
+
+// Placed is a message that begins with the path of an entry, with its place instead;
+// other errors stay as they are.
+func (p Places) Placed(err error) error {
+	if err == nil {
+		return nil
+	}
+	if path, message, ok := strings.Cut(err.Error(), ": "); ok && p[path] != nil {
+		at := *p[path]
+		at.Message = message
+		return exit.Usage(&at)
+	}
+	return err
 }
 
 // Apply sets every flag of cmd that the file names and the command line
-// does not, and returns the fixtures. There is no second list of settings: the
+// does not, and returns the fixtures with their places. There is no second list of settings: the
 // flags themselves are the keys, so a new flag can stand in the file at once.
-func Apply(cmd *cobra.Command, file string) (map[string]conformance.Fixture, error) {
+func Apply(cmd *cobra.Command, file string) (map[string]conformance.Fixture, Places, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("read configuration: %w", err))
+		return nil, nil, exit.Usage(fmt.Errorf("read configuration: %w", err))
 	}
-	c := &configuration{file, src}
+	c := &configuration{file, src, Places{}}
 	body, err := parseYAML(file, src)
 	if err != nil || body == nil {
-		return nil, err
+		return nil, nil, err
 	}
 	entries, err := c.entries(body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var fixtures map[string]conformance.Fixture
 	for _, entry := range entries {
 		if entry.key == "fixtures" {
 			if fixtures, err = c.fixtures(entry.value); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			continue
 		}
 		if err := c.setFlag(cmd, entry); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return fixtures, nil
+	return fixtures, c.places, nil
 }
 
 // setFlag gives one entry to the flag of that name.
@@ -171,11 +190,14 @@ func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture,
 		if err != nil {
 			return nil, err
 		}
+		path := "fixtures." + object.key
+		c.place(path, object)
 		fixture := conformance.Fixture{Fields: map[string]string{}, Bad: map[string]string{}}
 		for _, field := range fields {
 			if field.key == "bad" {
-				err = c.fixtureFields(field.value, fixture.Bad)
+				err = c.fixtureFields(path+".bad", field.value, fixture.Bad)
 			} else {
+				c.place(path+"."+field.key, field)
 				fixture.Fields[field.key], err = c.json(field.value)
 			}
 			if err != nil {
@@ -187,12 +209,18 @@ func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture,
 	return all, nil
 }
 
-func (c *configuration) fixtureFields(node ast.Node, into map[string]string) error {
+// place remembers where an entry stands.
+func (c *configuration) place(path string, entry yamlEntry) {
+	c.places[path] = yamldoc.At(c.file, c.src, entry.at, "")
+}
+
+func (c *configuration) fixtureFields(path string, node ast.Node, into map[string]string) error {
 	fields, err := c.entries(node)
 	if err != nil {
 		return err
 	}
 	for _, field := range fields {
+		c.place(path+"."+field.key, field)
 		if into[field.key], err = c.json(field.value); err != nil {
 			return err
 		}

@@ -14,9 +14,12 @@ import (
 // OfJudge gives an error of the judge its exit status.
 func OfJudge(err error) error {
 	var usage *conformance.UsageError
+	var ended *exit.Error
 	switch {
 	case errors.As(err, &usage):
 		return exit.Usage(err)
+	case errors.As(err, &ended):
+		return err
 	case errors.Is(err, context.Canceled):
 		return exit.Untested(errors.New("interrupted"))
 	default:
