@@ -127,6 +127,9 @@ func TestSeedSaysWhereAndNotWhat(t *testing.T) {
 		_, err := w.s.Seed(t.Context(), "fill.yaml", []byte(text))
 		require.ErrorContains(t, err, "fill.yaml", text)
 	}
+	_, err = w.s.Seed(t.Context(), "fill.yaml", []byte("organizations: [{name: A, workspaces: [{name: B, sources: [{name: S, type: snowflake}]}]}]\n"))
+	require.ErrorContains(t, err, "credentials.warehouse: is required; ")
+	require.NotContains(t, err.Error(), "more)")
 	require.Len(t, w.control("GET", "/organizations", nil).want(200).at("organizations"), 1)
 }
 

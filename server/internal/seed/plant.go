@@ -39,6 +39,9 @@ func (p *planter) at(place, name string, err error) error {
 	if name != "" {
 		where += fmt.Sprintf(" (%s)", foreign.Clip(name, 60))
 	}
+	if p.own { // on a command line the message is all that is shown
+		told.Message = told.Whole()
+	}
 	told.Message = fmt.Sprintf("%s: %s: %s", p.file, where, told.Message)
 	told.Problems = slices.Clone(told.Problems)
 	for i := range told.Problems {
