@@ -85,8 +85,8 @@ func (s *session) fits() error {
 	if s.o.MaxRecords > first {
 		return nil
 	}
-	return failure.Usagef("max-records %d leaves nothing to %s: %s are written first (prime %d, in whole batches of %s)",
-		s.o.MaxRecords, names(s.result.Load.Operations)[0], plural.Count(first, "record"), s.o.Work.Prime, plural.Count(s.e.plan.size, "record"))
+	return failure.Usagef("max-records %d: nothing would be left to %s, since %s are written first, in whole batches of %s",
+		s.o.MaxRecords, names(s.result.Load.Operations)[0], plural.Count(first, "record"), plural.Count(s.e.plan.size, "record"))
 }
 
 // prime writes the records that a mix of updates and deletes works on.

@@ -250,7 +250,7 @@ func TestABoundBelowABatch(t *testing.T) {
 	_, err := Run(context.Background(), o)
 	var usage *UsageError
 	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, "max-records 100 leaves nothing to update: 100 records are written first")
+	require.ErrorContains(t, err, "max-records 100: nothing would be left to update, since 100 records are written first")
 }
 
 // TestPrimeIsWhatWasAsked: more connections write no more records first.
