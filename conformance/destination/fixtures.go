@@ -1,12 +1,11 @@
 package destination
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // checkFixtures refuses values for objects and fields that the endpoint does not list:
@@ -19,7 +18,7 @@ func (s *session) checkFixtures() error {
 	for _, name := range slices.Sorted(maps.Keys(s.opts.Fixtures)) {
 		o, path := s.catalog.object(name), "fixtures."+name
 		if o == nil {
-			return usage("%s: no object %q%s", path, name, meant(name, s.catalog.names()))
+			return usage("%s: no object %q%s", path, name, knownNames("list_objects", s.catalog.names()))
 		}
 		if len(o.Fields) == 0 {
 			continue
@@ -48,13 +47,16 @@ func knownField(path string, o *object, field string) error {
 	for _, f := range o.Fields {
 		known = append(known, f.APIName)
 	}
-	return usage("%s.%s: %s has no field %q%s", path, field, o.APIName, field, meant(field, known))
+	return usage("%s.%s: %s has no field %q%s", path, field, o.APIName, field, knownNames("list_fields", known))
 }
 
-// meant is the end of a message about an unknown word.
-func meant(word string, known []string) string {
-	if near := suggest.Word(word, known); near != "" {
-		return fmt.Sprintf(", did you mean %s?", near)
+// mostListed is how many names a message lists.
+const mostListed = 30
+
+// knownNames is the end of a message about an unknown word.
+func knownNames(method string, known []string) string {
+	if len(known) > mostListed {
+		return ""
 	}
-	return ""
+	return "; " + method + " names " + plural.List(known)
 }
