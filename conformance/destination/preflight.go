@@ -67,7 +67,7 @@ func (s *session) nothingToJudge(ctx context.Context, c *catalog) *conformance.P
 	if c.first != nil && !c.first.complete() && c.objects == nil && c.speed == nil && !s.responded.Load() {
 		return s.unreachable(ctx, c.first)
 	}
-	p := s.uniform(c.planning)
+	p := s.uniform(ctx, c.planning)
 	if p == nil && !statusOfAll(c.planning, 400) {
 		return nil
 	}

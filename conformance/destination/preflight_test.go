@@ -90,6 +90,10 @@ func TestNothingToJudge(t *testing.T) {
 		{"XML of a storage", everyCall(400, "application/xml", "<?xml version=\"1.0\"?><Error><Code>MethodNotAllowed</Code></Error>"), "", "web-page", []string{"a page of markup", "is the path right?"}},
 		{"a gateway with nothing behind it", everyCall(502, "text/html", page), "", "web-page", []string{"HTTP status 502", "does the endpoint behind it run?"}},
 		{"an application that fails", everyCall(500, "text/html", page), "", "web-page", []string{"HTTP status 500", "look into its log"}},
+		{"text with status 500", everyCall(500, "text/plain", "Internal Server Error"), "", "unhealthy", []string{"every call is answered with HTTP status 500", "look into its log"}},
+		{"an empty 503", everyCall(503, "", ""), "", "unhealthy", []string{"every call is answered with HTTP status 503", "does the endpoint run"}},
+		{"JSON of a gateway", everyCall(504, "application/json", `{"message":"Endpoint request timed out"}`), "", "unhealthy", []string{"HTTP status 504", "does the endpoint run"}},
+		{"a head that is too large", everyCall(431, "text/plain", ""), "", "unhealthy", []string{"HTTP status 431", "--header"}},
 		{"a redirect to a page to sign in at", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/login" {
 				http.Redirect(w, r, "/login", http.StatusTemporaryRedirect)
@@ -138,7 +142,8 @@ func TestAMixedEndpointIsJudged(t *testing.T) {
 		"an error that is not about the caller": everyCall(200, "application/json", fmt.Sprintf(failure, "no such table: tokens_seen")),
 		"an error with status 404":              everyCall(404, "application/json", fmt.Sprintf(failure, "no such method")),
 		"an error with status 500":              everyCall(500, "application/json", fmt.Sprintf(failure, "crashed")),
-		"text with status 500":                  everyCall(500, "text/plain", "crashed"),
+		"text with status 500 but for params":   with(`"object"`, "crashed", 500),
+		"text with status 500 but for a method": with("get_sync_speed", "crashed", 500),
 		"an empty object":                       everyCall(200, "application/json", "{}"),
 		"400 over plain http":                   everyCall(400, "text/plain", "bad request"),
 	} {

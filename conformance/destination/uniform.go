@@ -2,13 +2,16 @@ package destination
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // Answers that are all alike and come from something that stands before the
@@ -23,11 +26,12 @@ const (
 	strangerGuard  stranger = "guard"  // refuses the caller
 	strangerRouter stranger = "router" // knows no such path
 	strangerPage   stranger = "page"   // answers with a web page
+	strangerFault  stranger = "fault"  // fails, whatever the call is
 )
 
 // uniform is the problem of an endpoint whose planning calls are all answered by
 // the same stranger; nil when they are not.
-func (s *session) uniform(planning []*reply) *conformance.Problem {
+func (s *session) uniform(ctx context.Context, planning []*reply) *conformance.Problem {
 	var who stranger
 	for i, r := range planning {
 		is := strangerOf(r)
@@ -36,7 +40,7 @@ func (s *session) uniform(planning []*reply) *conformance.Problem {
 		}
 		who = is
 	}
-	if len(planning) < 2 {
+	if len(planning) < 2 || who == strangerFault && !s.alwaysFails(ctx) {
 		return nil
 	}
 	p := &conformance.Problem{ExitStatus: 3}
@@ -51,6 +55,9 @@ func (s *session) uniform(planning []*reply) *conformance.Problem {
 		p.Fix = "is the path right? Look at the URL that the endpoint is served under; it gets a POST"
 	case strangerPage:
 		s.explainPage(p, planning)
+	case strangerFault:
+		p.Kind, p.Message = "unhealthy", "every call is answered with HTTP status "+statusesOf(planning)
+		p.Fix = fixOfFault(answered.Status)
 	}
 	p.Message = s.redactor.String(p.Message)
 	return p
@@ -70,8 +77,39 @@ func strangerOf(r *reply) stranger {
 		return strangerRouter
 	case isMarkup(r.Body):
 		return strangerPage
+	case slices.Contains(faults, r.Status):
+		return strangerFault
 	}
 	return ""
+}
+
+// faults are the statuses of a server that gets to no call. One of 502 with a text is
+// judged: RPC-001 shows it.
+var faults = []int{
+	http.StatusInternalServerError, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestHeaderFieldsTooLarge,
+}
+
+// alwaysFails reports whether a call with params fails like those with empty ones,
+// which is what an endpoint that reads a missing member never does.
+func (s *session) alwaysFails(ctx context.Context) bool {
+	name := "contact"
+	if len(s.opts.Objects) > 0 {
+		name = s.opts.Objects[0]
+	}
+	o := rpc.Object{APIName: name, Label: name}
+	r, err := s.send(ctx, "", request{method: rpc.MethodListFields, params: objectParams(o), object: name})
+	return err == nil && strangerOf(r) == strangerFault
+}
+
+// fixOfFault is what to do where every call fails with a status.
+func fixOfFault(status int) string {
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return "does the endpoint run, and what is behind it? Judge again when it takes calls"
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return "make the token and what --header gives shorter, or raise the limit of the server for the head of a request"
+	}
+	return "the application fails before it gets to the call: look into its log. Is the path right?"
 }
 
 // envelope reports whether the body is a JSON-RPC response, be it a poor one:
