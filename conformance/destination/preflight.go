@@ -3,9 +3,13 @@ package destination
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -106,6 +110,15 @@ func (s *session) unreachable(ctx context.Context, first *reply) *conformance.Pr
 func (s *session) whyUnreached(r *reply, name, host string) (what, fix string) {
 	cause := unreached.Of(r.Err, name, host)
 	switch {
+	case r.Kind == wire.KindTimeout && r.Framing == wire.FramingClose && len(r.Body) > 0:
+		then := ""
+		if json.Valid(r.Body) {
+			then = ", then nothing"
+		}
+		return fmt.Sprintf("HTTP %d and %s came%s: the response has neither Content-Length nor chunked encoding, and the connection stays open",
+			r.Status, plural.Count(len(r.Body), "byte"), then), "send Content-Length, or close the connection"
+	case r.Kind == wire.KindTimeout && r.Received > 0:
+		return r.failure(), "look whether the " + name + " hangs in the middle of a response, or announces a longer one than it sends"
 	case cause == unreached.Cause{} || r.Received > 0:
 		return r.failure(), "check the URL, that the " + name + " runs, and that this machine may reach it"
 	case cause.Late:

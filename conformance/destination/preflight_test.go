@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -205,6 +206,37 @@ func (m mute) Write(b []byte) (int, error) {
 		return m.Conn.Write(b)
 	}
 	return len(b), nil
+}
+
+// TestAResponseWithoutLength: what came is shown, and what is missing.
+func TestAResponseWithoutLength(t *testing.T) {
+	for _, c := range []struct {
+		name, response string
+		words          []string
+	}{
+		{"no length", "\r\n{\"jsonrpc\":\"2.0\"}", []string{
+			"HTTP 200 and 17 bytes came, then nothing: the response has neither Content-Length nor chunked encoding, and the connection stays open",
+			"send Content-Length, or close the connection",
+		}},
+		{"too great a length", "Content-Length: 80\r\n\r\n{\"jsonrpc\":\"2.0\"}", []string{"no complete reply within", "announces a longer one than it sends"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"+c.response)
+				_, _ = io.Copy(io.Discard, conn)
+			}))
+			t.Cleanup(e.Close)
+			r, err := Run(context.Background(), Target{URL: e.URL}, conformance.Options{PlanningTimeout: 250 * time.Millisecond})
+			require.NoError(t, err)
+			nothingJudged(t, r, "unreachable", c.words...)
+		})
+	}
 }
 
 func TestUnhealthySaysWhatIsMissing(t *testing.T) {
