@@ -14,6 +14,8 @@ func (s *session) permitted(c *conformance.Check) error {
 	switch {
 	case s.untrusted && !strings.HasPrefix(c.ID, "TLS-"):
 		return notRun("a certificate that verifies", "the certificate of the endpoint does not verify, so nothing is sent to it")
+	case c.Write && s.unwritten != nil:
+		return notRun("", "%s", s.unwritten.reason())
 	case c.Write && !s.opts.Write:
 		return notRun("--write", "writes records: permit it with --write --object NAME")
 	case c.ReadbackRequired && s.readback == nil:

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -102,6 +104,7 @@ func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
 	s.cleanUp(ctx, r, late)
+	s.explainUnwritten(r)
 	if s.uncounted.Load() {
 		r.Notes = append(r.Notes, uncountedNote)
 	}
@@ -128,7 +131,7 @@ func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error
 			continue
 		}
 		if res := s.suite().Judge(ctx, c); res.Status != conformance.Pass {
-			s.withoutWrites(r, missing, id+" does not hold")
+			s.withoutWrites(missing, id, "")
 			return nil
 		}
 	}
@@ -136,7 +139,7 @@ func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error
 		// The list that those checks have seen came later: the first time
 		// list_objects had no answer, which says nothing about its objects.
 		if err := s.list(ctx, s.catalog); err != nil || !s.catalog.listed {
-			s.withoutWrites(r, missing, "list_objects is not answered every time")
+			s.withoutWrites(missing, "", "list_objects is not answered every time")
 			return nil
 		}
 		if missing = s.unlisted(); len(missing) == 0 {
@@ -156,9 +159,75 @@ func (s *session) unlisted() (missing []string) {
 	return missing
 }
 
+// unwritten is why a run that may write does not: objects that are not listed.
+type unwritten struct {
+	missing []string
+	check   string // the one about the list that does not hold; "" for none
+	why     string
+}
+
+// reason is that of a check which writes, as long as the others are not judged.
+func (u *unwritten) reason() string {
+	if u.check != "" {
+		return "blocked by " + u.check
+	}
+	return fmt.Sprintf("object %s is not listed: %s", plural.List(u.missing), u.why)
+}
+
 // withoutWrites takes the permission to write back, because of objects that are
 // not listed.
-func (s *session) withoutWrites(r *conformance.Report, missing []string, why string) {
-	s.opts.Write, r.Settings.Write = false, false
-	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", plural.List(missing), why))
+func (s *session) withoutWrites(missing []string, check, why string) {
+	s.opts.Write, s.unwritten = false, &unwritten{missing, check, why}
+}
+
+// explainUnwritten says in the report why nothing was written, and which failed check
+// the others wait for: the one about the list, or what that one is blocked by.
+func (s *session) explainUnwritten(r *conformance.Report) {
+	u := s.unwritten
+	if u == nil {
+		return
+	}
+	r.Settings.Write = false
+	why := u.why
+	var by []string
+	if u.check != "" {
+		by, why = s.behind(r, u.check), u.check+" does not hold"
+	}
+	for i := range r.Checks {
+		if c := &r.Checks[i]; len(by) > 0 && c.Status == conformance.NotRun && c.Reason == u.reason() && len(c.BlockedBy) == 0 {
+			c.Reason, c.BlockedBy = "blocked by "+strings.Join(by, ", "), by
+		}
+	}
+	if len(by) > 0 && !slices.Contains(by, u.check) {
+		r.Notes = append(r.Notes, fmt.Sprintf("list_objects could not be read (%s): the run goes on without writes", plural.List(by)))
+		return
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", plural.List(u.missing), why))
+}
+
+// behind are the failed checks of the report that a check follows from: itself, those
+// that it is blocked by, or those that broke every reply which it looked for. nil: the
+// report has none.
+func (s *session) behind(r *conformance.Report, id string) (by []string) {
+	i := slices.IndexFunc(r.Checks, func(c conformance.CheckResult) bool { return c.ID == id })
+	if i < 0 {
+		return nil
+	}
+	switch c := r.Checks[i]; {
+	case len(c.BlockedBy) > 0:
+		return c.BlockedBy
+	case c.Status == conformance.Inconclusive || c.Status == conformance.NotRun:
+		for _, c := range r.Checks {
+			if c.Status == conformance.Fail && strings.HasPrefix(c.ID, "RPC-") && slices.ContainsFunc(c.Findings, aboutList) {
+				by = append(by, c.ID)
+			}
+		}
+		return by
+	}
+	return []string{id}
+}
+
+// aboutList reports whether a finding shows a reply to list_objects.
+func aboutList(f conformance.Finding) bool {
+	return slices.ContainsFunc(f.Exchanges, func(x conformance.Exchange) bool { return x.RPC == rpc.MethodListObjects })
 }

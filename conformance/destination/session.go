@@ -76,6 +76,7 @@ type session struct {
 	hookShown sync.Map
 	// hookFault: the read-back hook failed its own test and is not believed.
 	hookFault error
+	unwritten *unwritten  // why a run that may write does not; nil when it does
 	untrusted bool        // the certificate does not verify
 	uncounted atomic.Bool // it has listed a key without a count
 }

@@ -184,6 +184,52 @@ func TestUnknownObject(t *testing.T) {
 	require.False(t, r.Settings.Write, "the report says what was permitted in the end")
 }
 
+// TestListThatCannotBeRead: flags that are given are not asked for again; the check that
+// has failed is named.
+func TestListThatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct{ before, by string }{
+		"debug text":     {"DEBUG: done\n", "RPC-001"},
+		"no envelope":    {"", "RPC-005"},
+		"a missing name": {"", "OBJ-001"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newSmall()
+			e.answer = func(method string, _ int, _ []byte) string {
+				switch {
+				case method != rpc.MethodListObjects:
+					return ""
+				case c.by == "RPC-005":
+					return `{"objects":[{"object_api_name":"contact","label":"Contact"}]}`
+				case c.by == "OBJ-001":
+					return `{"jsonrpc":"2.0","id":$ID,"result":{"objects":[{"label":"Contact"}]}}`
+				}
+				return c.before + `{"jsonrpc":"2.0","id":$ID,"result":{"objects":[{"object_api_name":"contact","label":"Contact"}]}}`
+			}
+			r, err := Run(context.Background(), Target{Handler: e}, writing(e))
+			require.NoError(t, err)
+			require.Contains(t, r.Failed, c.by)
+			notes := strings.Join(r.Notes, "\n")
+			if c.by == "OBJ-001" {
+				require.Contains(t, notes, "object contact is not listed, and OBJ-001 does not hold")
+			} else {
+				require.Contains(t, notes, "list_objects could not be read ("+c.by+"): the run goes on without writes")
+			}
+			require.NotContains(t, r.Summary, "--write")
+			blocked := 0
+			for _, check := range r.Checks {
+				require.NotEqual(t, "--write", check.Decider, check.ID)
+				require.NotContains(t, strings.Join(check.Notes, "\n"), "--write", check.ID)
+				if check.ID == "SEM-001" {
+					blocked++
+					require.Equal(t, []string{c.by}, check.BlockedBy)
+					require.Equal(t, "blocked by "+c.by, check.Reason)
+				}
+			}
+			require.Equal(t, 1, blocked)
+		})
+	}
+}
+
 // TestLostListOfObjects: an answer that did not come says nothing about the
 // objects; a list that came later counts.
 func TestLostListOfObjects(t *testing.T) {

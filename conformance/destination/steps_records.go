@@ -314,7 +314,9 @@ func (sc *scenario) writesIfItMay(n int) error {
 // a run without writes judges by reading alone.
 func (sc *scenario) whereItMayWrite(do func(*object) error) error {
 	if !sc.opts.Write {
-		sc.note("judged without writes: --write sees more")
+		if sc.unwritten == nil {
+			sc.note("judged without writes: --write sees more")
+		}
 		return nil
 	}
 	defer func() { sc.object = nil }()
