@@ -109,6 +109,7 @@ func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool
 		r.Notes = append(r.Notes, uncountedNote)
 	}
 	refusedKeys(r)
+	unaccepted(r)
 	s.sumUp(r)
 }
 

@@ -2,6 +2,8 @@ package destination
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/plural"
@@ -80,5 +82,32 @@ func refusedKeys(r *conformance.Report) {
 				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
 			return
 		}
+	}
+}
+
+// unacceptable are the checks whose failure leaves no record accepted, whatever the
+// records are: no fixture would help.
+var unacceptable = []string{"RES-001", "RES-005", "RES-002", "RES-004"}
+
+// unaccepted says of the checks that saw no record accepted and none refused that they
+// wait for the failed check about results, where no record of the run was accepted.
+func unaccepted(r *conformance.Report) {
+	failed := func(id string) bool {
+		return slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool {
+			return c.ID == id && (c.Status == conformance.Fail || c.Status == conformance.Flaky)
+		})
+	}
+	first := slices.IndexFunc(unacceptable, failed)
+	if first < 0 || slices.ContainsFunc(r.Checks, func(c conformance.CheckResult) bool { return c.Seen[conformance.SeenAccepted] > 0 }) {
+		return
+	}
+	by := unacceptable[first]
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if c.Status != conformance.Inconclusive || c.Decider != "fixtures" || c.Seen[conformance.SeenAttempts] == 0 ||
+			c.Seen[conformance.SeenRefused] > 0 || strings.Contains(c.Reason, "the endpoint says: ") {
+			continue
+		}
+		c.Reason, c.Decider, c.BlockedBy = "blocked by "+by+": no record result counts as accepted", "", []string{by}
 	}
 }
