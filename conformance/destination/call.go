@@ -313,7 +313,8 @@ func (r *reply) wholeErrorText() string {
 // the same for all replies of one defect. An ordinary record result has none.
 func (r *reply) kindOf() string {
 	shape := ""
-	if _, actual := sameID(r); actual != "" && !r.member("id").Is(wire.Null) {
+	// A null id of an error is that of a request that could not be read.
+	if _, actual := sameID(r); actual != "" && (!r.member("id").Is(wire.Null) || r.member("result") != nil) {
 		return "another id"
 	}
 	switch {

@@ -66,3 +66,21 @@ func TestNoFixtureHelps(t *testing.T) {
 		require.Equal(t, "fixtures", resultOf(t, r, "SEM-001").Decider)
 	})
 }
+
+// TestNullIDIsOneDefect: results with a null id break one rule, as those with another id do.
+func TestNullIDIsOneDefect(t *testing.T) {
+	e := newSmall()
+	h := altered(e, func(call, reply string) string {
+		if _, id, found := strings.Cut(reply, `"id":"`); found && strings.Contains(reply, `"result":`) {
+			id, _, _ = strings.Cut(id, `"`)
+			return strings.Replace(reply, `"id":"`+id+`"`, `"id":null`, 1)
+		}
+		return reply
+	})
+	r, err := Run(context.Background(), Target{Handler: h}, writing(e))
+	require.NoError(t, err)
+	require.Equal(t, []string{"RPC-003"}, r.Failed)
+	for _, id := range []string{"PAR-001", "ERR-002", "HTTP-008"} {
+		require.Equal(t, []string{"RPC-003"}, resultOf(t, r, id).BlockedBy, id)
+	}
+}
