@@ -80,6 +80,7 @@ var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", 
 // foldLate folds what can be seen only when all results are there.
 func (sched *scheduler) foldLate() {
 	sched.foldFields()
+	sched.foldUnreadable()
 	var by []string
 	for _, id := range disturbed {
 		if r := sched.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {
@@ -176,6 +177,37 @@ func aboutValues(r *CheckResult) bool {
 	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool {
 		return !strings.HasPrefix(s, "value of ") && !strings.HasPrefix(s, "no value of ")
 	})
+}
+
+// foldUnreadable folds warnings under RPC-001 where each reply that they show has a body
+// that is no JSON, which is all that is known of it.
+func (sched *scheduler) foldUnreadable() {
+	if r := sched.results["RPC-001"]; r == nil || r.Status != Fail {
+		return
+	}
+	by := []string{"RPC-001"}
+	for _, c := range sched.checks {
+		r := sched.results[c.ID]
+		if r == nil || r.Status != Warn || c.own || c.ID == "RPC-001" || !unreadable(r) {
+			continue
+		}
+		sched.replace(c, r, by)
+		for _, other := range sched.results {
+			if slices.Equal(other.BlockedBy, []string{c.ID}) {
+				other.BlockedBy, other.Reason = by, sched.results[c.ID].Reason
+			}
+		}
+	}
+}
+
+// unreadable reports whether all that was found are bodies without JSON.
+func unreadable(r *CheckResult) bool {
+	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool { return !strings.HasSuffix(s, " without JSON") }) &&
+		!slices.ContainsFunc(r.Findings, func(f Finding) bool {
+			return len(f.Exchanges) == 0 || slices.ContainsFunc(f.Exchanges, func(x Exchange) bool {
+				return x.Response == nil || x.Response.Body.Text == "" && x.Response.Body.Base64 == ""
+			})
+		})
 }
 
 // blocked is the result of a check that shows nothing beyond the failure of others.

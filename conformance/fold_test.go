@@ -65,3 +65,37 @@ func TestWhatExplains(t *testing.T) {
 		})
 	}
 }
+
+// TestWarningsAboutBodiesWithoutJSON are folded under RPC-001 where each reply has such a
+// body: an empty one breaks no rule of RPC-001, and a failure stays one.
+func TestWarningsAboutBodiesWithoutJSON(t *testing.T) {
+	result := func(status Status, body string, symptoms ...string) *CheckResult {
+		x := Exchange{Response: &wire.Response{Status: 500, Body: wire.Body{Text: body}}}
+		return &CheckResult{Status: status, Findings: []Finding{{Actual: "seen", Exchanges: []Exchange{x}}}, symptoms: symptoms}
+	}
+	const page = "list_fields: HTTP 500 without JSON"
+	for name, tc := range map[string]struct {
+		first, own *CheckResult
+		folded     bool
+	}{
+		"a page":                 {result(Fail, "<html>", page), result(Warn, "<html>", ": HTTP 500 without JSON"), true},
+		"an empty body":          {result(Fail, "<html>", page), result(Warn, "", page), false},
+		"a failure":              {result(Fail, "<html>", page), result(Fail, "<html>", page), false},
+		"something else, too":    {result(Fail, "<html>", page), result(Warn, "<html>", page, "another id"), false},
+		"RPC-001 has not failed": {result(Pass, ""), result(Warn, "<html>", page), false},
+	} {
+		checks := []*Check{{ID: "RPC-001"}, {ID: "HTTP-010"}, {ID: "HTTP-009"}}
+		sched := &scheduler{suite: symptomatic, opts: &Options{}, checks: checks, results: map[string]*CheckResult{
+			"RPC-001": tc.first, "HTTP-010": tc.own, "HTTP-009": checks[2].blocked([]string{"HTTP-010"}),
+		}}
+		sched.foldLate()
+		want := []string{"HTTP-010"}
+		if tc.folded {
+			want = []string{"RPC-001"}
+			require.Equal(t, want, sched.results["HTTP-010"].BlockedBy, name)
+		} else {
+			require.Empty(t, sched.results["HTTP-010"].BlockedBy, name)
+		}
+		require.Equal(t, want, sched.results["HTTP-009"].BlockedBy, name)
+	}
+}

@@ -84,3 +84,16 @@ func TestNullIDIsOneDefect(t *testing.T) {
 		require.Equal(t, []string{"RPC-003"}, resultOf(t, r, id).BlockedBy, id)
 	}
 }
+
+// TestWarningsAboutUnreadableBodies: bodies without JSON are RPC-001's, whatever else they break.
+func TestWarningsAboutUnreadableBodies(t *testing.T) {
+	e := newSmall()
+	h := altered(e, func(_, reply string) string { return "DEBUG: done\n" + reply })
+	r, err := Run(context.Background(), Target{Handler: h}, writing(e))
+	require.NoError(t, err)
+	require.Contains(t, r.Failed, "RPC-001")
+	require.Contains(t, r.Summary, "fix RPC-001 first")
+	for _, id := range []string{"RPC-010", "RPC-011", "HTTP-010", "RPC-012"} {
+		require.Equal(t, []string{"RPC-001"}, resultOf(t, r, id).BlockedBy, id)
+	}
+}

@@ -45,7 +45,7 @@ Feature: Connection test
   @needs-RPC-006 @needs-RPC-007 @needs-AUTH-001
   Scenario: test_connection answers empty params
     The service sends params {} and nothing else.
-    Cause: a parameter is demanded that the service does not send.
+    Cause: a parameter is demanded that the service does not send, or the call fails or hangs.
     Fix: need no params.
     Good: {"jsonrpc":"2.0","method":"test_connection","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"success":true}}
     Bad: {"jsonrpc":"2.0","method":"test_connection","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"missing parameter"}}
@@ -57,7 +57,7 @@ Feature: Connection test
   @needs-RPC-006 @needs-RPC-007 @needs-AUTH-001
   Scenario: list_objects answers empty params
     The service sends params {} and nothing else.
-    Cause: a parameter is demanded that the service does not send.
+    Cause: a parameter is demanded that the service does not send, or the call fails or hangs.
     Fix: need no params.
     Good: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"objects":[{"object_api_name":"contact","label":"Contact"}]}}
     Bad: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"missing parameter"}}

@@ -18,7 +18,7 @@ Feature: Sync speed and rate limit
   Scenario: get_sync_speed answers empty params
     The service sends params {} since 2022. An endpoint that waits for a plan never starts a
     sync.
-    Cause: the first text of the protocol is implemented.
+    Cause: the first text of the protocol is implemented, or the call fails or hangs.
     Fix: need no params.
     Good: {"jsonrpc":"2.0","method":"get_sync_speed","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"maximum_batch_size":1000,"maximum_parallel_batches":4,"maximum_records_per_second":1000}}
     Bad: {"jsonrpc":"2.0","method":"get_sync_speed","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"sync_plan is missing"}}
