@@ -240,7 +240,7 @@ func (sc *scenario) stayedUp() error {
 			if hasAlone(outages) {
 				continue
 			}
-			actual = "stopped accepting connections while several calls were under way, " + o.call + " among them"
+			actual = "stopped accepting connections while several calls were under way, " + o.call + " among them (--serial finds the one)"
 		}
 		if o.ended {
 			actual += fmt.Sprintf("; it was back after %s", round(o.back))

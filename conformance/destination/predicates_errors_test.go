@@ -34,7 +34,7 @@ var errorExchanges = map[string]exchange{
 		{prepare: outages(&outage{call: "sync_batch of SEM-001", alone: true, back: 10 * second}), finds: "it was not back after 10s"},
 		{
 			prepare: outages(&outage{call: "sync_batch of SEM-001", ended: true}),
-			finds:   "stopped accepting connections while several calls were under way, sync_batch of SEM-001 among them",
+			finds:   "stopped accepting connections while several calls were under way, sync_batch of SEM-001 among them (--serial finds the one)",
 		},
 		{ // the call that was under way alone is the cause
 			prepare: outages(&outage{call: "sync_batch of SEM-001", ended: true}, &outage{call: "sync_batch of DAT-006", alone: true, ended: true}),

@@ -128,6 +128,14 @@ func judged(suite string) string {
 	return "a custom destination"
 }
 
+// elsewhere reports whether ERR-006, which is judged over the whole run, has found what
+// happened beside the calls of other checks: only these show it again, one at a time.
+func elsewhere(check c.CheckResult) bool {
+	return check.ID == "ERR-006" && len(check.Findings) > 0 && !slices.ContainsFunc(check.Findings, func(f c.Finding) bool {
+		return slices.ContainsFunc(f.Exchanges, func(x c.Exchange) bool { return x.Check == check.ID })
+	})
+}
+
 // again is the command that shows the finding of a check once more; "" when there
 // is none. Findings of a service come from whole scenarios, those of a
 // destination from single exchanges, which the JSON report holds; where there is no
@@ -139,6 +147,11 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 		return line(o.Rerun) // others made the calls: what was recorded of them is judged again
 	case r.Settings.Passive:
 		return line(o.Rerun) + " --select " + line(check.ID)
+	case o.Rerun != "" && elsewhere(check):
+		if slices.Contains(strings.Fields(o.Rerun), "--serial") {
+			return line(o.Rerun)
+		}
+		return line(o.Rerun) + " --serial"
 	case o.Rerun != "" && (o.ReportFile == "" || r.Suite == c.SuiteService):
 		return line(o.Rerun) + " --select " + line(check.ID)
 	case r.Suite != c.SuiteService && !exchanges:

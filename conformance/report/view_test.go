@@ -26,3 +26,18 @@ func TestAgain(t *testing.T) {
 		require.Equal(t, tc.want, Options{ReportFile: "r.json"}.again(&tc.report, tc.check), name)
 	}
 }
+
+// TestAgainOfAnOutage: what happened beside the calls of other checks is found by these,
+// one at a time; what ERR-006 has sent itself, by it alone.
+func TestAgainOfAnOutage(t *testing.T) {
+	outage := func(sender string) c.CheckResult {
+		return c.CheckResult{ID: "ERR-006", Findings: []c.Finding{{Exchanges: []c.Exchange{{Check: sender}}}}}
+	}
+	for _, tc := range []struct{ rerun, sender, want string }{
+		{"destkit conform http://h", "RPC-005", "destkit conform http://h --serial"},
+		{"destkit conform http://h --serial", "RPC-005", "destkit conform http://h --serial"},
+		{"destkit conform http://h", "ERR-006", "destkit conform http://h --select ERR-006"},
+	} {
+		require.Equal(t, tc.want, Options{Rerun: tc.rerun}.again(&c.Report{}, outage(tc.sender)))
+	}
+}
