@@ -85,7 +85,7 @@ func TestMatrixInfoVariants(t *testing.T) {
 		note   string
 	}{
 		{"RPC-017", simConfig(), echo, "method"},
-		{"RPC-018", simConfig(), notification, "answered"},
+		{"RPC-018", simConfig(), notification, "reply to"},
 		{"RES-007", simConfig(), nullMessage, "null"},
 		{"RL-006", unlimited, nothing, "50000"},
 		{"DUP-004", simConfig(), nothing, "older"},
