@@ -11,7 +11,7 @@ import (
 
 // UnknownKey is a key of a body that the type it is meant for does not have.
 type UnknownKey struct {
-	Place string   // such as fields[0].nmae
+	Place string   // such as fields[0].sort
 	Key   string   // the last part of it
 	Known []string // what the type has there
 }

@@ -29,7 +29,7 @@ type part struct {
 func TestUnknownKeys(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"name":"a","key":"b","parts":[{"key":"c"}],"raw":{"x":1}}`: nil,
-		`{"nmae":1,"NAME":2,"Hidden":3}`:                             {"Hidden", "NAME", "nmae"},
+		`{"nam":1,"NAME":2,"Hidden":3}`:                              {"Hidden", "NAME", "nam"},
 		`{"parts":[{},{"kye":1}]}`:                                   {"parts[1].kye"},
 		`{"parts":{"kye":1}}`:                                        nil,
 		`[]`:                                                         nil,
