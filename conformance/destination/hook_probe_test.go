@@ -40,15 +40,15 @@ func TestBrokenHooksAreFoundBeforeTheFirstWrite(t *testing.T) {
 	}{
 		{"no program", conformance.HookSpec{Command: []string{"no-such-program", "--read"}}, conformance.Hooks{}, []string{"readback", "cannot be started", "no-such-program", "make it executable"}},
 		{"a program that fails", conformance.HookSpec{Command: []string{"/bin/sh", "-c", "echo no module named psycopg >&2; exit 1"}}, conformance.Hooks{}, []string{"readback", "exit status 1", "no module named psycopg"}},
-		{"nothing listens", conformance.HookSpec{URL: gone.URL}, conformance.Hooks{}, []string{"readback", "did not answer", "refused", "start it"}},
+		{"nothing listens", conformance.HookSpec{URL: gone.URL}, conformance.Hooks{}, []string{"readback", "nothing listens at 127.0.0.1:", "start the hook"}},
 		{"a wrong path", conformance.HookSpec{URL: answers(404, "no such route")}, conformance.Hooks{}, []string{"readback", "HTTP status 404: no such route", "look at the path"}},
 		{"not JSON", conformance.HookSpec{URL: answers(200, "<html>hi</html>")}, conformance.Hooks{}, []string{"readback", "did not answer one JSON value", "<html>hi</html>", `{"records": [`}},
 		{"another shape", conformance.HookSpec{URL: answers(200, `{"rows":[]}`)}, conformance.Hooks{}, []string{"readback", "records is missing", `{"records": [`}},
 		{"not complete", conformance.HookSpec{URL: answers(200, `{"records":[],"complete":false}`)}, conformance.Hooks{}, []string{"complete is false", "look every key"}},
 		{"a key of its own", conformance.HookSpec{URL: answers(200, `{"records":[{"identifier":"ada@example.com","count":1,"fields":{}}]}`)}, conformance.Hooks{}, []string{`"ada@example.com", which was not asked for`}},
 		{"a cleanup hook that is no program", conformance.HookSpec{URL: good}, conformance.Hooks{Cleanup: conformance.HookSpec{Command: []string{"./cleanup.sh"}}}, []string{"hook cleanup", "cannot be started", "./cleanup.sh"}},
-		{"a cleanup hook that is not there", conformance.HookSpec{URL: good}, conformance.Hooks{Cleanup: conformance.HookSpec{URL: gone.URL}}, []string{"hook cleanup", "did not answer"}},
-		{"a hook that a check calls", conformance.HookSpec{URL: good}, conformance.Hooks{Restart: conformance.HookSpec{URL: gone.URL}}, []string{"hook restart", "did not answer"}},
+		{"a cleanup hook that is not there", conformance.HookSpec{URL: good}, conformance.Hooks{Cleanup: conformance.HookSpec{URL: gone.URL}}, []string{"hook cleanup", "nothing listens at "}},
+		{"a hook that a check calls", conformance.HookSpec{URL: good}, conformance.Hooks{Restart: conformance.HookSpec{URL: gone.URL}}, []string{"hook restart", "nothing listens at "}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
