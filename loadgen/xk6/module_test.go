@@ -245,12 +245,11 @@ func aborted(t *testing.T, err error) string {
 func TestATestEndsWhereNothingCanBeSent(t *testing.T) {
 	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
 	for name, c := range map[string]struct{ options, want string }{
-		"token":      {`{token: 'wrong-token', object: 'contact', write: true}`, "the token or the URL is not valid"},
-		"object":     {`{token: 's3cret-token', object: 'nothing', write: true}`, `has no object "nothing"`},
-		"operation":  {`{token: 's3cret-token', object: 'contact', operation: 'mirror', write: true}`, "operation: {upsert: 9, delete: 1}"},
-		"field":      {`{token: 's3cret-token', object: 'contact', fields: ['nil'], write: true}`, `has no field "nil"`},
-		"template":   {`{token: 's3cret-token', object: 'contact', template: {age: '{{nil}}'}, write: true}`, "template"},
-		"maxRecords": {`{token: 's3cret-token', object: 'contact', batchSize: 10, maxRecords: 9, write: true}`, "maxRecords"},
+		"token":     {`{token: 'wrong-token', object: 'contact', write: true}`, "the token or the URL is not valid"},
+		"object":    {`{token: 's3cret-token', object: 'nothing', write: true}`, `has no object "nothing"`},
+		"operation": {`{token: 's3cret-token', object: 'contact', operation: 'mirror', write: true}`, "operation: {upsert: 9, delete: 1}"},
+		"field":     {`{token: 's3cret-token', object: 'contact', fields: ['nil'], write: true}`, `has no field "nil"`},
+		"template":  {`{token: 's3cret-token', object: 'contact', template: {age: '{{nil}}'}, write: true}`, "template"},
 	} {
 		v := newVU(t, New(), server).init(c.options)
 		_, err := v.run(`d.syncBatch()`)
@@ -264,6 +263,16 @@ func TestATestEndsWhereNothingCanBeSent(t *testing.T) {
 	require.NoError(t, v.runtime.VU.Runtime().Set("URL", "http://127.0.0.1:1/secret-path"))
 	_, err := v.init(upserts).run(`d.syncBatch()`)
 	require.NotContains(t, aborted(t, err), "secret-path")
+}
+
+// TestABoundIsUsedExactly: the last batch is cut, and the next one ends the test.
+func TestABoundIsUsedExactly(t *testing.T) {
+	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
+	v := newVU(t, New(), server).init(`{token: 's3cret-token', object: 'contact', batchSize: 10, maxRecords: 19, write: true}`)
+	v.is(`[true,true]`, `[d.syncBatch().ok, d.syncBatch().ok]`)
+	_, err := v.run(`d.syncBatch()`)
+	require.Contains(t, aborted(t, err), "maxRecords")
+	require.EqualValues(t, 19, stored(t, server, "contact"))
 }
 
 // An iteration that is over breaks its call, and nothing is counted.
