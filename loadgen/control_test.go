@@ -51,6 +51,7 @@ func TestControlStopsPausesAndPaces(t *testing.T) {
 					o.Control.Pause()
 					step = 1
 				case step == 1 && m.InFlight == 0 && m.Paused: // what was under way has come
+					require.Equal(t, !o.Closed, m.Open)
 					if before != m.Requests {
 						before, standing = m.Requests, 0
 					}

@@ -18,7 +18,8 @@ type Moment struct {
 	Requests, Records int64
 	Errors            int64
 	InFlight          int
-	Asked             float64 // requests per second, 0 in a closed loop
+	Open              bool    // the loop is open: requests follow a rate
+	Asked             float64 // requests per second, 0 in a closed loop and in a pause
 	// CPUs is how many processors the generator kept busy since the moment before.
 	CPUs float64
 	// Service: of a load on a service, where every request counts as one record.
@@ -65,7 +66,7 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 			moment.Latest = m.points[shown-1]
 		}
 		if m.asked != nil {
-			moment.Asked = m.asked(now - m.began)
+			moment.Open, moment.Asked = true, m.asked(now-m.began)
 		}
 		latest := cpu.Read()
 		if wall := latest.At.Sub(before.At).Seconds(); wall > 0 {

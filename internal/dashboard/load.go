@@ -232,7 +232,7 @@ func (l *Load) show(*console.Request) (any, error) {
 	}
 	sends := slices.Contains([]string{"prepare", "warm-up", "load", "search"}, m.Phase)
 	p.CanPause = sends || !p.Began
-	p.Rated = sends && m.Asked > 0 && m.Load.Mode != "search"
+	p.Rated = sends && m.Open && m.Load.Mode != "search"
 	p.progress(l.cfg)
 	p.Limits = limits(l.cfg.Limits, m)
 	for _, name := range slices.Sorted(maps.Keys(m.ErrorsByKind)) {

@@ -20,7 +20,7 @@ import (
 // moment is one of a load that goes on.
 func moment(at time.Duration) loadgen.Moment {
 	return loadgen.Moment{
-		Phase: "load", Elapsed: at, Of: time.Minute, Requests: 1500, Records: 15_000, Errors: 7, InFlight: 3, Asked: 300, CPUs: 0.25,
+		Phase: "load", Elapsed: at, Of: time.Minute, Requests: 1500, Records: 15_000, Errors: 7, InFlight: 3, Open: true, Asked: 300, CPUs: 0.25,
 		Latest: loadgen.Point{
 			At: at.Seconds(), RequestsPerSecond: 299, RecordsPerSecond: 2990, Asked: 300, Errors: 7, InFlight: 3,
 			P50: 1.5, P90: 4.5, P95: 5, P99: 9.5, Max: 12.5, ServiceP50: 1, ServiceP99: 9,
@@ -277,6 +277,31 @@ func TestRatesThatCannotBe(t *testing.T) {
 	require.Contains(t, page, "a search chooses its rates itself")
 	_, page = ask(t, "GET", root+"/", nil)
 	require.NotContains(t, page, "Change the rate")
+}
+
+// TestAPauseKeepsTheLevers: nothing is asked for in it, and no button moves from under
+// the pointer when its first figures come.
+func TestAPauseKeepsTheLevers(t *testing.T) {
+	control := &loadgen.Control{}
+	l, server := served(t, LoadConfig{Control: control})
+	l.Moment(moment(time.Second))
+	control.Pause()
+	levers := func() string {
+		_, page := ask(t, "GET", server.URL+console.Path+"/", nil)
+		_, page, found := strings.Cut(page, `<div class="levers">`)
+		require.True(t, found)
+		page, _, _ = strings.Cut(page, "</div>")
+		return strings.ReplaceAll(page, `placeholder="300" `, "")
+	}
+	before := levers()
+	require.Contains(t, before, "Change the rate")
+	m := moment(2 * time.Second)
+	m.Asked, m.Paused = 0, true
+	l.Moment(m)
+	require.Equal(t, before, levers())
+	m.Open = false
+	l.Moment(m)
+	require.NotContains(t, levers(), "Change the rate", "a closed loop has no rate")
 }
 
 // TestThePageBecomesTheReport: the same bytes as those of the file.
