@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +47,7 @@ func (w *world) eventually(is func() bool) {
 	w.t.Helper()
 	for !is() {
 		require.NoError(w.t, w.t.Context().Err())
-		runtime.Gosched()
+		time.Sleep(time.Millisecond) // what is waited for needs the processor
 	}
 }
 
