@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -70,7 +71,7 @@ func (found *Findings) Add(f Finding, symptom string, where []Exchange) {
 		found.surplus++
 		return
 	}
-	f.Rule, f.Cause, f.Fix = found.check.Title, found.check.Cause+f.Cause, found.check.Fix
+	f.Rule, f.Cause, f.Fix = found.check.Title, found.check.Cause+f.Cause, cmp.Or(f.Fix, found.check.Fix)
 	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
 		f.Curl = wire.Curl(f.Exchanges[0])

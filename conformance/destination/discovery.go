@@ -78,9 +78,11 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		}
 	}
 	c.unhealthy = unhealthy(first)
-	if err := s.list(ctx, c); err != nil {
+	listed, err := s.listBeside(ctx, first)
+	if err != nil {
 		return nil, err
 	}
+	s.listedBy(ctx, c, listed)
 	speed, err := s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed})
 	if err != nil {
 		return nil, err
@@ -102,10 +104,15 @@ func (s *session) list(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
+	s.listedBy(ctx, c, listed)
+	return nil
+}
+
+// listedBy reads the objects that a reply names, and describes them.
+func (s *session) listedBy(ctx context.Context, c *catalog, listed *reply) {
 	c.planning = append(c.planning, listed)
 	c.listed, c.objects = listed.complete(), readObjects(listed)
 	s.describe(ctx, c.objects)
-	return nil
 }
 
 // complete reports whether an HTTP response came to an end, be it a bad one. One that

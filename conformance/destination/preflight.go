@@ -36,6 +36,9 @@ func (s *session) preflight(ctx context.Context, r *conformance.Report) {
 		return
 	}
 	s.catalog = c
+	if s.queued != nil {
+		r.Notes = append(r.Notes, oneConnection+" (PAR-001): all calls of this run are made one after the other")
+	}
 	if p := s.nothingToJudge(ctx, c); p != nil {
 		s.catalog = nil
 		r.Problems = append(r.Problems, *p)

@@ -226,6 +226,11 @@ func withoutKeyPlan(sc *scenario, op string, records []*record) plan {
 
 // send sends one set.
 func (m *sending) send(sc *scenario, s set) ([]*batch, error) {
+	if m.spread || m.copies > 0 || m.rounds > 0 {
+		if err := sc.needsSecondConnection(); err != nil {
+			return nil, err
+		}
+	}
 	how := plan{}
 	switch {
 	case m.cutReply:

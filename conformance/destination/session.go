@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -53,9 +54,12 @@ type session struct {
 	pace       *pace
 	inMemory   bool
 	stop       func() // ends the server of a handler, nil without one
-	dev        bool   // TLS checks are NOT_RUN and chains are not verified
-	devWhy     string
-	private    bool // verified against roots that the author gave
+	// queued is the call that got no answer as long as another connection was open, of
+	// an endpoint that serves one at a time; nil: it serves several.
+	queued  *reply
+	dev     bool // TLS checks are NOT_RUN and chains are not verified
+	devWhy  string
+	private bool // verified against roots that the author gave
 
 	syncRuns  atomic.Int64
 	responded atomic.Bool // some HTTP response came to its end
@@ -163,11 +167,11 @@ func (s *session) connect() error {
 		Redactor: s.redactor, UserAgent: "destkit/" + cmp.Or(s.opts.Version, "dev"),
 		Limiter: s.pace.wait,
 	}
-	hooks := &http.Transport{DisableKeepAlives: true}
+	hooks := &http.Transport{DisableKeepAlives: true, DialContext: s.dialInTurn(new(net.Dialer).DialContext)}
 	if s.inMemory {
 		dial, stop := wire.ServeHandler(s.target.Handler)
 		o.Dial, s.stop = dial, stop
-		hooks.DialContext = dial
+		hooks.DialContext = s.dialInTurn(dial)
 	}
 	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
 	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.opts.Roots, InsecureSkipVerify: s.dev && s.opts.Roots == nil}

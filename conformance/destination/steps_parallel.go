@@ -18,6 +18,9 @@ func parallelSteps() []definition {
 }
 
 func (sc *scenario) callsInParallel(method, count string) error {
+	if sc.queued != nil {
+		return sc.servesOneConnection()
+	}
 	times, _ := strconv.Atoi(count)
 	objects := sc.methodCalls(method)
 	if len(objects) == 0 {
@@ -35,6 +38,9 @@ func (sc *scenario) callsInParallel(method, count string) error {
 func (sc *scenario) callsAsDeclared(method string) error {
 	if sc.catalog.speed == nil {
 		return inconclusive("", "no speed is declared")
+	}
+	if err := sc.needsSecondConnection(); err != nil {
+		return err
 	}
 	n := parallelCap(*sc.catalog.speed)
 	sc.measured.single = median(sc.replies)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // DefaultMaxBody bounds a reply's body, as received and as decoded, in bytes.
@@ -62,7 +64,8 @@ type Client struct {
 	mu      sync.Mutex
 	idle    map[string][]*Conn
 	closed  bool
-	numbers atomic.Int64 // of exchanges
+	one     *semaphore.Weighted // whose turn it is to have a connection; nil: everyone's
+	numbers atomic.Int64        // of exchanges
 }
 
 // New checks the options and gives a client. Its errors hold no secret.
@@ -103,6 +106,38 @@ func (c *Client) Calls() int { return int(c.calls.Load()) }
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
+	c.mu.Unlock()
+	c.CloseIdle()
+}
+
+// OneAtATime is for an endpoint that serves no second connection while another is
+// open: from now on each call waits until no connection is open, and none is kept.
+// No call may be on its way.
+func (c *Client) OneAtATime() {
+	c.mu.Lock()
+	c.one = semaphore.NewWeighted(1)
+	c.mu.Unlock()
+	c.Close()
+}
+
+// Turn waits until this side may open a connection, at once unless OneAtATime was
+// called. The caller calls done when it has closed the connection.
+func (c *Client) Turn(ctx context.Context) (done func(), err error) {
+	c.mu.Lock()
+	one := c.one
+	c.mu.Unlock()
+	if one == nil {
+		return func() {}, nil
+	}
+	if err := one.Acquire(ctx, 1); err != nil {
+		return nil, &Error{Kind: KindCanceled, Op: "wait for the end of another connection", Err: err}
+	}
+	return func() { one.Release(1) }, nil
+}
+
+// CloseIdle closes the connections at rest.
+func (c *Client) CloseIdle() {
+	c.mu.Lock()
 	idle := c.idle
 	c.idle = map[string][]*Conn{}
 	c.mu.Unlock()
@@ -116,13 +151,18 @@ func (c *Client) Close() {
 // Open dials a connection to the configured URL for calls that must share one.
 // The caller closes it.
 func (c *Client) Open(ctx context.Context) (*Conn, error) {
+	done, err := c.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
 	conn, err := c.dial(ctx, c.target)
 	if err != nil {
+		done()
 		return nil, fmt.Errorf("open connection: %w", err)
 	}
-	conn.explicit = true
+	conn.explicit, conn.done = true, done
 	conn.rest()
 	return conn, nil
 }
@@ -131,6 +171,11 @@ func (c *Client) Open(ctx context.Context) (*Conn, error) {
 // address (host:port, "": the URL's) asking for serverName ("": the URL's),
 // and closes. When the certificates do not verify the state still holds them.
 func (c *Client) Handshake(ctx context.Context, cfg *tls.Config, address, serverName string) (tls.ConnectionState, error) {
+	done, err := c.Turn(ctx)
+	if err != nil {
+		return tls.ConnectionState{}, err
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
 	t := c.target

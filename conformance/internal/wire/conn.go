@@ -27,6 +27,7 @@ type Conn struct {
 
 	busy      sync.Mutex
 	explicit  bool
+	done      func() // ends the turn of an explicit one
 	idleSince time.Time
 	idleFor   time.Duration
 	watch     chan error // non-nil at rest
@@ -68,6 +69,9 @@ func (c *Conn) kill(why error) {
 		c.dead = why
 		c.mu.Unlock()
 		c.raw.Close()
+		if c.done != nil {
+			c.done()
+		}
 	})
 }
 

@@ -27,11 +27,16 @@ func (c *Client) Do(ctx context.Context, call Call) *Reply {
 			r.Err = &Error{Kind: KindCanceled, Op: "wait for the limiter", Err: err}
 		}
 	}
+	done := func() {}
+	if r.Err == nil && call.Conn == nil {
+		done, r.Err = c.Turn(ctx)
+	}
 	if r.Err == nil {
 		c.calls.Add(1)
 		r.Started = time.Now()
 		r.Err = c.send(ctx, q, r)
 		r.Total = time.Since(r.Started)
+		done()
 	}
 	r.Kind = Classify(r.Err, r.Received)
 	c.keep(&call, q, r)

@@ -1,0 +1,128 @@
+package destination_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+// oneAtATime is the listener of an endpoint with a single worker: it accepts the next
+// connection when the one before is closed.
+type oneAtATime struct {
+	net.Listener
+	free chan struct{}
+}
+
+func (l oneAtATime) Accept() (net.Conn, error) {
+	l.free <- struct{}{}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &onlyConn{Conn: conn, closed: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+type onlyConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *onlyConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
+
+// singleWorker serves a handler over one connection at a time.
+func singleWorker(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.Listener = oneAtATime{server.Listener, make(chan struct{}, 1)}
+	server.Start()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Listener.(oneAtATime).Listener.Close()
+	})
+	return server.URL
+}
+
+// TestOneConnectionAtATime: a worker that keeps a connection serves no other one. That
+// is one finding, and all else is judged over one connection after the other.
+func TestOneConnectionAtATime(t *testing.T) {
+	matrixtest.Long(t)
+	for _, write := range []bool{false, true} {
+		t.Run(fmt.Sprintf("write %t", write), func(t *testing.T) {
+			t.Parallel()
+			b := inMemory(t, simConfig())
+			url := singleWorker(t, b.sim)
+			opts := fullOptions(t, url)
+			opts.PlanningTimeout, opts.Timeout = 2*time.Second, 2*time.Minute
+			if !write {
+				opts.Write, opts.Objects, opts.Readback, opts.Load = false, nil, conformance.HookSpec{}, false
+			}
+			r, err := destination.Run(t.Context(), destination.Target{URL: url + "/rpc?key=" + simSecret, Token: simToken}, opts)
+			require.NoError(t, err)
+			require.Equal(t, []string{"PAR-001"}, tripped(r), explain(r, tripped(r)))
+			require.Contains(t, strings.Join(r.Notes, "\n"), "no second connection is served while another is open (PAR-001)")
+			for _, c := range r.Checks {
+				if c.ID == "PAR-001" {
+					require.Len(t, c.Findings, 1)
+					require.Contains(t, c.Findings[0].Actual, "no second connection is served while another is open: list_objects had no answer within 2")
+					require.Contains(t, c.Findings[0].Fix, "ThreadingHTTPServer")
+					require.True(t, c.Findings[0].Observed)
+				}
+				if write && strings.HasPrefix(c.ID, "PAR-") && c.ID != "PAR-001" {
+					require.Equal(t, conformance.NotRun, c.Status, c.ID)
+					require.Contains(t, c.Reason, "no second connection is served while another is open (PAR-001)")
+				}
+			}
+		})
+	}
+}
+
+// TestAMethodThatHangsIsNoQueue: only an answer that comes as soon as the other
+// connection is closed shows that it waited for that.
+func TestAMethodThatHangsIsNoQueue(t *testing.T) {
+	t.Parallel()
+	opts := conformance.Options{PlanningTimeout: 250 * time.Millisecond, BatchTimeout: 250 * time.Millisecond, Timeout: time.Minute, Select: []string{"CON-*", "PAR-001", "TIM-001"}}
+	for name, hangs := range map[string]func(n int) bool{
+		"every call":   func(int) bool { return true },
+		"every second": func(n int) bool { return n%2 == 1 },
+		"every third":  func(n int) bool { return n%3 == 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int64
+			good := &sloppy{}
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err == nil && strings.Contains(string(body), rpc.MethodListObjects) && hangs(int(n.Add(1))) {
+					<-r.Context().Done()
+					return
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				good.ServeHTTP(w, r)
+			})
+			r := judgeHostile(t, destination.Target{Handler: h}, opts)
+			if name != "every third" { // which one check may not meet
+				require.Equal(t, 1, r.ExitStatus, r.Summary)
+				require.Contains(t, r.Failed, "CON-005")
+			}
+			require.NotContains(t, strings.Join(r.Notes, "\n"), "no second connection")
+		})
+	}
+}
