@@ -75,7 +75,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
 		"word": word, "citations": citations, "place": place, "duration": duration, "plural": plural.Count[int],
-		"waiver": waiver, "leftover": leftover, "tone": tone,
+		"waiver": waiver, "leftovers": leftovers, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
 		"note":    bodyNote,

@@ -180,12 +180,12 @@ func (m *markdown) residue(r *c.Report) {
 		word string
 		list []c.Leftover
 	}{{"refused", res.Refused}, {"unknown", res.Unknown}} {
-		for i, l := range part.list {
-			if i == maxLeftovers {
-				m.printf("- %s: %d more in the JSON report", part.word, len(part.list)-i)
-				break
-			}
-			m.printf("- %s: %s", part.word, md(leftover(l)))
+		shown := part.list[:min(len(part.list), maxLeftovers)]
+		for _, s := range leftovers(shown) {
+			m.printf("- %s: %s", part.word, md(s))
+		}
+		if more := len(part.list) - len(shown); more > 0 {
+			m.printf("- %s: %d more in the JSON report", part.word, more)
 		}
 	}
 	m.printf("")

@@ -138,12 +138,15 @@ func ownKeys(s c.Settings) string {
 
 // leftovers lists keys, so that a person can remove them by hand.
 func (t *terminal) leftovers(label string, list []c.Leftover) {
-	for i, l := range list {
-		if i == maxLeftovers && !t.opt.Verbose {
-			t.para(2, label, fmt.Sprintf("and %d more, all in the JSON report", len(list)-i))
-			return
-		}
-		t.para(2, label, leftover(l))
+	shown := list
+	if !t.opt.Verbose {
+		shown = list[:min(len(list), maxLeftovers)]
+	}
+	for _, s := range leftovers(shown) {
+		t.para(2, label, s)
+	}
+	if more := len(list) - len(shown); more > 0 {
+		t.para(2, label, fmt.Sprintf("and %d more, all in the JSON report", more))
 	}
 }
 

@@ -359,13 +359,27 @@ func place(f c.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// leftover writes one key that may still stand in the destination.
-func leftover(l c.Leftover) string {
-	s := fmt.Sprintf("%s %s %s", line(l.Object), line(l.Field), line(l.Identifier))
-	if l.Reason != "" {
-		s += " (" + line(l.Reason) + ")"
+// leftovers write keys that may still stand in the destination, those that are left for
+// the same reason in one line: that can be a whole page.
+func leftovers(list []c.Leftover) (lines []string) {
+	type group struct{ object, field, reason string }
+	keys := map[group][]string{}
+	var order []group
+	for _, l := range list {
+		g := group{line(l.Object), line(l.Field), line(l.Reason)}
+		if keys[g] == nil {
+			order = append(order, g)
+		}
+		keys[g] = append(keys[g], line(l.Identifier))
 	}
-	return s
+	for _, g := range order {
+		s := fmt.Sprintf("%s %s %s", g.object, g.field, strings.Join(keys[g], ", "))
+		if g.reason != "" {
+			s += " (" + g.reason + ")"
+		}
+		lines = append(lines, s)
+	}
+	return lines
 }
 
 // waiver says why a failure is accepted, by whom and until when.
