@@ -3,12 +3,16 @@ package destination
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 )
@@ -167,6 +171,12 @@ func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answ
 		records[i] = &record{object: o, id: id, key: k.Identifier, values: map[string]json.RawMessage{id.APIName: k.Identifier}}
 	}
 	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
+	for n := range deleteRepeats {
+		if !passing(b, err) || !part.pause(deletePause<<n, b) {
+			break
+		}
+		b, err = part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
+	}
 	for i, r := range records {
 		d := deletion{}
 		switch {
@@ -178,6 +188,52 @@ func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answ
 			d.why = "delete: " + b.why(r)
 		}
 		answers[keyText(keys[i].Identifier)] = d
+	}
+}
+
+// A delete batch that met a disturbance is repeated, each time after twice the pause.
+const (
+	deleteRepeats = 4
+	deletePause   = 100 * time.Millisecond
+	longestPause  = 5 * time.Second // that the endpoint can ask for
+)
+
+// passing reports whether a batch got no answer of the endpoint, for a reason that
+// passes: a lost connection, a balancer, a limit.
+func passing(b *batch, err error) bool {
+	if err != nil {
+		return errors.Is(err, wire.ErrAway)
+	}
+	return !b.reply.complete() && b.reply.Kind != wire.KindTimeout || b.reply.passing() && !b.answered()
+}
+
+// passing reports whether the status is one of a disturbance that passes.
+func (r *reply) passing() bool {
+	switch r.Status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return false
+}
+
+// inPlace reports whether what stands before the endpoint answered in its place, as a
+// balancer and a limit do.
+func (r *reply) inPlace() bool {
+	return r.passing() && r.member("result") == nil && r.member("error") == nil
+}
+
+// pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
+func (sc *scenario) pause(d time.Duration, b *batch) bool {
+	if b != nil {
+		if seconds, err := strconv.Atoi(b.reply.Header.Get("Retry-After")); err == nil {
+			d = max(d, min(time.Duration(max(0, seconds))*time.Second, longestPause))
+		}
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-sc.ctx.Done():
+		return false
 	}
 }
 

@@ -135,8 +135,17 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 		f.Actual += "; " + replica
 		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
+	before := len(sc.All())
 	sc.Add(f, symptom, exchanges)
+	if i := slices.IndexFunc(where, func(r *reply) bool { return r != nil && r.inPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {
+		added := &sc.All()[before]
+		added.Cause = fmt.Sprintf("what stands before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
+		added.Fix = "find out why it had no answer (workers that are full or restart, timeouts, a limit); judge once more when every call reaches the endpoint."
+	}
 }
+
+// aboutParallel reports whether the check is about calls at the same time (spec 4.2).
+func (sc *scenario) aboutParallel() bool { return slices.Contains(sc.Check().Sections, "4.2.3") }
 
 // prompt are the checks that a write must not keep waiting.
 var prompt = []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"}
