@@ -63,12 +63,30 @@ func Of(err error, name, host string) Cause {
 		return Cause{What: "the certificate is not made for " + names.Host, Fix: "use a host name of the certificate in the URL, or a certificate for this one"}
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return Cause{What: "the certificate of " + host + " has expired or is not yet valid", Fix: "renew it, and look at the clock of this machine"}
+	case op != nil && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), tlsPrefix):
+		return Cause{What: "the server refused the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), tlsPrefix), Fix: "look which versions of TLS, ciphers and client certificates the server accepts"}
+	case strings.HasPrefix(root(err).Error(), tlsPrefix):
+		return Cause{What: "the TLS handshake failed: " + strings.TrimPrefix(root(err).Error(), tlsPrefix), Fix: "look which versions of TLS and which certificate the server has"}
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return Cause{What: "the server closed the connection without responding", Fix: "look into its log; is this the port of an HTTP server, and http or https as it should be?"}
 	case timedOut(err):
 		return Cause{What: host + " gave no response in time", Fix: "look whether the " + name + " hangs or is busy", Late: true}
 	}
 	return Cause{}
+}
+
+// tlsPrefix begins the errors of package crypto/tls that have no value of their own.
+const tlsPrefix = "tls: "
+
+// root is the innermost error.
+func root(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
 }
 
 func timedOut(err error) bool {

@@ -35,6 +35,8 @@ func TestOf(t *testing.T) {
 		"authority":    {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate of a.example is signed by an unknown authority", "--tls-roots FILE"},
 		"other name":   {x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}}, "not made for a.example", "host name"},
 		"expired":      {x509.CertificateInvalidError{Reason: x509.Expired}, "expired", "renew"},
+		"alert":        {&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, "the server refused the TLS handshake: handshake failure", "versions"},
+		"tls version":  {fmt.Errorf("tls handshake: %w", errors.New("tls: server selected unsupported protocol version 301")), "the TLS handshake failed: server selected unsupported", "versions"},
 		"closed":       {fmt.Errorf("read: %w", io.EOF), "closed the connection without responding", "log"},
 		"reset":        {&net.OpError{Op: "read", Addr: at, Err: syscall.ECONNRESET}, "closed the connection without responding", "log"},
 	} {
