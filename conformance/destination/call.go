@@ -19,6 +19,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -254,12 +255,25 @@ func (r *reply) failure() string {
 		return "the server reset the connection without responding"
 	case r.Kind == wire.KindTruncated && errors.Is(r.Err, io.ErrUnexpectedEOF):
 		return "the response was truncated: the connection ended in the middle of it"
+	case r.Kind == wire.KindTruncated && (errors.Is(r.Err, syscall.ECONNRESET) || errors.Is(r.Err, syscall.EPIPE)):
+		return "the response was truncated: the server reset the connection in the middle of it"
+	case r.Err != nil && r.Received == 0 && r.Kind != wire.KindCanceled:
+		return inWords(r.Err, "the endpoint")
 	case r.Err != nil:
 		return r.Err.Error()
 	case r.OK():
 		return fmt.Sprintf("HTTP status %d", r.Status)
 	}
 	return string(r.Kind)
+}
+
+// inWords says in plain words what kept a call to a host, or its connection, from coming
+// about.
+func inWords(err error, host string) string {
+	if cause := unreached.Of(err, "endpoint", host); cause.What != "" {
+		return cause.What
+	}
+	return err.Error()
 }
 
 // member returns a top-level member of the reply, nil when it is absent.

@@ -15,7 +15,14 @@ import (
 func httpSteps() []definition {
 	return []definition{
 		step(`^every HTTP response (that holds a result has a 2xx status|that holds an envelope says that it is JSON|holds its answer|is no redirect|is complete|is encoded as offered and labelled|holds an envelope|is fresh)$`,
-			func(sc *scenario) any { return func(claim string) error { return sc.everyReply(httpClaims[claim]) } }),
+			func(sc *scenario) any {
+				return func(claim string) error {
+					if claim == "is no redirect" {
+						return sc.noRedirects()
+					}
+					return sc.everyReply(httpClaims[claim])
+				}
+			}),
 	}
 }
 
@@ -23,7 +30,6 @@ var httpClaims = map[string]replyClaim{
 	"that holds a result has a 2xx status":        resultStatus,
 	"that holds an envelope says that it is JSON": contentType,
 	"holds its answer":                            holdsAnswer,
-	"is no redirect":                              noRedirect,
 	"is complete":                                 complete,
 	"is encoded as offered and labelled":          honestEncoding,
 	"holds an envelope":                           holdsEnvelope,
@@ -65,11 +71,21 @@ func holdsAnswer(r *reply) (string, string) {
 	return "", ""
 }
 
-func noRedirect(r *reply) (string, string) {
-	for _, hop := range append(r.redirected, r) {
-		if hop.Status >= 300 && hop.Status < 400 {
-			return "an answer at the configured URL", fmt.Sprintf("status %d to %s", hop.Status, hop.Header.Get("Location"))
+// noRedirects shows the call that was redirected, not the one behind it.
+func (sc *scenario) noRedirects() error {
+	var sent []*reply
+	for _, r := range sc.replies {
+		if len(r.redirected) > 0 {
+			r = r.redirected[0]
 		}
+		sent = append(sent, r)
+	}
+	return sc.every(sent, noRedirect)
+}
+
+func noRedirect(r *reply) (string, string) {
+	if r.Status >= 300 && r.Status < 400 {
+		return "an answer at the configured URL", fmt.Sprintf("status %d to %s", r.Status, r.Header.Get("Location"))
 	}
 	return "", ""
 }

@@ -51,10 +51,15 @@ func (sc *scenario) everyReplyIs(claim string) error {
 
 // everyReply applies a claim to every reply.
 func (sc *scenario) everyReply(claim replyClaim) error {
-	if len(sc.replies) == 0 {
+	return sc.every(sc.replies, claim)
+}
+
+// every applies a claim to each of some replies.
+func (sc *scenario) every(replies []*reply, claim replyClaim) error {
+	if len(replies) == 0 {
 		return harness("no call was made")
 	}
-	for _, r := range sc.replies {
+	for _, r := range replies {
 		if expected, actual := claim(r); actual != "" {
 			sc.broken(expected, r.what()+": "+actual, r)
 		}

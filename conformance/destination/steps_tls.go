@@ -3,6 +3,7 @@ package destination
 import (
 	"crypto/tls"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -58,7 +59,7 @@ func (sc *scenario) connectionIs(what string) error {
 		case sc.url.Scheme != "https":
 			return sc.seen("an https URL", "the URL begins with "+sc.url.Scheme+"://")
 		case f.err != nil:
-			return sc.seen("a TLS handshake", f.err.Error())
+			return sc.seen("a TLS handshake", inWords(f.err, sc.url.Host))
 		}
 		return nil
 	}
@@ -83,11 +84,11 @@ func (sc *scenario) certificate(claim string) error {
 			return nil // TLS-005 says that the chain is not whole
 		}
 		if err := f.verify("", f.inValidity()); err != nil {
-			return sc.seen("a chain that ends at "+sc.rootsWords(), err.Error())
+			return sc.seen("a chain that ends at "+sc.rootsWords(), inWords(err, sc.url.Host))
 		}
 	case "names the host":
 		if err := leaf.VerifyHostname(f.name); err != nil {
-			return sc.seen("a certificate for "+f.name, err.Error())
+			return sc.seen("a certificate for "+f.name, strings.TrimPrefix(err.Error(), "x509: "))
 		}
 	case "is within its validity":
 		for _, c := range f.chain {
