@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // errTimeUp is the cause of a context whose run has used up Options.Timeout.
@@ -198,14 +199,45 @@ func (s *Suite) judge(ctx context.Context, c *Check, again bool, negated string)
 		return one("")
 	}
 	var parts []*CheckResult
-	for _, name := range s.Objects() {
+	objects := s.Objects()
+	for _, name := range objects {
 		part := one(name)
 		parts = append(parts, part)
 		if c.firstObject && part.Status != NotApplicable {
 			break
 		}
 	}
-	return merge(c, parts)
+	notes := notesOf(objects, parts)
+	r := merge(c, parts)
+	r.Notes = notes
+	return r
+}
+
+// notesOf are the notes of a check that looked at several objects: what holds for all of
+// them is said once, else with the names of those for which it does.
+func notesOf(objects []string, parts []*CheckResult) (notes []string) {
+	about := map[string][]string{}
+	var order []string
+	looked := 0
+	for i, p := range parts {
+		if p.Status != NotApplicable {
+			looked++
+		}
+		for _, n := range p.Notes {
+			if about[n] == nil {
+				order = append(order, n)
+			}
+			about[n] = append(about[n], objects[i])
+		}
+	}
+	for _, n := range order {
+		names := about[n]
+		if len(names) < looked && !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(n, name) }) {
+			n = plural.List(names) + ": " + n
+		}
+		notes = append(notes, n)
+	}
+	return notes
 }
 
 // runCheck runs the scenario of a check once, for one object or none.

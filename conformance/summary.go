@@ -49,7 +49,7 @@ func (r *Report) failedText() string {
 	if len(r.Failed) > 0 {
 		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, plural.List(r.Failed))
 	}
-	none := fmt.Sprintf("no %s of %d failed", strings.TrimSuffix(kind, "s"), r.Musts)
+	none := fmt.Sprintf("none of %d %s failed", r.Musts, kind)
 	if open := r.undecidedParts(); open != "" {
 		return open + "; " + none
 	}
@@ -131,7 +131,14 @@ func (r *Report) undecidedParts() string {
 		if n.n == 1 {
 			verb = "needs"
 		}
-		if i == 0 {
+		switch {
+		case i == 0 && n.n == len(r.Undecided) && n.n == 1:
+			parts = append(parts, said+" needs "+n.what)
+			continue
+		case i == 0 && n.n == len(r.Undecided):
+			parts = append(parts, "all "+said+" need "+n.what)
+			continue
+		case i == 0:
 			parts = append(parts, fmt.Sprintf("%d of %s %s %s", n.n, said, verb, n.what))
 			continue
 		}

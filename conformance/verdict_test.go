@@ -163,9 +163,16 @@ func TestSummaryCounts(t *testing.T) {
 	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open, gated("D-001", NotRun))
 	require.Zero(t, r.ExitStatus)
 	require.Equal(t, []string{"C-001", "D-001"}, r.Undecided)
-	require.Contains(t, r.Summary, "no MUST of 3 failed")
-	require.Contains(t, r.Summary, "conformant in part: 1 of 2 undecided MUSTs needs a read-back hook (--readback-url URL); no MUST")
+	require.Contains(t, r.Summary, "none of 3 MUSTs failed")
+	require.Contains(t, r.Summary, "conformant in part: 1 of 2 undecided MUSTs needs a read-back hook (--readback-url URL); none of")
 	require.Contains(t, r.Summary, "0 records left behind")
+
+	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open)
+	require.Contains(t, r.Summary, "conformant in part: 1 undecided MUST needs a read-back hook (--readback-url URL); none of 2 MUSTs failed")
+	other := gated("E-001", Inconclusive)
+	other.Decider = "readback"
+	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open, other)
+	require.Contains(t, r.Summary, "conformant in part: all 2 undecided MUSTs need a read-back hook (--readback-url URL); none of 3 MUSTs failed")
 
 	r = decidedReport(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
 	require.Equal(t, []string{"A-001", "B-001"}, r.Failed)
@@ -187,7 +194,7 @@ func TestSummaryNamesWhatDecidesMost(t *testing.T) {
 		open("B-007", "--load"))
 	r.Objects = []string{"two words", "lead"}
 	require.Equal(t, "conformant in part: 3 of 7 undecided MUSTs need --write --object lead, 2 need hooks (--hooks FILE), "+
-		"1 needs fixtures (--config FILE), and more; no MUST of 8 failed; 0 records left behind; tier protocol; 0.0 s", summary(r))
+		"1 needs fixtures (--config FILE), and more; none of 8 MUSTs failed; 0 records left behind; tier protocol; 0.0 s", summary(r))
 	r.Objects = []string{"two words"}
 	require.Contains(t, summary(r), "--write --object NAME,", "what needs quotes is no part of a line to paste")
 
