@@ -82,7 +82,7 @@ func bothSides() []Side {
 			Undecided: []outline.Undecided{{What: "decided by active judging", How: "destkit conform", Musts: 1, Checks: []outline.Check{{ID: "DUR-001", Title: "Every record is there at once"}}}},
 			Problems:  []outline.Problem{{Message: "a waiver is stale", Fix: "take it away"}}},
 	}, {
-		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: outline.Outline{Tone: "part", Summary: "no MUST of 27 failed"}, Titles: map[string]string{"CALL-017": "Every batch carries the whole plan"}, Report: write,
+		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: outline.Outline{Tone: "part", Summary: "none of 27 MUSTs failed"}, Titles: map[string]string{"CALL-017": "Every batch carries the whole plan"}, Report: write,
 	}}
 }
 
