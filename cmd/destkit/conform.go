@@ -121,7 +121,10 @@ Archive of any program, by the checks that traffic alone can decide. Nothing is
 sent.
 
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
-line, those of replicas in $DESTKIT_REPLICAS with spaces between.
+line, those of replicas in $DESTKIT_REPLICAS with spaces between. Commands that
+a report shows have secrets as variables, to be set before they are run:
+$DESTKIT_TOKEN, $DESTKIT_URL, $DESTKIT_HEADER_NAME, and $DESTKIT_QUERY_NAME for
+the value of the parameter NAME of the URL, in upper case.
 
 A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
 FILE "-" is standard output, and needs a format. Formats, with the extensions

@@ -34,12 +34,15 @@ func accessWords(cmd *cobra.Command) string {
 	return flagWords(cmd, func(f *pflag.Flag) bool { return slices.Contains(accessFlags, f.Name) }) + headerWords(cmd)
 }
 
-// rerunWords is the command line of cmd with its URL, "" where that holds a secret
-// and so comes from the environment.
+// rerunWords is the command line of cmd with its URL, $DESTKIT_URL where that holds a
+// secret.
 func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
-	if shown := endpoint.Shown(url); shown != "" {
+	secret := cmd.Flags().Lookup("url-secret")
+	if shown := endpoint.Shown(url); shown != "" && (secret == nil || secret.Value.String() == "") {
 		words += " " + shell.Quote(shown)
+	} else if url != "" {
+		words += ` "$DESTKIT_URL"`
 	}
 	return words + flagWords(cmd, func(f *pflag.Flag) bool { return !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd)
 }

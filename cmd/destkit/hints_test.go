@@ -81,5 +81,14 @@ func TestRerunWordsHoldNoSecret(t *testing.T) {
 	})
 	require.NoError(t, cmd.Execute())
 	require.Equal(t, ` --token-env TOK --header "X-Key: $DESTKIT_HEADER_X_KEY"`, access)
-	require.Equal(t, `conform --write --object 'a b' --object c --token-env TOK --batch-timeout 5s --header "X-Key: $DESTKIT_HEADER_X_KEY"`, words)
+	require.Equal(t, `conform "$DESTKIT_URL" --write --object 'a b' --object c --token-env TOK --batch-timeout 5s --header "X-Key: $DESTKIT_HEADER_X_KEY"`, words)
+
+	cmd.SetArgs([]string{"https://example.com/s3cr3t/d", "--url-secret", "path:0"})
+	for _, name := range []string{"write", "object", "token-env", "header", "readback-url", "batch-timeout"} {
+		cmd.Flags().Lookup(name).Changed = false
+	}
+	require.NoError(t, cmd.Execute())
+	require.NotContains(t, words, "s3cr3t")
+	require.Contains(t, words, `conform "$DESTKIT_URL" `)
+	require.Contains(t, words, " --url-secret path:0")
 }
