@@ -48,6 +48,8 @@ func TestMatrixOnPostgres(t *testing.T) {
 		"held runs":      TestRestoreDuringARun,
 		"retries":        TestAFailedRunIsTriedAgain,
 		"live":           TestLivePause,
+		"on their way":   TestRecordsOnTheirWay,
+		"without answer": TestRecordsWithoutAnswer,
 	} {
 		t.Run(name, test)
 	}

@@ -3,7 +3,9 @@ package server
 import (
 	"fmt"
 	"net/url"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -68,4 +70,78 @@ func TestRecordsOfARunWithout(t *testing.T) {
 	run := w.runs(id)
 	require.Equal(t, "failed", run.at("data.status"))
 	require.Empty(t, w.do("GET", fmt.Sprintf("/sync_runs/%d/records", run.id("data.id")), w.key, nil).want(200).at("data"))
+}
+
+// TestRecordsOnTheirWay: what was sent and not answered is in no list of a run that
+// works, whatever it is looked for by, and the pages and the total go without it. A
+// run that ends without the answer lists it as rejected.
+func TestRecordsOnTheirWay(t *testing.T) {
+	hold := newBlocking(1)
+	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
+	release := sync.OnceFunc(func() { close(hold.release) })
+	t.Cleanup(release)
+	h.rows(3000) // three batches of 1,000, so that it is the same which of them passes
+	id := h.kept(nil).id("data.id")
+	h.armed.Store(true)
+	run := h.trigger(id)
+	<-hold.reached
+	path := fmt.Sprintf("/sync_runs/%d", run)
+	list := func(query string) *answer { return h.do("GET", path+"/records"+query, h.key, nil).want(200) }
+	total := func(query string) int64 { return list(query).id("pagination.total_records") }
+	require.Eventually(t, func() bool {
+		return fmt.Sprint(h.do("GET", path, h.key, nil).want(200).at("data.records_processed")) == "1000"
+	}, time.Minute, time.Millisecond, "one batch has its answer, the others are held back")
+
+	require.EqualValues(t, 1000, total(""))
+	require.Zero(t, total("?status=rejected"))
+	require.EqualValues(t, 1000, total("?status=succeeded"))
+	require.EqualValues(t, 1000, total("?operation=upsert"))
+	last := list("?per_page=100&page=10")
+	require.EqualValues(t, 10, last.id("pagination.last_page"))
+	require.Nil(t, last.at("pagination.next_page"))
+	require.Len(t, last.at("data"), 100)
+	require.Empty(t, list("?per_page=100&page=11").at("data"))
+	sent := map[string]bool{}
+	for page := 1; page <= 10; page++ {
+		for _, row := range list(fmt.Sprintf("?per_page=100&page=%d", page)).at("data").([]any) {
+			row := row.(map[string]any)
+			require.Equal(t, "succeeded", row["status"])
+			sent[row["identifier"].(string)] = true
+		}
+	}
+	require.Len(t, sent, 1000)
+	var waits string
+	for i := 4; waits == ""; i++ {
+		if key := fmt.Sprintf("user%d@example.com", i); !sent[key] {
+			waits = key
+		}
+	}
+	require.Zero(t, total("?primary_identifier="+waits))
+
+	release()
+	h.control("POST", "/settle", nil).want(200)
+	require.EqualValues(t, 3000, total(""))
+	require.EqualValues(t, 3000, total("?status=succeeded"))
+	require.EqualValues(t, 1, total("?primary_identifier="+waits))
+}
+
+// TestRecordsWithoutAnswer: a run that ended before the answer came lists what it had
+// sent as rejected.
+func TestRecordsWithoutAnswer(t *testing.T) {
+	hold := newBlocking(0)
+	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
+	release := sync.OnceFunc(func() { close(hold.release) })
+	t.Cleanup(release)
+	id := h.kept(nil).id("data.id")
+	h.armed.Store(true)
+	run := h.trigger(id)
+	<-hold.reached
+	path := fmt.Sprintf("/sync_runs/%d", run)
+	require.Zero(t, h.do("GET", path+"/records", h.key, nil).want(200).id("pagination.total_records"))
+	h.do("POST", path+"/cancel", h.key, nil).want(200)
+	h.control("POST", "/settle", nil).want(200)
+
+	list := h.do("GET", path+"/records?status=rejected", h.key, nil).want(200)
+	require.EqualValues(t, 3, list.id("pagination.total_records"))
+	require.Equal(t, "sent, and not answered", list.at("data.0.status_message"))
 }

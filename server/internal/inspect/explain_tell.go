@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -55,10 +56,7 @@ func (x *explaining) last() *ledger.Logged {
 	return &x.events[len(x.events)-1]
 }
 
-// inDoubt tells of a record that was sent and not answered.
-func inDoubt(l *ledger.Logged) bool {
-	return l.Verdict == ledger.Rejected && l.Message == executor.InDoubt
-}
+func inDoubt(l *ledger.Logged) bool { return records.InDoubt(&l.Record) }
 
 // prints are the fingerprints of before, after and now.
 func (x *explaining) prints() (p ExplainedPrints) {

@@ -48,6 +48,11 @@ func Shown(l *ledger.Logged, event string) api.SyncRunRecord {
 	return r
 }
 
+// InDoubt reports whether a record was sent and not answered.
+func InDoubt(r *ledger.Record) bool {
+	return r.Verdict == ledger.Rejected && r.Message == executor.InDoubt
+}
+
 // EventField is the field of the identifier in the records of a sync whose
 // ledger goes by the position of messages; "" where it goes by identifiers.
 func EventField(y *store.Sync) string {

@@ -45,6 +45,10 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 			filter.Verdict = verdict
 		}
 	}
+	if run.Run.CompletedAt == nil {
+		// What is on its way has no result yet. Once the run is over, it is known that none comes.
+		filter.Also = answered(filter.Also)
+	}
 	page := c.Page()
 	var logged []ledger.Logged
 	var total int64
@@ -72,4 +76,9 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 		shown[i] = records.Shown(&logged[i], event)
 	}
 	return c.List(page, total, shown)
+}
+
+// answered leaves out the records that were sent and not answered.
+func answered(also func(*ledger.Record) bool) func(*ledger.Record) bool {
+	return func(r *ledger.Record) bool { return !records.InDoubt(r) && (also == nil || also(r)) }
 }
