@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // Journal says which keys a run may have written. It stands on disk before they
@@ -103,6 +106,23 @@ func (j *journalFile) write(keys []WrittenKeys) error {
 	return nil
 }
 
+// decodeKept fills v from what a load has left: its journal or its result.
+func decodeKept(text []byte, v any) error {
+	var head struct {
+		Load json.RawMessage `json:"load"` // in a journal its version, in a result an object
+	}
+	file := rawjson.File{Expected: "the journal or the JSON result of a load", Version: schemaVersion}
+	err := file.Decode(text, &head)
+	if err == nil {
+		reads, _ := strconv.Atoi(journalVersion)
+		err = rawjson.Newer("load", head.Load, reads)
+	}
+	if err == nil {
+		err = file.Decode(text, v)
+	}
+	return err
+}
+
 // ReadTarget reads the URL of the endpoint out of a journal or a result as JSON: ""
 // where it stands for one that holds a secret.
 func ReadTarget(path string) (string, error) {
@@ -113,7 +133,7 @@ func ReadTarget(path string) (string, error) {
 	var j struct {
 		Target json.RawMessage `json:"target"`
 	}
-	if err := json.Unmarshal(text, &j); err != nil {
+	if err := decodeKept(text, &j); err != nil {
 		return "", fmt.Errorf("read journal %s: %w", path, err)
 	}
 	var url string
@@ -136,7 +156,7 @@ func ReadKeys(path string) ([]WrittenKeys, error) {
 	var j struct { // of a journal and of a result
 		Keys []WrittenKeys `json:"keys"`
 	}
-	if err := json.Unmarshal(text, &j); err != nil {
+	if err := decodeKept(text, &j); err != nil {
 		return nil, fmt.Errorf("read journal %s: %w", path, err)
 	}
 	if len(j.Keys) == 0 {

@@ -19,14 +19,15 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	first := results[0]
 	m := *first
+	m.file = ""
 	m.Notes = append([]string(nil), first.Notes...)
 	latency, err := histogram.Decode(first.Histograms.Latency)
 	if err != nil {
-		return nil, failure.Usagef("result 1: %v", err)
+		return nil, failure.Usagef("%s: %v", named(results, 0), err)
 	}
 	service, err := histogram.Decode(first.Histograms.ServiceTime)
 	if err != nil {
-		return nil, failure.Usagef("result 1: %v", err)
+		return nil, failure.Usagef("%s: %v", named(results, 0), err)
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
@@ -35,29 +36,30 @@ func Merge(results []*Result) (*Result, error) {
 	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
 	for i, r := range results {
 		if len(r.ByHand) > 0 {
-			m.Notes = append(m.Notes, fmt.Sprintf("result %d was paused, or its rate changed, by hand", i+1))
+			m.Notes = append(m.Notes, named(results, i)+" was paused, or its rate changed, by hand")
 		}
 	}
 	for i, r := range results[1:] {
 		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.Scenario != first.Load.Scenario || r.Load.BatchSize != first.Load.BatchSize {
-			return nil, failure.Usagef("result %d is of another target, another mode or another batch size than result 1", i+2)
+			return nil, failure.Usagef("%s is of another target, another mode or another batch size than %s", named(results, i+1), named(results, 0))
 		}
-		if slices.ContainsFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) }) {
-			return nil, failure.Usagef("result %d is the same run as one before", i+2)
+		same := slices.IndexFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) })
+		if same >= 0 {
+			return nil, failure.Usagef("%s is the same run as %s", named(results, i+1), named(results, same))
 		}
 		l, errL := histogram.Decode(r.Histograms.Latency)
 		s, errS := histogram.Decode(r.Histograms.ServiceTime)
 		if errL != nil || errS != nil {
-			return nil, failure.Usagef("result %d: its histograms cannot be read", i+2)
+			return nil, failure.Usagef("%s: its histograms cannot be read", named(results, i+1))
 		}
 		latency.Merge(l)
 		service.Merge(s)
 		end := r.Started.Add(seconds64(r.Seconds))
 		if r.Started.After(to) || end.Before(from) {
-			return nil, failure.Usagef("result %d began at %s and overlaps no other: use --start-at", i+2, r.Started.Format(time.RFC3339))
+			return nil, failure.Usagef("%s began at %s and overlaps no other: use --start-at", named(results, i+1), r.Started.Format(time.RFC3339))
 		}
 		if gap := r.Started.Sub(first.Started).Abs(); gap > time.Second {
-			m.Notes = append(m.Notes, fmt.Sprintf("result %d began %s apart from result 1: the rates add up only where they overlap", i+2, gap.Round(time.Millisecond)))
+			m.Notes = append(m.Notes, fmt.Sprintf("%s began %s apart from %s: the rates add up only where they overlap", named(results, i+1), gap.Round(time.Millisecond), named(results, 0)))
 		}
 		m.add(r)
 		m.absorb(r)
@@ -84,6 +86,14 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	m.Series = mergeSeries(results, from)
 	return &m, nil
+}
+
+// named is how messages call one of the results: by its file, or by its place from 1.
+func named(results []*Result, i int) string {
+	if results[i].file != "" {
+		return results[i].file
+	}
+	return fmt.Sprintf("result %d", i+1)
 }
 
 func seconds64(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -181,7 +191,7 @@ func (r *Result) joinReplicas(results []*Result) error {
 	}
 	for i, o := range results {
 		if err := r.joinProcesses(o.processes()); err != nil {
-			return failure.Usagef("result %d: %v", i+1, err)
+			return failure.Usagef("%s: %v", named(results, i), err)
 		}
 	}
 	for _, f := range r.Replicas[1:] {

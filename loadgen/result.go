@@ -67,6 +67,8 @@ type Result struct {
 
 	Series     []Point    `json:"series"`
 	Histograms Histograms `json:"histograms"`
+
+	file string // that it was read from, for messages
 }
 
 // TargetInfo names the target without path and query, which may be secret.

@@ -86,6 +86,8 @@ func TestFilesOfAResult(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
 	again, err := ReadResult(path)
 	require.NoError(t, err)
+	require.Equal(t, path, again.file)
+	again.file = ""
 	require.Equal(t, r, again)
 	var keys map[string]any
 	require.NoError(t, json.Unmarshal(text.Bytes(), &keys))
@@ -108,9 +110,10 @@ func TestFilesOfAResult(t *testing.T) {
 	require.EqualValues(t, 4, h.TotalCount())
 
 	for content, words := range map[string]string{
-		"": "unexpected end", "{}": "no JSON result", `{"schema_version":99,"load":{"mode":"x"}}`: "newer",
-		`{"schema_version":"1","suite":"destination"}`: "it is no JSON result of a load: schema_version is a JSON string",
-		`[1]`: "it is no JSON result of a load: the whole is a JSON array",
+		"": "it is empty", "{}": "no JSON result", "{\n oops}": "line 2, column 2: not JSON: a member must start with a string",
+		`{"schema_version":99,"load":"x"}`:             "written by a newer destkit: schema_version 99, this one reads up to 1",
+		`{"schema_version":"1","suite":"destination"}`: "schema_version must be a whole number, not a string; expected the JSON result of a load",
+		`[1]`: "line 1, column 1: the value must be an object, not a list; expected the JSON result of a load",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		_, err := ReadResult(path)
@@ -248,5 +251,46 @@ func TestThresholds(t *testing.T) {
 	for _, text := range []string{"", "p99", "rate=5", "p99=fast"} {
 		_, err := ParseGoals(text)
 		require.Error(t, err, text)
+	}
+}
+
+// TestMergeNamesTheFile: of two results that do not fit the message names the files that
+// they were read from.
+func TestMergeNamesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	kept := func(name string, r *Result) (string, *Result) {
+		path := filepath.Join(dir, name)
+		var text bytes.Buffer
+		require.NoError(t, r.WriteJSON(&text))
+		require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
+		again, err := ReadResult(path)
+		require.NoError(t, err)
+		return path, again
+	}
+	first, a := kept("a.json", measured(t, 1, 2))
+	second, b := kept("b.json", measured(t, 1, 2))
+	_, err := Merge([]*Result{a, b})
+	require.EqualError(t, err, second+" is the same run as "+first)
+	b.Load.BatchSize++
+	_, err = Merge([]*Result{a, b})
+	require.EqualError(t, err, second+" is of another target, another mode or another batch size than "+first)
+	b.file = ""
+	_, err = Merge([]*Result{a, b})
+	require.EqualError(t, err, "result 2 is of another target, another mode or another batch size than "+first)
+}
+
+// TestKeysOfAnotherFile: a file that is no journal and no result is told where it is not.
+func TestKeysOfAnotherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.json")
+	for content, want := range map[string]string{
+		"{\n exx}":             "line 2, column 2: not JSON: a member must start with a string; expected the journal or the JSON result of a load",
+		"[1]":                  "line 1, column 1: the value must be an object, not a list; expected the journal or the JSON result of a load",
+		`{"keys": 1}`:          "line 1, column 10: keys must be a list of objects, not a number; expected the journal or the JSON result of a load",
+		`{"load": "2"}`:        "written by a newer destkit: load 2, this one reads up to 1",
+		`{"schema_version":9}`: "written by a newer destkit: schema_version 9, this one reads up to 1",
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		_, err := ReadKeys(path)
+		require.EqualError(t, err, "read journal "+path+": "+want)
 	}
 }

@@ -99,7 +99,7 @@ func (r *Result) joinService(results []*Result) error {
 			r.Service = &ServiceFigures{Calls: []CallFigures{}}
 		}
 		if err := r.Service.add(o.Service); err != nil {
-			return failure.Usagef("result %d: %v", i+1, err)
+			return failure.Usagef("%s: %v", named(results, i), err)
 		}
 	}
 	return nil

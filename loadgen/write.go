@@ -1,20 +1,17 @@
 package loadgen
 
 import (
-	"cmp"
 	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/histogram"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // WriteJSON writes the result, indented.
@@ -31,19 +28,13 @@ func ReadResult(path string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read result: %w", err)
 	}
-	var r Result
-	if err := json.Unmarshal(text, &r); err != nil {
-		var other *json.UnmarshalTypeError // JSON of something else; the error names types of Go
-		if errors.As(err, &other) {
-			err = fmt.Errorf("%s is a JSON %s", cmp.Or(other.Field, "the whole"), other.Value)
-		}
-		return nil, fmt.Errorf("read result %s: it is no JSON result of a load: %w", filepath.Base(path), err)
+	r := Result{file: path}
+	file := rawjson.File{Expected: "the JSON result of a load", Version: schemaVersion}
+	if err := file.Decode(text, &r); err != nil {
+		return nil, fmt.Errorf("read result %s: %w", path, err)
 	}
-	switch {
-	case r.SchemaVersion == 0 || r.Load.Mode == "":
-		return nil, fmt.Errorf("read result %s: it is no JSON result of a load", filepath.Base(path))
-	case r.SchemaVersion > schemaVersion:
-		return nil, fmt.Errorf("read result %s: its schema_version %d is newer than this program's %d", filepath.Base(path), r.SchemaVersion, schemaVersion)
+	if r.SchemaVersion == 0 || r.Load.Mode == "" {
+		return nil, fmt.Errorf("read result %s: it is no JSON result of a load", path)
 	}
 	return &r, nil
 }

@@ -107,9 +107,9 @@ var arrows = map[string][]string{
 	"conformance/destination":                  {"conformance", "conformance/internal/...", "destsim/rpc", "openapi", "internal/foreign", "internal/hook", "internal/plural", "internal/unreached"},
 	"conformance/internal/causes":              {},
 	"conformance/internal/datatable":           {},
-	"conformance/internal/journal":             {},
+	"conformance/internal/journal":             {"internal/rawjson"},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/anchors"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/rawjson", "internal/anchors"},
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached", "internal/anchors"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
@@ -332,19 +332,19 @@ var arrows = map[string][]string{
 	"internal/handles":   {},                                                                                        // connections to SQLite share a table in the driver
 	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
 	"internal/liquid":    {},
-	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"},                 // results of loads as HTML
-	"internal/loopback":  {},                                                                                                                             // who may use a control endpoint
-	"internal/outline":   {},                                                                                                                             // what reports and pages both show
-	"internal/rawconn":   {},                                                                                                                             // sockets without futile reads
-	"internal/page":      {},                                                                                                                             // the look of HTML pages
-	"internal/rawjson":   {},                                                                                                                             // JSON where it lies
-	"internal/proxy":     {"conformance", "conformance/destination", "conformance/report", "internal/loopback", "internal/redact", "internal/unreached"}, // live and recorded traffic
-	"internal/reach":     {},                                                                                                                             // files and hosts that may be reached
-	"internal/plural":    {},                                                                                                                             // counts with their noun
-	"internal/quantity":  {"internal/plural"},                                                                                                            // numbers and times of syncs, loads and the demo read the same
-	"internal/redact":    {},                                                                                                                             // secrets in text from outside
-	"internal/search":    {},                                                                                                                             // a text in others, without regard to case
-	"internal/skeletons": {"destsim/rpc"},                                                                                                                // what destkit init writes
+	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"},                                     // results of loads as HTML
+	"internal/loopback":  {},                                                                                                                                                 // who may use a control endpoint
+	"internal/outline":   {},                                                                                                                                                 // what reports and pages both show
+	"internal/rawconn":   {},                                                                                                                                                 // sockets without futile reads
+	"internal/page":      {},                                                                                                                                                 // the look of HTML pages
+	"internal/rawjson":   {},                                                                                                                                                 // JSON where it lies
+	"internal/proxy":     {"conformance", "conformance/destination", "conformance/report", "internal/loopback", "internal/rawjson", "internal/redact", "internal/unreached"}, // live and recorded traffic
+	"internal/reach":     {},                                                                                                                                                 // files and hosts that may be reached
+	"internal/plural":    {},                                                                                                                                                 // counts with their noun
+	"internal/quantity":  {"internal/plural"},                                                                                                                                // numbers and times of syncs, loads and the demo read the same
+	"internal/redact":    {},                                                                                                                                                 // secrets in text from outside
+	"internal/search":    {},                                                                                                                                                 // a text in others, without regard to case
+	"internal/skeletons": {"destsim/rpc"},                                                                                                                                    // what destkit init writes
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
 	"internal/yamldoc":   {"internal/suggest"},

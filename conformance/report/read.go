@@ -1,14 +1,15 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // maxReport bounds a report that is read, in bytes.
@@ -25,15 +26,14 @@ func Read(r io.Reader) (*c.Report, error) {
 		return nil, fmt.Errorf("read report: %w", err)
 	case len(b) > maxReport:
 		return nil, fmt.Errorf("read report: it is larger than %d MiB", maxReport>>20)
-	case len(bytes.TrimSpace(b)) == 0:
-		return nil, errors.New("read report: it is empty")
 	}
-	// The version comes first: with another one no other member has a meaning.
+	reads, _ := strconv.Atoi(c.SchemaVersion)
+	file := rawjson.File{Expected: "the JSON report of destkit conform", Version: reads}
 	var head struct {
 		Version *json.RawMessage `json:"schema_version"`
 	}
-	if err := decode(b, &head); err != nil {
-		return nil, err
+	if err := file.Decode(b, &head); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
 	}
 	if head.Version == nil {
 		return nil, errors.New("read report: there is no schema_version, this is not a JSON report of destkit conform")
@@ -42,38 +42,13 @@ func Read(r io.Reader) (*c.Report, error) {
 		return nil, fmt.Errorf("read report: schema_version is %s, this program reads %s", *head.Version, want)
 	}
 	var out c.Report
-	if err := decode(b, &out); err != nil {
-		return nil, err
+	if err := file.Decode(b, &out); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
 	}
 	if err := checkWords(&out); err != nil {
 		return nil, fmt.Errorf("read report: %w", err)
 	}
 	return &out, nil
-}
-
-// decode decodes exactly one JSON value and names the place of an error.
-func decode(b []byte, v any) error {
-	err := json.Unmarshal(b, v)
-	if err == nil {
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		row, col := position(b, syntax.Offset)
-		return fmt.Errorf("read report: line %d, column %d: not JSON: %w", row, col, err)
-	case errors.As(err, &kind):
-		row, col := position(b, kind.Offset)
-		return fmt.Errorf("read report: line %d, column %d: %q cannot be a JSON %s", row, col, kind.Field, kind.Value)
-	}
-	return fmt.Errorf("read report: %w", err)
-}
-
-// position turns an offset behind a byte into its line and column, from 1.
-func position(b []byte, offset int64) (row, col int) {
-	head := b[:max(0, min(int(offset)-1, len(b)))]
-	return 1 + bytes.Count(head, []byte("\n")), len(head) - bytes.LastIndexByte(head, '\n')
 }
 
 // checkWords refuses words that nothing in this package would show rightly.

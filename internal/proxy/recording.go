@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // maxLineOfJournal bounds one exchange of a journal, with two bodies in JSON.
@@ -30,6 +31,15 @@ type Skipped struct {
 // of this package, or of an HTTP Archive 1.2 of any program. An error names the entry
 // and the member that is no good; one of each ends the reading.
 func ReadRecording(r io.Reader, each func(*conformance.Sight) error) (Skipped, error) {
+	skipped, err := readRecording(r, each)
+	var broken *brokenHAR
+	if errors.As(err, &broken) {
+		err = broken.placed(r)
+	}
+	return skipped, err
+}
+
+func readRecording(r io.Reader, each func(*conformance.Sight) error) (Skipped, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	if bom, _ := br.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) { // some programs write one
 		_, _ = br.Discard(3)
@@ -56,12 +66,14 @@ func readJournal(br *bufio.Reader, each func(*conformance.Sight) error) (skipped
 	lines.Buffer(make([]byte, 64<<10), maxLineOfJournal)
 	for n := 1; lines.Scan(); n++ {
 		var l journalLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return skipped, fmt.Errorf("line %d: %s", n, jsonProblem(err))
+		if err := recording.DecodeLine(n, lines.Bytes(), &l); err != nil {
+			return skipped, err
 		}
 		switch {
 		case n == 1 && l.Header == nil:
 			return skipped, errors.New("line 1: the member header is missing")
+		case n == 1 && l.Header.Version > journalVersion:
+			return skipped, fmt.Errorf("written by a newer destkit: header.version %d, this one reads up to %d", l.Header.Version, journalVersion)
 		case n == 1 && l.Header.Version != journalVersion:
 			return skipped, fmt.Errorf("line 1: header.version is %d, and this program reads %d", l.Header.Version, journalVersion)
 		case n == 1:
@@ -131,19 +143,59 @@ func targetOf(raw string) string {
 	return raw
 }
 
-// jsonProblem says what is wrong with JSON, without the text of the file.
-func jsonProblem(err error) string {
-	var kind *json.UnmarshalTypeError
+// recording is what a file is read as.
+var recording = rawjson.File{Expected: "a journal of destkit proxy or an HTTP Archive"}
+
+// brokenHAR is a place of an archive at which it is no JSON. An archive is read piece by
+// piece, so that the error knows its byte alone, and not its line.
+type brokenHAR struct {
+	where string // such as log.entries[3]
+	err   error
+}
+
+func (e *brokenHAR) Error() string {
+	var syntax *json.SyntaxError
+	if errors.As(e.err, &syntax) {
+		return fmt.Sprintf("%snot JSON at byte %d; expected %s", e.where, syntax.Offset, recording.Expected)
+	}
+	return fmt.Sprintf("%snot JSON: it ends in the middle; expected %s", e.where, recording.Expected)
+}
+
+func (e *brokenHAR) Unwrap() error { return e.err }
+
+// maxPlaced bounds an archive that is read once more to say where it is wrong, in bytes.
+const maxPlaced = 256 << 20
+
+// placed is the error with line and column, where the archive can be read again.
+func (e *brokenHAR) placed(r io.Reader) error {
+	again, ok := r.(io.ReadSeeker)
+	if !ok {
+		return e
+	}
+	if _, err := again.Seek(0, io.SeekStart); err != nil {
+		return e
+	}
+	text, err := io.ReadAll(io.LimitReader(again, maxPlaced))
+	if err != nil || len(text) == maxPlaced {
+		return e
+	}
+	if err := recording.Decode(text, new(json.RawMessage)); err != nil {
+		return fmt.Errorf("%s%w", e.where, err)
+	}
+	return e
+}
+
+// unreadable says why a part of an archive cannot be read, without the text of the file.
+func unreadable(where string, err error) error {
+	var mistyped *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &kind):
-		return fmt.Sprintf("%s is a JSON %s, which it must not be", orWord(kind.Field, "the value"), kind.Value)
-	case errors.As(err, &syntax):
-		return fmt.Sprintf("no JSON: %v at byte %d", syntax, syntax.Offset)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "no JSON: it ends in the middle"
+	case errors.As(err, &mistyped):
+		return fmt.Errorf("%s%s %s", where, orWord(mistyped.Field, "the value"), rawjson.Mistyped(mistyped))
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return &brokenHAR{where, err}
 	}
-	return err.Error()
+	return fmt.Errorf("%s%w", where, err)
 }
 
 func orWord(text, word string) string {
@@ -194,7 +246,10 @@ type (
 // readHAR reads the entries one after the other: an archive may be larger than memory.
 func readHAR(br *bufio.Reader, each func(*conformance.Sight) error) (skipped Skipped, err error) {
 	dec := json.NewDecoder(br)
-	if err := descend(dec, "log"); err != nil {
+	var broken *brokenHAR
+	if err := descend(dec, "log"); errors.As(err, &broken) {
+		return skipped, err
+	} else if err != nil {
 		return skipped, fmt.Errorf("this is neither a journal of destkit proxy nor an HTTP Archive: %w", err)
 	}
 	if err := descend(dec, "entries"); err != nil {
@@ -206,7 +261,7 @@ func readHAR(br *bufio.Reader, each func(*conformance.Sight) error) (skipped Ski
 	for n := 0; dec.More(); n++ {
 		var e harIn
 		if err := dec.Decode(&e); err != nil {
-			return skipped, fmt.Errorf("log.entries[%d]: %s", n, jsonProblem(err))
+			return skipped, unreadable(fmt.Sprintf("log.entries[%d]: ", n), err)
 		}
 		s, whole, err := e.sight(n)
 		if err != nil {
@@ -224,7 +279,7 @@ func readHAR(br *bufio.Reader, each func(*conformance.Sight) error) (skipped Ski
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return skipped, fmt.Errorf("log.entries: %s", jsonProblem(err))
+		return skipped, unreadable("log.entries: ", err)
 	}
 	return skipped, nil
 }
@@ -233,7 +288,7 @@ func readHAR(br *bufio.Reader, each func(*conformance.Sight) error) (skipped Ski
 func descend(dec *json.Decoder, name string) error {
 	t, err := dec.Token()
 	if err != nil {
-		return errors.New(jsonProblem(err))
+		return unreadable("", err)
 	}
 	if t != json.Delim('{') {
 		return errors.New("it is no JSON object")
@@ -241,14 +296,14 @@ func descend(dec *json.Decoder, name string) error {
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return errors.New(jsonProblem(err))
+			return unreadable("", err)
 		}
 		if key == name {
 			return nil
 		}
 		var skip json.RawMessage
 		if err := dec.Decode(&skip); err != nil {
-			return errors.New(jsonProblem(err))
+			return unreadable("", err)
 		}
 	}
 	return fmt.Errorf("the member %q is missing", name)

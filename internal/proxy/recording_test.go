@@ -85,22 +85,24 @@ func TestBadRecordings(t *testing.T) {
 	journal := `{"entry":"exchanges","header":{"version":1}}` + "\n"
 	for name, c := range map[string]struct{ recording, want string }{
 		"nothing":                      {"", "the recording is empty"},
-		"no JSON":                      {"hello s3cret", "neither a journal of destkit proxy nor an HTTP Archive"},
+		"no JSON":                      {"\n hello s3cret", "line 2, column 2: not JSON: not the start of a value; expected a journal of destkit proxy or an HTTP Archive"},
 		"an array":                     {"[]", "it is no JSON object"},
 		"no log":                       {`{"a":1}`, `the member "log" is missing`},
 		"no entries":                   {`{"log":{"version":"1.2"}}`, `log: the member "entries" is missing`},
 		"entries of another type":      {`{"log":{"entries":{}}}`, "log.entries is no array"},
-		"cut in the middle":            {good[:len(good)-30], "log.entries"},
+		"cut in the middle":            {good[:len(good)-30], "log.entries[0]: line 1, column 353: not JSON: it ends in the middle; expected a journal"},
 		"an entry that is a number":    {`{"log":{"entries":[7]}}`, "log.entries[0]"},
 		"no request":                   {`{"log":{"entries":[{"response":{"status":200}}]}}`, "log.entries[0].request is missing"},
-		"a status that is a text":      {strings.Replace(good, `"status":200`, `"status":"200"`, 1), "log.entries[0]: response.status is a JSON string"},
+		"a status that is a text":      {strings.Replace(good, `"status":200`, `"status":"200"`, 1), "log.entries[0]: response.status must be a whole number, not a string"},
 		"a time that is none":          {strings.Replace(good, "2026-03-04T", "yesterday ", 1), "log.entries[0].startedDateTime"},
 		"an encoding that is unknown":  {strings.Replace(good, `"text":"{}"`, `"encoding":"rot13","text":"{}"`, 1), "log.entries[0].response.content.text: the encoding"},
 		"base64 that is none":          {strings.Replace(good, `"text":"{}"`, `"encoding":"base64","text":"{}"`, 1), "log.entries[0].response.content.text: it is no base64"},
 		"a URL that does not parse":    {strings.Replace(good, "https://a.example/rpc?x=1", `http://[::1`, 1), "log.entries[0].request.url does not parse"},
+		"a letter in the middle":       {strings.Replace(good, `"status":200`, "\n\"status\":s3cret", 1), "log.entries[0]: line 2, column 10: not JSON: not the start of a value"},
+		"a line that is no JSON":       {journal + "{\"entry\": s3cret}", "line 2, column 11: not JSON"},
 		"the second line of a journal": {journal + `{"entry":"exchange"}`, "line 2"},
 		"a journal without a version":  {`{"entry":"exchanges"}`, "line 1: the member header is missing"},
-		"a journal of the future":      {`{"entry":"exchanges","header":{"version":99}}`, "line 1: header.version is 99"},
+		"a journal of the future":      {`{"entry":"exchanges","header":{"version":99}}`, "written by a newer destkit: header.version 99, this one reads up to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := proxy.ReadRecording(strings.NewReader(c.recording), func(*conformance.Sight) error { return nil })

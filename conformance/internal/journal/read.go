@@ -2,12 +2,16 @@ package journal
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
+
+// file is what a journal is read as: a member that is not known makes it a file of
+// something else, and this one must not decide what is deleted.
+var file = rawjson.File{Expected: "the journal of a run of destkit conform", Strict: true}
 
 // errNoHeader says that a file ends before its first line is whole.
 var errNoHeader = errors.New("it has no header")
@@ -16,10 +20,10 @@ var errNoHeader = errors.New("it has no header")
 // was torn when the process died: its batch was not sent, its outcome is
 // unknown, so it is left out. Anything wrong before that is an error, for a
 // journal that was edited must not decide what is deleted.
-func load(path string, file io.Reader) (*Journal, error) {
+func load(path string, from io.Reader) (*Journal, error) {
 	j := Memory(Header{})
 	j.path = path
-	reader := bufio.NewReaderSize(file, 64<<10)
+	reader := bufio.NewReaderSize(from, 64<<10)
 	for number := 1; ; number++ {
 		text, err := reader.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -29,7 +33,7 @@ func load(path string, file io.Reader) (*Journal, error) {
 			return nil, fmt.Errorf("read journal %s: %w", path, err)
 		}
 		if err := j.replay(number, text); err != nil {
-			return nil, fmt.Errorf("read journal %s: line %d: %w", path, number, err)
+			return nil, fmt.Errorf("read journal %s: %w", path, err)
 		}
 		j.size += int64(len(text))
 	}
@@ -41,8 +45,18 @@ func load(path string, file io.Reader) (*Journal, error) {
 
 // replay applies one line.
 func (j *Journal) replay(number int, text []byte) error {
-	entry, err := decode(text)
-	if err != nil {
+	var entry line
+	if err := file.DecodeLine(number, text, &entry); err != nil {
+		return err
+	}
+	if err := j.apply(number, entry); err != nil {
+		return fmt.Errorf("line %d: %w", number, err)
+	}
+	return nil
+}
+
+func (j *Journal) apply(number int, entry line) error {
+	if err := entry.check(); err != nil {
 		return err
 	}
 	if (number == 1) != (entry.Entry == entryRun) {
@@ -90,28 +104,19 @@ func (j *Journal) replayOutcome(written Outcome) error {
 	return nil
 }
 
-// decode takes one line: strict, and with exactly the member that it names.
-func decode(text []byte) (line, error) {
-	var entry line
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&entry); err != nil {
-		return line{}, fmt.Errorf("not an entry: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return line{}, errors.New("not an entry: more than one value")
-	}
+// check wants exactly the member that a line names.
+func (entry *line) check() error {
 	present := map[string]bool{
 		entryRun: entry.Header != nil, entryBatch: entry.Batch != nil,
 		entryOutcome: entry.Outcome != nil, entryCleaned: entry.Cleaned != nil,
 	}
 	if _, known := present[entry.Entry]; !known {
-		return line{}, fmt.Errorf("unknown entry %q", entry.Entry)
+		return fmt.Errorf("unknown entry %q", entry.Entry)
 	}
 	for kind, there := range present {
 		if there != (kind == entry.Entry) {
-			return line{}, fmt.Errorf("entry %q without its member or with another's", entry.Entry)
+			return fmt.Errorf("entry %q without its member or with another's", entry.Entry)
 		}
 	}
-	return entry, nil
+	return nil
 }

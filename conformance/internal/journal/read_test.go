@@ -59,9 +59,9 @@ func TestATornHeaderIsAnEmptyJournal(t *testing.T) {
 
 func TestReadIsStrictBeforeTheLastLine(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
-		"not JSON":          {goodHeader + "oops\n" + goodBatch, "line 2: not an entry"},
-		"unknown member":    {goodHeader + `{"entry":"batch","more":1}` + "\n", `line 2: not an entry: json: unknown field "more"`},
-		"two values":        {goodHeader + strings.TrimSpace(goodBatch) + "{}\n", "line 2: not an entry: more than one value"},
+		"not JSON":          {goodHeader + "oops\n" + goodBatch, "line 2, column 1: not JSON: not the start of a value; expected the journal of a run of destkit conform"},
+		"unknown member":    {goodHeader + `{"entry":"batch","more":1}` + "\n", `line 2: unknown member "more"; expected the journal of a run of destkit conform`},
+		"two values":        {goodHeader + strings.TrimSpace(goodBatch) + "{}\n", ": not JSON: more than one value"},
 		"unknown entry":     {goodHeader + `{"entry":"batsh"}` + "\n", `line 2: unknown entry "batsh"`},
 		"no member":         {goodHeader + `{"entry":"batch"}` + "\n", `line 2: entry "batch" without its member`},
 		"no header":         {goodBatch, "line 1: the first line"},
@@ -72,7 +72,7 @@ func TestReadIsStrictBeforeTheLastLine(t *testing.T) {
 		"no object":         {goodHeader + strings.Replace(goodBatch, `"o"`, `""`, 1), "line 2: batch without an object"},
 		"stray outcome":     {goodHeader + `{"entry":"outcome","outcome":{"seq":4,"acknowledged":[],"refused":[],"unknown":[]}}` + "\n", "line 2: outcome of batch 4"},
 		"strange outcome":   {goodHeader + goodBatch + `{"entry":"outcome","outcome":{"seq":1,"acknowledged":["z"],"refused":[],"unknown":[]}}` + "\n", `line 3: outcome of "z", which is not in batch 1`},
-		"empty line":        {goodHeader + "\n" + goodBatch, "line 2: not an entry"},
+		"empty line":        {goodHeader + "\n" + goodBatch, "line 2 is empty"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
