@@ -224,3 +224,18 @@ func (b *brokenBody) Read(p []byte) (int, error) {
 	b.given = true
 	return copy(p, `{"name":`), nil
 }
+
+// TestProblemsOfTheWholeBody: a problem that is about no field is about the body.
+func TestProblemsOfTheWholeBody(t *testing.T) {
+	w := newWorld(t)
+	for body, want := range map[string]string{
+		"": "is required: send a JSON object", "[]": "must be an object, is an array", "{": "is malformed JSON at line 1, column 2: a name in quotes should stand here",
+	} {
+		for _, call := range []struct{ method, path, token string }{{"POST", "/destinations", w.key}, {"POST", "/workspaces", w.pat}} {
+			a := w.do(call.method, call.path, call.token, body).want(400)
+			require.Equal(t, "body", a.at("errors.0.field"))
+			require.Equal(t, want, a.at("errors.0.message"))
+			require.Equal(t, "body: "+want, a.at("message"))
+		}
+	}
+}

@@ -198,8 +198,8 @@ var arrows = map[string][]string{
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
 	"server/internal/maintenance": {"server/internal/store", "server/internal/store/postgres"},                      // of data whose service does not run
 	"server/internal/timing": { // the clock, as people move it
-		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
-		"server/internal/sync/clock",
+		"server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
+		"server/internal/sync/clock", "internal/foreign",
 	},
 	"server/internal/trust": {"server/internal/call", "server/internal/problem", "server/internal/settings"}, // authorities beside those of the system
 	"server/internal/front": { // what stands beside the API: where things are, whether the process is ready

@@ -82,9 +82,8 @@ func (f File) explain(text []byte, line int, err error) error {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return f.wrong("it is UTF-16: save it as UTF-8")
 	}
-	if at, fault := SkipText(text); fault != FaultNone {
-		row, column := Place(text, at)
-		return f.wrong("line %d, column %d: not JSON: %s", line-1+row, column, fault.plain())
+	if row, column, reason := Malformed(text); reason != "" {
+		return f.wrong("line %d, column %d: not JSON: %s", line-1+row, column, reason)
 	}
 	var mistyped *json.UnmarshalTypeError
 	var moment *time.ParseError
@@ -101,6 +100,16 @@ func (f File) explain(text []byte, line int, err error) error {
 
 func (f File) wrong(format string, args ...any) error {
 	return fmt.Errorf(format+"; expected %s", append(args, f.Expected)...)
+}
+
+// Malformed says where and why a text is not one JSON value; "" where it is one.
+func Malformed(text []byte) (line, column int, reason string) {
+	at, fault := SkipText(text)
+	if fault == FaultNone {
+		return 0, 0, ""
+	}
+	line, column = Place(text, at)
+	return line, column, fault.plain()
 }
 
 // plain is what a fault means to those who wrote the text.

@@ -53,7 +53,7 @@ type Pagination struct {
 }
 
 // Problem is one thing wrong with a payload. Field is its place in the payload,
-// such as mappings[2].from.data; "" stands for the payload as a whole.
+// such as mappings[2].from.data; body stands for the payload as a whole.
 type Problem struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
@@ -88,7 +88,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalJSON(text []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, strings.Trim(string(text), `"`))
 	if err != nil {
-		return fmt.Errorf("read time: %w", err)
+		return fmt.Errorf("a time must be such as 2026-01-31T12:00:00Z, not %.60s", text)
 	}
 	t.Time = parsed
 	return nil

@@ -106,7 +106,7 @@ func (c *Call) Decode(v any) error {
 		if errors.As(err, &typed) {
 			return problem.InvalidField(typed.Field, "does not fit: %s", typed.Value)
 		}
-		return problem.InvalidField("", "the body cannot be read: %v", err)
+		return problem.InvalidField(wholeBody, "cannot be read: %v", err)
 	}
 	return nil
 }

@@ -67,6 +67,9 @@ func (c *Call) Receive() {
 // than a hundred headers.
 const MaxWarnings = 20
 
+// wholeBody is the field of a problem that is about none.
+const wholeBody = "body"
+
 // Read holds the request against the document.
 func (c *Call) Read() error {
 	if c.unread != nil {
@@ -82,7 +85,11 @@ func (c *Call) Read() error {
 		case p.Missing && c.Shared.Dialect.PartialSyncUpdate && c.Op.ID == "updateSync" && p.TopLevel():
 			// published: real clients send only what changes.
 		default:
-			kept = append(kept, api.Problem{Field: p.Field, Message: p.Message})
+			field := p.Field
+			if field == "" && p.OfBody() {
+				field = wholeBody
+			}
+			kept = append(kept, api.Problem{Field: field, Message: p.Message})
 		}
 	}
 	if more := len(c.Warnings) - MaxWarnings; more > 0 {

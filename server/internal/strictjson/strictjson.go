@@ -35,11 +35,8 @@ func Encode(v any) ([]byte, error) {
 func Decode(text []byte, v any) error {
 	// Syntax first and apart from v: only then the offset is one in the text.
 	if err := json.Unmarshal(text, new(any)); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			before := text[:min(int(syntax.Offset), len(text))]
-			line := bytes.Count(before, []byte("\n")) + 1
-			return problem.Refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %v", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
+		if line, column, reason := rawjson.Malformed(text); reason != "" {
+			return problem.Refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %s", line, column, reason)
 		}
 		return problem.Refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
 	}

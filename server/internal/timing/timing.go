@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -105,9 +105,9 @@ func (k *Control) show(ran *clock.Report) shown {
 // matter and could not be told from a JSON object.
 func (k *Control) post(c *call.Control) (any, error) {
 	var body struct {
-		Advance *string   `json:"advance"`
-		Freeze  *bool     `json:"freeze"`
-		Set     *api.Time `json:"set"`
+		Advance *string `json:"advance"`
+		Freeze  *bool   `json:"freeze"`
+		Set     *string `json:"set"`
 	}
 	if err := c.Body(&body); err != nil {
 		return nil, err
@@ -127,11 +127,18 @@ func (k *Control) post(c *call.Control) (any, error) {
 	case body.Freeze != nil:
 		err = k.Freeze(ctx, *body.Freeze)
 	case body.Set != nil:
-		err = k.Set(ctx, body.Set.Time)
+		to, unread := time.Parse(time.RFC3339Nano, *body.Set)
+		if unread != nil {
+			return nil, problem.InvalidField("set", "must be a time such as 2026-01-31T12:00:00Z, not %q", foreign.Clip(*body.Set, 60))
+		}
+		err = k.Set(ctx, to)
 	default:
 		d, unread := time.ParseDuration(*body.Advance)
 		if unread != nil {
 			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
+		}
+		if d < 0 {
+			return nil, problem.InvalidField("advance", "must be 0 or more, not %s: time runs forwards only; set goes back", foreign.Clip(*body.Advance, 60))
 		}
 		ran, err = k.Advance(ctx, d)
 	}
