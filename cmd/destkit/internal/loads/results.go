@@ -207,8 +207,9 @@ func newClean() *cobra.Command {
 		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names.
 Without a file, --run and --object name them: the summary of a load ends with
 the whole command. Keys that were never stored are deleted as well, which
-changes nothing. Keys that no load makes are refused, whatever the file says;
-for a load with keys of its own give its --key-template or --key-range.
+changes nothing, and the endpoint acknowledges it: how many were stored is not
+known. Keys that no load makes are refused, whatever the file says; for a load
+with keys of its own give its --key-template or --key-range.
 
 The URL is that of --url, of the argument, of $DESTKIT_URL or of the file, the
 first that is there. A file may have been changed: the token of $DESTKIT_TOKEN
@@ -261,7 +262,10 @@ goes to a public address that it names only with --token-env.`,
 			if err != nil {
 				return failure.OfLoad(err)
 			}
-			foreign.Printf(cmd.OutOrStdout(), "%s deleted, %s left\n", quantity.Counted(result.Deleted, "record"), quantity.Grouped(result.Left))
+			foreign.Printf(cmd.OutOrStdout(), "%s acknowledged, %s left\n", quantity.Counted(result.Deleted, "delete"), quantity.Grouped(result.Left))
+			if result.Deleted > 0 {
+				foreign.Printf(cmd.OutOrStdout(), "  how many of these keys were stored is not known: an endpoint acknowledges the delete of a key that it does not have\n")
+			}
 			for _, reason := range result.Reasons {
 				foreign.Printf(cmd.OutOrStdout(), "  %s\n", reason)
 			}
