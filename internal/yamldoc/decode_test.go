@@ -46,7 +46,7 @@ func TestDecodePointsAtTheMistake(t *testing.T) {
 		},
 		"key twice": {
 			"name: a\nname: b\n",
-			"f.yaml:2:1: mapping key \"name\" already defined at [1:1]\n     2 | name: b\n       | ^",
+			"f.yaml:2:1: the key \"name\" is here a second time, the first is in line 1\n     2 | name: b\n       | ^",
 		},
 		"wrong type": {
 			"count: many\n",
@@ -78,7 +78,7 @@ func TestDecodePointsAtTheMistake(t *testing.T) {
 		},
 		"not yaml": {
 			"name: \"a\n",
-			"f.yaml:1:7: could not find end character of double-quoted text\n     1 | name: \"a\n       |       ^",
+			"f.yaml:1:7: the text has no \" at its end\n     1 | name: \"a\n       |       ^",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,10 +82,7 @@ func located(file string, src []byte, err error, keys []string) *Error {
 	if !errors.As(err, &placed) {
 		return &Error{File: file, Message: err.Error()}
 	}
-	message := placed.GetMessage()
-	if strings.Contains(message, "found character '\t' that cannot start any token") {
-		message = "the line begins with a tab: YAML is indented with spaces"
-	}
+	message := plainly(placed.GetMessage())
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && unknown.Token != nil {
 		message = UnknownKey(unknown.Token.Value, keys)

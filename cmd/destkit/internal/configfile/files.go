@@ -3,6 +3,7 @@ package configfile
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -104,6 +105,13 @@ func DecodeHooks(file string, src []byte) (conformance.Hooks, error) {
 	if err := Decode(file, src, &hooks); err != nil {
 		return hooks, err
 	}
+	fault := func(message string, path ...string) error {
+		body, err := parseYAML(file, src)
+		if err != nil {
+			return err
+		}
+		return positionError(file, src, placeOf(body, path), message)
+	}
 	for _, h := range []struct {
 		name string
 		spec conformance.HookSpec
@@ -115,17 +123,40 @@ func DecodeHooks(file string, src []byte) (conformance.Hooks, error) {
 		{"rotate_token", hooks.RotateToken},
 	} {
 		if h.spec.URL != "" && len(h.spec.Command) > 0 {
-			return hooks, exit.Usagef("%s: the hook %s has both a url and a command; give one", file, h.name)
+			return hooks, fault(fmt.Sprintf("the hook %s has both a url and a command; give one", h.name), h.name)
 		}
 		if h.spec.URL == "" {
 			continue
 		}
 		if err := endpoint.CheckURL("hook "+h.name, h.spec.URL); err != nil {
-			return hooks, exit.Usagef("%s: %w", file, err)
+			return hooks, fault(err.Error(), h.name, "url")
 		}
 	}
 	if hooks.Timeout < 0 {
-		return hooks, exit.Usagef("%s: timeout cannot be negative", file)
+		return hooks, fault("timeout must be 0 or more", "timeout")
 	}
 	return hooks, nil
+}
+
+// placeOf is where the value of a key begins, or the key itself where the value is a
+// mapping; path leads to it from the top.
+func placeOf(node ast.Node, path []string) (place *token.Token) {
+	for _, key := range path {
+		var values []*ast.MappingValueNode
+		switch n := node.(type) {
+		case *ast.MappingNode:
+			values = n.Values
+		case *ast.MappingValueNode:
+			values = []*ast.MappingValueNode{n}
+		}
+		at := slices.IndexFunc(values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken().Value == key })
+		if at < 0 {
+			return place // an alias stands for it
+		}
+		place, node = values[at].Key.GetToken(), values[at].Value
+		if _, scalar := node.(ast.ScalarNode); scalar {
+			place = node.GetToken()
+		}
+	}
+	return place
 }

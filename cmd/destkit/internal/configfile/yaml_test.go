@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/internal/yamldoc"
 )
 
 // TestYAMLMistakesAreUsageErrors: what they say is the subject of yamldoc.
@@ -25,7 +26,7 @@ func TestYAMLMistakesAreUsageErrors(t *testing.T) {
 		"a mistake in bytes":      {Decode("f.yaml", []byte("count: many\n"), &dst), "f.yaml:1:8: expected a whole number, found a string\n     1 | count: many\n       |        ^"},
 		"a mistake in a file":     {Read(file, &dst), file + ":1:1: unknown key \"cuont\", did you mean \"count\"?\n     1 | cuont: 3\n       | ^"},
 		"a file that is not here": {Read(file+"x", &dst), "read file: open " + file + "x: no such file or directory"},
-		"not yaml":                {parsing, "f.yaml:1:4: sequence end token ']' not found\n     1 | a: [\n       |    ^"},
+		"not yaml":                {parsing, "f.yaml:1:4: the list has no ] at its end, or a comma is missing\n     1 | a: [\n       |    ^"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.EqualError(t, tc.err, tc.want)
@@ -36,4 +37,18 @@ func TestYAMLMistakesAreUsageErrors(t *testing.T) {
 	}
 	require.NoError(t, Decode("f.yaml", []byte("count: 3\n"), &dst))
 	require.Equal(t, 3, dst.Count)
+}
+
+// TestHooksPointAtTheMistake: also what the shape of the file cannot say.
+func TestHooksPointAtTheMistake(t *testing.T) {
+	for src, want := range map[string]string{
+		"timeout: -5s\n": "f.yaml:1:10: timeout must be 0 or more",
+		"cleanup:\n  url: http://a/\nrestart:\n  command: [x]\n  url: http://a/\n": "f.yaml:3:1: the hook restart has both a url and a command; give one",
+		"cleanup:\n  url: http://a/\nrestart:\n  url: \"ftp://x\"\n":               "f.yaml:4:8: hook restart: the URL must begin with http:// or https://",
+	} {
+		_, err := DecodeHooks("f.yaml", []byte(src))
+		var placed *yamldoc.Error
+		require.ErrorAs(t, err, &placed, src)
+		require.Equal(t, want, placed.Brief())
+	}
 }
