@@ -121,7 +121,7 @@ var mistakeGroups = []mistakeGroup{
 		{"conform {SIM} --wirte", 2, "did you mean --write?"},
 		{"conform {SIM} --write", 2, "add --object NAME"},
 		{"conform {SIM} --write contact", 2, "use --write --object contact"},
-		{"conform {SIM} --write --object contcat", 2, "list_objects names contact"},
+		{"conform {SIM} --write --object contcat", 2, "object \"contcat\" does not exist; list_objects names \"contact\""},
 		{"conform {SIM} --object", 2, "needs an argument"},
 		{"conform {SIM} --timeout 60", 2, "such as 60s"},
 		{"conform {SIM} --timeout soon", 2, "such as 60s"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -147,7 +148,17 @@ func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error
 			return nil
 		}
 	}
-	return usage("object %s does not exist; list_objects names %s", plural.List(missing), plural.List(s.catalog.names()))
+	return usage("%s %s %s not exist; list_objects names %s", plural.Noun(len(missing), "object"), plural.List(inQuotes(missing)),
+		plural.Verb(len(missing), "does", "do"), plural.List(inQuotes(s.catalog.names())))
+}
+
+// inQuotes puts names of an endpoint in quotes: they can have spaces, or be empty.
+func inQuotes(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = strconv.Quote(name)
+	}
+	return out
 }
 
 // unlisted are the names of --object that discovery did not find.

@@ -168,7 +168,7 @@ func TestUnknownObject(t *testing.T) {
 	e := newSmall()
 	opts := conformance.Options{Write: true, Objects: []string{"contact", "kontakt"}, Select: []string{"OBJ-001"}}
 	_, err := Run(context.Background(), Target{Handler: e}, opts)
-	requireUsage(t, err, "object kontakt does not exist; list_objects names contact")
+	requireUsage(t, err, `object "kontakt" does not exist; list_objects names "contact`)
 	batches, _ := e.sent()
 	require.Zero(t, batches)
 
@@ -264,7 +264,7 @@ func TestLostListOfObjects(t *testing.T) {
 			lost.answer = e.answer
 			_, err = Run(context.Background(), Target{Handler: lost}, opts)
 			if c.write {
-				requireUsage(t, err, "object kontakt does not exist; list_objects names contact")
+				requireUsage(t, err, `object "kontakt" does not exist; list_objects names "contact`)
 			} else {
 				require.NoError(t, err)
 			}
@@ -302,7 +302,7 @@ func TestUnknownObjectLeavesNoJournalBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	opts := conformance.Options{Write: true, Objects: []string{"kontakt"}, Select: []string{"OBJ-001"}, Journal: path, RunID: "aaaaaa"}
 	_, err := Run(context.Background(), Target{Handler: newSmall()}, opts)
-	requireUsage(t, err, "object kontakt does not exist")
+	requireUsage(t, err, `object "kontakt" does not exist`)
 	opts.Objects, opts.RunID = []string{"contact"}, "bbbbbb"
 	_, err = Run(context.Background(), Target{Handler: newSmall()}, opts)
 	require.NoError(t, err, "the corrected command runs with the same journal")
