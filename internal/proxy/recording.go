@@ -306,6 +306,9 @@ func descend(dec *json.Decoder, name string) error {
 			return unreadable("", err)
 		}
 	}
+	if _, err := dec.Token(); err != nil {
+		return unreadable("", err)
+	}
 	return fmt.Errorf("the member %q is missing", name)
 }
 

@@ -88,6 +88,7 @@ func TestBadRecordings(t *testing.T) {
 		"no JSON":                      {"\n hello s3cret", "line 2, column 2: not JSON: not the start of a value; expected a journal of destkit proxy or an HTTP Archive"},
 		"an array":                     {"[]", "it is no JSON object"},
 		"no log":                       {`{"a":1}`, `the member "log" is missing`},
+		"no log, and cut off":          {`{"a":1`, "line 1, column 7: not JSON: it ends in the middle; expected a journal"},
 		"no entries":                   {`{"log":{"version":"1.2"}}`, `log: the member "entries" is missing`},
 		"entries of another type":      {`{"log":{"entries":{}}}`, "log.entries is no array"},
 		"cut in the middle":            {good[:len(good)-30], "log.entries[0]: line 1, column 353: not JSON: it ends in the middle; expected a journal"},

@@ -38,7 +38,7 @@ func load(path string, from io.Reader) (*Journal, error) {
 		j.size += int64(len(text))
 	}
 	if j.size == 0 {
-		return nil, fmt.Errorf("read journal %s: %w", path, errNoHeader)
+		return nil, fmt.Errorf("read journal %s: %w; expected %s", path, errNoHeader, file.Expected)
 	}
 	return j, nil
 }

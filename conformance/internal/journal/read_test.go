@@ -48,7 +48,7 @@ func TestATornHeaderIsAnEmptyJournal(t *testing.T) {
 	for _, text := range []string{"", goodHeader[:20]} {
 		path := write(t, text)
 		_, err := Read(path)
-		require.ErrorContains(t, err, "no header")
+		require.ErrorContains(t, err, "no header; expected the journal of a run of destkit conform")
 		j, err := Create(path, Header{Run: "r"})
 		require.NoError(t, err)
 		require.NoError(t, j.Close())
