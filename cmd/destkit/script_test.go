@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,6 +58,11 @@ func runScripts(t *testing.T, folder string) {
 			tour, err := filepath.Abs(filepath.Join("..", "..", "docs", "tour.sh"))
 			env.Setenv("TOUR", tour)
 			env.Setenv("WORKFLOW", filepath.Join(filepath.Dir(tour), "ci", "github-workflow.yml"))
+			// godog runs go env at each start of the program where it finds it, as where
+			// go test has put it into the path; the scripts need no go.
+			tools := filepath.Join(os.Getenv("GOROOT"), "bin")
+			path := slices.DeleteFunc(filepath.SplitList(env.Getenv("PATH")), func(folder string) bool { return folder == tools })
+			env.Setenv("PATH", strings.Join(path, string(filepath.ListSeparator)))
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
