@@ -98,15 +98,16 @@ func programs() string {
 // root: the server refuses to run as root.
 func start() (s *server, err error) {
 	bin := programs()
-	s = &server{}
-	if s.folder, err = os.MkdirTemp(memory(), "pg"); err != nil { // short: a socket's path has 107 bytes
+	folder, err := os.MkdirTemp(memory(), "pg") // short: a socket's path has 107 bytes
+	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.RemoveAll(s.folder)
+			_ = os.RemoveAll(folder)
 		}
 	}()
+	s = &server{folder: folder}
 	attributes := &syscall.SysProcAttr{}
 	if os.Geteuid() == 0 {
 		who, err := user.Lookup("postgres")
