@@ -21,6 +21,9 @@ export CGO_ENABLED ?= 0
 # Tests keep little in memory: with fewer collections a judge's run takes a fifth
 # less of a processor. Tests that measure memory set their own.
 TEST_GC     ?= GOGC=400 GOMEMLIMIT=3GiB
+# Many tests wait for a clock or for another process: two packages for each processor
+# keep those busy. The packages that take longest are named first, and so begin first.
+PACKAGES    ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
 # What tests write lies in memory where that has room: waiting for a disk is a third of
 # the time of those that write, and none of them looks at what a loss of power leaves.
 # Some begin programs there, so it must allow that.
@@ -72,7 +75,7 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 	$(BIN) demo
 
 test: ## run the tests of every day; those that take long run in make race and make matrix
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -parallel 4 ./...
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel 4 ./server ./conformance/destination ./...
 
 self: ## judge our own destination and our own service, as processes (part of make matrix)
 	$(GO) test -count=1 -v -run '^TestMatrixScript$$/^self$$' ./cmd/destkit
@@ -80,7 +83,7 @@ self: ## judge our own destination and our own service, as processes (part of ma
 # SQLite here is C code translated to Go, with locks of its own: watched by the
 # detector too, it takes ten times as long, and there is nothing of ours in it.
 race: ## run the short tests under the race detector
-	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m ./...
+	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m -p $(PACKAGES) ./cmd/destkit ./server ./...
 
 # Rules about time get the processors: the judges go first, one package after the
 # other, and the rest takes what they leave.
