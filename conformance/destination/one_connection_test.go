@@ -55,7 +55,7 @@ func singleWorker(t *testing.T, h http.Handler) string {
 	server.Start()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
-		server.Listener.(oneAtATime).Listener.Close()
+		server.Listener.(oneAtATime).Close()
 	})
 	return server.URL
 }
