@@ -83,10 +83,11 @@ self: ## judge our own destination and our own service, as processes (part of ma
 # SQLite here is C code translated to Go, with locks of its own: watched by the
 # detector too, it takes ten times as long, and there is nothing of ours in it.
 race: ## run the short tests under the race detector
-	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m -p $(PACKAGES) ./cmd/destkit ./server ./...
+	@$(IN_MEMORY) CGO_ENABLED=1 $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m -p $(PACKAGES) -parallel 4 ./cmd/destkit ./server ./...
 
 # Rules about time get the processors: the judges go first, one package after the
-# other, and the rest takes what they leave.
+# other, and the rest takes what they leave. Its longest packages, which wait for most of
+# their time, begin first.
 matrix: ## break every rule once, kill at every point, meet every fault, in every operation
 	@$(IN_MEMORY) $(MAKE) --no-print-directory -j 3 --output-sync=target matrix-judges matrix-engine matrix-k6
 
@@ -99,7 +100,7 @@ zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
 	  | awk '/^ *--- (PASS|SKIP)|^=== |zoo_test.go:[0-9]+: [A-Za-z]/ { next } { print }'
 
 matrix-engine:
-	nice -n 10 $(MATRIX) -p 1 -parallel 8 $$($(GO) list ./... | grep -v /conformance)
+	nice -n 10 $(MATRIX) -p 3 -parallel 8 ./cmd/destkit ./server ./server/internal/sync/executor $$($(GO) list ./... | grep -v /conformance)
 
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
