@@ -84,7 +84,7 @@ type Options struct {
 	BatchTimeout    time.Duration // 30 s when zero
 	Timeout         time.Duration // of the whole run, 2 min when zero
 	// ReturnWait is how long the run waits for an endpoint that stopped accepting
-	// connections, 10 s when zero.
+	// connections or responding, 10 s when zero.
 	ReturnWait time.Duration
 	// LateWait is how long the run looks again for what was acknowledged and is not
 	// there, to tell what comes late from what never comes; 2 s when zero.

@@ -45,6 +45,8 @@ func asOutcome(err error) *outcome {
 		return &outcome{status: Pass}
 	case errors.As(err, &o):
 		return o
+	case errors.Is(err, wire.ErrSilent):
+		return &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped responding in the middle of it (ERR-006)"}
 	case errors.Is(err, wire.ErrAway):
 		return &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
 	default:

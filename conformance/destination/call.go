@@ -129,7 +129,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	started, gone := s.watch.enter()
 	defer s.watch.leave()
 	if gone != nil {
-		return nil, wire.ErrAway
+		return nil, gone.err()
 	}
 	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
@@ -144,6 +144,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if ended(got) {
 		s.responded.Store(true)
 	}
+	s.watch.hears(got)
 	if err := s.away(ctx, to, check, req, got, started); err != nil {
 		return nil, err
 	}

@@ -21,15 +21,27 @@ import (
 // A process that ends or restarts in the middle of a run would break every rule
 // that is judged at that moment. It is one finding, of ERR-006: the session notices
 // that the endpoint stopped accepting connections, waits a bounded while for its
-// return, and what was under way is judged once more, alone.
+// return, and what was under way is judged once more, alone. A process that accepts
+// connections and answers nothing any more, as one whose only worker is stuck, would cost
+// the time limit of every later call: it is the same finding, unless it answers again.
 
-// outage is one time in which the endpoint accepted no connections.
+// outage is one time in which the endpoint accepted no connections, or answered nothing.
 type outage struct {
 	call  string // what it followed, with the check
 	alone bool   // no other call was under way: that one was the last
 	back  time.Duration
 	reply *reply
 	ended bool // it came back
+	// silent: it accepted connections, and answered nothing.
+	silent bool
+}
+
+// err is what the calls end with that meet an endpoint which is gone.
+func (o *outage) err() error {
+	if o.silent {
+		return wire.ErrSilent
+	}
+	return wire.ErrAway
 }
 
 // watch follows whether the endpoint is there. One outage is found and waited for
@@ -43,6 +55,7 @@ type watch struct {
 	off     int                 // an author's hook takes the endpoint down on purpose
 	turn    *semaphore.Weighted // of one: who looks whether the endpoint is there
 	cleared time.Time           // the end of the last outage
+	heard   time.Time           // of the last response
 }
 
 // probes is how often an endpoint that has lost a call is asked whether it is
@@ -65,6 +78,23 @@ func (w *watch) leave() {
 	}
 }
 
+// hears notes that a response came.
+func (w *watch) hears(got *wire.Reply) {
+	if got.Status == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = time.Now()
+}
+
+// heardSince reports whether any response came after a moment.
+func (w *watch) heardSince(at time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heard.After(at)
+}
+
 // expect switches the watch off while a hook takes the endpoint down.
 func (w *watch) expect(down bool) {
 	w.mu.Lock()
@@ -81,7 +111,7 @@ func lost(got *wire.Reply, req request) bool {
 	if got.Status != 0 || req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 || req.plain || req.url != "" {
 		return false
 	}
-	return got.Kind == wire.KindRefused || got.Kind == wire.KindReset || got.Kind == wire.KindClosed
+	return got.Kind == wire.KindRefused || got.Kind == wire.KindReset || got.Kind == wire.KindClosed || got.Kind == wire.KindTimeout
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.
@@ -93,6 +123,7 @@ func (s *session) away(ctx context.Context, to line, check string, req request, 
 	if off || s.catalog == nil || !lost(got, req) {
 		return nil
 	}
+	silent := got.Kind == wire.KindTimeout
 	what := cmp.Or(req.method, "a call")
 	if req.body != nil {
 		what = "the body " + truncate(string(req.body), 60)
@@ -100,7 +131,7 @@ func (s *session) away(ctx context.Context, to line, check string, req request, 
 	if check != "" {
 		what += " of " + check
 	}
-	return s.outageAt(ctx, to, started, &outage{call: what, alone: alone, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
+	return s.outageAt(ctx, to, started, &outage{call: what, alone: alone, silent: silent, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
 }
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve
@@ -141,12 +172,20 @@ func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *o
 	w.mu.Lock()
 	gone, cleared := w.gone, w.cleared
 	w.mu.Unlock()
-	if gone != nil || started.Before(cleared) {
+	if gone != nil {
+		return gone.err()
+	}
+	if started.Before(cleared) {
 		return wire.ErrAway // another call has found the same outage
 	}
+	began := time.Now()
 	for range probes {
-		if s.answers(ctx, to) {
+		answered, silent := s.answers(ctx, to, o.silent)
+		if answered {
 			return nil // the loss of one call is judged by the checks
+		}
+		if o.silent = silent; silent {
+			break
 		}
 	}
 	from := time.Now()
@@ -156,24 +195,48 @@ func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *o
 		case <-ctx.Done():
 			return overtime(ctx)
 		}
-		o.ended = s.answers(ctx, to)
+		o.ended, _ = s.answers(ctx, to, o.silent)
 	}
 	o.back = time.Since(from)
+	if o.silent && (o.ended || w.heardSince(began)) {
+		return nil // it was slow, which the checks judge
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.outages = append(w.outages, o)
 	w.cleared = time.Now()
 	if !o.ended {
 		w.gone = o
+		return o.err()
 	}
 	return wire.ErrAway
 }
 
-// answers reports whether a fresh connection brings any response.
-func (s *session) answers(ctx context.Context, to line) bool {
-	body := rpc.EncodeRequest(nil, rpc.MethodTestConnection, []byte("{}"), s.newID())
-	got := to.Do(ctx, wire.Call{Check: "ERR-006", RPC: rpc.MethodTestConnection, Body: body, Timeout: s.opts.PlanningTimeout, FreshConn: true})
-	return got.Status != 0
+// answers reports whether a fresh connection brings any response, and if not, whether one
+// was accepted. An endpoint that is silent is asked for more: where one method hangs,
+// another may be answered.
+func (s *session) answers(ctx context.Context, to line, more bool) (answered, silent bool) {
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	methods := []string{rpc.MethodTestConnection}
+	if more {
+		methods = append(methods, rpc.MethodListObjects)
+	}
+	got := make(chan *wire.Reply, len(methods))
+	for _, method := range methods {
+		body := rpc.EncodeRequest(nil, method, []byte("{}"), s.newID())
+		go func() {
+			got <- to.Do(ctx, wire.Call{Check: "ERR-006", RPC: method, Body: body, Timeout: s.opts.PlanningTimeout, FreshConn: true})
+		}()
+	}
+	for range methods {
+		r := <-got
+		if s.watch.hears(r); r.Status != 0 {
+			return true, false
+		}
+		silent = silent || r.Kind == wire.KindTimeout
+	}
+	return false, silent
 }
 
 // deadly are bodies and texts that processes have died of: what no handler expects.
@@ -235,22 +298,34 @@ func (sc *scenario) stayedUp() error {
 	sc.watch.mu.Unlock()
 	// What happened while one call was under way alone names its cause.
 	for _, o := range outages {
-		actual := "stopped accepting connections after " + o.call
+		expected, stopped := "an endpoint that accepts connections all the time", "stopped accepting connections"
+		if o.silent {
+			expected, stopped = "an endpoint that responds all the time", "stopped responding"
+		}
+		actual := stopped + " after " + o.call
 		if !o.alone {
 			if hasAlone(outages) {
 				continue
 			}
-			actual = "stopped accepting connections while several calls were under way, " + o.call + " among them (--serial finds the one)"
+			actual = stopped + " while several calls were under way, " + o.call + " among them (--serial finds the one)"
 		}
 		if o.ended {
 			actual += fmt.Sprintf("; it was back after %s", round(o.back))
 		} else {
 			actual += fmt.Sprintf("; it was not back after %s", round(o.back))
 		}
-		sc.broken("an endpoint that accepts connections all the time", actual, o.reply)
+		if o.silent {
+			sc.brokenAs(symptomSilent, "", expected, actual, o.reply)
+			continue
+		}
+		sc.broken(expected, actual, o.reply)
 	}
+	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
+		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
 	return sc.held()
 }
+
+const symptomSilent = "no response any more"
 
 func hasAlone(outages []*outage) bool {
 	for _, o := range outages {

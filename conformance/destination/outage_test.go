@@ -239,6 +239,95 @@ func TestAReadbackThatIsBrokenOffIsAskedAgain(t *testing.T) {
 	}
 }
 
+// stuck is an endpoint whose only worker does not come back from a certain text, or not
+// for a while.
+type stuck struct {
+	http.Handler
+	deadly string
+	stays  time.Duration // 0: for ever
+
+	worker sync.Mutex
+	hangs  atomic.Int64
+	over   chan struct{}
+}
+
+func (e *stuck) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	e.worker.Lock()
+	defer e.worker.Unlock()
+	if strings.Contains(string(body), e.deadly) && e.hangs.Add(1) == 1 {
+		var back <-chan time.Time
+		if e.stays > 0 {
+			back = time.After(e.stays)
+		}
+		select {
+		case <-back:
+		case <-e.over:
+		}
+	}
+	e.Handler.ServeHTTP(w, r)
+}
+
+// TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding: it accepts connections, and the
+// time limit of every later call would be waited for.
+func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("full runs")
+	}
+	for _, c := range []struct {
+		name   string
+		serial bool
+	}{{"one check at a time", true}, {"checks in parallel", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := newRefuser(func(attempt) string { return "" })
+			f := &stuck{Handler: e, deadly: "MiXed CaSe and two", over: make(chan struct{})}
+			server := httptest.NewServer(f)
+			t.Cleanup(server.Close)
+			t.Cleanup(func() { close(f.over) })
+			r, err := Run(context.Background(), Target{URL: server.URL + "/", Token: scriptToken}, conformance.Options{
+				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: c.serial,
+				ReadbackFunc: e.readback, ReturnWait: time.Second, PlanningTimeout: time.Second, BatchTimeout: time.Second,
+			})
+			require.NoError(t, err)
+			require.EqualValues(t, 1, f.hangs.Load())
+			require.Equal(t, []string{"ERR-006"}, brokenIn(r), foundBy(r))
+			got := resultOf(t, r, "ERR-006")
+			require.Len(t, got.Findings, 1)
+			require.Contains(t, got.Findings[0].Actual, "stopped responding ")
+			require.Contains(t, got.Findings[0].Actual, "it was not back after ")
+			require.Contains(t, got.Findings[0].Cause, "never given back")
+			if c.serial {
+				require.Contains(t, got.Findings[0].Actual, "stopped responding after sync_batch of DAT-011; ")
+			}
+			require.Contains(t, resultOf(t, r, "DAT-011").Reason, "the endpoint stopped responding in the middle of it (ERR-006)")
+			require.Positive(t, r.Counts[conformance.Pass], "what was judged before it stays judged")
+			require.Equal(t, 1, r.ExitStatus)
+		})
+	}
+}
+
+// TestAnEndpointThatIsSilentForAWhileIsNotGone: one call comes too late, and the rest is
+// judged as ever.
+func TestAnEndpointThatIsSilentForAWhileIsNotGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a full run")
+	}
+	e := newRefuser(func(attempt) string { return "" })
+	f := &stuck{Handler: e, deadly: "MiXed CaSe and two", stays: 1500 * time.Millisecond, over: make(chan struct{})}
+	server := httptest.NewServer(f)
+	defer server.Close()
+	r, err := Run(context.Background(), Target{URL: server.URL + "/", Token: scriptToken}, conformance.Options{
+		Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: true,
+		ReadbackFunc: e.readback, ReturnWait: 5 * time.Second, PlanningTimeout: 5 * time.Second, BatchTimeout: time.Second,
+	})
+	require.NoError(t, err)
+	require.Positive(t, f.hangs.Load())
+	require.Equal(t, conformance.Pass, resultOf(t, r, "ERR-006").Status)
+	require.NotContains(t, foundBy(r), "stopped responding")
+}
+
 // TestALostCallIsNoOutage: a connection that is closed by an endpoint which goes on
 // accepting others is judged by the check that it belongs to.
 func TestALostCallIsNoOutage(t *testing.T) {

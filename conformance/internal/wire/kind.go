@@ -38,6 +38,10 @@ const (
 // connections in the middle of it, whichever call met that.
 var ErrAway = errors.New("the endpoint went away")
 
+// ErrSilent is an ErrAway of an endpoint that accepts connections and answers nothing any
+// more.
+var ErrSilent = fmt.Errorf("%w: it answers nothing", ErrAway)
+
 // Error is what ended an exchange: a kind, what was being done, and the cause.
 type Error struct {
 	Kind Kind
