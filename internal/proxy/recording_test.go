@@ -78,6 +78,27 @@ func TestArchivesOfOtherPrograms(t *testing.T) {
 	}
 }
 
+// TestAnArchiveKeepsWhatWasSentToTheEndpoint: a body that is no call belongs to those of
+// the endpoint, where its address has taken calls; another address is other traffic.
+func TestAnArchiveKeepsWhatWasSentToTheEndpoint(t *testing.T) {
+	entry := func(method, address, body string) string {
+		return `{"request":{"method":"` + method + `","url":"` + address + `","headers":[],"postData":{"text":` + harBody(body) + `}},"response":{"status":200,"headers":[],"content":{"text":` + harBody(rpcReply) + `}}}`
+	}
+	const endpoint = "https://a.example/rpc?x=1"
+	archive := `{"log":{"entries":[` + strings.Join([]string{
+		entry("POST", endpoint, rpcBody), entry("POST", endpoint, "this is no JSON"), entry("POST", endpoint, ""),
+		entry("OPTIONS", endpoint, ""), entry("POST", "https://a.example/form", "this is no JSON"),
+	}, ",") + `]}}`
+	var bodies []string
+	skipped, err := proxy.ReadRecording(strings.NewReader(archive), func(s *conformance.Sight) error {
+		bodies = append(bodies, string(s.RequestBody))
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{rpcBody, "this is no JSON", ""}, bodies)
+	require.Equal(t, proxy.Skipped{Other: 2}, skipped)
+}
+
 // TestBadRecordings: an error names the entry and the member, and shows no text of the
 // file.
 func TestBadRecordings(t *testing.T) {
