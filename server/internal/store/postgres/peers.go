@@ -63,16 +63,18 @@ func (n *peers) end() {
 	<-n.ended
 }
 
-// follow hears until ctx ends, over lost connections.
+// follow hears until ctx ends, over lost connections. Who listens begins after the
+// connection that is given, and has missed nothing of it.
 func (n *peers) follow(ctx context.Context, c *Conn) {
 	defer close(n.ended)
 	for wait := shortest; ctx.Err() == nil; wait = min(2*wait, longest) {
 		if c == nil {
-			c, _ = n.connect(ctx)
+			if c, _ = n.connect(ctx); c != nil {
+				n.tell(Notice{}) // of what was missed
+			}
 		}
 		if c != nil {
 			wait = shortest
-			n.tell(Notice{}) // of what was missed
 			n.hear(ctx, c)
 			n.heard.Store(0)
 			n.outages.Add(1)
