@@ -319,6 +319,15 @@ func TestMatrixProxyWalk(t *testing.T) {
 	b.Open("/?status=5xx")
 	b.Sees("No exchange that is kept fits.")
 
+	// The row that the keys lead to is never under the bar at the top.
+	b.Open("/")
+	b.Do(chromedp.EmulateViewport(900, 180), chromedp.WaitVisible("[data-row]", chromedp.ByQuery))
+	for _, key := range []string{"j", "j", "j", "j", "j", "k", "k", "k", "k"} {
+		b.Do(chromedp.KeyEvent(key))
+		require.True(t, b.Until("(({top, bottom}) => top >= document.querySelector('.bar').getBoundingClientRect().bottom && bottom < innerHeight + 1)(document.querySelector('.at').getBoundingClientRect())"), "the row is not seen after %s", key)
+	}
+	b.Do(chromedp.EmulateViewport(1280, 900))
+
 	// One exchange in full, by keys.
 	b.Open("/?rules=endpoint")
 	require.True(t, b.Until(rows(2)))

@@ -177,7 +177,7 @@
     const next = all[Math.max(0, Math.min(all.length - 1, now < 0 ? 0 : now + by))];
     for (const row of all) row.classList.remove('at');
     next.classList.add('at');
-    next.scrollIntoView({ block: 'nearest' });
+    next.scrollIntoView({ block: 'nearest', behavior: 'instant' }); // a key that is held down outruns a smooth one
     const link = next.querySelector('a');
     if (link) link.focus({ preventScroll: true });
   };
@@ -240,6 +240,14 @@
     }
     event.preventDefault();
   });
+
+  // The bar stays at the top, and hides no row or link that the keys lead to.
+  const bar = document.querySelector('.bar');
+  const clear = () => { document.documentElement.style.scrollPaddingTop = `${bar.offsetHeight + 8}px`; };
+  if (bar) {
+    new ResizeObserver(clear).observe(bar);
+    clear();
+  }
 
   decorate(document);
   start();
