@@ -112,7 +112,7 @@ func (h *history) pass() Outcome {
 	completed := o.Status == api.RunCompleted && !killed
 	require.Empty(h.t, h.store.twice)
 	if t.skips && h.model.doubt && len(h.store.words) > 0 { // the first run had ended before its process was killed
-		t.skips = false
+		t.skips, h.model.ended = false, true
 	}
 	h.note(o, killed, resumed)
 	for key := range h.store.words {
