@@ -20,7 +20,7 @@ FUZZTIME    ?= 20s
 export CGO_ENABLED ?= 0
 # Tests keep little in memory: with fewer collections a judge's run takes a fifth
 # less of a processor. Tests that measure memory set their own.
-TEST_GC     ?= GOGC=400 GOMEMLIMIT=3GiB
+TEST_GC     ?= GOGC=1000 GOMEMLIMIT=2GiB
 # Many tests wait for a clock or for another process: two packages for each processor
 # keep those busy. The packages that take longest are named first, and so begin first.
 PACKAGES    ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
@@ -87,6 +87,10 @@ RACE        := GORACE=atexit_sleep_ms=0
 race: ## run the short tests under the race detector
 	@$(IN_MEMORY) CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m -p $(PACKAGES) -parallel 4 ./cmd/destkit ./server ./...
 
+# The packages below a folder that have a matrix: to link the tests of all the others,
+# which have nothing to run, takes a minute.
+with-matrix  = $$(grep -rlE '^func Test[A-Za-z0-9_]*Matrix' --include='*_test.go' $(1) | xargs -n 1 dirname | sort -u)
+
 # Rules about time get the processors: the judges go first, one package after the
 # other, and the rest takes what they leave. Its longest packages, which wait for most of
 # their time, begin first.
@@ -94,7 +98,7 @@ matrix: ## break every rule once, kill at every point, meet every fault, in ever
 	@$(IN_MEMORY) $(MAKE) --no-print-directory -j 3 --output-sync=target matrix-judges matrix-engine matrix-k6
 
 matrix-judges:
-	$(MATRIX) -p 1 -parallel 16 ./conformance/...
+	$(MATRIX) -p 1 -parallel 16 $(call with-matrix,./conformance)
 	@$(MAKE) --no-print-directory zoo
 
 zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
@@ -102,7 +106,7 @@ zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
 	  | awk '/^ *--- (PASS|SKIP)|^=== |zoo_test.go:[0-9]+: [A-Za-z]/ { next } { print }'
 
 matrix-engine:
-	nice -n 10 $(MATRIX) -p 3 -parallel 8 ./cmd/destkit ./server ./server/internal/sync/executor $$($(GO) list ./... | grep -v /conformance)
+	nice -n 10 $(MATRIX) -p 3 -parallel 8 ./cmd/destkit ./server ./server/internal/sync/executor $(call with-matrix,. --exclude-dir=conformance --exclude-dir=xk6)
 
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.

@@ -31,6 +31,7 @@ type crowdSize struct{ clients, calls, syncs int }
 // ends, what the kept syncs have written is what their source has, nothing is left
 // open, and the process ends when it is told to.
 func TestMatrixCrowd(t *testing.T) {
+	t.Parallel()
 	size := crowdSize{40, 60, 50}
 	stores := []string{"embedded", "postgres"}
 	switch {
@@ -44,7 +45,14 @@ func TestMatrixCrowd(t *testing.T) {
 		t.Skip("part of make matrix; make crowd runs all of it, make race a short form")
 	}
 	for _, store := range stores {
-		t.Run(store, func(t *testing.T) { newCrowded(t, store).survive(size) })
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			w := newCrowded(t, store)
+			if size.clients < 200 && store == "embedded" {
+				w.idleEnds = time.Second
+			}
+			w.survive(size)
+		})
 	}
 }
 

@@ -46,6 +46,10 @@ type crowded struct {
 	ended  chan struct{}
 	err    error // of the process, once it has ended
 
+	// idleEnds is after how long a destination ends a connection without calls; 0: never,
+	// so that the service does, after a minute and a half.
+	idleEnds time.Duration
+
 	honest []string // where the syncs that are kept write to
 	others []string // what the crowd connects
 	syncs  map[int64]string
@@ -115,14 +119,18 @@ func (w *crowded) endpoints(honest int) {
 	for range honest + 1 {
 		sim, err := destsim.New(destsim.Config{Objects: things(objectsEach)})
 		require.NoError(w.t, err)
-		server := httptest.NewServer(sim)
+		server := httptest.NewUnstartedServer(sim)
+		server.Config.IdleTimeout = w.idleEnds
+		server.Start()
 		w.t.Cleanup(func() { server.Close(); require.NoError(w.t, sim.Close()) })
 		w.honest = append(w.honest, server.URL)
 	}
 	// The last one is for the crowd, whose syncs may write what they like.
 	w.others, w.honest = w.honest[honest:], w.honest[:honest]
 	serve := func(handle http.HandlerFunc) {
-		server := httptest.NewServer(handle)
+		server := httptest.NewUnstartedServer(handle)
+		server.Config.IdleTimeout = w.idleEnds
+		server.Start()
 		w.t.Cleanup(server.Close)
 		w.others = append(w.others, server.URL)
 	}

@@ -23,6 +23,15 @@ func Long(t testing.TB) {
 	}
 }
 
+// Alone skips in make race a test that starts nothing beside itself, such as one that reads
+// every page, and takes long there: the detector has nothing to see, and make test runs it.
+func Alone(t testing.TB) {
+	t.Helper()
+	if os.Getenv("DESTKIT_TIER") == "race" {
+		t.Skip("nothing runs beside it: it runs in make test")
+	}
+}
+
 // everyDay reports whether tests are run without a tier, or in that of make test, and
 // none of them was named.
 func everyDay(tier string, run *flag.Flag) bool {
