@@ -169,7 +169,8 @@ type DeclaredInfo struct {
 	Changes []LimitChange `json:"changes,omitempty"`
 	// SpeedChanges are what get_sync_speed said later, as declared only.
 	SpeedChanges []SpeedChange `json:"speed_changes,omitempty"`
-	// Kept reports whether the target kept its own word, as declared only.
+	// Kept reports whether the target kept its own word, as declared only: no errors, and
+	// all that was due was sent and answered. Nil where all was sent too soon to say.
 	Kept *bool `json:"kept,omitempty"`
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -354,6 +355,58 @@ func TestAsDeclaredKeepsToTheLimit(t *testing.T) {
 	require.InDelta(t, 50, r.Load.Rate, 1e-9, "the limit of the connection is below that of the records")
 	require.LessOrEqual(t, r.Requests, int64(20))
 	require.NotNil(t, r.Declared.Kept)
+}
+
+// TestKeptUp: answers that take long are no lower speed, where all that was due was sent, and
+// little of it was under way at the end.
+func TestKeptUp(t *testing.T) {
+	const second = int64(time.Second)
+	for name, c := range map[string]struct {
+		requests, parallel, service, tail int64 // of 100 that were due
+		kept                              bool
+	}{
+		"all are back":                       {100, 10, second / 100, 0, true},
+		"the last ones take as long as any":  {100, 10, second, second, true},
+		"the last ones take three times":     {100, 10, second, 3 * second, false},
+		"one in flight of hundred":           {100, 1, second, 3 * second, true},
+		"the last one was due at the end":    {98, 10, second / 100, 0, true},
+		"too slow, so that fewer were sent":  {90, 10, second / 100, 0, false},
+		"hardly any was sent, and none late": {10, 10, second, 0, false},
+	} {
+		m := newMeasure(0, time.Duration(10*second))
+		m.requests, m.stopped, m.ended = c.requests, 10*second, 10*second+c.tail
+		require.NoError(t, m.service.RecordValue(c.service))
+		require.Equal(t, c.kept, keptUp(m, 100, c.parallel), name)
+	}
+}
+
+// TestWhetherADeclaredSpeedIsKept: a target that is too slow has not kept its word, and what
+// was sent within a moment shows none.
+func TestWhetherADeclaredSpeedIsKept(t *testing.T) {
+	no := false
+	for name, c := range map[string]struct {
+		delay    string // of every batch, in milliseconds
+		records  int64
+		parallel int64
+		kept     *bool
+	}{
+		"a target that is too slow": {"300", 0, 2, &no},
+		"over in a moment":          {"1", 10, 20, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := simulator(t, destsim.Config{Speed: rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: c.parallel, MaximumRecordsPerSecond: 400}})
+			arm(t, url, `{"kind":"delay","delay":{"distribution":"fixed","ms":`+c.delay+`},"when":{"method":"sync_batch"}}`)
+			o := against(url)
+			o.Closed, o.Count, o.Connections, o.Work.BatchSize, o.MaxRecords = false, 0, 0, 0, c.records
+			o.Duration = 600 * time.Millisecond
+			r, err := Run(context.Background(), o)
+			require.NoError(t, err)
+			require.Zero(t, r.Errors)
+			require.Equal(t, c.kept, r.Declared.Kept)
+			require.Equal(t, c.kept == nil, slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "too soon to say") }), "%v", r.Notes)
+		})
+	}
 }
 
 // TestAsDeclaredFollowsTheLimit: X-RateLimit-Limit of any reply counts (spec 8).

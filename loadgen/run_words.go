@@ -113,7 +113,11 @@ func (s *session) comment(m *measure, ph phase) {
 		s.e.limits.Lock()
 		r.Declared.Changes, r.Declared.SpeedChanges = s.e.limits.changes, s.e.limits.speeds
 		s.e.limits.Unlock()
-		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
+		if r.Errors == 0 && m.reason != stopTime && lasted < shortestWord {
+			s.remark("it had sent everything after %s: too soon to say whether the declared speed is kept", time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
+			return
+		}
+		kept := r.Errors == 0 && (r.RequestsPerSecond >= 0.99*asked || keptUp(m, asked*lasted.Seconds(), r.Declared.Parallel))
 		r.Declared.Kept = &kept
 		return
 	}
@@ -129,6 +133,20 @@ func (s *session) comment(m *measure, ph phase) {
 		}
 		s.remark("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
 	}
+}
+
+// shortestWord is how long a load of so many records lasts at least to show a speed.
+const shortestWord = 100 * time.Millisecond
+
+// keptUp reports whether a target took what was due as it was due: all of it was sent, which
+// it is not where a slower target holds all connections, and what was under way at the end
+// is little of it or came soon. The figures per second leave out what was under way.
+func keptUp(m *measure, due float64, parallel int64) bool {
+	if float64(m.requests) < 0.99*due-1 {
+		return false
+	}
+	soon := 2*m.service.Min() + int64(50*time.Millisecond)
+	return m.requests >= 100*parallel || m.ended-m.stopped <= soon
 }
 
 // allOf is "all 8 connections", or "the only connection".
