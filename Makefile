@@ -20,7 +20,7 @@ FUZZTIME    ?= 20s
 export CGO_ENABLED ?= 0
 # Tests keep little in memory: with fewer collections a judge's run takes a fifth
 # less of a processor. Tests that measure memory set their own.
-TEST_GC     ?= GOGC=1000 GOMEMLIMIT=2GiB
+TEST_GC     ?= GOGC=400 GOMEMLIMIT=3GiB
 # Many tests wait for a clock or for another process: two packages for each processor
 # keep those busy. The packages that take longest are named first, and so begin first.
 PACKAGES    ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))))
