@@ -29,9 +29,6 @@ func Of(err error, name, host string) Cause {
 		dns      *net.DNSError
 		op       *net.OpError
 		record   tls.RecordHeaderError
-		unknown  x509.UnknownAuthorityError
-		names    x509.HostnameError
-		invalid  x509.CertificateInvalidError
 		dialling = errors.As(err, &op) && op.Op == "dial"
 	)
 	if dialling && op.Addr != nil {
@@ -57,12 +54,11 @@ func Of(err error, name, host string) Cause {
 		return Cause{What: "plain http is spoken on this port, and the URL begins with https://", Fix: "begin the URL with http://"}
 	case errors.As(err, &record):
 		return Cause{What: "no TLS is spoken on this port, and the URL begins with https://", Fix: "look at the port"}
-	case errors.As(err, &unknown):
-		return Cause{What: "the certificate of " + host + " is signed by an unknown authority", Fix: "trust your own authority with --tls-roots FILE"}
-	case errors.As(err, &names):
-		return Cause{What: "the certificate is not made for " + names.Host, Fix: "use a host name of the certificate in the URL, or a certificate for this one"}
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return Cause{What: "the certificate of " + host + " has expired or is not yet valid", Fix: "renew it, and look at the clock of this machine"}
+	}
+	if cause := ofCertificate(err, host); cause != (Cause{}) {
+		return cause
+	}
+	switch {
 	case op != nil && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), tlsPrefix):
 		return Cause{What: "the server refused the TLS handshake: " + strings.TrimPrefix(op.Err.Error(), tlsPrefix), Fix: "look which versions of TLS, ciphers and client certificates the server accepts"}
 	case strings.HasPrefix(root(err).Error(), tlsPrefix):
@@ -73,6 +69,50 @@ func Of(err error, name, host string) Cause {
 		return Cause{What: host + " gave no response in time", Fix: "look whether the " + name + " hangs or is busy", Late: true}
 	}
 	return Cause{}
+}
+
+// ofCertificate words why the certificate of a host is not trusted; the zero Cause for an
+// error of another kind.
+func ofCertificate(err error, host string) Cause {
+	var (
+		unknown  x509.UnknownAuthorityError
+		names    x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		insecure x509.InsecureAlgorithmError
+		roots    x509.SystemRootsError
+	)
+	certificate := "the certificate of " + host
+	switch {
+	case errors.As(err, &unknown):
+		return Cause{What: "the certificate of " + host + " is signed by an unknown authority", Fix: "trust your own authority with --tls-roots FILE"}
+	case errors.As(err, &names) && names.Certificate != nil && len(names.Certificate.DNSNames)+len(names.Certificate.IPAddresses) == 0 && names.Certificate.Subject.CommonName != "":
+		return Cause{What: certificate + " has its name in the common name alone, where no client looks any more", Fix: "make a certificate with the host name as a subject alternative name"}
+	case errors.As(err, &names):
+		return Cause{What: "the certificate is not made for " + names.Host, Fix: "use a host name of the certificate in the URL, or a certificate for this one"}
+	case errors.As(err, &invalid):
+		return ofInvalid(invalid, certificate)
+	case errors.As(err, &insecure):
+		return Cause{What: certificate + " is signed with " + x509.SignatureAlgorithm(insecure).String() + ", which is broken", Fix: "have it signed with SHA-256 or better"}
+	case errors.As(err, &roots):
+		return Cause{What: "this machine has no certificates of authorities", Fix: "install them (Debian: ca-certificates), or trust your own authority with --tls-roots FILE"}
+	}
+	return Cause{}
+}
+
+func ofInvalid(err x509.CertificateInvalidError, certificate string) Cause {
+	switch err.Reason {
+	case x509.Expired:
+		return Cause{What: certificate + " has expired or is not yet valid", Fix: "renew it, and look at the clock of this machine"}
+	case x509.IncompatibleUsage:
+		return Cause{What: certificate + " is not made for servers", Fix: "make one whose extended key usage has serverAuth"}
+	case x509.NotAuthorizedToSign:
+		return Cause{What: certificate + " is signed by one that may not sign others", Fix: "sign it with the certificate of an authority (CA:TRUE)"}
+	case x509.TooManyIntermediates:
+		return Cause{What: certificate + " has more certificates above it than one of them permits", Fix: "look at the path length of the authorities above it"}
+	case x509.CANotAuthorizedForThisName, x509.CANotAuthorizedForExtKeyUsage, x509.UnconstrainedName, x509.NameConstraintsWithoutSANs:
+		return Cause{What: certificate + " is signed by an authority that may not sign this name or use", Fix: "look at the constraints of the authorities above it"}
+	}
+	return Cause{What: certificate + " is not valid: " + strings.TrimPrefix(err.Error(), "x509: "), Fix: "look at the certificate and at those above it"}
 }
 
 // tlsPrefix begins the errors of package crypto/tls that have no value of their own.

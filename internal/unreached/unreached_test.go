@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +36,14 @@ func TestOf(t *testing.T) {
 		"authority":    {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate of a.example is signed by an unknown authority", "--tls-roots FILE"},
 		"other name":   {x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}}, "not made for a.example", "host name"},
 		"expired":      {x509.CertificateInvalidError{Reason: x509.Expired}, "expired", "renew"},
+		"common name":  {x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{Subject: pkix.Name{CommonName: "a.example"}}}, "in the common name alone", "subject alternative name"},
+		"client's":     {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}}, "certificate of a.example is not made for servers", "serverAuth"},
+		"no authority": {x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}, "may not sign others", "CA:TRUE"},
+		"long chain":   {x509.CertificateInvalidError{Reason: x509.TooManyIntermediates}, "more certificates above it", "path length"},
+		"constrained":  {x509.CertificateInvalidError{Reason: x509.CANotAuthorizedForThisName}, "may not sign this name", "constraints"},
+		"odd":          {x509.CertificateInvalidError{Reason: x509.NameMismatch}, "is not valid: issuer name does not match", "those above it"},
+		"weak":         {&tls.CertificateVerificationError{Err: x509.InsecureAlgorithmError(x509.SHA1WithRSA)}, "signed with SHA1-RSA, which is broken", "SHA-256"},
+		"no roots":     {x509.SystemRootsError{}, "no certificates of authorities", "--tls-roots FILE"},
 		"alert":        {&net.OpError{Op: "remote error", Err: errors.New("tls: handshake failure")}, "the server refused the TLS handshake: handshake failure", "versions"},
 		"tls version":  {fmt.Errorf("tls handshake: %w", errors.New("tls: server selected unsupported protocol version 301")), "the TLS handshake failed: server selected unsupported", "versions"},
 		"closed":       {fmt.Errorf("read: %w", io.EOF), "closed the connection without responding", "log"},
