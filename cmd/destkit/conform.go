@@ -190,7 +190,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	defer stopProfile()
 	if j.watching.on {
-		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: files, failed: failed, quiet: j.quiet, noColor: j.noColor}
+		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, places: j.places, outputs: files, failed: failed, quiet: j.quiet, noColor: j.noColor}
 		return s.run(cmd.Context())
 	}
 	if err := checkJournal(options.Journal); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
@@ -59,6 +60,7 @@ type watchSession struct {
 	watching watching
 	target   destination.Target
 	options  conformance.Options
+	places   configfile.Places // of the fixtures
 	outputs  outputs.List
 	failed   failedChecks
 	quiet    bool
@@ -192,9 +194,9 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage) && s.runs == 0:
-		return failure.OfJudge(err)
+		return failure.OfJudge(s.places.Placed(err))
 	case err != nil || ctx.Err() != nil:
-		s.unjudged(ctx, reason, err)
+		s.unjudged(ctx, reason, s.places.Placed(err))
 		return nil
 	}
 	s.show(reason, result)

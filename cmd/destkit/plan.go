@@ -46,7 +46,7 @@ $DESTKIT_URL instead.`,
 			}
 			plan, err := destination.Plan(cmd.Context(), target, options)
 			if err != nil {
-				return failure.OfJudge(err)
+				return failure.OfJudge(j.places.Placed(err))
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)

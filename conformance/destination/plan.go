@@ -43,10 +43,20 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 		return nil, errors.New(silent)
 	}
 	s.catalog = c
+	if err := s.checkFixtures(); err != nil {
+		return nil, err
+	}
+	missing := s.unlisted()
+	if len(missing) > 0 && len(c.objects) > 0 {
+		return nil, s.noObjects(missing)
+	}
 	p := &conformance.PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
 	if c.speed != nil {
 		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
 			plural.Count(c.speed.MaximumBatchSize, "record"), plural.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
+	}
+	if len(missing) > 0 {
+		p.Notes = append(p.Notes, "list_objects names no object that can be read: conform judges the list, and writes nothing")
 	}
 	s.planObjects(p)
 	if what := s.whatLasts(checks); what != "" {

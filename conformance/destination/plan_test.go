@@ -113,6 +113,27 @@ func TestPlanOfASelection(t *testing.T) {
 	}
 }
 
+// TestPlanOfWhatIsNotThere: what a run would refuse, its plan refuses too.
+func TestPlanOfWhatIsNotThere(t *testing.T) {
+	for want, opts := range map[string]conformance.Options{
+		`object "nothing" does not exist; list_objects names "contact"`: {Write: true, Objects: []string{"nothing"}},
+		`fixtures.contact.nofield: contact has no field "nofield"`:      {Fixtures: map[string]conformance.Fixture{"contact": {Fields: map[string]string{"nofield": "3"}}}},
+	} {
+		_, err := Plan(t.Context(), Target{Handler: newSmall()}, opts)
+		var usage *conformance.UsageError
+		require.ErrorAs(t, err, &usage)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestPlanOfNoObjects: a list that cannot be read is judged by conform, and so the plan goes on.
+func TestPlanOfNoObjects(t *testing.T) {
+	e := newSmall()
+	e.objects = nil
+	p := planned(t, e, conformance.Options{Write: true, Objects: []string{"contact"}})
+	require.Contains(t, strings.Join(p.Notes, "\n"), "list_objects names no object that can be read")
+}
+
 func TestPlanOfNobody(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

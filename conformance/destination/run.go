@@ -148,6 +148,11 @@ func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error
 			return nil
 		}
 	}
+	return s.noObjects(missing)
+}
+
+// noObjects refuses names of --object that list_objects does not have.
+func (s *session) noObjects(missing []string) error {
 	return usage("%s %s %s not exist; list_objects names %s", plural.Noun(len(missing), "object"), plural.List(inQuotes(missing)),
 		plural.Verb(len(missing), "does", "do"), plural.List(inQuotes(s.catalog.names())))
 }
