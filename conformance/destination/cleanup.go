@@ -172,7 +172,7 @@ func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answ
 	}
 	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
 	for n := range deleteRepeats {
-		if !passing(b, err) || !part.pause(deletePause<<n, b) {
+		if !passing(b, err) || sc.watch.isGone() || !part.pause(deletePause<<n, b) {
 			break
 		}
 		b, err = part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))

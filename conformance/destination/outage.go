@@ -95,6 +95,13 @@ func (w *watch) heardSince(at time.Time) bool {
 	return w.heard.After(at)
 }
 
+// isGone reports whether the endpoint went away and did not come back.
+func (w *watch) isGone() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.gone != nil
+}
+
 // expect switches the watch off while a hook takes the endpoint down.
 func (w *watch) expect(down bool) {
 	w.mu.Lock()
