@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -48,8 +49,8 @@ func (o *outage) err() error {
 // once, however many calls run into it.
 type watch struct {
 	mu      sync.Mutex
-	calls   int // under way
-	most    int // under way at once since the last time that none was
+	calls   []*underWay // in the order in which they began
+	most    int         // under way at once since the last time that none was
 	outages []*outage
 	gone    *outage             // it did not come back
 	off     int                 // an author's hook takes the endpoint down on purpose
@@ -62,20 +63,40 @@ type watch struct {
 // still there, before that is called an outage.
 const probes = 2
 
-func (w *watch) enter() (started time.Time, gone *outage) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls++
-	w.most = max(w.most, w.calls)
-	return time.Now(), w.gone
+// underWay is a call that has no answer yet.
+type underWay struct {
+	name    string // with its check
+	started time.Time
 }
 
-func (w *watch) leave() {
+func (w *watch) enter(name string) (call *underWay, gone *outage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.calls--; w.calls == 0 {
+	call = &underWay{name, time.Now()}
+	w.calls = append(w.calls, call)
+	w.most = max(w.most, len(w.calls))
+	return call, w.gone
+}
+
+func (w *watch) leave(call *underWay) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls = slices.DeleteFunc(w.calls, func(c *underWay) bool { return c == call })
+	if len(w.calls) == 0 {
 		w.most = 0
 	}
+}
+
+// nameOf is how a finding speaks of a call of a check.
+func nameOf(req request, check string) string {
+	name := cmp.Or(req.method, "a call")
+	if req.body != nil {
+		name = "the body " + truncate(string(req.body), 60)
+	}
+	if check != "" {
+		name += " of " + check
+	}
+	return name
 }
 
 // hears notes that a response came.
@@ -122,23 +143,19 @@ func lost(got *wire.Reply, req request) bool {
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.
-func (s *session) away(ctx context.Context, to line, check string, req request, got *wire.Reply, started time.Time) error {
+func (s *session) away(ctx context.Context, to line, call *underWay, req request, got *wire.Reply) error {
 	w := &s.watch
 	w.mu.Lock()
-	alone, off := w.most <= 1, w.off > 0
+	alone, off, oldest := w.most <= 1, w.off > 0, w.calls[0]
 	w.mu.Unlock()
 	if off || s.catalog == nil || !lost(got, req) {
 		return nil
 	}
-	silent := got.Kind == wire.KindTimeout
-	what := cmp.Or(req.method, "a call")
-	if req.body != nil {
-		what = "the body " + truncate(string(req.body), 60)
+	silent, name := got.Kind == wire.KindTimeout, call.name
+	if silent {
+		name = oldest.name // which waits longer, and may have been given more time
 	}
-	if check != "" {
-		what += " of " + check
-	}
-	return s.outageAt(ctx, to, started, &outage{call: what, alone: alone, silent: silent, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
+	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, silent: silent, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
 }
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve
@@ -315,6 +332,9 @@ func (sc *scenario) stayedUp() error {
 				continue
 			}
 			actual = stopped + " while several calls were under way, " + o.call + " among them (--serial finds the one)"
+			if o.silent {
+				actual = stopped + " while several calls were under way, " + o.call + " the first of them (--serial finds the one)"
+			}
 		}
 		if o.ended {
 			actual += fmt.Sprintf("; it was back after %s", round(o.back))

@@ -301,6 +301,7 @@ func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
 			if c.serial {
 				require.Contains(t, got.Findings[0].Actual, "stopped responding after sync_batch of DAT-011; ")
 			}
+			require.Contains(t, got.Findings[0].Actual, "sync_batch of DAT-011")
 			require.Contains(t, resultOf(t, r, "DAT-011").Reason, "the endpoint stopped responding in the middle of it (ERR-006)")
 			require.Positive(t, r.Counts[conformance.Pass], "what was judged before it stays judged")
 			require.Equal(t, 1, r.ExitStatus)
