@@ -121,6 +121,7 @@ func CrashPoints() []string {
 // Gate is the way to destinations. It is safe for parallel use.
 type Gate struct {
 	options Options
+	idle    time.Duration // how long a network connection without calls is kept
 	kinds   atomic.Pointer[kindSet]
 
 	roots atomic.Pointer[x509.CertPool]
@@ -186,7 +187,7 @@ func New(options Options) *Gate {
 	if options.Limiter == nil {
 		options.Limiter = func(int64) *pace.Limiter { return pace.NewLimiter() }
 	}
-	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
+	g := &Gate{options: options, idle: idleTime, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {
 		g.roots.Store(options.Roots.Clone())
 	}

@@ -50,7 +50,7 @@ func (g *Gate) newPool() *pool {
 		DisableCompression:     true, // the client offers and decodes by itself
 		MaxIdleConns:           64,
 		MaxIdleConnsPerHost:    64, // more than the 50 parallel batches of a sync
-		IdleConnTimeout:        idleTime,
+		IdleConnTimeout:        g.idle,
 		MaxResponseHeaderBytes: 64 << 10,
 	}}
 }
