@@ -120,7 +120,7 @@ func (w *crowded) endpoints(honest int) {
 		sim, err := destsim.New(destsim.Config{Objects: things(objectsEach)})
 		require.NoError(w.t, err)
 		server := httptest.NewUnstartedServer(sim)
-		server.Config.IdleTimeout = w.idleEnds
+		w.endsIdle(server)
 		server.Start()
 		w.t.Cleanup(func() { server.Close(); require.NoError(w.t, sim.Close()) })
 		w.honest = append(w.honest, server.URL)
@@ -129,7 +129,7 @@ func (w *crowded) endpoints(honest int) {
 	w.others, w.honest = w.honest[honest:], w.honest[:honest]
 	serve := func(handle http.HandlerFunc) {
 		server := httptest.NewUnstartedServer(handle)
-		server.Config.IdleTimeout = w.idleEnds
+		w.endsIdle(server)
 		server.Start()
 		w.t.Cleanup(server.Close)
 		w.others = append(w.others, server.URL)
@@ -157,6 +157,12 @@ func (w *crowded) endpoints(honest int) {
 	require.NoError(w.t, err)
 	w.others = append(w.others, "http://"+closed.Addr().String())
 	require.NoError(w.t, closed.Close())
+}
+
+// endsIdle lets a destination end connections without calls: those that have had one, and
+// those that were opened for a call which took another one.
+func (w *crowded) endsIdle(server *httptest.Server) {
+	server.Config.IdleTimeout, server.Config.ReadHeaderTimeout = w.idleEnds, 5*w.idleEnds
 }
 
 // keep makes the syncs that are kept, each to an object of its own.
