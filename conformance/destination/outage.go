@@ -11,12 +11,14 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/plural"
 )
 
 // A process that ends or restarts in the middle of a run would break every rule
@@ -87,16 +89,29 @@ func (w *watch) leave(call *underWay) {
 	}
 }
 
-// nameOf is how a finding speaks of a call of a check.
+// nameOf is how a finding speaks of a call of a check. Each call is named: of a body, which
+// may be long, the beginning alone is looked at.
 func nameOf(req request, check string) string {
 	name := cmp.Or(req.method, "a call")
 	if req.body != nil {
-		name = "the body " + truncate(string(req.body), 60)
+		const shown = 60
+		name = "the body " + truncate(string(req.body[:min(len(req.body), utf8.UTFMax*(shown+1))]), shown)
 	}
 	if check != "" {
 		name += " of " + check
 	}
 	return name
+}
+
+// waiting names the calls under way in the order in which they began; w.mu is held.
+func (w *watch) waiting() string {
+	var names []string
+	for _, call := range w.calls {
+		if !slices.Contains(names, call.name) {
+			names = append(names, call.name)
+		}
+	}
+	return plural.List(names)
 }
 
 // hears notes that a response came.
@@ -146,14 +161,14 @@ func lost(got *wire.Reply, req request) bool {
 func (s *session) away(ctx context.Context, to line, call *underWay, req request, got *wire.Reply) error {
 	w := &s.watch
 	w.mu.Lock()
-	alone, off, oldest := w.most <= 1, w.off > 0, w.calls[0]
+	alone, off, waiting := w.most <= 1, w.off > 0, w.waiting()
 	w.mu.Unlock()
 	if off || s.catalog == nil || !lost(got, req) {
 		return nil
 	}
 	silent, name := got.Kind == wire.KindTimeout, call.name
 	if silent {
-		name = oldest.name // which waits longer, and may have been given more time
+		name = waiting // the one that hangs has begun before, and may have been given more time
 	}
 	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, silent: silent, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
 }
@@ -322,30 +337,23 @@ func (sc *scenario) stayedUp() error {
 	sc.watch.mu.Unlock()
 	// What happened while one call was under way alone names its cause.
 	for _, o := range outages {
-		expected, stopped := "an endpoint that accepts connections all the time", "stopped accepting connections"
+		expected, stopped, part, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", "%s among them", ""
 		if o.silent {
-			expected, stopped = "an endpoint that responds all the time", "stopped responding"
+			expected, stopped, part, symptom = "an endpoint that responds all the time", "stopped responding", "first %s", symptomSilent
 		}
 		actual := stopped + " after " + o.call
 		if !o.alone {
 			if hasAlone(outages) {
 				continue
 			}
-			actual = stopped + " while several calls were under way, " + o.call + " among them (--serial finds the one)"
-			if o.silent {
-				actual = stopped + " while several calls were under way, " + o.call + " the first of them (--serial finds the one)"
-			}
+			actual = stopped + " while several calls were under way, " + fmt.Sprintf(part, o.call) + " (--serial finds the one)"
 		}
 		if o.ended {
 			actual += fmt.Sprintf("; it was back after %s", round(o.back))
 		} else {
 			actual += fmt.Sprintf("; it was not back after %s", round(o.back))
 		}
-		if o.silent {
-			sc.brokenAs(symptomSilent, "", expected, actual, o.reply)
-			continue
-		}
-		sc.broken(expected, actual, o.reply)
+		sc.brokenAs(symptom, "", expected, actual, o.reply)
 	}
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
 		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
