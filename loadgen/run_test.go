@@ -372,6 +372,7 @@ func TestKeptUp(t *testing.T) {
 		"the last one was due at the end":    {98, 10, second / 100, 0, true},
 		"too slow, so that fewer were sent":  {90, 10, second / 100, 0, false},
 		"hardly any was sent, and none late": {10, 10, second, 0, false},
+		"nothing was sent":                   {0, 10, second, 0, false},
 	} {
 		m := newMeasure(0, time.Duration(10*second))
 		m.requests, m.stopped, m.ended = c.requests, 10*second, 10*second+c.tail

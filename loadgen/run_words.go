@@ -114,7 +114,7 @@ func (s *session) comment(m *measure, ph phase) {
 		r.Declared.Changes, r.Declared.SpeedChanges = s.e.limits.changes, s.e.limits.speeds
 		s.e.limits.Unlock()
 		if r.Errors == 0 && m.reason != stopTime && lasted < shortestWord {
-			s.remark("it had sent everything after %s: too soon to say whether the declared speed is kept", time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
+			s.remark("it ended after %s: too soon to say whether the declared speed is kept", time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 			return
 		}
 		kept := r.Errors == 0 && (r.RequestsPerSecond >= 0.99*asked || keptUp(m, asked*lasted.Seconds(), r.Declared.Parallel))
@@ -142,7 +142,7 @@ const shortestWord = 100 * time.Millisecond
 // it is not where a slower target holds all connections, and what was under way at the end
 // is little of it or came soon. The figures per second leave out what was under way.
 func keptUp(m *measure, due float64, parallel int64) bool {
-	if float64(m.requests) < 0.99*due-1 {
+	if m.requests == 0 || float64(m.requests) < 0.99*due-1 {
 		return false
 	}
 	soon := 2*m.service.Min() + int64(50*time.Millisecond)
