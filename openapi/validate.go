@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,12 +51,12 @@ func (e *InvalidError) Error() string {
 // The error is an *InvalidError, wraps ErrMethod for an unknown method, or says
 // where params is not JSON.
 func ValidateParams(method string, params []byte) error {
-	problems, err := check(method, params, func(c contract) *jsonschema.Schema { return c.params })
+	value, problems, err := check(method, params, func(c contract) *jsonschema.Schema { return c.params })
 	if err != nil {
 		return fmt.Errorf("validate params of %q: %w", method, err)
 	}
 	if len(problems) == 0 && method == methodSyncBatch {
-		problems = planProblems(params)
+		problems = planProblems(value)
 	}
 	return invalid(method, "params", problems)
 }
@@ -66,28 +65,29 @@ func ValidateParams(method string, params []byte) error {
 // keys and their types. Additional members pass, because the published
 // examples have them. Which errors are possible: see ValidateParams.
 func ValidateResult(method string, result []byte) error {
-	problems, err := check(method, result, func(c contract) *jsonschema.Schema { return c.result })
+	_, problems, err := check(method, result, func(c contract) *jsonschema.Schema { return c.result })
 	if err != nil {
 		return fmt.Errorf("validate result of %q: %w", method, err)
 	}
 	return invalid(method, "result", problems)
 }
 
-func check(method string, text []byte, pick func(contract) *jsonschema.Schema) ([]Problem, error) {
+// check decodes a text and matches it with a schema of the method.
+func check(method string, text []byte, pick func(contract) *jsonschema.Schema) (value any, problems []Problem, err error) {
 	c, ok := contracts()[method]
 	if !ok {
-		return nil, ErrMethod
+		return nil, nil, ErrMethod
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	value, err = jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("decode json: %w", err)
+		return nil, nil, fmt.Errorf("decode json: %w", err)
 	}
 	err = pick(c).Validate(value)
 	var failed *jsonschema.ValidationError
 	if errors.As(err, &failed) {
-		return leaves(nil, failed, message.NewPrinter(language.English)), nil
+		return value, leaves(nil, failed, message.NewPrinter(language.English)), nil
 	}
-	return nil, err
+	return value, nil, err
 }
 
 // leaves collects the causes that have no further cause: they name the place
@@ -120,12 +120,4 @@ func invalid(method, part string, problems []Problem) error {
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return &InvalidError{Method: method, Part: part, Problems: slices.Compact(problems)}
-}
-
-// decode reads a text that has passed the schema, numbers as they are written.
-func decode(text []byte, dst any) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	// The text was decoded and matched before: it cannot fail here.
-	_ = d.Decode(dst)
 }
