@@ -51,9 +51,7 @@ func (c diskCellOfService) line() string {
 // TestDiskMatrixOfTheService harms what the service keeps beside the ledger: each harm is
 // refused or recovered from, and said.
 func TestDiskMatrixOfTheService(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	var cells []diskCellOfService
 	for _, some := range [][]diskCellOfService{storeCells(), servedCells(), logCells(), copyCells(), journalCells(), roomCells(), beneathCells()} {
 		cells = append(cells, some...)

@@ -208,6 +208,7 @@ func attacks() map[string]func(net.Conn, string) {
 // 256 MiB, writes its reports, and says what is wrong.
 func TestMatrixOfTheJudgesMemory(t *testing.T) {
 	matrixtest.Long(t)
+	matrixtest.NotShort(t)
 	cell, all := 0, attacks()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		write := all[name]
@@ -237,6 +238,7 @@ func TestMatrixOfTheJudgesMemory(t *testing.T) {
 // TestMatrixOfALoadsMemory: many connections at once, and each reply without bound.
 func TestMatrixOfALoadsMemory(t *testing.T) {
 	matrixtest.Long(t)
+	matrixtest.NotShort(t)
 	cell, all := 0, attacks()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		write := all[name]

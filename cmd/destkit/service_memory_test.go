@@ -26,9 +26,7 @@ const mostServiceMemory = 512 << 20
 // at once.
 func TestMatrixOfTheServicesMemory(t *testing.T) {
 	matrixtest.Long(t)
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	const each = 8
 	w := newCrowded(t, "embedded")
 	id := func(path string, body any) int64 {

@@ -74,7 +74,7 @@ func lostTests(files []*ast.File) (lost []string, n int) {
 }
 
 // ofMatrix is what tells the tier of the matrices from the others.
-var ofMatrix = []string{"matrixtest.Sampled", "matrixtest.Whole"}
+var ofMatrix = []string{"matrixtest.Sampled", "matrixtest.NotShort", "matrixtest.Whole"}
 
 // reaches reports whether a function calls another one, by itself or through functions of
 // its package.

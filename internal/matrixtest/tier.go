@@ -46,12 +46,28 @@ func Named() bool {
 	return f != nil && strings.Contains(f.Value.String(), "/")
 }
 
-// Sampled reports whether the cell with this number runs. With -short none does: the
-// test is skipped.
-func Sampled(t *testing.T, cell int) bool {
+// NotShort skips with -short a test that is a matrix from its beginning to its end.
+func NotShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
+}
+
+// Sampled reports whether the cell with this number runs. With -short none does: the
+// test is skipped.
+func Sampled(t *testing.T, cell int) bool {
+	t.Helper()
+	NotShort(t)
 	return Whole() || cell%100 == 3 || Named()
+}
+
+// Cell runs a cell beside others. A parallel test is kept until its parent has ended, and
+// with it all that its clean-up refers to; so the cell is a test inside of it, of which
+// nothing is left when it has ended.
+func Cell(t *testing.T, name string, cell func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		t.Run("cell", cell)
+	})
 }

@@ -264,9 +264,7 @@ func crashCells(t *testing.T) []crashCell {
 // on with its run in another one, and holds what the destination has and what
 // the run counts against the model.
 func TestCrashMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	table, cells := &matrixtest.Table[int]{}, crashCells(t)
 	t.Cleanup(func() {
 		if *update {
@@ -287,9 +285,7 @@ func TestCrashMatrix(t *testing.T) {
 // TestCrashMatrixOnPostgreSQL is the same with the ledger where every process gets at
 // them. What a run passes is the same in both, so the points are counted in files.
 func TestCrashMatrixOnPostgreSQL(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	for i, c := range crashCells(t) {
 		if !sampledOnPostgres(i) {
 			continue

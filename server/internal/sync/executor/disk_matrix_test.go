@@ -142,9 +142,7 @@ func diskCells(t *testing.T) (cells []diskCell) {
 // TestDiskMatrix has a bad disk under the ledger in each operation, or harms a file of
 // it, and holds against the model what the destination has when the disk is well again.
 func TestDiskMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	table, cells := &matrixtest.Table[int]{}, diskCells(t)
 	t.Cleanup(func() {
 		if *update {

@@ -85,17 +85,14 @@ func faultCells() []faultCell {
 // run repairs it, or says exactly what failed, and the next run, without the
 // fault, repairs that; the model compares what is stored after each of them.
 func TestFaultMatrix(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	table := &faultTable{cells: map[string]map[string]string{}}
 	t.Cleanup(func() { table.finish(t) })
 	for i, c := range faultCells() {
 		if !matrixtest.Sampled(t, i) {
 			continue
 		}
-		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
-			t.Parallel()
+		matrixtest.Cell(t, fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
 			table.add(c, c.meet(t))
 		})
 	}
@@ -104,16 +101,13 @@ func TestFaultMatrix(t *testing.T) {
 // TestFaultMatrixOnPostgreSQL is the same with the ledger where every process gets at
 // them; of the cells with many records it takes a third.
 func TestFaultMatrixOnPostgreSQL(t *testing.T) {
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	for i, c := range faultCells() {
 		if !sampledOnPostgres(i) || c.records == manyRecords && i%3 != 1 && !matrixtest.Named() {
 			continue
 		}
 		c.shared = true
-		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
-			t.Parallel()
+		matrixtest.Cell(t, fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
 			c.meet(t)
 		})
 	}

@@ -13,9 +13,7 @@ import (
 // a sample of the kills, the wrong bytes and the histories.
 func TestMatrixOnPostgreSQL(t *testing.T) {
 	matrixtest.Long(t)
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
+	matrixtest.NotShort(t)
 	tests := map[string]func(*testing.T, place){
 		"verdicts": verdictsOnTheState, "begin": beginRefuses, "append": appendRefuses, "never ended": runsThatNeverEnded,
 		"parallel": parallelAppends, "drop": runsAndDrop, "scan": scanStandsStill, "killed": killedAtEachPoint,
