@@ -9,7 +9,7 @@ import (
 )
 
 // TestFlagsComplete: no flag is completed twice, and the program makes the completions
-// when a shell asks. What they offer is in testdata/long/complete.txtar.
+// when a shell asks. What they offer is in testdata/matrix/complete.txtar.
 func TestFlagsComplete(t *testing.T) {
 	var out strings.Builder
 	root := newRoot()

@@ -30,8 +30,7 @@ import (
 	"github.com/destkit/destkit/internal/postgrestest"
 )
 
-// The transcripts in testdata/script and testdata/long run the real program in real
-// processes.
+// The transcripts in testdata run the real program in real processes.
 func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"destkit": main})
 }
@@ -43,10 +42,17 @@ func (t tests) Run() int { return postgrestest.Run(t.M) }
 
 func TestScript(t *testing.T) { runScripts(t, "script") }
 
-// TestMatrixScript runs those that take a processor longer than about a second.
-func TestMatrixScript(t *testing.T) {
+// TestLongScript runs those that take a processor longer than about a second.
+func TestLongScript(t *testing.T) {
 	matrixtest.Long(t)
 	runScripts(t, "long")
+}
+
+// TestMatrixScript runs those that take too long under the race detector.
+func TestMatrixScript(t *testing.T) {
+	matrixtest.Long(t)
+	matrixtest.NotShort(t)
+	runScripts(t, "matrix")
 }
 
 func runScripts(t *testing.T, folder string) {
