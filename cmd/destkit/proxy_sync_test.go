@@ -174,6 +174,16 @@ func findingsOf(r *conformance.Report) string {
 	return strings.Join(out, "\n")
 }
 
+// decidedOn is what a report says about a check.
+func decidedOn(r *conformance.Report, check string) conformance.CheckResult {
+	for _, c := range r.Checks {
+		if c.ID == check {
+			return c
+		}
+	}
+	return conformance.CheckResult{}
+}
+
 // shown are the checks that a report calls broken.
 func shown(r *conformance.Report) (ids []string) {
 	for _, c := range r.Checks {
@@ -344,7 +354,7 @@ func trafficShowsWhatTheCallerBreaks(t *testing.T, ids, without []string) {
 		t.Run(id, func(t *testing.T) {
 			s := breaking(id)
 			endpoint, caller := syncThrough(t, s)
-			require.Contains(t, shown(caller), matrixtest.CheckOf(id))
+			require.Contains(t, shown(caller), matrixtest.CheckOf(id), "%+v", decidedOn(caller, matrixtest.CheckOf(id)))
 			require.Equal(t, s.blamed, shown(endpoint), "the endpoint breaks no rule because the caller does: %s", findingsOf(endpoint))
 		})
 	}
