@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/listen", "cmd/destkit/internal/loadview", "cmd/destkit/internal/outputs",
 		"cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell",
 		"cmd/destkit/internal/terminal", "conformance", "destsim", "loadgen", "internal/dashboard", "internal/foreign",
-		"internal/loadpage", "internal/plural", "internal/quantity", "internal/redact",
+		"internal/loadpage", "internal/plural", "internal/quantity", "internal/redact", "internal/wholefile",
 	},
 	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
 		"cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural", "internal/quantity",
@@ -109,7 +109,7 @@ var arrows = map[string][]string{
 	"conformance/internal/datatable":           {},
 	"conformance/internal/journal":             {"internal/rawjson"},
 	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/rawjson", "internal/anchors"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/rawjson", "internal/anchors", "internal/wholefile"},
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached", "internal/anchors"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
@@ -347,6 +347,7 @@ var arrows = map[string][]string{
 	"internal/skeletons": {"destsim/rpc"},                                                                                                                                    // what destkit init writes
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
+	"internal/wholefile": {}, // files appear whole or not at all
 	"internal/yamldoc":   {"internal/suggest"},
 
 	"internal/source": {

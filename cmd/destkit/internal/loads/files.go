@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/loadpage"
+	"github.com/destkit/destkit/internal/wholefile"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -127,13 +127,8 @@ func writeLoadFile(flag, file string, stdout io.Writer, write func(io.Writer) er
 		}
 		return write(stdout)
 	}
-	f, err := os.Create(file)
-	if err != nil {
+	if err := wholefile.Write(file, write); err != nil {
 		return fmt.Errorf("write --%s: %w", flag, err)
 	}
-	err = write(f)
-	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("write --%s: %w", flag, closeErr)
-	}
-	return err
+	return nil
 }

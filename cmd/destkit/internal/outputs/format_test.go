@@ -66,10 +66,17 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return // may write everywhere
 	}
+	require.NoError(t, os.WriteFile(dir+"/old.json", nil, 0o600))
+	link := t.TempDir() + "/link.json"
+	require.NoError(t, os.Symlink(dir+"/old.json", link))
 	require.NoError(t, os.Chmod(dir, 0o500))
-	_, err = Parse([]string{"json=" + dir + "/r.json"})
-	require.ErrorContains(t, err, "no permission to write into the folder "+dir)
-	requireUsage(t, err)
+	for _, file := range []string{dir + "/r.json", dir + "/old.json", link} { // the old one is replaced, so that no half of a report is left
+		_, err = Parse([]string{"json=" + file})
+		require.ErrorContains(t, err, "no permission to write into the folder "+dir)
+		requireUsage(t, err)
+	}
+	_, err = Parse([]string{"json=" + os.DevNull})
+	require.NoError(t, err)
 }
 
 func requireUsage(t *testing.T, err error) {
