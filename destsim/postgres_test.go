@@ -3,12 +3,14 @@ package destsim
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -86,6 +88,27 @@ func TestReplicasAreOneDestination(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.NoError(t, b.Close())
 	newSim(t, Config{Store: shared, RateLimit: 99}) // when no other one runs, its configuration counts
+}
+
+// TestAnEndedSimulatorIsWaitedFor: the connection of one that has ended outlives it for a
+// moment; it is no other one that runs.
+func TestAnEndedSimulatorIsWaitedFor(t *testing.T) {
+	shared := postgresURL(t)
+	require.NoError(t, newSim(t, Config{Store: shared}).Close())
+	ended := connect(t, shared)
+	ctx := context.Background()
+	// The lock of those that run, which its connection holds.
+	class := fnv.New32a()
+	_, schema, _ := strings.Cut(shared, "?schema=")
+	_, _ = class.Write([]byte("destsim " + schema))
+	_, err := ended.Exec(ctx, "SELECT pg_advisory_lock_shared($1, 2)", int32(class.Sum32()))
+	require.NoError(t, err)
+	_, err = New(Config{Store: shared, RateLimit: 99})
+	require.ErrorIs(t, err, store.ErrOtherBase, "the lock is that of one that runs")
+	noticed := make(chan error, 1)
+	time.AfterFunc(100*time.Millisecond, func() { noticed <- ended.Close(ctx) })
+	newSim(t, Config{Store: shared, RateLimit: 99})
+	require.NoError(t, <-noticed)
 }
 
 // TestReplicasWriteTheSameKeys: each batch has its full results, and each key is

@@ -135,8 +135,8 @@ func (s *postgresStore) join(ctx context.Context, conn *pgx.Conn, base []byte, f
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1, $2)", s.class, lockStart); err != nil {
 		return err
 	}
-	var alone bool
-	if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", s.class, lockAlive).Scan(&alone); err != nil {
+	alone, err := s.alone(ctx, conn, base)
+	if err != nil {
 		return err
 	}
 	if alone {
@@ -145,14 +145,6 @@ func (s *postgresStore) join(ctx context.Context, conn *pgx.Conn, base []byte, f
 		}
 		if err := first(); err != nil {
 			return err
-		}
-	} else {
-		var have []byte
-		if err := conn.QueryRow(ctx, "SELECT base FROM destination").Scan(&have); err != nil {
-			return err
-		}
-		if !bytes.Equal(have, base) {
-			return ErrOtherBase
 		}
 	}
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1, $2)", s.class, lockAlive); err != nil {
@@ -163,8 +155,34 @@ func (s *postgresStore) join(ctx context.Context, conn *pgx.Conn, base []byte, f
 			return err
 		}
 	}
-	_, err := conn.Exec(ctx, "SELECT pg_advisory_unlock($1, $2)", s.class, lockStart)
+	_, err = conn.Exec(ctx, "SELECT pg_advisory_unlock($1, $2)", s.class, lockStart)
 	return err
+}
+
+// leaving is how long a server may take to notice that a simulator has ended.
+const leaving = 2 * time.Second
+
+// alone reports whether no other simulator runs; then it holds the lock of those that do,
+// for itself. Others have the same base, or it is an error. One that has just ended is
+// waited for: its connection outlives it for a moment.
+func (s *postgresStore) alone(ctx context.Context, conn *pgx.Conn, base []byte) (alone bool, err error) {
+	for until := time.Now().Add(leaving); ; {
+		if err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", s.class, lockAlive).Scan(&alone); alone || err != nil {
+			return alone, err
+		}
+		var have []byte
+		if err := conn.QueryRow(ctx, "SELECT base FROM destination").Scan(&have); err != nil || bytes.Equal(have, base) {
+			return false, err
+		}
+		if time.Now().After(until) {
+			return false, ErrOtherBase
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // stay holds the lock of those that run, and takes it again when the server was
