@@ -108,7 +108,7 @@ func (o *object) link() {
 func (c *catalogue) edit(name string, fn func(*object) error) (*catalogue, error) {
 	at := slices.IndexFunc(c.objects, func(o *object) bool { return o.APIName == name })
 	if at < 0 {
-		return nil, fmt.Errorf("unknown object %q%s", name, suggest(name, c.names()))
+		return nil, fmt.Errorf("unknown object %q%s", name, didYouMean(name, c.names()))
 	}
 	changed := *c.objects[at]
 	changed.fields = slices.Clone(changed.fields)

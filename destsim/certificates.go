@@ -122,7 +122,7 @@ func (c *Certificates) TLSConfig(violation string) (*tls.Config, error) {
 			}
 		}
 		slices.Sort(ids)
-		return nil, fmt.Errorf("make test certificate: no bad certificate %q%s", violation, suggest(violation, ids))
+		return nil, fmt.Errorf("make test certificate: no bad certificate %q%s", violation, didYouMean(violation, ids))
 	}
 	chain, err := c.issue(f)
 	if err != nil {

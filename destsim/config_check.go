@@ -19,7 +19,7 @@ func (c Config) check() error {
 	}
 	oneOf := func(place, value string, known ...string) {
 		if !slices.Contains(known, value) {
-			bad(place, "unknown value %q%s", value, suggest(value, known))
+			bad(place, "unknown value %q%s", value, didYouMean(value, known))
 		}
 	}
 	for name, v := range map[string]int64{
@@ -68,7 +68,7 @@ func checkStore(name string, bad func(place, format string, args ...any)) {
 	case strings.Contains(name, "://") || strings.Contains(name, "@"):
 		bad("store", "unknown kind of store: use memory, sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	default:
-		bad("store", "unknown value %q%s", name, suggest(name, known))
+		bad("store", "unknown value %q%s", name, didYouMean(name, known))
 	}
 }
 
@@ -146,7 +146,7 @@ func checkOperation(op string) error {
 	case op == rpc.OperationDelete:
 		return errors.New(`"delete" is never advertised; "mirror" implies it`)
 	}
-	return fmt.Errorf("unknown operation %q%s", op, suggest(op, known))
+	return fmt.Errorf("unknown operation %q%s", op, didYouMean(op, known))
 }
 
 // check gives the first problem of a field and the key that it is about.
@@ -155,7 +155,7 @@ func (f FieldConfig) check() (string, error) {
 	case f.Name == "":
 		return "name", errors.New("must not be empty")
 	case !slices.Contains(rpc.FieldTypes(), f.Type):
-		return "type", fmt.Errorf("unknown type %q%s", f.Type, suggest(f.Type, rpc.FieldTypes()))
+		return "type", fmt.Errorf("unknown type %q%s", f.Type, didYouMean(f.Type, rpc.FieldTypes()))
 	case f.Identifier && f.Array:
 		return "array", errors.New("an identifier must not be an array")
 	case f.Identifier && f.Type != rpc.TypeString && f.Type != rpc.TypeInteger:

@@ -268,7 +268,7 @@ func (s *Sim) unknownObject(name string) error {
 	if name == "" {
 		return fmt.Errorf("object: %w", unknownWord("object", name, known))
 	}
-	return fmt.Errorf("unknown object %q%s", name, suggest(name, known))
+	return fmt.Errorf("unknown object %q%s", name, didYouMean(name, known))
 }
 
 // objectShown is an object with all that the planning calls tell of it.

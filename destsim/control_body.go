@@ -26,7 +26,7 @@ func decodeControl(r *http.Request, arg any) error {
 	}
 	if unknown := rawjson.UnknownKeys(body, reflect.TypeOf(arg)); len(unknown) > 0 {
 		u := unknown[0]
-		return fmt.Errorf("%s: unknown field%s", clip(u.Place), suggest(u.Key, u.Known))
+		return fmt.Errorf("%s: unknown field%s", clip(u.Place), didYouMean(u.Key, u.Known))
 	}
 	return fill(body, arg)
 }
@@ -75,7 +75,7 @@ func unknownWord(what, word string, known []string) error {
 	if word == "" {
 		return fmt.Errorf("is missing (one of %s)", strings.Join(known, ", "))
 	}
-	hint := suggest(word, known)
+	hint := didYouMean(word, known)
 	if hint == "" {
 		hint = fmt.Sprintf(" (one of %s)", strings.Join(known, ", "))
 	}
@@ -87,7 +87,7 @@ func unknownWord(what, word string, known []string) error {
 func onlyParameters(query url.Values, known ...string) error {
 	for name := range query {
 		if name != "control_token" && !slices.Contains(known, name) {
-			return fmt.Errorf("%s: unknown parameter%s", clip(name), suggest(name, known))
+			return fmt.Errorf("%s: unknown parameter%s", clip(name), didYouMean(name, known))
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func noEndpoint(path string, endpoints []endpoint) string {
 			known = append(known, name)
 		}
 	}
-	hint := suggest(strings.TrimPrefix(path, "/_control/"), known)
+	hint := didYouMean(strings.TrimPrefix(path, "/_control/"), known)
 	return fmt.Sprintf("no endpoint %q%s; GET /_control lists all", clip(path), hint)
 }
 

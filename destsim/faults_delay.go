@@ -36,7 +36,7 @@ func (d *Delay) check() error {
 	takes, known := distributions[name]
 	if !known {
 		return fmt.Errorf("delay.distribution: unknown distribution %q%s", clip(name),
-			suggest(name, []string{"fixed", "uniform", "normal", "exponential", "pareto"}))
+			didYouMean(name, []string{"fixed", "uniform", "normal", "exponential", "pareto"}))
 	}
 	if err := onlyMembers(d, "delay."+name, append(takes, "distribution", "cap_ms")); err != nil {
 		return err

@@ -110,7 +110,7 @@ func (f *Fault) checkKind(kind faultKind) error {
 		return err
 	}
 	if f.At != "" && !slices.Contains(kind.at, f.At) {
-		return fmt.Errorf("at: unknown value %q%s", clip(f.At), suggest(f.At, kind.at))
+		return fmt.Errorf("at: unknown value %q%s", clip(f.At), didYouMean(f.At, kind.at))
 	}
 	if f.At == "between" && f.When.Method != "" && f.When.Method != rpc.MethodSyncBatch {
 		return fmt.Errorf("at: %s has no records to be between", f.When.Method)
@@ -147,7 +147,7 @@ func (f *Fault) checkParameters() error {
 	case "throttle":
 		known := []string{"seconds", "date", "absent", "garbage"}
 		if f.RetryAfter != "" && !slices.Contains(known, f.RetryAfter) {
-			return fmt.Errorf("retry_after: unknown value %q%s", clip(f.RetryAfter), suggest(f.RetryAfter, known))
+			return fmt.Errorf("retry_after: unknown value %q%s", clip(f.RetryAfter), didYouMean(f.RetryAfter, known))
 		}
 	case "schema":
 		if f.Drift == nil {

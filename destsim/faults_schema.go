@@ -31,7 +31,7 @@ func (d *Drift) check() error {
 	}
 	actions := []string{"remove_field", "add_field", "retype_field", "require_field", "remove_object", "set_operations"}
 	if !slices.Contains(actions, d.Action) {
-		return fmt.Errorf("drift.action: unknown action %q%s", clip(d.Action), suggest(d.Action, actions))
+		return fmt.Errorf("drift.action: unknown action %q%s", clip(d.Action), didYouMean(d.Action, actions))
 	}
 	if err := onlyMembers(d, "drift."+d.Action, append(takes[d.Action], "action", "object")); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (d *Drift) check() error {
 	case d.Action == "retype_field" && d.Type == "":
 		return errors.New("drift.type: is missing")
 	case d.Type != "" && !slices.Contains(rpc.FieldTypes(), d.Type):
-		return fmt.Errorf("drift.type: unknown type %q%s", clip(d.Type), suggest(d.Type, rpc.FieldTypes()))
+		return fmt.Errorf("drift.type: unknown type %q%s", clip(d.Type), didYouMean(d.Type, rpc.FieldTypes()))
 	case d.Action == "remove_object" && d.Object == "":
 		return errors.New("drift.object: is missing")
 	case d.Action == "set_operations" && len(d.Operations) == 0:

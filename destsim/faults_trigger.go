@@ -43,11 +43,11 @@ func (t *Trigger) check(kind faultKind) error {
 	operations := []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationDelete}
 	switch {
 	case t.Method != "" && !slices.Contains(known, t.Method):
-		return fmt.Errorf("when.method: unknown method %q%s", clip(t.Method), suggest(t.Method, known))
+		return fmt.Errorf("when.method: unknown method %q%s", clip(t.Method), didYouMean(t.Method, known))
 	case t.Method != "" && len(kind.methods) > 0 && !slices.Contains(kind.methods, t.Method):
 		return fmt.Errorf("when.method: this kind of fault never touches %s", t.Method)
 	case t.Operation != "" && !slices.Contains(operations, t.Operation):
-		return fmt.Errorf("when.operation: unknown operation %q%s", clip(t.Operation), suggest(t.Operation, operations))
+		return fmt.Errorf("when.operation: unknown operation %q%s", clip(t.Operation), didYouMean(t.Operation, operations))
 	case t.batchOnly() && t.Method != "" && t.Method != rpc.MethodSyncBatch:
 		return fmt.Errorf("when.method: %s has no operation and no records", t.Method)
 	case t.batchOnly() && len(kind.methods) > 0 && !slices.Contains(kind.methods, rpc.MethodSyncBatch):
@@ -55,7 +55,7 @@ func (t *Trigger) check(kind faultKind) error {
 	case t.Value != nil && t.Field == "":
 		return errors.New("when.value: needs when.field")
 	case t.Count != "" && t.Count != "calls" && t.Count != "records":
-		return fmt.Errorf("when.count: unknown value %q%s", clip(t.Count), suggest(t.Count, []string{"calls", "records"}))
+		return fmt.Errorf("when.count: unknown value %q%s", clip(t.Count), didYouMean(t.Count, []string{"calls", "records"}))
 	case t.Count == "records" && !kind.records:
 		return errors.New("when.count: this kind of fault acts on calls, not on records")
 	case min(t.First, t.Every, t.From, t.To, t.Times) < 0:

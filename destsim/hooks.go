@@ -59,7 +59,7 @@ func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if q.Action != "" && q.Action != "begin" && q.Action != "end" {
-		answer(w, nil, fmt.Errorf("unknown action %q%s", q.Action, suggest(q.Action, []string{"begin", "end"})))
+		answer(w, nil, fmt.Errorf("unknown action %q%s", q.Action, didYouMean(q.Action, []string{"begin", "end"})))
 		return
 	}
 	var value any
@@ -84,7 +84,7 @@ func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
 			return nil
 		})
 	default:
-		err = fmt.Errorf("unknown hook %q%s", name, suggest(name, hookNames))
+		err = fmt.Errorf("unknown hook %q%s", name, didYouMean(name, hookNames))
 	}
 	answer(w, value, err)
 }

@@ -109,7 +109,7 @@ func (j *callJournal) add(c *call) {
 		j.bodies.add(j.total, bodies)
 	}
 	line.Received, line.DurationMS = c.start, float64(c.end.Sub(c.start))/float64(time.Millisecond)
-	line.Verb, line.Method, line.Object = clipped(c.r.Method), clipped(c.method), clipped(c.object)
+	line.Verb, line.Method, line.Object = clip(c.r.Method), clip(c.method), clip(c.object)
 	line.Status, line.Denied, line.Faults = c.answeredStatus(), c.denied, c.marks
 	line.BytesIn, line.BytesOut, line.ErrorCode = len(c.body), 0, 0
 	line.len = copy(line.id[:], c.id)
@@ -123,7 +123,7 @@ func (j *callJournal) add(c *call) {
 	line.Succeeded, line.Failed = succeeded, failed
 	if c.isBatchText() {
 		b := c.batch
-		line.Operation, line.Records = clipped(b.Plan.Operation), b.Len()
+		line.Operation, line.Records = clip(b.Plan.Operation), b.Len()
 		line.SyncID, line.SyncRunID = b.Plan.SyncID, b.Plan.SyncRunID
 	}
 }
@@ -157,14 +157,6 @@ func (c *call) recordCounts() (succeeded, failed int) {
 		}
 	}
 	return succeeded, failed
-}
-
-// clipped is clip without work for short text.
-func clipped(text string) string {
-	if len(text) <= 64 {
-		return text
-	}
-	return clip(text)
 }
 
 // clear forgets the calls.
@@ -287,7 +279,7 @@ func parseJournalFilter(query url.Values) (JournalFilter, error) {
 			f.Limit = int(limit)
 		case "control_token":
 		default:
-			err = fmt.Errorf("unknown filter%s", suggest(name, known))
+			err = fmt.Errorf("unknown filter%s", didYouMean(name, known))
 		}
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", clip(name), err)

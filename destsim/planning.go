@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // The results of the planning methods; get_sync_speed answers
@@ -97,10 +98,4 @@ func objectName(params []byte) (name, problem string) {
 }
 
 // clip shortens foreign text for a message.
-func clip(text string) string {
-	const most = 64
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
-}
+func clip(text string) string { return foreign.Clip(text, 64) }

@@ -41,7 +41,7 @@ func Preset(name string) (Config, error) {
 	if t, ok := strings.CutPrefix(name, "type-"); ok && slices.Contains(rpc.FieldTypes(), t) {
 		return typePreset(t), nil
 	}
-	return Config{}, fmt.Errorf("preset: unknown preset %q%s", name, suggest(name, Presets()))
+	return Config{}, fmt.Errorf("preset: unknown preset %q%s", name, didYouMean(name, Presets()))
 }
 
 var allOperations = []string{

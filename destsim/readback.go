@@ -41,7 +41,7 @@ func (s *Sim) readback(q readbackRequest) (any, error) {
 		for i, f := range o.fields {
 			names[i] = f.APIName
 		}
-		return nil, fmt.Errorf("unknown identifier_field %q of object %q%s", q.IdentifierField, q.Object, suggest(q.IdentifierField, names))
+		return nil, fmt.Errorf("unknown identifier_field %q of object %q%s", q.IdentifierField, q.Object, didYouMean(q.IdentifierField, names))
 	}
 	u, err := s.store.Begin()
 	if err != nil {

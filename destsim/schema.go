@@ -93,7 +93,7 @@ func (q schemaChange) apply(s *Sim) error {
 func (q schemaChange) editObjects(c *catalogue) (*catalogue, error) {
 	if q.Action == "remove_object" {
 		if c.byName[q.Object] == nil {
-			return nil, fmt.Errorf("unknown object %q%s", q.Object, suggest(q.Object, c.names()))
+			return nil, fmt.Errorf("unknown object %q%s", q.Object, didYouMean(q.Object, c.names()))
 		}
 		return catalogueOf(slices.DeleteFunc(slices.Clone(c.objects), func(o *object) bool { return o.APIName == q.Object })), nil
 	}
@@ -155,7 +155,7 @@ func (q schemaChange) editObject(o *object) error {
 		o.operations = slices.Clone(q.Operations)
 		return nil
 	}
-	return fmt.Errorf("unknown action %q%s", q.Action, suggest(q.Action, schemaActions))
+	return fmt.Errorf("unknown action %q%s", q.Action, didYouMean(q.Action, schemaActions))
 }
 
 func (o *object) addField(config FieldConfig) error {
@@ -196,5 +196,5 @@ func (o *object) unknownField(name string) error {
 	for i, f := range o.fields {
 		names[i] = f.APIName
 	}
-	return fmt.Errorf("unknown field %q of object %q%s", name, o.APIName, suggest(name, names))
+	return fmt.Errorf("unknown field %q of object %q%s", name, o.APIName, didYouMean(name, names))
 }

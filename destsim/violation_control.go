@@ -41,7 +41,7 @@ func (s *Sim) arm(ids []string, atStart bool) error {
 	for i, id := range ids {
 		at := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, id) })
 		if at < 0 {
-			return fmt.Errorf("violate[%d]: no violation %q%s", i, clip(id), suggest(id, names))
+			return fmt.Errorf("violate[%d]: no violation %q%s", i, clip(id), didYouMean(id, names))
 		}
 		id = names[at]
 		if _, twice := armed[id]; twice {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
@@ -148,7 +149,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 	}
 	form := strings.ReplaceAll(regexp.QuoteMeta(template), regexp.QuoteMeta("{run}"), run)
 	if made, err := regexp.MatchString("^"+form+"$", k.Template); err != nil || !made || strings.Count(k.Template, "{n}") != 1 {
-		return failure.Usagef("the file names the keys %q of %s, which no load makes: %s", failure.Clip([]byte(k.Template)), k.Object, why)
+		return failure.Usagef("the file names the keys %q of %s, which no load makes: %s", foreign.Clip(k.Template, failure.LongestQuote), k.Object, why)
 	}
 	return nil
 }

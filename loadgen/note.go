@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bytes"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen/internal/batch"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -30,11 +31,11 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	if t == nil {
 		text := batch.Message(kind, w.scratch[len(kind)+1:])
 		if len(message) < len(full) {
-			text = failure.Shorten(batch.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
+			text = foreign.Clip(batch.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')), failure.LongestMessage)
 		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
 		t.Example = Example{
-			Identifier: w.e.end.Redact(failure.Clip(identifier)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
+			Identifier: w.e.end.Redact(foreign.Clip(identifier, failure.LongestQuote)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
 		}
 	}
 	t.Count++
@@ -61,13 +62,14 @@ func (w *worker) fail(err error, example Example) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(f.Message) > 2*failure.LongestMessage {
-		f = &failure.Failure{Kind: f.Kind, Message: failure.Shorten(f.Message[:2*failure.LongestMessage])}
+	if len(f.Message) > 2*failure.LongestMessage { // a secret is taken out whole, before its end is cut off
+		start := w.e.end.Redact(foreign.Clip(f.Message, 2*failure.LongestMessage))
+		f = &failure.Failure{Kind: f.Kind, Message: foreign.Clip(start, failure.LongestMessage)}
 	}
 	key := f.Kind + " " + f.Message
 	t := w.tally[key]
 	if t == nil {
-		t = w.newTally(key, f.Kind, failure.Shorten(w.e.end.Redact(f.Message)))
+		t = w.newTally(key, f.Kind, foreign.Clip(w.e.end.Redact(f.Message), failure.LongestMessage))
 		t.Example = example
 	}
 	t.Count++

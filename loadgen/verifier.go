@@ -270,7 +270,7 @@ func (v *verifier) count(x *expected, f finding) {
 	case failure.KindWrong:
 		v.result.Wrong++
 	}
-	message := failure.Shorten(v.e.end.Redact(foreign.Line(f.message)))
+	message := foreign.Clip(v.e.end.Redact(foreign.Line(f.message)), failure.LongestMessage)
 	key := f.kind + " " + message
 	t := v.tallies[key]
 	if t == nil {
@@ -280,7 +280,7 @@ func (v *verifier) count(x *expected, f finding) {
 		}
 		if t == nil {
 			t = &tally{Kind: f.kind, Message: message, Example: Example{
-				Identifier: v.e.end.Redact(failure.Clip(x.key)), At: float64(x.at) / 1e9, Detail: failure.Shorten(v.e.end.Redact(foreign.Line(f.detail))),
+				Identifier: v.e.end.Redact(foreign.Clip(x.key, failure.LongestQuote)), At: float64(x.at) / 1e9, Detail: foreign.Clip(v.e.end.Redact(foreign.Line(f.detail)), failure.LongestMessage),
 			}}
 			v.tallies[key] = t
 		}

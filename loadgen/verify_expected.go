@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/batch"
@@ -166,7 +167,7 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 func (v *values) differs(stored json.RawMessage) string {
 	is := "is missing"
 	if stored != nil {
-		is = "is " + failure.Clip(stored)
+		is = "is " + foreign.Clip(stored, failure.LongestQuote)
 	}
 	for _, sent := range v.any {
 		if stored == nil && string(sent) == "null" {
@@ -176,7 +177,7 @@ func (v *values) differs(stored json.RawMessage) string {
 			return ""
 		}
 	}
-	sent := failure.Clip(v.any[0])
+	sent := foreign.Clip(v.any[0], failure.LongestQuote)
 	if n := len(v.any) - 1; n > 0 {
 		sent += fmt.Sprintf(" or what one of %s at the same time had", plural.Count(n, "further write"))
 	}

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // step is one name or index on the way to a value.
@@ -32,7 +33,7 @@ func (p place) String() string {
 			}
 			b = append(b, s.name...)
 		default:
-			b = append(strconv.AppendQuote(append(b, '['), short(s.name)), ']')
+			b = append(strconv.AppendQuote(append(b, '['), foreign.Clip(s.name, maxShown)), ']')
 		}
 	}
 	return string(b)
@@ -48,20 +49,8 @@ func isWord(name string) bool {
 	return name != "" && len(name) <= maxShown
 }
 
-// maxShown is how much of a name or a value a message shows, in bytes.
+// maxShown is how much of a name or a value a message shows, in characters.
 const maxShown = 64
-
-// short cuts a text for a message.
-func short(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
-}
 
 // compare orders places: indices by number, names by letters, a whole before
 // its parts.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
@@ -122,4 +123,4 @@ func oneOf(values []string) string {
 }
 
 // quoted is a value for a message, cut when it is long.
-func quoted(value string) string { return fmt.Sprintf("%q", short(value)) }
+func quoted(value string) string { return fmt.Sprintf("%q", foreign.Clip(value, maxShown)) }

@@ -321,5 +321,5 @@ func TestPlaces(t *testing.T) {
 	require.Equal(t, `a[2].b-c["x.y"]["`+strings.Repeat("k", maxShown)+`…"].d`,
 		place{{name: "a"}, {index: 2, isIndex: true}, {name: "b-c"}, {name: "x.y"}, {name: strings.Repeat("k", 100)}, {name: "d"}}.String())
 	require.Equal(t, `[""]`, place{{name: ""}}.String())
-	require.Equal(t, strings.Repeat("é", maxShown/2)+"…", short(strings.Repeat("é", 100)))
+	require.Equal(t, `"`+strings.Repeat("é", maxShown)+`…"`, quoted(strings.Repeat("é", 100)))
 }

@@ -108,34 +108,34 @@ var arrows = map[string][]string{
 	"conformance/internal/causes":              {},
 	"conformance/internal/datatable":           {},
 	"conformance/internal/journal":             {"internal/rawjson"},
-	"conformance/internal/wire":                {"internal/plural", "internal/redact"},
+	"conformance/internal/wire":                {"internal/foreign", "internal/plural", "internal/redact"},
 	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/rawjson", "internal/anchors", "internal/wholefile"},
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached", "internal/anchors"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact", "internal/codec", "internal/rawjson"},
+	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact", "internal/codec", "internal/rawjson", "internal/foreign", "internal/suggest"},
 	"destsim/internal/console":   {"destsim/rpc", "internal/console", "openapi"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
 	"destsim/internal/meter":     {"destsim/rpc"},
 	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/rawjson"},
-	"destsim/rpc":                {"internal/rawjson"},
+	"destsim/rpc":                {"internal/rawjson", "internal/foreign"},
 
 	"features": {},
 	"loadgen": {
 		"destsim/rpc", "loadgen/internal/...",
 		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/rawjson",
 	},
-	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "internal/codec", "internal/rawjson"}, // requests, and the check of their replies
+	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "internal/codec", "internal/foreign", "internal/rawjson"}, // requests, and the check of their replies
 	"loadgen/internal/cpu":      {},
 	"loadgen/internal/failure":  {"internal/foreign", "internal/unreached"}, // what goes wrong, in words
 	"loadgen/internal/pace":     {},
-	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"},      // what a target says of itself
-	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source", "internal/rawjson"}, // what is sent, without a connection
-	"loadgen/internal/restload": {"internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"},        // clients of a REST API
-	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/plural", "internal/rawconn", "internal/redact"},                // calls as bytes
-	"openapi":                   {},
+	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"},                   // what a target says of itself
+	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source", "internal/rawjson"},              // what is sent, without a connection
+	"loadgen/internal/restload": {"internal/foreign", "internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"}, // clients of a REST API
+	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/foreign", "internal/plural", "internal/rawconn", "internal/redact"},         // calls as bytes
+	"openapi":                   {"internal/foreign"},
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
@@ -320,11 +320,11 @@ var arrows = map[string][]string{
 	},
 	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
 
-	"internal/anchors":   {},                                  // where the sentences of the specification stand in the documentation
-	"internal/bench":     {},                                  // it measures the program from outside
-	"internal/codec":     {"destsim/rpc", "internal/rawjson"}, // batches of the protocol, as fast as can be
+	"internal/anchors":   {},                                                      // where the sentences of the specification stand in the documentation
+	"internal/bench":     {},                                                      // it measures the program from outside
+	"internal/codec":     {"destsim/rpc", "internal/foreign", "internal/rawjson"}, // batches of the protocol, as fast as can be
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/loopback", "internal/page"},                                                    // what the consoles have in common
+	"internal/console":   {"internal/foreign", "internal/loopback", "internal/page"},                                // what the consoles have in common
 	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/outline", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
 	"internal/foreign":   {},                                                                                        // text from outside on a screen
 	"internal/histogram": {},                                                                                        // of times, as text too
@@ -333,7 +333,7 @@ var arrows = map[string][]string{
 	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
 	"internal/liquid":    {},
 	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"},                                     // results of loads as HTML
-	"internal/loopback":  {},                                                                                                                                                 // who may use a control endpoint
+	"internal/loopback":  {"internal/foreign"},                                                                                                                               // who may use a control endpoint
 	"internal/outline":   {},                                                                                                                                                 // what reports and pages both show
 	"internal/rawconn":   {},                                                                                                                                                 // sockets without futile reads
 	"internal/page":      {},                                                                                                                                                 // the look of HTML pages

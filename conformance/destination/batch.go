@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -160,7 +161,7 @@ func (b *batch) why(r *record) string {
 	}
 	var parts []string
 	for _, res := range all {
-		parts = append(parts, truncate(string(res.node.Raw), 160))
+		parts = append(parts, foreign.Clip(string(res.node.Raw), 160))
 	}
 	return strings.Join(parts, " and ")
 }

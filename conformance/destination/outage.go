@@ -17,6 +17,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -95,7 +96,7 @@ func nameOf(req request, check string) string {
 	name := cmp.Or(req.method, "a call")
 	if req.body != nil {
 		const shown = 60
-		name = "the body " + truncate(string(req.body[:min(len(req.body), utf8.UTFMax*(shown+1))]), shown)
+		name = "the body " + foreign.Clip(string(req.body[:min(len(req.body), utf8.UTFMax*(shown+1))]), shown)
 	}
 	if check != "" {
 		name += " of " + check

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Rules about every reply hold for the whole run and not only for the calls of
@@ -61,7 +62,7 @@ func successes(r *reply) (string, string) {
 	}
 	for _, n := range r.items("record_results") {
 		if _, is := n.Get("success").Bool(); n.Kind == wire.Object && !is {
-			return `"success" as true or false in every record result`, truncate(string(n.Raw), 200)
+			return `"success" as true or false in every record result`, foreign.Clip(string(n.Raw), 200)
 		}
 	}
 	return "", ""

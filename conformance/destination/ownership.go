@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // A report or a journal is a file that may have been changed. What it says of
@@ -50,7 +51,7 @@ func newOwnership(run string, o conformance.Options, checks []string) (*ownershi
 	case run == "":
 		return nil, usage("the file names no run, so that its keys cannot be told from others")
 	case k.given && !named && !derivedRun.MatchString(run):
-		return nil, usage("the run %q of the file is not the name of a run: with a key template of your own its keys cannot be told from others", truncate(run, 40))
+		return nil, usage("the run %q of the file is not the name of a run: with a key template of your own its keys cannot be told from others", foreign.Clip(run, 40))
 	}
 	w := &ownership{run: run, ranged: o.KeyFrom != 0 || o.KeyTo != 0, from: k.from, to: k.to, keys: k, most: o.MaxRecords}
 	w.whole = keyPattern(o.KeyTemplate, run, `[A-Za-z0-9_.-]{1,64}`)

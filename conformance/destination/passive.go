@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Passive judges a destination by the calls that others make: it sends nothing.
@@ -200,7 +201,7 @@ func (p *Passive) judged(c *sighted) *Judged {
 
 // named puts method and id of a call into its record.
 func (p *Passive) named(c *sighted, e conformance.Exchange) conformance.Exchange {
-	e.RPC, e.RPCID = p.s.redactor.String(truncate(c.method, 200)), p.s.redactor.String(truncate(c.id, 400))
+	e.RPC, e.RPCID = p.s.redactor.String(foreign.Clip(c.method, 200)), p.s.redactor.String(foreign.Clip(c.id, 400))
 	return e
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/unreached"
 )
@@ -59,7 +60,7 @@ func (s *session) preflight(ctx context.Context, r *conformance.Report) {
 func (s *session) unhealthyProblem(c *catalog) conformance.Problem {
 	p := conformance.Problem{
 		Kind: "unhealthy", ExitStatus: 3,
-		Message: s.redactor.String("the endpoint says that it is unhealthy: " + truncate(c.unhealthy, 500)),
+		Message: s.redactor.String("the endpoint says that it is unhealthy: " + foreign.Clip(c.unhealthy, 500)),
 		Fix:     "make test_connection succeed, then judge again",
 	}
 	if s.target.Token == "" && speaksOfCredentials(c.unhealthy) {

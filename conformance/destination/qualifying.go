@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -121,13 +122,13 @@ func (sc *scenario) operationsAccept() error {
 		case yes > 0 || no == 0:
 			sc.proof("%s: %d accepted", p, yes)
 			if no > 0 {
-				sc.note("%s: %d of %d were refused: %s", p, no, yes+no, truncate(refusal, 200))
+				sc.note("%s: %d of %d were refused: %s", p, no, yes+no, foreign.Clip(refusal, 200))
 			}
 		case p.existing && !sc.wasCreated(s):
 			sc.note("%s is not judged: no record was created for it", p)
 		case sc.wideKeys(s, refusal):
 			if sc.keysTooWide == "" {
-				sc.keysTooWide = fmt.Sprintf("%s: %s refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, allRecords(no), truncate(refusal, 200))
+				sc.keysTooWide = fmt.Sprintf("%s: %s refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, allRecords(no), foreign.Clip(refusal, 200))
 			}
 		default:
 			symptom := "refused " + p.String()
@@ -135,7 +136,7 @@ func (sc *scenario) operationsAccept() error {
 				symptom = where.kindOf()
 			}
 			sc.brokenAs(symptom, s.operation, p.String()+" accepted, with values of the declared types",
-				fmt.Sprintf("%s refused: %s", allRecords(no), truncate(refusal, 300)), where)
+				fmt.Sprintf("%s refused: %s", allRecords(no), foreign.Clip(refusal, 300)), where)
 		}
 	}
 	if err := sc.held(); err != nil {
@@ -236,7 +237,7 @@ func (sc *scenario) leastPlanWorks() error {
 		}
 		if p.existing {
 			if sc.changesNothing(s) {
-				sc.note("%s that maps nothing to change is refused: %s", p, truncate(refusal, 200))
+				sc.note("%s that maps nothing to change is refused: %s", p, foreign.Clip(refusal, 200))
 			}
 			continue
 		}
@@ -252,7 +253,7 @@ func (sc *scenario) leastPlanWorks() error {
 			continue // it is not the plan: OPS-007 judges that
 		}
 		sc.brokenAs("refused plan", s.operation, p.String()+" accepted also where only the identifier and what is required are mapped",
-			fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), truncate(refusal, 300)), where, b.reply)
+			fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), foreign.Clip(refusal, 300)), where, b.reply)
 	}
 	return sc.held()
 }
@@ -273,7 +274,7 @@ func (sc *scenario) acceptsControl() error {
 		return err
 	}
 	if !b.succeeded(made[0]) {
-		return inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", truncate(b.why(made[0]), 200))
+		return inconclusive("fixtures", "a good record is refused as well (OPS-007), so that a refusal shows nothing: %s", foreign.Clip(b.why(made[0]), 200))
 	}
 	return nil
 }

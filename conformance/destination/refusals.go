@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -50,7 +51,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 	}
 	f := r.odd.fields[0]
 	if f.Type == rpc.TypeString && guessed(f) != nil {
-		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, truncate(refusal, 160))
+		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, foreign.Clip(refusal, 160))
 		return
 	}
 	names := make([]string, len(r.odd.fields))
@@ -59,7 +60,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 	}
 	sc.brokenAs("refused "+r.odd.what, b.operation,
 		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, plural.List(names), declared(f)),
-		fmt.Sprintf("%s is refused: %s", truncate(string(r.values[f.APIName]), 80), truncate(refusal, 300)), b.reply)
+		fmt.Sprintf("%s is refused: %s", foreign.Clip(string(r.values[f.APIName]), 80), foreign.Clip(refusal, 300)), b.reply)
 }
 
 // declared is the type of a field as list_fields declares it.
@@ -180,7 +181,7 @@ func (sc *scenario) valuesFareTheSame() error {
 			}
 			sc.brokenAs("refused "+r.odd.what, there.batch.operation,
 				fmt.Sprintf("%s accepted in %s, as in %s", r.odd.what, there.purpose, here.purpose),
-				fmt.Sprintf("it is refused: %s", truncate(there.batch.refusalOf(there.record), 300)), there.batch.reply, here.batch.reply)
+				fmt.Sprintf("it is refused: %s", foreign.Clip(there.batch.refusalOf(there.record), 300)), there.batch.reply, here.batch.reply)
 		}
 		delete(refused, r.odd.what)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // ReplayResult is one exchange of a finding, sent again.
@@ -90,7 +91,7 @@ func (p *permission) request(ctx context.Context, x conformance.Exchange) (body 
 	case x.Request.Body.Truncated:
 		return nil, nil, does, "the report keeps only the beginning of this request"
 	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, method):
-		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", truncate(method, 20))
+		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", foreign.Clip(method, 20))
 	}
 	body = []byte(x.Request.Body.Text)
 	if x.Request.Body.Base64 != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -97,7 +98,7 @@ func (p *permission) batch(ctx context.Context, httpMethod string, n *wire.Node)
 	a.records = len(itemsOf(records))
 	switch {
 	case httpMethod != http.MethodPost:
-		a.refused = fmt.Sprintf("it writes records, and its HTTP method is %s", truncate(httpMethod, 20))
+		a.refused = fmt.Sprintf("it writes records, and its HTTP method is %s", foreign.Clip(httpMethod, 20))
 	case !p.write:
 		a.refused = "it calls sync_batch, which writes records: add --write to send it"
 	case !has(n, "jsonrpc", "method", "params", "id") || !has(params, "sync_plan", "records"):
@@ -138,7 +139,7 @@ func (p *permission) plan(ctx context.Context, plan, records *wire.Node) string 
 	case !name.Is(wire.String):
 		return "its plan names no object"
 	case !slices.Contains(p.objects, name.Text):
-		return fmt.Sprintf("it writes into %q, which is none of the objects of the run: name it with --object", truncate(name.Text, 60))
+		return fmt.Sprintf("it writes into %q, which is none of the objects of the run: name it with --object", foreign.Clip(name.Text, 60))
 	}
 	if p.owns == nil {
 		var err error
@@ -176,7 +177,7 @@ func (p *permission) object(ctx context.Context, name string) (*object, string) 
 	}
 	o := p.catalog.object(name)
 	if o == nil || len(o.Fields) == 0 {
-		return nil, fmt.Sprintf("the endpoint does not list the fields of %q, so that its identifiers cannot be told", truncate(name, 60))
+		return nil, fmt.Sprintf("the endpoint does not list the fields of %q, so that its identifiers cannot be told", foreign.Clip(name, 60))
 	}
 	return o, ""
 }
@@ -203,7 +204,7 @@ func (p *permission) keys(o *object, schema, records *wire.Node) string {
 			own := m.Value.Is(wire.Null) || p.owns.ownsNode(m.Value)
 			if !own && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, m.Name) }) {
 				return fmt.Sprintf("the %s %s of its record %d is no key of the run %s: give --key-template or --key-range if the run had one, else the report was changed",
-					truncate(m.Name, 60), truncate(p.s.redactor.String(string(m.Value.Raw)), 80), i+1, truncate(p.owns.run, 40))
+					foreign.Clip(m.Name, 60), foreign.Clip(p.s.redactor.String(string(m.Value.Raw)), 80), i+1, foreign.Clip(p.owns.run, 40))
 			}
 		}
 	}

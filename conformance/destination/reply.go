@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -208,26 +209,10 @@ func (r *reply) short() string {
 		return fmt.Sprintf("HTTP %d with an empty body", r.Status)
 	}
 	if r.Status != http.StatusOK {
-		return fmt.Sprintf("HTTP %d %s", r.Status, truncate(text, shownCharacters-20))
+		return fmt.Sprintf("HTTP %d %s", r.Status, foreign.Clip(text, shownCharacters-20))
 	}
-	return truncate(text, shownCharacters)
+	return foreign.Clip(text, shownCharacters)
 }
 
 // shownCharacters is how many characters of a reply a finding shows.
 const shownCharacters = 260
-
-// truncate shortens a text for a finding to n characters. It makes no copy of the text,
-// which an endpoint may have made very long.
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	count := 0
-	for i := range s {
-		if count == n {
-			return s[:i] + " …"
-		}
-		count++
-	}
-	return s
-}

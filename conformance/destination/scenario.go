@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -181,7 +182,7 @@ func (sc *scenario) incomplete() string {
 	if n == 0 {
 		return ""
 	}
-	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), truncate(first.failure(), 200)))
+	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), foreign.Clip(first.failure(), 200)))
 }
 
 // count adds up the evidence that every scenario has: what came back.

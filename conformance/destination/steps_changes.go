@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/plural"
 )
@@ -64,8 +65,8 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 			if now, _ := hook.SameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
 				continue // it had this value before
 			}
-			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, truncate(string(e.record.key), 60), truncate(string(e.record.values[name]), 120)),
-				"it is " + truncate(orNull(is), 120) + ", as before", symptomOldValue})
+			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(string(e.record.values[name]), 120)),
+				"it is " + foreign.Clip(orNull(is), 120) + ", as before", symptomOldValue})
 		}
 	}
 	return out
@@ -178,7 +179,7 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		return false
 	}
 	if got.count == 0 {
-		sc.brokenAs(symptomMissing, sc.lastOperation(), truncate(string(r.key), 80)+" as it was before the last batch", "it is not there", sc.lastReply())
+		sc.brokenAs(symptomMissing, sc.lastOperation(), foreign.Clip(string(r.key), 80)+" as it was before the last batch", "it is not there", sc.lastReply())
 		return false
 	}
 	compared, kept := 0, true
@@ -194,8 +195,8 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		}
 		if orNull(before.fields[name]) != orNull(got.fields[name]) {
 			kept = false
-			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, truncate(string(r.key), 60), truncate(orNull(before.fields[name]), 120)),
-				"it is "+truncate(orNull(got.fields[name]), 120), sc.lastReply())
+			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.key), 60), foreign.Clip(orNull(before.fields[name]), 120)),
+				"it is "+foreign.Clip(orNull(got.fields[name]), 120), sc.lastReply())
 		}
 		raw, sent := r.values[name]
 		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {

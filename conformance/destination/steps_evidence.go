@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -169,7 +170,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 		if i == 0 && len(lost) > 3 {
 			actual += fmt.Sprintf("; %d of %s %s missing", len(lost), plural.Count(of, "acknowledged record"), plural.Verb(len(lost), "is", "are"))
 		}
-		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+truncate(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
+		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+foreign.Clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}
 	sc.lost = append(sc.lost, lost...)
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 )
 
@@ -60,7 +61,7 @@ func (sc *scenario) statementsEnded() {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if said := b.refusalOf(r); statement.MatchString(said) {
-				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+truncate(said, 200), b.reply)
+				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+foreign.Clip(said, 200), b.reply)
 			}
 		}
 	}
@@ -100,7 +101,7 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 				if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 && string(before.fields[name]) == string(got.fields[name]) {
 					symptom = symptomOldValue
 				}
-				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, truncate(string(e.record.key), 60), truncate(string(e.values[name]), 120)), d, symptom})
+				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(string(e.values[name]), 120)), d, symptom})
 			}
 		}
 	}
@@ -126,13 +127,13 @@ func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string 
 	if same {
 		return ""
 	}
-	return "it is " + truncate(string(raw), 120)
+	return "it is " + foreign.Clip(string(raw), 120)
 }
 
 func shown(o observed) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		parts = append(parts, name+"="+truncate(string(o.fields[name]), 40))
+		parts = append(parts, name+"="+foreign.Clip(string(o.fields[name]), 40))
 	}
-	return truncate(strings.Join(parts, " "), 240)
+	return foreign.Clip(strings.Join(parts, " "), 240)
 }

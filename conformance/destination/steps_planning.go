@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -136,7 +137,7 @@ func (sc *scenario) objectsNamed() error {
 			for _, key := range []string{"object_api_name", "label"} {
 				if v := n.Get(key); !v.Is(wire.String) || v.Text == "" {
 					sc.broken(fmt.Sprintf("a non-empty string %q in every object", key),
-						fmt.Sprintf("object %d is %s", i+1, truncate(string(n.Raw), 200)), r)
+						fmt.Sprintf("object %d is %s", i+1, foreign.Clip(string(n.Raw), 200)), r)
 				}
 			}
 		}
@@ -214,7 +215,7 @@ func (sc *scenario) sameFields() error {
 		kinds := fieldKinds(before.items("fields"))
 		for name, kind := range fieldKinds(items) {
 			if kinds[name] != kind {
-				sc.broken("the same fields on every call: "+truncate(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+truncate(kind, 160), before, r)
+				sc.broken("the same fields on every call: "+foreign.Clip(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
 			}
 		}
 	}
@@ -325,9 +326,9 @@ func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 			v := n.Get(key.name)
 			switch {
 			case v == nil:
-				sc.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.what(), i+1, truncate(string(n.Raw), 240)), r)
+				sc.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.what(), i+1, foreign.Clip(string(n.Raw), 240)), r)
 			case v.Kind != key.kind:
-				sc.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.what(), i+1, truncate(string(v.Raw), 120)), r)
+				sc.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.what(), i+1, foreign.Clip(string(v.Raw), 120)), r)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // set is the records that one When sends with one operation.
@@ -291,7 +292,7 @@ func (sc *scenario) keepRefusal(b *batch) {
 	}
 	for _, r := range b.records {
 		if text := b.refusalOf(r); text != "" {
-			sc.Refused(truncate(text, 200))
+			sc.Refused(foreign.Clip(text, 200))
 			return
 		}
 	}

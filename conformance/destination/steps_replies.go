@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -130,7 +131,7 @@ func sameID(r *reply) (string, string) {
 	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
-	expected := "id " + string(quote(truncate(r.id, 80)))
+	expected := "id " + string(quote(foreign.Clip(r.id, 80)))
 	n := r.member("id")
 	switch {
 	case n == nil:
@@ -138,10 +139,10 @@ func sameID(r *reply) (string, string) {
 	case n.Kind == wire.Null && r.Status == http.StatusRequestEntityTooLarge:
 		return "", "" // the body was not read, so the id is not known: JSON-RPC has null for that
 	case n.Kind != wire.String:
-		return expected, fmt.Sprintf("id %s, which is no string", truncate(string(n.Raw), 80))
+		return expected, fmt.Sprintf("id %s, which is no string", foreign.Clip(string(n.Raw), 80))
 	case n.Text != r.id:
 		return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
-			truncate(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
+			foreign.Clip(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
 	}
 	return "", ""
 }
@@ -280,7 +281,7 @@ func (sc *scenario) notesExtraKeys() error {
 
 func (sc *scenario) notesAnswers() error {
 	for _, r := range sc.replies {
-		sc.note("reply to %s: %s", truncate(string(r.Request), 60), r.short())
+		sc.note("reply to %s: %s", foreign.Clip(string(r.Request), 60), r.short())
 	}
 	return nil
 }

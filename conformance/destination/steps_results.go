@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -97,7 +98,7 @@ func (sc *scenario) identifiersExact() error {
 			// A stranger is RES-003's; a distorted one leaves a record without result.
 			for _, s := range b.records {
 				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
-					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+truncate(string(r.identifier.Raw), 120), b.reply)
+					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
 					return
 				}
 			}
@@ -147,7 +148,7 @@ func (sc *scenario) identifierTypes() error {
 func (sc *scenario) successIsBoolean() error {
 	return sc.eachResult(func(b *batch, r result) {
 		if r.success == nil {
-			sc.brokenFor(b.operation, `"success" as true or false`, truncate(string(r.node.Raw), 200), b.reply)
+			sc.brokenFor(b.operation, `"success" as true or false`, foreign.Clip(string(r.node.Raw), 200), b.reply)
 		}
 	})
 }
@@ -167,12 +168,12 @@ func (sc *scenario) noStrangers() error {
 		}
 		switch {
 		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
-			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+truncate(string(r.identifier.Raw), 120), b.reply)
+			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
 		case sent == 0:
-			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+truncate(string(r.identifier.Raw), 120), b.reply)
+			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
 		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
 		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
-			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", plural.Count(len(b.byKey[got]), "result"), truncate(string(r.identifier.Raw), 120)), b.reply)
+			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", plural.Count(len(b.byKey[got]), "result"), foreign.Clip(string(r.identifier.Raw), 120)), b.reply)
 		}
 	})
 }
@@ -185,7 +186,7 @@ func (sc *scenario) failuresHaveMessages() error {
 		}
 		failures++
 		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
-			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, truncate(string(r.node.Raw), 240), b.reply)
+			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, foreign.Clip(string(r.node.Raw), 240), b.reply)
 		}
 	})
 	if err == nil && failures == 0 {
@@ -295,7 +296,7 @@ func (sc *scenario) acknowledged(which string) error {
 		if which == "no" {
 			for _, r := range b.results {
 				if r.success != nil && *r.success && !b.stranger(r) && (r.identifier == nil || !b.contradicts(nodeText(r.identifier))) {
-					sc.brokenFor(b.operation, "a failure, or an error for the batch", truncate(string(r.node.Raw), 200), b.reply)
+					sc.brokenFor(b.operation, "a failure, or an error for the batch", foreign.Clip(string(r.node.Raw), 200), b.reply)
 					break
 				}
 			}
@@ -320,7 +321,7 @@ func (sc *scenario) notesMessages() error {
 	for _, b := range sc.batches {
 		for _, r := range b.results {
 			if r.success != nil && *r.success && r.message != nil {
-				sc.note("a success carries error_message %s: the service ignores it", truncate(string(r.message.Raw), 80))
+				sc.note("a success carries error_message %s: the service ignores it", foreign.Clip(string(r.message.Raw), 80))
 				return nil
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -46,7 +47,7 @@ func (sc *scenario) speedNumbers() error {
 			case n == nil:
 				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.short(), r)
 			case !ok || !n.IsInteger() || v < 1:
-				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), truncate(string(n.Raw), 80), r)
+				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), foreign.Clip(string(n.Raw), 80), r)
 			case key == "maximum_parallel_batches" && v > 50:
 				sc.note("maximum_parallel_batches is %d: the service sends at most 50 batches at once", v)
 			}

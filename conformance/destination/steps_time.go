@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -93,7 +94,7 @@ func (sc *scenario) errorText(claim string) error {
 			}
 			for _, i := range internals {
 				if m := i.mark.FindString(whole); m != "" {
-					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, truncate(m, 120)), r)
+					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, foreign.Clip(m, 120)), r)
 				}
 			}
 			continue
@@ -104,9 +105,9 @@ func (sc *scenario) errorText(claim string) error {
 		case utf8.RuneCountInString(text) > maxMessage:
 			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.what(), plural.Count(utf8.RuneCountInString(text), "character")), r)
 		case !strings.ContainsFunc(text, unicode.IsLetter):
-			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), truncate(text, 80)), r)
+			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), foreign.Clip(text, 80)), r)
 		case markup.MatchString(text):
-			sc.broken("plain text", r.what()+": the message holds HTML: "+truncate(text, 80), r)
+			sc.broken("plain text", r.what()+": the message holds HTML: "+foreign.Clip(text, 80), r)
 		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
 			sc.broken("readable text", r.what()+": the message holds control characters", r)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // valueSteps send records whose values or identifiers are written in a table,
@@ -68,7 +69,7 @@ func (sc *scenario) sendsBad(good, bad int, which string) error {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if !b.succeeded(r) {
-				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", truncate(b.why(r), 200))
+				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", foreign.Clip(b.why(r), 200))
 			}
 		}
 	}
@@ -269,7 +270,7 @@ func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
 		}
 		r = r.with(f.APIName, raw)
 	}
-	r.odd = odd{fields: fields, what: truncate(text, 40)}
+	r.odd = odd{fields: fields, what: foreign.Clip(text, 40)}
 	if len(row) > 2 {
 		r.odd.what = row[2]
 	}

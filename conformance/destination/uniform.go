@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Answers that are all alike and come from something that stands before the
@@ -144,7 +145,7 @@ func speaksOfCredentials(message string) bool { return credentials.MatchString(m
 func refusalOf(planning []*reply) string {
 	for _, r := range planning {
 		if r.Status != http.StatusUnauthorized && r.Status != http.StatusForbidden {
-			return fmt.Sprintf("the message %q", truncate(refusalText(r), 160))
+			return fmt.Sprintf("the message %q", foreign.Clip(refusalText(r), 160))
 		}
 	}
 	return "HTTP status " + statusesOf(planning)
@@ -186,7 +187,7 @@ func (s *session) explainRefusal(p *conformance.Problem, r *reply) {
 		p.Fix = "look at the variable that --token-env names: the token is sent as Authorization: Bearer TOKEN"
 	}
 	if scheme, _, _ := strings.Cut(strings.TrimSpace(r.Header.Get("WWW-Authenticate")), " "); scheme != "" && !strings.EqualFold(scheme, "bearer") {
-		p.Fix += fmt.Sprintf("; the endpoint asks for %q, and the service sends Bearer only", truncate(scheme, 40))
+		p.Fix += fmt.Sprintf("; the endpoint asks for %q, and the service sends Bearer only", foreign.Clip(scheme, 40))
 	}
 	if s.url.RawQuery != "" {
 		p.Fix += "; or look at the secret in the URL"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // seed is what the values of one record are derived from: a number that no other
@@ -113,7 +114,7 @@ func (v valuer) text(f rpc.Field, n uint32, how style) string {
 		if make := guessed(f); make != nil {
 			return make(n, code)
 		}
-		return strings.TrimSpace(truncate("conf "+code+" "+strings.ToLower(f.APIName), 40))
+		return strings.TrimSpace(foreign.Clip("conf "+code+" "+strings.ToLower(f.APIName), 40))
 	case styleSmall:
 		return letters(n)
 	case styleDigits:

@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/destkit/destkit/internal/rawjson"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Sizes of replies, in bytes.
@@ -141,7 +141,7 @@ func (c *Client) Decode(resp *http.Response, id string) (json.RawMessage, error)
 	case rpcErr != nil:
 		return nil, rpcErr
 	case resp.StatusCode != http.StatusOK:
-		return nil, &StatusError{Status: resp.StatusCode, Body: rawjson.Clip(bytes.ToValidUTF8(body, []byte("\uFFFD")))}
+		return nil, &StatusError{Status: resp.StatusCode, Body: foreign.Clip(bytes.ToValidUTF8(body, []byte("\uFFFD")), 64)}
 	}
 	return raw, err
 }

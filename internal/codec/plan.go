@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
@@ -164,7 +165,7 @@ func leaf(at string, raw []byte, dst any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, dst); err != nil {
-		return fmt.Errorf("%s has the wrong type: %s", at, rawjson.Clip(raw))
+		return fmt.Errorf("%s has the wrong type: %s", at, foreign.Clip(raw, 64))
 	}
 	return nil
 }

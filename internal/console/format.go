@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // functions are those that every page has.
@@ -180,17 +182,7 @@ func tone(v any) string {
 }
 
 // short cuts a text for a cell of a table.
-func short(most int, v any) string {
-	s := text(v)
-	runes := 0
-	for i := range s {
-		if runes == most {
-			return s[:i] + "…"
-		}
-		runes++
-	}
-	return s
-}
+func short(most int, v any) string { return foreign.Clip(text(v), most) }
 
 // plural is a count with its noun.
 func plural(n any, one, many string) string {

@@ -114,17 +114,22 @@ func Defuse(s string) string {
 
 var commands = strings.NewReplacer("##[", `#\#[`, "##vso[", `#\#vso[`, "##teamcity[", `#\#teamcity[`)
 
-// Clip shortens text to n characters. What must not be known was taken out before.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
+// Clip shortens text to n characters. What must not be known was taken out before. Of
+// what is left out no copy is made: an endpoint may have made it very long.
+func Clip[T ~string | ~[]byte](text T, n int) string {
+	if len(text) <= n {
+		return string(text)
 	}
+	start := string(text[:min(len(text), n*utf8.UTFMax)])
 	count := 0
-	for i := range s {
+	for i := range start {
 		if count == n {
-			return s[:i] + "…"
+			return start[:i] + "…"
 		}
 		count++
 	}
-	return s
+	if len(start) < len(text) {
+		return start + "…"
+	}
+	return start
 }

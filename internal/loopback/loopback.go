@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // ErrPeer says that the peer is not on this machine, or that a proxy on this
@@ -53,13 +55,13 @@ func Admit(r *http.Request) error {
 		}
 	}
 	if onNetwork(r.RemoteAddr) && !Name(r.Host) {
-		return fmt.Errorf("the host %q is no name of loopback; call 127.0.0.1 or localhost", clip(r.Host))
+		return fmt.Errorf("the host %q is no name of loopback; call 127.0.0.1 or localhost", foreign.Clip(r.Host, shown))
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return errors.New("a page of another site may not call here")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
-		return fmt.Errorf("a page of the origin %q may not call here", clip(origin))
+		return fmt.Errorf("a page of the origin %q may not call here", foreign.Clip(origin, shown))
 	}
 	return nil
 }
@@ -97,11 +99,4 @@ func parse(remote string) (netip.Addr, error) {
 		remote = host
 	}
 	return netip.ParseAddr(strings.Trim(remote, "[]"))
-}
-
-func clip(s string) string {
-	if len(s) > shown {
-		return s[:shown] + "…"
-	}
-	return s
 }

@@ -175,12 +175,3 @@ func AppendEscape(dst []byte, c byte) []byte {
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
-
-// Clip shortens a raw value for a message.
-func Clip(raw []byte) string {
-	const most = 64
-	if len(raw) <= most {
-		return string(raw)
-	}
-	return string(bytes.ToValidUTF8(raw[:most], nil)) + "…"
-}

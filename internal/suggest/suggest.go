@@ -2,13 +2,31 @@
 // words in which a message says so. It refuses to know what the names are.
 package suggest
 
+import (
+	"strings"
+	"unicode/utf8"
+)
+
 // Word returns the candidate that is most like word, or "" when none is
 // near enough to be a slip of the keyboard: at most a third of its letters
-// differ.
+// differ. The case of letters counts where two are near.
 func Word(word string, candidates []string) string {
-	best, bestDistance := "", len([]rune(word))/3+1
+	if near := nearest(word, candidates, func(s string) string { return s }); near != "" {
+		return near
+	}
+	return nearest(word, candidates, strings.ToLower)
+}
+
+func nearest(word string, candidates []string, in func(string) string) string {
+	word = in(word)
+	letters := utf8.RuneCountInString(word)
+	best, bestDistance := "", letters/3+1
 	for _, candidate := range candidates {
-		if d := Distance(word, candidate); d < bestDistance || (d == bestDistance && best == "") {
+		other := in(candidate)
+		if more := utf8.RuneCountInString(other) - letters; max(more, -more) > bestDistance {
+			continue // whatever its letters are
+		}
+		if d := Distance(word, other); d < bestDistance || (d == bestDistance && best == "") {
 			best, bestDistance = candidate, d
 		}
 	}

@@ -1,6 +1,7 @@
 package suggest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +16,9 @@ func TestWord(t *testing.T) {
 		{"waiverz", []string{"waivers", "write"}, "waivers"},
 		{"tiemout", []string{"timeout", "token-env"}, "timeout"}, // two neighbours swapped
 		{"RES-02", []string{"RES-001", "RES-002", "SEM-002"}, "RES-002"},
+		{"email", []string{"EMAIL", "mail"}, "mail"},
+		{"name", []string{"ID", "NAME"}, "NAME"},
+		{"x", []string{strings.Repeat("x", 10_000_000)}, ""},
 		{"colour", []string{"write", "serial"}, ""},
 		{"", []string{"write"}, ""},
 		{"x", nil, ""},

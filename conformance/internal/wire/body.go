@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -117,7 +118,7 @@ func parseChunkSize(line string) (int64, error) {
 	digits = strings.TrimRight(digits, " \t")
 	n, err := strconv.ParseUint(digits, 16, 63)
 	if err != nil || strings.ContainsAny(digits, "+-_") {
-		return 0, malformed("the chunk size %q is not a hexadecimal number", clipText([]byte(line)))
+		return 0, malformed("the chunk size %q is not a hexadecimal number", foreign.Clip(line, quoted))
 	}
 	return int64(n), nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -28,7 +29,7 @@ func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		if !offers(q, codings[i]) {
-			return encodingError("%q was not offered", clipText([]byte(codings[i])))
+			return encodingError("%q was not offered", foreign.Clip(codings[i], quoted))
 		}
 	}
 	body := r.Raw

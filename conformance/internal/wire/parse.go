@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 )
 
@@ -284,7 +285,7 @@ func (p *parser) where() string {
 		if len(b) > 0 {
 			b = append(b, '.')
 		}
-		b = append(b, clipText([]byte(s.name))...)
+		b = append(b, foreign.Clip(s.name, quoted)...)
 	}
 	return string(b)
 }

@@ -9,6 +9,8 @@ import (
 	"net/textproto"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Bounds of a reply's head; trailers count too.
@@ -50,11 +52,11 @@ func (h *headReader) line() ([]byte, error) {
 		}
 		line = line[:len(line)-1]
 		if h.strict && !bytes.HasSuffix(line, []byte("\r")) {
-			return nil, malformed("the line %q of the chunked body ends without a carriage return", clipText(line))
+			return nil, malformed("the line %q of the chunked body ends without a carriage return", foreign.Clip(line, quoted))
 		}
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if bytes.IndexByte(line, '\r') >= 0 {
-			return nil, malformed("a bare carriage return in the line %q", clipText(line))
+			return nil, malformed("a bare carriage return in the line %q", foreign.Clip(line, quoted))
 		}
 		return line, nil
 	}
@@ -94,14 +96,14 @@ func (h *headReader) head(r *Reply) error {
 func parseStatusLine(line []byte) (proto string, status int, err error) {
 	proto, rest, found := strings.Cut(string(line), " ")
 	if !found || proto != "HTTP/1.1" && proto != "HTTP/1.0" {
-		return "", 0, malformed("the status line %q does not begin with HTTP/1.1 or HTTP/1.0", clipText(line))
+		return "", 0, malformed("the status line %q does not begin with HTTP/1.1 or HTTP/1.0", foreign.Clip(line, quoted))
 	}
 	code, reason, _ := strings.Cut(rest, " ")
 	if len(code) != 3 || !isDigits(code) || code[0] == '0' {
-		return "", 0, malformed("the status line %q has no status code of three digits", clipText(line))
+		return "", 0, malformed("the status line %q has no status code of three digits", foreign.Clip(line, quoted))
 	}
 	if !isFieldValue(reason) {
-		return "", 0, malformed("the reason in the status line %q has control characters", clipText(line))
+		return "", 0, malformed("the reason in the status line %q has control characters", foreign.Clip(line, quoted))
 	}
 	status, _ = strconv.Atoi(code)
 	return proto, status, nil
@@ -120,11 +122,11 @@ func (h *headReader) fields() ([]Header, error) {
 		}
 		// RFC 9112 5.2: line folding is obsolete, and parsers disagree on it.
 		if line[0] == ' ' || line[0] == '\t' {
-			return fields, malformed("the header line %q is a folded continuation", clipText(line))
+			return fields, malformed("the header line %q is a folded continuation", foreign.Clip(line, quoted))
 		}
 		name, value, found := bytes.Cut(line, []byte(":"))
 		if !found || !isToken(string(name)) {
-			return fields, malformed("the header line %q has no valid name and colon", clipText(line))
+			return fields, malformed("the header line %q has no valid name and colon", foreign.Clip(line, quoted))
 		}
 		text := strings.Trim(string(value), " \t")
 		if !isFieldValue(text) {
@@ -159,7 +161,7 @@ func framing(r *Reply, method string) (kind string, length int64, err error) {
 		case r.Proto == "HTTP/1.0":
 			return "", 0, malformed("Transfer-Encoding in a reply of HTTP/1.0")
 		case coding != "chunked":
-			return "", 0, malformed("the Transfer-Encoding is %q, not chunked", clipText([]byte(coding)))
+			return "", 0, malformed("the Transfer-Encoding is %q, not chunked", foreign.Clip(coding, quoted))
 		}
 	}
 	switch {
@@ -176,7 +178,7 @@ func framing(r *Reply, method string) (kind string, length int64, err error) {
 func parseLength(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || !isDigits(s) {
-		return 0, malformed("the Content-Length %q is not a decimal number", clipText([]byte(s)))
+		return 0, malformed("the Content-Length %q is not a decimal number", foreign.Clip(s, quoted))
 	}
 	return n, nil
 }
@@ -209,10 +211,5 @@ func isFieldValue(s string) bool {
 	return true
 }
 
-// clipText shortens what a message quotes.
-func clipText(b []byte) string {
-	if len(b) > 60 {
-		return string(b[:60]) + "…"
-	}
-	return string(b)
-}
+// quoted is how much of what an endpoint sent a message quotes, in characters.
+const quoted = 60

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -16,7 +17,7 @@ func Message(kind string, raw []byte) string {
 		return "a record has more than one result"
 	}
 	if text := rawjson.MessageText(raw); text != "" {
-		return failure.Shorten(text)
+		return foreign.Clip(text, failure.LongestMessage)
 	}
 	return "success is not true, and there is no error_message"
 }

@@ -4,27 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
-// Clip shortens what came from outside for a message.
-func Clip(b []byte) string {
-	const most = 80
-	if len(b) <= most {
-		return string(b)
-	}
-	return string(bytes.ToValidUTF8(b[:most], nil)) + "…"
-}
-
-// LongestMessage bounds a message in reports.
-const LongestMessage = 300
-
-// Shorten bounds a message for reports.
-func Shorten(text string) string {
-	if len(text) <= LongestMessage {
-		return text
-	}
-	return string(bytes.ToValidUTF8([]byte(text[:LongestMessage]), nil)) + "…"
-}
+// LongestMessage bounds a message in reports, and LongestQuote what a message repeats of
+// what came from outside, in characters.
+const (
+	LongestMessage = 300
+	LongestQuote   = 80
+)
 
 // StatusText says what an answer without an envelope was. Where a redirect leads
 // is not shown: it may hold a secret, and no batch is sent there.
@@ -33,7 +22,7 @@ func StatusText(status int, body []byte) string {
 	if status/100 == 3 {
 		return text + ", a redirect, which is not followed: give the URL that it leads to"
 	}
-	if said := Clip(bytes.TrimSpace(body)); said != "" {
+	if said := foreign.Clip(bytes.TrimSpace(body), LongestQuote); said != "" {
 		text += ": " + said
 	}
 	return text

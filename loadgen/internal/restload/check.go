@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -48,7 +49,7 @@ func CheckStatus(rep wire.Reply) error {
 	}
 	var says struct{ Message string }
 	if json.Unmarshal(rep.Body, &says) == nil && says.Message != "" {
-		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.Status, failure.Shorten(says.Message))
+		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.Status, foreign.Clip(says.Message, failure.LongestMessage))
 	}
 	return failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
 }

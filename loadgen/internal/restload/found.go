@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -58,7 +59,7 @@ func (f *Found) finish(run Item, took int64) {
 		f.runs.Canceled++
 	default:
 		f.runs.Failed++
-		f.runs.Failure = failure.Shorten(run.message)
+		f.runs.Failure = foreign.Clip(run.message, failure.LongestMessage)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
@@ -129,7 +130,7 @@ func (l *Link) chunkSize(keep int) (int64, error) {
 	digits = bytes.TrimRight(digits, " \t")
 	size, err := strconv.ParseUint(string(digits), 16, 62)
 	if err != nil || digits[0] == '+' {
-		return 0, failure.Newf(failure.KindHTTP, "the length of a chunk is %q", failure.Clip(line))
+		return 0, failure.Newf(failure.KindHTTP, "the length of a chunk is %q", foreign.Clip(line, failure.LongestQuote))
 	}
 	return int64(size), nil
 }

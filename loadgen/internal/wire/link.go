@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
@@ -144,7 +145,7 @@ func (l *Link) readHead() (head, error) {
 			return head{}, failure.Newf(failure.KindHTTP, "the head of the reply has more than %d bytes", longestHead)
 		}
 		if l.w-l.r >= 8 && string(l.in[l.r:l.r+7]) != "HTTP/1." {
-			return head{}, failure.Newf(failure.KindHTTP, "the reply is not HTTP/1.1: it begins with %q", failure.Clip(l.in[l.r:min(l.w, l.r+24)]))
+			return head{}, failure.Newf(failure.KindHTTP, "the reply is not HTTP/1.1: it begins with %q", foreign.Clip(l.in[l.r:min(l.w, l.r+24)], failure.LongestQuote))
 		}
 		if err := l.fill(1); err != nil {
 			return head{}, err
@@ -256,7 +257,7 @@ func (m *memory) decode(buf []byte, encoding string, body []byte, most int64) (a
 	case errors.As(err, &own) && own.Kind == failure.KindTooLarge:
 		return buf, nil, failure.Newf(failure.KindTooLarge, "decoded, %s", own.Message)
 	case err != nil:
-		return buf, nil, failure.Newf(failure.KindHTTP, "%v", fmt.Errorf("decode %s: %w", failure.Clip([]byte(encoding)), err))
+		return buf, nil, failure.Newf(failure.KindHTTP, "%v", fmt.Errorf("decode %s: %w", foreign.Clip(encoding, failure.LongestQuote), err))
 	}
 	return buf, plain, nil
 }
