@@ -41,7 +41,9 @@ type Caller struct {
 	speeds  []rpc.Speed // the latest two that were declared
 	asked   int         // answers to get_sync_speed that no run has used up
 	runs    map[string]bool
-	batches map[string]*ring                        // by sync, of its latest run
+	batches map[string]*ring // by sync, of its latest run
+	paces   []*pacedRule
+	limit   *callerRule                             // PACE-013
 	recent  *ring                                   // of all calls
 	rests   map[string]struct{ from, to time.Time } // by credentials
 }
@@ -68,6 +70,8 @@ type ring struct {
 	most  int
 	fresh int    // since they were judged
 	run   string // of batches
+	speed rpc.Speed
+	late  bool // the latest calls were not judged together
 }
 
 func (r *ring) add(c *endpoint.Call) {
@@ -204,9 +208,17 @@ func (j *Caller) prepare() error {
 	custom("PACE-001", j.speedNotAsked)
 	custom("PACE-002", j.sized(func(s rpc.Speed) int64 { return s.MaximumBatchSize }))
 	custom("PACE-007", j.sized(func(s rpc.Speed) int64 { return s.MaximumRecordsPerSecond }))
-	custom("PACE-003", j.paced(func(sc *scenario, most rpc.Speed) error { return sc.fewAtOnce(int(most.MaximumParallelBatches), "") }))
-	custom("PACE-004", j.paced(func(sc *scenario, _ rpc.Speed) error { return sc.fewAtOnce(50, "") }))
-	custom("PACE-006", j.paced(func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond), "") }))
+	paced := func(id string, judge func(sc *scenario, most rpc.Speed) error) {
+		p := &pacedRule{judge: judge}
+		custom(id, func(r *callerRule, c *endpoint.Call) bool {
+			p.callerRule = r
+			return j.paced(p, c)
+		})
+		j.paces = append(j.paces, p)
+	}
+	paced("PACE-003", func(sc *scenario, most rpc.Speed) error { return sc.fewAtOnce(int(most.MaximumParallelBatches), "") })
+	paced("PACE-004", func(sc *scenario, _ rpc.Speed) error { return sc.fewAtOnce(50, "") })
+	paced("PACE-006", func(sc *scenario, most rpc.Speed) error { return sc.slowRecords(int(most.MaximumRecordsPerSecond), "") })
 	custom("PACE-013", j.limited)
 	custom("THR-001", j.rested)
 	custom("CALL-026", j.connected)
@@ -234,6 +246,7 @@ func (j *Caller) Observe(x *wire.Sight, status int) []string {
 		if ring := j.batches[sync]; ring != nil {
 			// A speed is asked for at the start of a run, and holds for that run.
 			if run := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")); run != ring.run {
+				j.endOf(ring)
 				ring.calls, ring.fresh, ring.run = nil, 0, run
 			}
 			ring.add(c)
@@ -312,6 +325,13 @@ func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 
 // Report sums up what the caller did so far.
 func (j *Caller) Report() *conformance.Report {
+	for _, ring := range j.batches {
+		j.endOf(ring)
+	}
+	if all := j.recent; all.late {
+		all.late = false
+		j.limitedAt(j.limit, all.calls[len(all.calls)-1])
+	}
 	r, err := j.suite.WatchedReport(j.watched, j.opts, j.started, j.spent, j.calls, j.records)
 	if err != nil { // the options hold no selection, which alone can be wrong
 		panic(err)

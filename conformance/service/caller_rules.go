@@ -140,27 +140,56 @@ func (j *Caller) sized(limit func(rpc.Speed) int64) func(r *callerRule, c *endpo
 	}
 }
 
+// pacedRule is a rule about the batches of a run together.
+type pacedRule struct {
+	*callerRule
+	judge func(sc *scenario, most rpc.Speed) error
+}
+
 // paced looks at the latest batches of a run, now and then.
-func (j *Caller) paced(judge func(sc *scenario, most rpc.Speed) error) func(r *callerRule, c *endpoint.Call) bool {
-	return func(r *callerRule, c *endpoint.Call) bool {
-		most, known := j.most()
-		if c.Method != rpc.MethodSyncBatch || !known {
-			return false
-		}
-		ring := j.batches[syncOf(c)]
-		if ring == nil || len(ring.calls) > 8 && ring.fresh%8 != 0 {
-			return false
-		}
-		j.dest.Show(ring.calls...)
-		return r.watched.JudgeBy(func() error { return judge(r.sc, most) })
+func (j *Caller) paced(p *pacedRule, c *endpoint.Call) bool {
+	most, known := j.most()
+	ring := j.batches[syncOf(c)]
+	if c.Method != rpc.MethodSyncBatch || !known || ring == nil {
+		return false
+	}
+	ring.speed = most
+	if ring.late = len(ring.calls) > 8 && ring.fresh%8 != 0; ring.late {
+		return false
+	}
+	return j.together(p, ring)
+}
+
+// together judges the latest batches of a run.
+func (j *Caller) together(p *pacedRule, ring *ring) bool {
+	j.dest.Show(ring.calls...)
+	return p.watched.JudgeBy(func() error { return p.judge(p.sc, ring.speed) })
+}
+
+// endOf judges the last batches of a run, by the speed that was in force for them: an
+// answer that came late shows only then what was under way at once.
+func (j *Caller) endOf(ring *ring) {
+	if !ring.late {
+		return
+	}
+	ring.late = false
+	for _, p := range j.paces {
+		j.together(p, ring)
 	}
 }
 
 // limited looks at the latest calls, now and then, for more within a second than the
 // endpoint names. Where answers name several limits, nothing is said.
 func (j *Caller) limited(r *callerRule, c *endpoint.Call) bool {
+	j.limit = r
+	j.recent.late = j.recent.fresh%32 != 0
+	return !j.recent.late && j.limitedAt(r, c)
+}
+
+// limitedAt looks at the calls up to one.
+func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 	limit, err := strconv.Atoi(c.Header(endpoint.RateLimitHeader))
-	if err != nil || limit < 1 || j.recent.fresh%32 != 0 {
+	if err != nil || limit < 1 {
 		return false
 	}
 	var same []*endpoint.Call

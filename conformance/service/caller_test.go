@@ -27,6 +27,7 @@ type seen struct {
 	ended  bool // the endpoint has ended the connection
 	run    int  // of a batch
 	bring  int  // records; 0: get_sync_speed
+	limit  int  // of calls in a second, in the response; 0: none
 }
 
 // speed is what the endpoint declares.
@@ -41,7 +42,12 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 	require.NoError(t, err)
 	began := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
-	broken := map[string]bool{}
+	broken := map[string]bool{} // by a call, or by the report
+	defer func() {
+		for _, c := range caller.Report().Checks {
+			broken[c.ID] = broken[c.ID] || c.Status == conformance.Fail
+		}
+	}()
 	for i, c := range calls {
 		method, params, result := "get_sync_speed", "{}", speed
 		if c.bring > 0 {
@@ -60,6 +66,9 @@ func blamed(t *testing.T, calls []seen) map[string]bool {
 			Status:      http.StatusOK, Proto: "HTTP/1.1", Body: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%d","result":%s}`, i, result),
 		}
 		x.Ended.Store(c.ended)
+		if c.limit > 0 {
+			x.Header = append(x.Header, conformance.HeaderLine{Name: "X-RateLimit-Limit", Value: fmt.Sprint(c.limit)})
+		}
 		for _, id := range caller.Observe(x, http.StatusOK) {
 			broken[id] = true
 		}
@@ -87,6 +96,35 @@ func TestCallerIsBlamedForTheSpeedOfOneRun(t *testing.T) {
 		"the second run above it":   {[]int{1, 1, 2, 2, 2}, true},
 	} {
 		require.Equal(t, c.broken, blamed(t, batches(c.runs...))["PACE-006"], name)
+	}
+}
+
+// TestTheLastBatchesOfARunAreJudged: 50 batches at once are allowed. The first of 51 that
+// are under way together is answered last, as the 60th of its run.
+func TestTheLastBatchesOfARunAreJudged(t *testing.T) {
+	for _, first := range []int{50, 51} {
+		calls := []seen{{peer: "a", lasts: 1}}
+		for i := range first - 1 {
+			calls = append(calls, seen{peer: fmt.Sprint(i), came: 10 + i, lasts: 1000, run: 1, bring: 1})
+		}
+		for i := range 60 - first {
+			calls = append(calls, seen{peer: "0", reused: true, came: 3000 + 2000*i, lasts: 1, run: 1, bring: 1})
+		}
+		calls = append(calls, seen{peer: "b", came: 5, lasts: 100_000, run: 1, bring: 1})
+		require.Equal(t, first == 51, blamed(t, calls)["PACE-003"])
+		again := append(calls, seen{peer: "0", reused: true, came: 200_000, lasts: 1, run: 2, bring: 1})
+		require.Equal(t, first == 51, blamed(t, again)["PACE-003"], "the next run begins")
+	}
+}
+
+// TestFewCallsAreJudgedByTheLimit: a handful of calls is enough to be above a limit.
+func TestFewCallsAreJudgedByTheLimit(t *testing.T) {
+	for apart, broken := range map[int]bool{20: true, 400: false} {
+		var calls []seen
+		for i := range 10 {
+			calls = append(calls, seen{peer: "a", reused: i > 0, came: apart * i, lasts: 1, limit: 4})
+		}
+		require.Equal(t, broken, blamed(t, calls)["PACE-013"], "%d ms apart", apart)
 	}
 }
 

@@ -12,16 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func names(t *testing.T, dir string) []string {
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
-}
-
 // TestAnErrorLeavesTheOldFile proves that an error on the way leaves the old file and no
 // other, wherever it happens.
 func TestAnErrorLeavesTheOldFile(t *testing.T) {
@@ -36,5 +26,20 @@ func TestAnErrorLeavesTheOldFile(t *testing.T) {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "old", string(b))
-	require.Equal(t, []string{"r.json"}, names(t, dir))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+
+	// Without an error it is replaced, and its mode stays.
+	require.NoError(t, os.Chmod(file, 0o600))
+	require.NoError(t, Write(file, func(w io.Writer) error {
+		_, err := io.WriteString(w, "new")
+		return err
+	}))
+	b, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(b))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
