@@ -140,15 +140,15 @@ docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
 	$(MAKE) zoo UPDATE=1
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update
-	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|Outcomes)$$' ./server -update
+	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|MatrixOutcomes)$$' ./server -update
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
 	$(GO) test -count=1 -run '^TestSentencesTable$$' ./conformance/service -update
-	$(GO) test -count=1 -run '^Test(ProtocolPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
+	$(GO) test -count=1 -run '^Test(ProtocolPage|MistakesPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
 
-bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
+bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/evidence/performance.md
 	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)
 
-performance: ## measure the goals and write docs/performance.md
+performance: ## measure the goals and write docs/evidence/performance.md
 	$(MAKE) bench UPDATE=1
 
 microbench: ## run every benchmark of the packages

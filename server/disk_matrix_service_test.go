@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	diskPage = "../docs/disk-matrix-service.md"
+	diskPage = "../docs/evidence/disk-matrix-service.md"
 	diskHead = `# Disk fault matrix of the service
 
 Each cell damages one file of a service, or removes free space or the right to write, and performs the

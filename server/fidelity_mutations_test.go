@@ -245,7 +245,7 @@ func brokenOnce(one mutation, judged map[string]bool) string {
 // of its kill matrix, which make matrix measures and compares.
 func judgedViolations(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../docs/service-kill-matrix.md")
+	text, err := os.ReadFile("../docs/evidence/service-kill-matrix.md")
 	require.NoError(t, err)
 	judged := map[string]bool{}
 	for line := range strings.Lines(string(text)) {

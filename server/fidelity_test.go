@@ -21,10 +21,10 @@ import (
 	"github.com/destkit/destkit/server/internal/fidelity"
 )
 
-var updateLedger = flag.Bool("update", false, "write docs/fidelity.md, docs/disk-matrix-service.md and what internal/fidelity keeps again")
+var updateLedger = flag.Bool("update", false, "write docs/evidence/fidelity.md, docs/evidence/disk-matrix-service.md and what internal/fidelity keeps again")
 
 const (
-	fidelityPage  = "../docs/fidelity.md"
+	fidelityPage  = "../docs/evidence/fidelity.md"
 	fidelityIndex = "internal/fidelity/proofs.json"
 )
 
@@ -127,7 +127,7 @@ func TestFidelityLedger(t *testing.T) {
 	}
 }
 
-// fidelityTable is docs/fidelity.md.
+// fidelityTable is docs/evidence/fidelity.md.
 func fidelityTable(rows []fidelity.Row, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
 	var b bytes.Buffer
 	counts := map[string]int{}

@@ -16,7 +16,7 @@ import (
 )
 
 // outcome is one thing that goes wrong, and how a run of three rows ends then.
-// What it must end like stands in docs/outcomes.md.
+// What it must end like stands in docs/evidence/outcomes.md.
 type outcome struct {
 	what   string
 	method string // the calls that bad answers
@@ -36,7 +36,7 @@ type shown struct {
 	counts                        [7]int64
 }
 
-// TestMatrixOutcomes holds every outcome against docs/outcomes.md; -update writes it.
+// TestMatrixOutcomes holds every outcome against docs/evidence/outcomes.md; -update writes it.
 // Whatever happened, the next run repairs it: what could be sent is stored then,
 // once.
 func TestMatrixOutcomes(t *testing.T) {
@@ -66,7 +66,7 @@ func TestMatrixOutcomes(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	const file = "../docs/outcomes.md"
+	const file = "../docs/evidence/outcomes.md"
 	kept, err := os.ReadFile(file)
 	require.NoError(t, err)
 	want := string(kept)

@@ -22,7 +22,7 @@ import (
 
 const (
 	settingsFile = "settings.yaml"
-	settingsPage = "../docs/settings.md"
+	settingsPage = "../docs/evidence/settings.md"
 )
 
 // settingRow is one setting: what it does, and the test that sees it.
@@ -159,7 +159,8 @@ func TestSettings(t *testing.T) {
 
 Every key of the request bodies of the REST API, its effect, and the test that observes
 it. Keys that only responses have are not listed: a request can send them back, and the
-service ignores them. This page is generated.
+service ignores them. The page about
+[settings](../settings.md) says what the most important ones are for. This page is generated.
 `)
 	for _, part := range document.Settings {
 		require.Contains(t, keys, part.Resource, "no request has this resource")

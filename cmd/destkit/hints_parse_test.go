@@ -403,7 +403,7 @@ func TestBrokenHintsAreFound(t *testing.T) {
 }
 
 // TestExamplesAreCommands: the examples of each command's help, the pages and the texts
-// of all checks. docs/mistakes.md has those that must not be commands.
+// of all checks.
 func TestExamplesAreCommands(t *testing.T) {
 	matrixtest.Long(t)
 	texts := map[string]string{}
@@ -418,9 +418,6 @@ func TestExamplesAreCommands(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
 	require.NoError(t, err)
 	for _, page := range append(pages, filepath.Join(repository, "README.md")) {
-		if filepath.Base(page) == "mistakes.md" {
-			continue
-		}
 		b, err := os.ReadFile(page)
 		require.NoError(t, err)
 		texts[filepath.Base(page)] = strings.Join(commandLines(fencesOf(string(b))), "\n")

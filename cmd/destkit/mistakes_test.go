@@ -26,7 +26,7 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// mistake is one row of docs/mistakes.md.
+// mistake is one row of docs/evidence/mistakes.md.
 type mistake struct {
 	line   string // what is typed; {NAME} is an address of mistakeWorld
 	status int
@@ -307,7 +307,7 @@ func TestMistakesPage(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, rows, 75)
 	t.Chdir(filepath.Join(pages, "cmd", "destkit"))
-	requirePage(t, "mistakes.md", page.String())
+	requirePage(t, "evidence/mistakes.md", page.String())
 }
 
 const mistakesIntroduction = `# Mistakes and what is printed

@@ -249,10 +249,10 @@ func TestCitedSectionsHaveAnchors(t *testing.T) {
 	for _, c := range checks {
 		for _, section := range c.Sections {
 			url := anchors.URL(path.Dir(c.File) == conformance.SuiteService, section)
-			page, anchor, found := strings.Cut(path.Base(url), "#")
+			page, anchor, found := strings.Cut(strings.TrimPrefix(url, "https://github.com/destkit/destkit/blob/main/"), "#")
 			require.True(t, found, url)
 			if pages[page] == "" {
-				text, err := os.ReadFile(filepath.Join(repository, "docs", page))
+				text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(page)))
 				require.NoError(t, err)
 				pages[page] = string(text)
 			}

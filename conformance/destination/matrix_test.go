@@ -17,7 +17,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-var update = flag.Bool("update", false, "write docs/kill-matrix.md")
+var update = flag.Bool("update", false, "write docs/evidence/kill-matrix.md")
 
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
@@ -53,7 +53,7 @@ func TestKillMatrix(t *testing.T) {
 	table := &matrixtest.KillTable{}
 	t.Cleanup(func() {
 		if *update {
-			table.Write(t, "../../docs/kill-matrix.md", killFront, len(destsim.Violations()))
+			table.Write(t, "../../docs/evidence/kill-matrix.md", killFront, len(destsim.Violations()))
 		}
 	})
 	for i, v := range destsim.Violations() {

@@ -248,7 +248,7 @@ func TestTextWidth(t *testing.T) {
 }
 
 // sentencesURL is where sections of the specification lead.
-const sentencesURL = `https://github\.com/destkit/destkit/blob/main/docs/(protocol|service-sentences)\.md#spec-[0-9A-Za-z.]+`
+const sentencesURL = `https://github\.com/destkit/destkit/blob/main/docs/(protocol|evidence/service-sentences)\.md#spec-[0-9A-Za-z.]+`
 
 func TestHTMLIsSelfContained(t *testing.T) {
 	s := string(render(t, HTML, poisoned(hostile)))

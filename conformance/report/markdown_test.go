@@ -35,7 +35,7 @@ func TestMarkdownGroupsFindings(t *testing.T) {
 // suite; text that is no section is no part of an address.
 func TestSectionsLeadToSentences(t *testing.T) {
 	const pages = "https://github.com/destkit/destkit/blob/main/docs/"
-	for suite, page := range map[string]string{c.SuiteDestination: "protocol.md", c.SuiteService: "service-sentences.md"} {
+	for suite, page := range map[string]string{c.SuiteDestination: "protocol.md", c.SuiteService: "evidence/service-sentences.md"} {
 		r := sample()
 		r.Suite = suite
 		r.Checks = r.Checks[3:4]

@@ -17,7 +17,7 @@ import (
 // area: they show that the rest still works.
 var smoke = []string{"TOK-001", "CALL-001", "CALL-002"}
 
-var update = flag.Bool("update", false, "write docs/service-kill-matrix.md and docs/service-sentences.md")
+var update = flag.Bool("update", false, "write docs/evidence/service-kill-matrix.md and docs/evidence/service-sentences.md")
 
 const killFront = `# Kill matrix of the service suite
 
@@ -32,7 +32,7 @@ func TestServiceKillMatrix(t *testing.T) {
 	table := &matrixtest.KillTable{}
 	t.Cleanup(func() {
 		if *update {
-			table.Write(t, "../../docs/service-kill-matrix.md", killFront, len(server.Violations()))
+			table.Write(t, "../../docs/evidence/service-kill-matrix.md", killFront, len(server.Violations()))
 		}
 	})
 	for i, v := range server.Violations() {

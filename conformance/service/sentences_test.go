@@ -87,7 +87,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-const sentencesTable = "../../docs/service-sentences.md"
+const sentencesTable = "../../docs/evidence/service-sentences.md"
 
 // TestSentencesTable keeps the map as a page; -update writes it.
 func TestSentencesTable(t *testing.T) {

@@ -10,7 +10,7 @@ const documentation = "https://github.com/destkit/destkit/blob/main/docs/"
 func URL(service bool, section string) string {
 	page := "protocol.md"
 	if service {
-		page = "service-sentences.md"
+		page = "evidence/service-sentences.md"
 	}
 	return documentation + page + "#" + Of(section)
 }

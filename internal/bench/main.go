@@ -34,7 +34,7 @@ func main() {
 	flag.StringVar(&o.run, "run", "", "measure only the sections that match `REGEXP`")
 	flag.IntVar(&o.seconds, "seconds", 10, "how long one run takes")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each; medians are shown")
-	flag.BoolVar(&o.update, "update", false, "write the table into docs/performance.md")
+	flag.BoolVar(&o.update, "update", false, "write the table into docs/evidence/performance.md")
 	flag.BoolVar(&o.list, "list", false, "list the sections with an estimate of their time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -77,7 +77,7 @@ func (o options) measure(ctx context.Context) error {
 	report := report{rows: rows, machine: thisMachine(), options: o, missing: w.missing(), versions: w.versions(), took: time.Since(w.began)}
 	fmt.Print(report.text())
 	if o.update {
-		path := filepath.Join(w.root, "docs", "performance.md")
+		path := filepath.Join(w.root, "docs", "evidence", "performance.md")
 		if err := report.write(path); err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(results.summary())
 	}
 	if *update {
-		if err := results.write("../../../docs/zoo.md"); err != nil {
+		if err := results.write("../../../docs/evidence/zoo.md"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			status = 1
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
-var update = flag.Bool("update", false, "write docs/zoo.md")
+var update = flag.Bool("update", false, "write docs/evidence/zoo.md")
 
 // broken are the statuses of a check that says that a rule is broken.
 var broken = []conformance.Status{conformance.Fail, conformance.Flaky}

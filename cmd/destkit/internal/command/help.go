@@ -127,7 +127,7 @@ func flagsInGroups(cmd *cobra.Command) string {
 	}
 	if len(profiles) > 0 {
 		blocks = append(blocks, strings.Join(FoldLines("Profiles of destkit itself: --profile-MODE DIR, where MODE is "+
-			strings.Join(profiles, ", ")+"; see docs/performance.md.", HelpColumns), "\n"))
+			strings.Join(profiles, ", ")+"; see docs/evidence/performance.md.", HelpColumns), "\n"))
 	}
 	return strings.Join(blocks, "\n\n")
 }

@@ -103,7 +103,7 @@ func (p *pageWriter) rules(title string, rules []*conformance.Check) {
 func (p *pageWriter) specification(sections []citedSection) {
 	p.printf("\n## The specification by number\n\n%s\n", fold("Findings, `destkit explain` and comments in the code cite the specification by number, such as "+
 		"\"spec 7.2.4\". These are the sections that bind a destination, with the checks that cite each; "+
-		"[service-sentences.md](service-sentences.md) has every section."))
+		"[evidence/service-sentences.md](evidence/service-sentences.md) has every section."))
 	for _, s := range sections {
 		p.printf("\n<a id=\"%s\"></a>\n\n### spec %s: %s\n\n", anchors.Of(s.Number), s.Number, s.Title)
 		if len(s.Checks) > 0 {

@@ -268,7 +268,7 @@ func TestCrashMatrix(t *testing.T) {
 	table, cells := &matrixtest.Table[int]{}, crashCells(t)
 	t.Cleanup(func() {
 		if *update {
-			table.Write(t, "../../../../docs/crash-matrix.md", crashHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
+			table.Write(t, "../../../../docs/evidence/crash-matrix.md", crashHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
 		}
 	})
 	for i, c := range cells {

@@ -146,7 +146,7 @@ func TestDiskMatrix(t *testing.T) {
 	table, cells := &matrixtest.Table[int]{}, diskCells(t)
 	t.Cleanup(func() {
 		if *update {
-			table.Write(t, "../../../../docs/disk-matrix.md", diskHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
+			table.Write(t, "../../../../docs/evidence/disk-matrix.md", diskHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
 		}
 	})
 	for i, c := range cells {

@@ -326,5 +326,5 @@ func (f *faultTable) finish(t *testing.T) {
 		}
 		table.Add(name, line)
 	}
-	table.Write(t, "../../../../docs/fault-matrix.md", faultHead+head+"\n"+rule+"\n", fmt.Sprintf("\n%d cells.\n", f.met), len(f.cells))
+	table.Write(t, "../../../../docs/evidence/fault-matrix.md", faultHead+head+"\n"+rule+"\n", fmt.Sprintf("\n%d cells.\n", f.met), len(f.cells))
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-var update = flag.Bool("update", false, "write docs/crash-matrix.md, docs/disk-matrix.md and docs/fault-matrix.md")
+var update = flag.Bool("update", false, "write docs/evidence/crash-matrix.md, docs/evidence/disk-matrix.md and docs/evidence/fault-matrix.md")
 
 func ordinal(n int64) string {
 	suffix := "th"
