@@ -345,33 +345,3 @@ func TestAuditOfHooks(t *testing.T) {
 		require.True(t, strings.Contains(string(a.text), want), "%s: %s", body, a.text)
 	}
 }
-
-// TestMatrixAuditOfTheAdvancedEngine: with the state in the warehouse the audit says the
-// same, also when the logs of the runs are gone.
-func TestMatrixAuditOfTheAdvancedEngine(t *testing.T) {
-	matrixtest.Long(t)
-	if testing.Short() {
-		t.Skip("left out with -short: the state in a warehouse is read by the tests of the engine")
-	}
-	w := newWorld(t)
-	o, _ := postgresOrigin(w, api.EngineAdvanced)
-	id := w.syncFrom(o, map[string]any{"operation": "mirror"})
-	o.put(customers(0, 3, ""))
-	w.runs(id)
-	s := &syncWorld{world: w}
-	clean := s.audits(id, nil)
-	require.True(t, clean.Clean, "%+v", clean.Findings)
-	require.Equal(t, audit.Checked{Source: 3, Ledger: 3, Destination: 3, Runs: 1}, clean.Checked)
-	a := s.explains(id, "user00001@example.com")
-	require.Equal(t, "sent", a.at("decision"))
-	require.Equal(t, a.at("fingerprints.now"), a.at("fingerprints.after"))
-	w.runs(id)
-	require.Contains(t, s.explains(id, "user00001@example.com").at("reason"), "unchanged")
-
-	w.control("POST", "/clock", map[string]any{"advance": "400h"}).want(200)
-	old := s.audits(id, nil)
-	require.True(t, old.Clean, "%+v", old.Findings)
-	require.Equal(t, audit.Checked{Source: 3, Ledger: 3, Destination: 3}, old.Checked)
-	s.batch("delete", map[string]any{"email": "user00001@example.com"})
-	require.Equal(t, []string{`lost "user00001@example.com"`}, said(s.audits(id, nil)))
-}

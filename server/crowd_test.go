@@ -11,7 +11,6 @@ import (
 
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -91,16 +90,6 @@ func TestReplacedWhileAsked(t *testing.T) {
 		w.do("GET", path, w.key, nil).want(404)
 		meanwhile(with.Bytes())
 		w.do("POST", "/destinations", w.key, customDestination(w.destination())).want(201)
-	})
-}
-
-// TestLogOfNothing: the log of a run whose source is gone has no connection to take
-// secrets out of, and the process goes on.
-func TestLogOfNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		y := &store.Sync{WorkspaceID: 1, SourceID: 4711}
-		w.s.engine.Writeback.Write(t.Context(), y, &store.SyncRun{}, w.s.log)
-		require.Equal(t, "text", sources.Access{}.Clean("text"))
 	})
 }
 

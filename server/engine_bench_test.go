@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/api"
 )
 
 // BenchmarkRunWithoutChanges is a run of a table of three rows that finds nothing to
@@ -27,7 +26,7 @@ func BenchmarkRunWithoutChanges(b *testing.B) {
 	}{
 		{"sqlite", files, nil},
 		{"sqlite-all-properties", files, map[string]any{"field_behavior": "sync_all_properties"}},
-		{"postgres", func(w *world) origin { o, _ := postgresOrigin(w, api.EngineBasic); return o }, nil},
+		{"postgres", func(w *world) origin { o, _ := postgresOrigin(w); return o }, nil},
 	} {
 		b.Run(of.name, func(b *testing.B) {
 			w := newWorld(b)

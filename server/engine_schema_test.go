@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 )
 
@@ -53,10 +52,10 @@ func sqliteTable(w *world) *changingTable {
 
 var columnWords = regexp.MustCompile(`\b(email|name|age2?|city)\b`)
 
-// warehouseTable is SQLite under the engine that plain files do not offer.
+// warehouseTable is a table of an emulated warehouse.
 func warehouseTable(w *world) *changingTable {
 	o := &changingTable{retype: retypeInSQLite, upper: true}
-	o.connection = map[string]any{"name": "Shop", "type": "snowflake", "sync_engine": api.EngineAdvanced, "credentials": map[string]any{
+	o.connection = map[string]any{"name": "Shop", "type": "snowflake", "credentials": map[string]any{
 		"account": "xy12345", "warehouse": "LOAD", "database": "CRM", "user": "SYNC", "password": "secret"}}
 	o.object = map[string]any{"type": "table", "table_catalog": "CRM", "table_schema": "PUBLIC", "table_name": "PEOPLE"}
 	o.exec = func(sql string) {
@@ -70,13 +69,11 @@ func warehouseTable(w *world) *changingTable {
 	return o
 }
 
-func postgresTable(engine string) func(*world) *changingTable {
-	return func(w *world) *changingTable {
-		o := &changingTable{retype: `ALTER TABLE customers ALTER COLUMN age TYPE text`}
-		o.origin, o.exec = postgresOrigin(w, engine)
-		o.exec(`ALTER TABLE customers ADD COLUMN age integer;` + threeCustomers)
-		return o
-	}
+func postgresTable(w *world) *changingTable {
+	o := &changingTable{retype: `ALTER TABLE customers ALTER COLUMN age TYPE text`}
+	o.origin, o.exec = postgresOrigin(w)
+	o.exec(`ALTER TABLE customers ADD COLUMN age integer;` + threeCustomers)
+	return o
 }
 
 // schemaWorld is a sync over a table whose columns change.
@@ -176,11 +173,10 @@ func (s *schemaWorld) lastRun() int64 {
 	return s.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?per_page=1", s.sync), s.key, nil).want(200).id("data.0.id")
 }
 
-// eachTable runs a test over SQLite and PostgreSQL under both engines.
+// eachTable runs a test over SQLite, an emulated warehouse and PostgreSQL.
 func eachTable(t *testing.T, test func(t *testing.T, open func(*world) *changingTable)) {
 	for name, open := range map[string]func(*world) *changingTable{
-		"sqlite basic": sqliteTable, "sqlite advanced": warehouseTable,
-		"postgres basic": postgresTable(api.EngineBasic), "postgres advanced": postgresTable(api.EngineAdvanced),
+		"sqlite": sqliteTable, "warehouse": warehouseTable, "postgres": postgresTable,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}

@@ -33,7 +33,7 @@ type origin struct {
 }
 
 // postgresOrigin is a table in a database of its own.
-func postgresOrigin(w *world, engine string) (o origin, exec func(sql string)) {
+func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 	t := w.t
 	server := postgrestest.Start(t)
 	ctx := context.Background() // also after the test
@@ -54,7 +54,7 @@ func postgresOrigin(w *world, engine string) (o origin, exec func(sql string)) {
 	exec("CREATE TABLE customers (email text, name text)")
 	credentials := server.Credentials()
 	credentials["database"] = "shop"
-	o.connection = map[string]any{"name": "Shop", "type": "postgres", "sync_engine": engine, "credentials": credentials}
+	o.connection = map[string]any{"name": "Shop", "type": "postgres", "credentials": credentials}
 	o.object = map[string]any{"type": "table", "table_catalog": "shop", "table_schema": "public", "table_name": "customers"}
 	o.put = func(rows []customer) {
 		exec("TRUNCATE customers")
@@ -125,9 +125,8 @@ func expected(rows ...[]customer) map[string]string {
 func TestMainJobFromEachSource(t *testing.T) {
 	const n = 5000
 	for name, open := range map[string]func(*world) origin{
-		"postgres basic":    func(w *world) origin { o, _ := postgresOrigin(w, api.EngineBasic); return o },
-		"postgres advanced": func(w *world) origin { o, _ := postgresOrigin(w, api.EngineAdvanced); return o },
-		"parquet":           parquetOrigin,
+		"postgres": func(w *world) origin { o, _ := postgresOrigin(w); return o },
+		"parquet":  parquetOrigin,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -173,70 +172,20 @@ func (w *world) syncFrom(o origin, changes map[string]any) int64 {
 	return w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
 }
 
-// TestAdvancedStateLivesInTheWarehouse: the books of the service are empty, the
-// warehouse has an entry for each record, and a table that is dropped costs
-// a full sync that says so.
-func TestAdvancedStateLivesInTheWarehouse(t *testing.T) {
+// TestEnginesKeepStateInTheService: whatever the engine and the retention of a source, the
+// ledger of the service has the state of its syncs, and nothing is written into the source.
+func TestEnginesKeepStateInTheService(t *testing.T) {
 	w := newWorld(t)
-	o, exec := postgresOrigin(w, api.EngineAdvanced)
+	o, exec := postgresOrigin(w)
+	o.connection["sync_engine"], o.connection["warehouse_writeback_retention_in_days"] = api.EngineAdvanced, 14
 	id := w.syncFrom(o, nil)
+	shown := w.do("GET", "/sources", w.key, nil).want(200)
+	require.Equal(t, api.EngineAdvanced, shown.at("data.0.sync_engine"))
+	require.EqualValues(t, 14, shown.at("data.0.warehouse_writeback_retention_in_days"))
 	o.put(customers(0, 3, ""))
-	w.runs(id)
-	cursor, err := w.s.ledger.Sync(id).Scan()
+	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, w.runs(id).counts())
+	meta, err := w.s.ledger.Sync(id).Meta()
 	require.NoError(t, err)
-	defer cursor.Close()
-	_, err = cursor.Next()
-	require.ErrorContains(t, err, "EOF")
-	name, err := w.s.states.Installation(t.Context())
-	require.NoError(t, err)
-	table := fmt.Sprintf("destkit.state_%s_%d", name, id)
-	exec(fmt.Sprintf("DO $$ BEGIN ASSERT (SELECT count(*) FROM %s WHERE known) = 3; ASSERT (SELECT run FROM destkit.syncs) = %d; END $$", table, 1))
-	require.Len(t, w.objectNames(w.do("GET", "/sources", w.key, nil).id("data.0.id")), 1, "states are not shown as tables")
-
-	way := w.control("GET", fmt.Sprintf("/explain?sync_id=%d&identifier=user00001@example.com", id), nil).want(200)
-	require.NotEmpty(t, way.at("fingerprints.now"))
-	require.Equal(t, way.at("fingerprints.now"), way.at("fingerprints.after"))
-
-	exec("DROP TABLE " + table)
-	again := w.runs(id)
-	require.Equal(t, true, again.at("data.full_sync"))
-	require.Contains(t, again.at("data.sync_trigger_reason.ui_detail"), "full sync: the state in the warehouse has 0 of 3 entries")
-	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, again.counts())
-
-	// A world of before knows less than the warehouse: everything is sent again.
-	snapshot := w.control("GET", "/snapshot", nil).want(200).text
-	o.put(customers(0, 4, ""))
-	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
-	w.control("POST", "/restore", snapshot).want(200)
-	restored := w.runs(id)
-	require.Contains(t, restored.at("data.sync_trigger_reason.ui_detail"), "not the one that this service left")
-	require.Equal(t, [7]int64{4, 4, 0, 0, 4, 4, 0}, restored.counts())
-	require.Equal(t, [7]int64{4}, w.runs(id).counts())
-
-	w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
-	w.control("POST", "/settle", nil).want(200)
-	exec(fmt.Sprintf("DO $$ BEGIN ASSERT to_regclass('%s') IS NULL; ASSERT (SELECT count(*) FROM destkit.syncs) = 0; END $$", table))
-}
-
-// TestAdvancedNeedsAWarehouseToWrite: the test of the connection says what is
-// missing, and so does a run.
-func TestAdvancedNeedsAWarehouseToWrite(t *testing.T) {
-	w := newWorld(t)
-	o, exec := postgresOrigin(w, api.EngineAdvanced)
-	exec("CREATE ROLE only_reads LOGIN PASSWORD 'reads-0nly'; GRANT SELECT ON customers TO only_reads")
-	t.Cleanup(func() { exec("DROP OWNED BY only_reads; DROP ROLE only_reads") })
-	credentials := o.connection["credentials"].(map[string]any)
-	credentials["username"], credentials["password"] = "only_reads", "reads-0nly"
-	created := w.do("POST", "/sources", w.key, connection(o.connection)).want(201)
-	require.Equal(t, false, created.at("data.last_test_succeeded"))
-	require.Contains(t, created.header.Get("Warning"), "CREATE SCHEMA destkit AUTHORIZATION")
-	exec("CREATE SCHEMA destkit AUTHORIZATION only_reads")
-	id := w.syncFrom(o, nil)
-	exec("DROP SCHEMA destkit")
-	run := w.runs(id)
-	require.Equal(t, "failed", run.at("data.status"))
-	require.Equal(t, "CONFIGURATION", run.at("data.error_code"))
-	require.Contains(t, run.at("data.error_message"), "CREATE SCHEMA destkit AUTHORIZATION")
-	require.NotContains(t, string(run.text), "reads-0nly")
-	require.Empty(t, w.stored())
+	require.EqualValues(t, 3, meta.Rows)
+	exec("DO $$ BEGIN ASSERT (SELECT count(*) FROM pg_class WHERE relkind = 'r' AND oid >= 16384) = 1; END $$")
 }

@@ -35,7 +35,6 @@ import (
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -92,7 +91,6 @@ type work struct {
 type resources struct {
 	organizations *organizations.Organizations
 	sources       *sources.Sources
-	states        *states.States // of syncs, in their sources
 	destinations  *destinations.Destinations
 	gate          *destination.Gate // to destinations
 	declared      *connectors.Connectors

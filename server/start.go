@@ -45,7 +45,6 @@ import (
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -205,17 +204,14 @@ func assemble(config Config) (*Server, error) {
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
 		TTL: config.CacheTTL, Process: config.Process,
 	})
-	s.states = states.New(states.Parts{
-		Shared: s.shared, Log: s.log, Work: s.background, Sources: s.sources, Random: config.Random,
-	})
 	s.planning = planning.New(planning.Parts{
-		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, States: s.states, Gate: s.gate,
+		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
 		Deviations: s.broken.Deviations(), Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)
 		},
 	})
 	s.inspect = inspect.New(inspect.Parts{
-		Shared: s.shared, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, States: s.states,
+		Shared: s.shared, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate,
 		Planning: s.planning, Timeout: config.CallTimeout,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
 	})
@@ -248,7 +244,7 @@ func assemble(config Config) (*Server, error) {
 	s.engine.Assemble(runs.EngineParts{
 		Plans: s.planning, Executor: func() *executor.Executor { return s.executor }, Lifecycle: s.lifecycle,
 		Schedule: s.schedule, Live: s.live, Retries: s.retries, Retention: s.retention,
-		Writeback: runs.NewWriteback(plans, s.sources, s.states), Gate: s.gate, Latch: s.latch,
+		Gate: s.gate, Latch: s.latch,
 		Files: config.files.Runs, Workers: config.Workers,
 	})
 	s.rest = rest.New(rest.Parts{
@@ -256,7 +252,7 @@ func assemble(config Config) (*Server, error) {
 		Destinations: s.destinations, Gate: s.gate, Mail: s.mail, Random: config.Random, Process: config.Process,
 	})
 	s.syncs = syncs.New(syncs.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Sources: s.sources, Destinations: s.destinations, States: s.states,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Sources: s.sources, Destinations: s.destinations,
 		Gate: s.gate, Schedule: s.schedule, Runs: s.engine, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
 	})
 	s.links = links.New(links.Parts{

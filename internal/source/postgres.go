@@ -200,8 +200,5 @@ func postgresSteps(t *sourceType, s settings, o Options) *probe {
 		return err
 	})
 	p.addRead()
-	if o.Advanced {
-		p.add(stepState, func(ctx context.Context) error { return testState(ctx, p.src) })
-	}
 	return p
 }

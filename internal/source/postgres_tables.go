@@ -15,8 +15,7 @@ import (
 
 // relations selects what can be read, with one row per column: tables, also
 // partitioned and foreign ones, views and materialized views that the user may
-// select from. Partitions are left to the table that they are parts of, and the
-// state of syncs to the one who keeps it.
+// select from. Partitions are left to the table that they are parts of.
 const relations = `
 SELECT n.nspname, c.relname, a.attname, format_type(a.atttypid, a.atttypmod), base.oid::oid, base.typtype::text, base.typelem <> 0 AND base.typlen = -1
 FROM pg_class c
@@ -25,7 +24,7 @@ LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisd
 LEFT JOIN pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_type base ON base.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
-AND n.nspname NOT IN ('information_schema', '` + StateSchema + `') AND n.nspname NOT LIKE 'pg\_%'
+AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
 AND has_schema_privilege(n.oid, 'USAGE') AND (has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT'))`
 
 // Tables lists everything but the system's own schemas.

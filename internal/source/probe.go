@@ -16,7 +16,6 @@ const (
 	stepConnect      = "connect"      // the port answers, the file opens
 	stepAuthenticate = "authenticate" // user and password are taken
 	stepRead         = "read"         // the tables can be listed
-	stepState        = "state"        // the state of syncs can be written, for the advanced engine
 )
 
 // probe is a connection test in the making: steps that hand on what they opened.

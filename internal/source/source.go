@@ -76,9 +76,6 @@ type Options struct {
 	// system's folder for temporary files.
 	Scratch string
 	Limits  Limits
-	// Advanced: the source keeps the state of its syncs itself, and its test
-	// tries whether it may.
-	Advanced bool
 }
 
 // Errors of this package, to be found with errors.Is.

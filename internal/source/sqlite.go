@@ -221,9 +221,6 @@ func (s *sqliteSource) Tables(ctx context.Context) ([]api.Table, error) {
 			return fmt.Errorf("list tables: %w", err)
 		}
 		for _, name := range names {
-			if s.warehouse != nil && strings.HasPrefix(strings.ToLower(name), StateSchema+".") {
-				continue // what the service writes there
-			}
 			columns, err := s.columnsOf(conn, main, name)
 			if err != nil && sqlite.ErrCode(err).ToPrimary() != sqlite.ResultError {
 				return err

@@ -153,12 +153,8 @@ func (w *warehouse) resolve(parts []string) (stored string, used int) {
 	return "", 0
 }
 
-// isSchema reports whether a name is one of the schemas that the warehouse shows, or
-// the one of the service, which is only read by its name.
+// isSchema reports whether a name is one of the schemas that the warehouse shows.
 func (w *warehouse) isSchema(name string) bool {
-	if strings.EqualFold(name, StateSchema) {
-		return true
-	}
 	for _, schema := range w.dialect.schemas {
 		if strings.EqualFold(schema, name) {
 			return true

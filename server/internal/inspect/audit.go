@@ -73,7 +73,7 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	}
 	defer done()
 	job := audit.Job{
-		Sync: y.ID, Config: y.Config, Plan: view.plan, Ledger: k.ledger().Sync(y.ID), Warehouse: view.job.Warehouse,
+		Sync: y.ID, Config: y.Config, Plan: view.plan, Ledger: k.ledger().Sync(y.ID),
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
 		Events:   records.EventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,

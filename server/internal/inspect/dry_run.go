@@ -13,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -122,7 +121,7 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*Dry
 	if q.Full && executor.SentOnce(&y.Config) {
 		return nil, problem.InvalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
 	}
-	found, clean, err := k.rehearse(states.Dry(ctx), y, q.Full, int(most))
+	found, clean, err := k.rehearse(planning.Dry(ctx), y, q.Full, int(most))
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +193,7 @@ func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most
 	switch {
 	case errors.Is(err, ledger.ErrBusy):
 		return nil, nil, problem.Refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)
-	case errors.Is(err, executor.ErrUnsettled), errors.Is(err, executor.ErrNotDry):
+	case errors.Is(err, executor.ErrUnsettled):
 		return nil, nil, problem.Refuse(http.StatusConflict, "sync %d cannot be planned now: %v", y.ID, err)
 	}
 	return found, clean, err

@@ -13,8 +13,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/records"
-	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -63,7 +61,7 @@ func (x *explaining) readLedger(ctx context.Context) error {
 	if event != "" { // the keys of its state are positions
 		return nil
 	}
-	state, err := x.scanState(ctx, books)
+	state, err := books.Scan()
 	if errors.Is(err, ledger.ErrDamaged) {
 		return nil
 	}
@@ -85,33 +83,6 @@ func (x *explaining) readLedger(ctx context.Context) error {
 			return nil
 		}
 	}
-}
-
-// scanState opens the state. A warehouse that cannot be asked leaves out what it
-// knows: the logs say the rest.
-func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executor.State, error) {
-	var from sources.Access
-	err := x.k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
-		from, err = x.k.states.Access(tx, x.sync)
-		return err
-	})
-	if err != nil || !from.KeepsState() {
-		return books.Scan()
-	}
-	src, err := from.Open(ctx)
-	if err != nil {
-		return books.Scan()
-	}
-	defer src.Close() // it does not end the reading
-	warehouse, err := x.k.states.In(ctx, from, src, x.sync.ID)
-	if err != nil {
-		return nil, err
-	}
-	state, err := executor.ScanState(ctx, books, warehouse)
-	if err != nil && ctx.Err() == nil {
-		return books.Scan()
-	}
-	return state, err
 }
 
 // keep sorts a record of a log by its run.

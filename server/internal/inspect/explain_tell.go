@@ -60,15 +60,11 @@ func inDoubt(l *ledger.Logged) bool { return records.InDoubt(&l.Record) }
 
 // prints are the fingerprints of before, after and now.
 func (x *explaining) prints() (p ExplainedPrints) {
-	size := len(ledger.Fingerprint{})
-	if x.view != nil && x.view.job.Warehouse != nil {
-		size /= 2 // the other half is of the row, as the warehouse computes it
-	}
 	shown := func(print ledger.Fingerprint) *string {
 		if print == (ledger.Fingerprint{}) {
 			return nil
 		}
-		return api.Ptr(hex.EncodeToString(print[:size]))
+		return api.Ptr(hex.EncodeToString(print[:]))
 	}
 	switch {
 	case x.acked != nil && !x.acked.Delete:

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/planning"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -26,7 +25,6 @@ type Parts struct {
 	Latch    *latch.Latch // let go of while a source or a destination is read
 	Journal  *journal.Journal
 	Gate     *destination.Gate
-	States   *states.States
 	Planning *planning.Planning
 	Timeout  time.Duration // of one call of a read-back hook
 	// Ledger and Executor are there when the service has started.
@@ -41,7 +39,6 @@ type Inspector struct {
 	latch    *latch.Latch
 	journal  *journal.Journal
 	gate     *destination.Gate
-	states   *states.States
 	planning *planning.Planning
 	timeout  time.Duration
 	ledger   func() *ledger.Ledger
@@ -51,7 +48,7 @@ type Inspector struct {
 // New assembles it.
 func New(p Parts) *Inspector {
 	return &Inspector{
-		shared: p.Shared, clock: p.Clock, latch: p.Latch, journal: p.Journal, gate: p.Gate, states: p.States,
+		shared: p.Shared, clock: p.Clock, latch: p.Latch, journal: p.Journal, gate: p.Gate,
 		planning: p.Planning, timeout: p.Timeout, ledger: p.Ledger, executor: p.Executor,
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -98,7 +97,7 @@ func (k *Planning) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, t
 
 // storeColumns keeps the columns that a run has read of a table or a query.
 func (k *Planning) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
-	if columns.Same(sh.Columns, before) || states.IsDry(ctx) {
+	if columns.Same(sh.Columns, before) || isDry(ctx) {
 		return
 	}
 	if err := k.shared.Store.Update(ctx, func(tx *store.Tx) error { return columns.Store(tx, y, sh) }); err != nil { // the run has them all the same
@@ -125,7 +124,7 @@ func (k *Planning) fit(ctx context.Context, d *store.Destination, subject *mappi
 			return err
 		}
 		var err error
-		if states.IsDry(ctx) { // a caller waits for the answer, so nothing waits for the clock
+		if isDry(ctx) { // a caller waits for the answer, so nothing waits for the clock
 			err = ask(ctx)
 		} else {
 			err = k.ask(ctx, d.ID, ask)
@@ -176,16 +175,12 @@ func (k *Planning) connect(ctx context.Context, y *store.Sync, run *store.SyncRu
 	if !ok {
 		return nil, nil, &Error{Code: executor.CodeSource, Message: "the source has no rows to read"}
 	}
-	state, err := k.states.In(ctx, access, from.Source, y.ID)
-	if err != nil {
-		return nil, nil, err
-	}
 	to, err := k.gate.Sender(d.ID, d.Type, credentials)
 	if err != nil {
 		return nil, nil, err
 	}
 	job := &executor.Job{
-		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: sources.RowsOf(&sh), Columns: sh.Columns, Warehouse: state,
+		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: sources.RowsOf(&sh), Columns: sh.Columns,
 		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
 		HiddenIdentifier: k.gate.HiddenIdentifier(d.Type, object.FullName),
 		Settings:         k.gate.Settings(d.Type, object.FullName, y.Config.AdvancedConfiguration),

@@ -13,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -24,7 +23,6 @@ type Parts struct {
 	Log          *slog.Logger
 	Sources      *sources.Sources
 	Destinations *destinations.Destinations
-	States       *states.States
 	Gate         *destination.Gate
 	Deviations   executor.Deviations
 	// Ask makes calls of a destination with the retries of a run (executor.Ask).
@@ -37,7 +35,6 @@ type Planning struct {
 	log          *slog.Logger
 	sources      *sources.Sources
 	destinations *destinations.Destinations
-	states       *states.States
 	gate         *destination.Gate
 	deviations   executor.Deviations
 	ask          func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
@@ -46,7 +43,7 @@ type Planning struct {
 // New assembles it.
 func New(p Parts) *Planning {
 	return &Planning{
-		shared: p.Shared, log: p.Log, sources: p.Sources, destinations: p.Destinations, states: p.States, gate: p.Gate,
+		shared: p.Shared, log: p.Log, sources: p.Sources, destinations: p.Destinations, gate: p.Gate,
 		deviations: p.Deviations, ask: p.Ask,
 	}
 }

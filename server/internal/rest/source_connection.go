@@ -63,8 +63,7 @@ func (h *Handlers) applySource(c *call.Call, b sourceBody, src *store.Source, a 
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
 		problems = append(problems, h.applyEngine(c, b, src, described)...)
-		a.Type, a.Engine = src.Type, src.Engine
-		a.Options.Advanced = a.KeepsState()
+		a.Type = src.Type
 		sent, twice := h.readCredentials(c, src.Type, b.Credentials)
 		a.Credentials = mergeCredentials(a.Credentials, sent)
 		// The merged ones: an update has to leave something complete behind.
@@ -149,7 +148,7 @@ func (h *Handlers) applyEngine(c *call.Call, b sourceBody, src *store.Source, de
 	case !slices.Contains(described.SupportedSyncEngines, *b.SyncEngine):
 		if h.shared.Dialect.EngineOfAnyType {
 			src.Engine = *b.SyncEngine
-			c.Warnings = append(c.Warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; the service keeps the state of its syncs", described.ServiceName, src.Engine))
 			return nil
 		}
 		return bad("%s sources support %s, not %q", described.ServiceName, strings.Join(described.SupportedSyncEngines, " and "), foreign.Clip(*b.SyncEngine, 64))
@@ -159,11 +158,11 @@ func (h *Handlers) applyEngine(c *call.Call, b sourceBody, src *store.Source, de
 	return nil
 }
 
-// maxRetention bounds the days that logs are kept.
+// maxRetention bounds the days that logs of syncs are kept.
 const maxRetention = 3650
 
-// applyRetention takes the days that logs written into the warehouse are kept;
-// null ends the writing.
+// applyRetention takes the days that logs of syncs are kept in the warehouse, null for
+// none. It is stored and shown; this service writes no logs there.
 func applyRetention(b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	const key = "warehouse_writeback_retention_in_days"
 	if _, sent := b.keys[key]; !sent {
@@ -177,7 +176,7 @@ func applyRetention(b sourceBody, src *store.Source, described source.Descriptio
 	case !described.SupportsWarehouseWriteback:
 		return bad(described.ServiceName + " sources do not support writeback; leave it out")
 	case src.Engine != api.EngineAdvanced:
-		return bad("needs the sync_engine advanced, which writes into the source; leave it out, or create the source with that engine")
+		return bad("needs the sync_engine advanced; leave it out, or create the source with that engine")
 	case *days < 1 || *days > maxRetention:
 		return bad(fmt.Sprintf("must be from 1 to %d days, or null for no log", maxRetention))
 	}

@@ -45,7 +45,6 @@ type EngineParts struct {
 	Live      *Live
 	Retries   *Retries
 	Retention *Retention
-	Writeback *Writeback
 	Gate      *destination.Gate
 	Latch     *latch.Latch
 	Files     *descriptors.Budget // of the runs that work
@@ -259,7 +258,6 @@ func (e *Engine) run(ctx context.Context, workspaceID, syncID, runID int64) (aga
 		if stopped(ctx) { // and cancelled: its end is recorded all the same
 			ctx = context.WithoutCancel(ctx)
 		}
-		e.Writeback.Write(ctx, y, run, e.logOf(run.ID))
 		return false, e.Finish(ctx, y, run, outcome, progress)
 	}
 }

@@ -29,7 +29,6 @@ type Access struct {
 	ID          int64 // 0 for one that is not stored yet
 	version     int64 // of the row that the credentials belong to
 	Type        string
-	Engine      string // basic, advanced
 	Credentials map[string]json.RawMessage
 	Options     source.Options
 	refused     error // why it cannot be opened here
@@ -42,9 +41,9 @@ func (k *Sources) Access(tx *store.Tx, src *store.Source) (Access, error) {
 		return Access{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
 	a := Access{
-		k.Types(), src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, k.Options(src.ID), k.Refused(src.Type),
+		k.Types(), src.WorkspaceID, src.ID, src.Version, src.Type, credentials, k.Options(src.ID), k.Refused(src.Type),
 	}
-	a.Options.Advanced, a.Options.Since = a.KeepsState(), src.CreatedAt
+	a.Options.Since = src.CreatedAt
 	return a, nil
 }
 

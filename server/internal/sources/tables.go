@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -41,7 +40,3 @@ func (a Access) Changed(tx *store.Tx) (bool, error) {
 	}
 	return src.Version != a.version, nil
 }
-
-// KeepsState tells that the state of syncs lives in the source (the
-// advanced engine).
-func (a Access) KeepsState() bool { return source.KeepsState(a.Type, a.Engine) }

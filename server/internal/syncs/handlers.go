@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/states"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -23,7 +22,6 @@ type Parts struct {
 	Clock        *clock.Clock
 	Sources      *sources.Sources
 	Destinations *destinations.Destinations
-	States       *states.States
 	Gate         *destination.Gate
 	Schedule     *runs.Schedule
 	Runs         *runs.Engine
@@ -44,7 +42,6 @@ type Handlers struct {
 	clock        *clock.Clock
 	sources      *sources.Sources
 	destinations *destinations.Destinations
-	states       *states.States
 	gate         *destination.Gate
 	schedule     *runs.Schedule
 	runs         *runs.Engine
@@ -56,7 +53,7 @@ type Handlers struct {
 // New assembles them.
 func New(p Parts) *Handlers {
 	return &Handlers{
-		shared: p.Shared, log: p.Log, clock: p.Clock, sources: p.Sources, destinations: p.Destinations, states: p.States,
+		shared: p.Shared, log: p.Log, clock: p.Clock, sources: p.Sources, destinations: p.Destinations,
 		gate: p.Gate, schedule: p.Schedule, runs: p.Runs, ledger: p.Ledger, ends: p.Ends, replies: newRendered(),
 	}
 }

@@ -231,13 +231,9 @@ func numberAlerts(y *store.Sync) {
 // deleteSync refuses while a run is active; finished runs go with the sync.
 func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 	id := c.ID("sync_id")
-	var from sources.Access
 	err := c.Update(func(tx *store.Tx) error {
 		y, err := tx.Sync(c.Who.WorkspaceID, id)
 		if err != nil {
-			return err
-		}
-		if from, err = h.states.Access(tx, y); err != nil {
 			return err
 		}
 		run, err := tx.ActiveRun(y.ID)
@@ -255,6 +251,5 @@ func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 	if err := h.ends.Forget(id); err != nil {
 		h.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
-	h.states.Drop(from, id)
 	return call.Deleted()
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -47,9 +46,6 @@ type Job struct {
 	// Active tells that one is not, so that its source and counters say nothing yet.
 	Runs   []api.SyncRun
 	Active bool
-
-	// Warehouse has the state that the ledger has not; nil: the ledger has all.
-	Warehouse executor.Warehouse
 
 	// Source is left out with LedgerOnly.
 	Source     source.Reader

@@ -203,8 +203,6 @@ func (h *history) claims(skips bool) claim {
 		return removed
 	case h.acked != nil:
 		return stored
-	case h.state != nil && h.state.Removed:
-		return removed
 	case h.state == nil || !h.state.Known:
 		return nothing
 	case skips: // whether it was sent or skipped stood in a log that is gone
@@ -228,11 +226,6 @@ func (a *audit) readMark() error {
 	meta, err := a.job.Ledger.Meta()
 	if err != nil {
 		return err
-	}
-	if meta.Delta && a.job.Warehouse == nil { // the rest of the state cannot be read
-		if err := a.findGaps(); err != nil {
-			return err
-		}
 	}
 	marked := len(meta.HighWater) > 0 && string(meta.HighWater) != "null"
 	if a.log, _ = a.job.Source.(source.Log); a.log != nil {

@@ -2,47 +2,30 @@ package audit
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 
-	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// states are the entries of the state in the order of their keys, wherever it
-// lives.
+// states are the entries of the state in the order of their keys.
 type states struct {
-	from      executor.State // nil: there are none
-	elsewhere bool           // in a warehouse
-	now       *ledger.Entry  // nil at the end
+	from *ledger.Cursor // nil: there are none
+	now  *ledger.Entry  // nil at the end
 }
 
 // openStates begins to read. A state that no run has made yet has no entries.
-func (a *audit) openStates(ctx context.Context) (*states, error) {
+func (a *audit) openStates() (*states, error) {
 	s := &states{}
 	if a.job.Events { // the keys of its state are positions
 		return s, nil
 	}
-	meta, err := a.job.Ledger.Meta()
+	from, err := a.job.Ledger.Scan()
 	if err != nil {
 		return s, err
 	}
-	var warehouse executor.Warehouse
-	if meta.Delta {
-		warehouse, s.elsewhere = a.job.Warehouse, a.job.Warehouse != nil
-	}
-	if s.from, err = executor.ScanState(ctx, a.job.Ledger, warehouse); err != nil {
-		return s, s.explain(err)
-	}
+	s.from = from
 	return s, s.next()
-}
-
-func (s *states) explain(err error) error {
-	if s.elsewhere {
-		return &ReadError{"source", err}
-	}
-	return err
 }
 
 func (s *states) next() error {
@@ -52,7 +35,7 @@ func (s *states) next() error {
 		return nil
 	}
 	if err != nil {
-		return s.explain(err)
+		return err
 	}
 	e.Key, e.Row = bytes.Clone(e.Key), bytes.Clone(e.Row)
 	s.now = &e

@@ -71,7 +71,7 @@ func (a *audit) open(ctx context.Context) (s *streams, err error) {
 	s = &streams{}
 	// The state before the logs, the logs before the destination: a run that
 	// works meanwhile adds to what is read later, and never takes away.
-	if s.state, err = a.openStates(ctx); err != nil {
+	if s.state, err = a.openStates(); err != nil {
 		return s, err
 	}
 	if s.events, err = a.openEvents(ctx); err != nil {

@@ -2,7 +2,6 @@ package executor
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -24,12 +23,6 @@ type notes struct {
 	Events     bool   `json:"events,omitempty"` // the keys are positions
 }
 
-// keptNotes are the notes of a state with what only this package reads.
-type keptNotes struct {
-	notes
-	warehouseNotes
-}
-
 // booking is the ledger's side of a run: the state as it was, the log of what is sent
 // and acknowledged, and what the state is told at the end.
 type booking struct {
@@ -45,7 +38,22 @@ type booking struct {
 	skipping bool        // what is there is taken as sent
 	kept     bool        // the state has the row of every key
 	merged   bool        // … and the log of the run
-	state    warehouseState
+}
+
+// keptNotes are the notes that the state gets from this run.
+func (bk *booking) keptNotes() json.RawMessage {
+	now := bk.notes()
+	now.Rows = bk.rows && bk.kept
+	text, _ := json.Marshal(now) // numbers and texts always marshal
+	return text
+}
+
+// scan opens the state in key order.
+func (bk *booking) scan() (State, error) {
+	if bk.dry != nil && bk.dry.blank {
+		return noState{}, nil
+	}
+	return bk.ledger.Scan()
 }
 
 func (t *terms) notes() notes {
@@ -62,7 +70,7 @@ func (t *terms) notes() notes {
 // begin opens the log of the run and decides whether every row has to be sent.
 // What an interrupted run of the same number has acknowledged goes into the
 // state first, so that the comparison sees it.
-func (bk *booking) begin(ctx context.Context) error {
+func (bk *booking) begin() error {
 	bk.ledger = bk.options.Ledger.Sync(bk.job.Sync)
 	bk.ledger.Expect(bk.job.Merged)
 	if err := bk.missed(); err != nil {
@@ -74,24 +82,16 @@ func (bk *booking) begin(ctx context.Context) error {
 	was, readable := bk.noted()
 	mark, kept := bk.before.HighWater, was.Rows
 	was.Rows = false
-	if moved := was.Advanced && bk.job.Warehouse == nil; !readable || moved || was.notes != bk.notes() {
-		if err := bk.forget(moved && was.notes == bk.notes()); err != nil {
+	if !readable || was != bk.notes() {
+		if err := bk.forget(); err != nil {
 			return err
 		}
 		// Each message is sent once in the life of the sync, wherever to.
 		if bk.stream != nil && bk.stream.events && was.Topic == bk.stream.topic {
 			bk.before.HighWater = mark
 		}
-		was = keptNotes{}
 	}
-	behind, entries, err := bk.openWarehouse(ctx, was)
-	if err != nil {
-		if bk.log != nil {
-			err = errors.Join(err, bk.log.Close())
-		}
-		return err
-	}
-	bk.kept = kept || bk.before.Rows+entries == 0
+	bk.kept = kept || bk.before.Rows == 0
 	bk.decideFull()
 	if bk.before.Damaged {
 		bk.job.Log.Warn("the ledger of the sync is not as it was left", "reason", bk.before.Reason)
@@ -102,10 +102,10 @@ func (bk *booking) begin(ctx context.Context) error {
 		}
 	}
 	bk.skipping = bk.skips()
-	if bk.dry != nil || !bk.log.Resumed() && !behind {
+	if bk.dry != nil || !bk.log.Resumed() {
 		return nil
 	}
-	return bk.restart(ctx)
+	return bk.restart()
 }
 
 // logGone is why a run that goes on is a full sync.
@@ -127,9 +127,9 @@ func (bk *booking) missed() error {
 }
 
 // noted are the notes of the state; those of this run where it has none.
-func (bk *booking) noted() (was keptNotes, readable bool) {
+func (bk *booking) noted() (was notes, readable bool) {
 	if len(bk.before.Notes) == 0 {
-		return keptNotes{notes: bk.notes()}, true
+		return bk.notes(), true
 	}
 	err := json.Unmarshal(bk.before.Notes, &was)
 	return was, err == nil
@@ -147,7 +147,6 @@ func (bk *booking) openLog() error {
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
-	now.Delta = bk.job.Warehouse != nil
 	if len(now.Notes) == 0 { // by them a state that is lost can be made anew from this log
 		now.Notes = bk.keptNotes()
 	}
@@ -168,17 +167,13 @@ func (bk *booking) openLog() error {
 }
 
 // forget drops a state whose keys are those of another identifier or another
-// object: a mirror would delete what they happen to name there. So it is with
-// what is left of a state that a warehouse has.
-func (bk *booking) forget(moved bool) error {
+// object: a mirror would delete what they happen to name there.
+func (bk *booking) forget() error {
 	if err := bk.dropState(); err != nil {
 		return failed(CodeState, err, "drop the state of another identifier: %v", err)
 	}
 	if bk.operation.changed && !bk.full && !bk.options.Deviations.QuietForget {
 		bk.full, bk.reason = true, "the identifier or the destination object has changed"
-		if moved {
-			bk.reason = engineChanged
-		}
 	}
 	if bk.dry != nil {
 		bk.before, bk.dry.blank = ledger.Meta{}, true
@@ -210,12 +205,8 @@ func (bk *booking) decideFull() {
 	case bk.rows && !bk.kept:
 		bk.full, bk.reason = true, "delete records carry the whole row from now on"
 	case !bk.operation.changed, bk.options.Deviations.KeepsMapping:
-	case mapping != (ledger.Fingerprint{}) && mapping != bk.mapping():
-		bk.full, bk.reason = true, "the mappings have changed"
-		if bk.job.Warehouse != nil {
-			bk.reason = "the mappings, the types of the columns or the version of the warehouse have changed"
-		}
-		bk.reason = cmp.Or(bk.job.MappingReason, bk.reason)
+	case mapping != (ledger.Fingerprint{}) && mapping != bk.plan.Fingerprint():
+		bk.full, bk.reason = true, cmp.Or(bk.job.MappingReason, "the mappings have changed")
 	}
 }
 
@@ -267,27 +258,20 @@ func (bk *booking) skipper() *packer {
 
 // restart merges what was acknowledged so far into the state and goes on with
 // the same log.
-func (bk *booking) restart(ctx context.Context) error {
+func (bk *booking) restart() error {
 	bk.resumed = bk.resumed || bk.log.Resumed()
-	if err := bk.merge(ctx, bk.meta()); err != nil {
+	if err := bk.merge(bk.meta()); err != nil {
 		return err
 	}
 	return bk.openLog()
 }
 
-// merge puts the log into the state. Where a warehouse has the state, the log
-// is merged into what has to be applied there, and applied.
-func (bk *booking) merge(ctx context.Context, meta ledger.Meta) error {
-	if bk.job.Warehouse != nil {
-		meta = bk.beforeApply(meta)
-	}
+// merge puts the log into the state.
+func (bk *booking) merge(meta ledger.Meta) error {
 	if err := bk.log.Finish(meta); err != nil {
 		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
 	}
-	if bk.job.Warehouse == nil {
-		return nil
-	}
-	return bk.apply(ctx, meta)
+	return nil
 }
 
 // promise notes, before anything of a batch is sent, that its records have to be
@@ -324,13 +308,13 @@ func (bk *booking) meta() ledger.Meta {
 
 // finish merges what was acknowledged into the state, whatever became of the
 // run. Only a run that came to its end may say that the state is whole.
-func (bk *booking) finish(ctx context.Context, cause error) error {
+func (bk *booking) finish(cause error) error {
 	if cause == nil {
 		bk.kept = bk.rows
 	}
 	meta := bk.meta()
 	if cause == nil {
-		meta.Mapping, meta.Damaged = bk.mapping(), false
+		meta.Mapping, meta.Damaged = bk.plan.Fingerprint(), false
 	}
 	if bk.highWater != nil {
 		if mark := bk.highWater.next(cause == nil, bk.skipping); mark != nil {
@@ -340,7 +324,7 @@ func (bk *booking) finish(ctx context.Context, cause error) error {
 	if bk.stream != nil {
 		bk.stream.settled(&meta, cause == nil)
 	}
-	err := bk.merge(ctx, meta)
+	err := bk.merge(meta)
 	bk.merged = err == nil
 	return err
 }

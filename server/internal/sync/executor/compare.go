@@ -17,9 +17,8 @@ const invalidDuplicate = "the primary identifier stands more than once in the so
 // often is how many rows go by between two looks at the context.
 const often = 256
 
-// State is the state of a sync in ascending order of keys: a *ledger.Cursor, or
-// what a warehouse has. An entry is good until the next one; io.EOF follows the
-// last.
+// State is the state of a sync in ascending order of keys: a *ledger.Cursor.
+// An entry is good until the next one; io.EOF follows the last.
 type State interface {
 	Next() (ledger.Entry, error)
 	Close() error
@@ -132,9 +131,6 @@ func (c *comparison) meet(row *entry, old *ledger.Entry) error {
 	print := printOf(c.plan.Compared(row.record))
 	if c.highWater != nil { // an event is its key and its moment: it is not another one when a mapping changes
 		print = printOf(row.stamp[:])
-	}
-	if c.job.Warehouse != nil {
-		print = withRow(print, row, old)
 	}
 	if c.operation.decide(row, print, old, c.booking.full) != write && !c.lacksRow(old) || c.delivered(row.key, print) {
 		return nil

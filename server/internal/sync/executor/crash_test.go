@@ -61,10 +61,6 @@ func (c childWork) do() error {
 		return err
 	}
 	kind, from := "sqlite", map[string]json.RawMessage{"path": api.Raw(c.Source)}
-	if json.Valid([]byte(c.Source)) { // credentials of a warehouse
-		kind, from = "postgres", nil
-		_ = json.Unmarshal([]byte(c.Source), &from)
-	}
 	log := &topic{}
 	if c.ofTopic() {
 		kind, from = "topic_log", nil
@@ -84,9 +80,6 @@ func (c childWork) do() error {
 		Run: c.Run, Sync: 7, Config: c.config(),
 		Source: src.(source.Reader), Object: object, Columns: columns,
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
-	}
-	if state, ok := source.StateIn(src, "test_7"); ok {
-		job.Warehouse = state
 	}
 	o := e.Run(context.Background(), job)
 	if o.Status != api.RunCompleted {

@@ -77,9 +77,6 @@ type DryRecord struct {
 // it there before it compares, which a dry run must not.
 var ErrUnsettled = errors.New("the log of an earlier run is not in the state yet; the next run puts it there")
 
-// ErrNotDry: the state is kept where it cannot be looked at without writing.
-var ErrNotDry = errors.New("the state cannot be looked at without writing to it")
-
 // DryRun tells what Run would do with a job, with at most so many samples of each
 // action. Job.Run need not be the number of a run: templates see it. The error says
 // why it cannot be told; that the run would fail is no error.
@@ -100,7 +97,7 @@ func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, erro
 	case err == nil:
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, ledger.ErrBusy), errors.Is(err, ErrUnsettled), errors.Is(err, ErrNotDry):
+	case errors.Is(err, ledger.ErrBusy), errors.Is(err, ErrUnsettled):
 		return nil, err
 	case !errors.As(err, &failure):
 		failure = failed(CodeInternal, err, "%v", err)
@@ -113,7 +110,7 @@ func (r *run) rehearse(ctx context.Context) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	if err := r.booking.begin(ctx); err != nil {
+	if err := r.booking.begin(); err != nil {
 		return err
 	}
 	r.sending.staff(1)
@@ -173,9 +170,7 @@ type dryRun struct {
 	doubts  map[string]int64
 	// required are the mapped fields that must not be null.
 	required []string
-	// The ledger has no state that counts; the warehouse has none; the ledger has
-	// some that the warehouse has not got yet.
-	blank, void, behind bool
+	blank    bool // the ledger has no state that counts
 }
 
 // reset forgets a pass over the source that has to be made again.

@@ -117,8 +117,34 @@ func (w *world) meta() ledger.Meta {
 	return meta
 }
 
-// TestDryRunFollowsEveryHistory: the table of histories that both engines go through;
-// w.sync holds each run against the dry run before it.
+var operationCases = []struct {
+	name   string
+	config func(*api.SyncConfig)
+}{
+	{"upsert", func(*api.SyncConfig) {}},
+	{"insert", func(c *api.SyncConfig) { c.Operation = api.OperationInsert }},
+	{"update", func(c *api.SyncConfig) { c.Operation = api.OperationUpdate }},
+	{"mirror", mirror(api.MirrorDeletes)},
+	{"mirror nulls", mirror(api.MirrorNulls)},
+	{"mirror swap", mirror(api.MirrorSwap)},
+	{"mirror whole deletes", func(c *api.SyncConfig) {
+		mirror(api.MirrorDeletes)(c)
+		c.AdvancedConfiguration = map[string]json.RawMessage{"delete_records": api.Raw("full")}
+	}},
+	{"append", func(c *api.SyncConfig) { c.Operation = api.OperationAppend }},
+	{"append skip", func(c *api.SyncConfig) {
+		c.Operation, c.HistoricalSyncOperation = api.OperationAppend, api.Ptr(api.HistorySkip)
+	}},
+	{"append by mark", func(c *api.SyncConfig) {
+		c.Operation, c.HighWaterMarkAttribute = api.OperationAppend, api.Ptr("at")
+	}},
+}
+
+func mirror(strategy string) func(*api.SyncConfig) {
+	return func(c *api.SyncConfig) { c.Operation, c.MirrorStrategy = api.OperationMirror, api.Ptr(strategy) }
+}
+
+// TestDryRunFollowsEveryHistory: one history for each operation; w.sync holds each run against the dry run before it.
 func TestDryRunFollowsEveryHistory(t *testing.T) {
 	for _, c := range operationCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,36 +227,4 @@ func TestDryRunOfWholeDeletes(t *testing.T) {
 	require.Len(t, d.Samples, 1)
 	require.True(t, bytes.Contains(d.Samples[0].Record, []byte(`"name":"name 2"`)), "%s", d.Samples[0].Record)
 	w.sync()
-}
-
-// TestDryRunOfTheAdvancedEngine: the warehouse is as it was, also before the first run,
-// whose state is made and taken back.
-func TestDryRunOfTheAdvancedEngine(t *testing.T) {
-	credentials, exec := warehouseDatabase(t, peopleColumns)
-	w := newWorld(t, setup{})
-	w.fromPostgres(credentials)
-	state := w.advanced()
-	w.config = config(api.OperationMirror, "id:id", "name:name", "level:level")
-	exec(fmt.Sprintf(fillPeople, 1, 20))
-	gone := func() {
-		exec("DO $$ BEGIN IF to_regnamespace('destkit') IS NOT NULL THEN RAISE 'a dry run has made the schema'; END IF; END $$")
-	}
-	first := w.dry(5)
-	require.EqualValues(t, 20, first.Created)
-	gone()
-	require.Equal(t, api.RunCompleted, w.sync().Status)
-	exec("UPDATE people SET name = 'other' WHERE id = 2; DELETE FROM people WHERE id = 3; INSERT INTO people VALUES (NULL, 'none', 1, now())")
-	exec("CREATE TABLE before AS SELECT * FROM destkit.state_test_7; CREATE TABLE noted AS SELECT * FROM destkit.syncs")
-	defer exec("DROP TABLE before, noted")
-	d := w.dry(5)
-	require.Equal(t, []string{
-		`change 2 upsert {"id":2,"name":"other","level":2}  1`, `delete 3 delete {"id":3}  1`, `refuse    the primary identifier is NULL 1`,
-	}, sampleLines(d))
-	require.Equal(t, [2]int64{18, 1}, [2]int64{d.Unchanged, d.SourceInvalids})
-	exec(`DO $$ BEGIN IF EXISTS (TABLE before EXCEPT ALL TABLE destkit.state_test_7) OR EXISTS (TABLE destkit.state_test_7 EXCEPT ALL TABLE before)
-		OR EXISTS (TABLE noted EXCEPT ALL TABLE destkit.syncs) THEN RAISE 'a dry run has changed the state'; END IF; END $$`)
-
-	w.change = func(j *Job) { j.Warehouse = struct{ Warehouse }{state} } // it cannot be looked at
-	_, err := w.executor.DryRun(t.Context(), w.job(), 1)
-	require.ErrorIs(t, err, ErrNotDry)
 }

@@ -54,8 +54,7 @@ type Options struct {
 	// records.
 	Payloads bool
 	// Crash is told of every named point at which a killed process must lose
-	// nothing: before-send and after-send, and WarehouseCrashPoints; the ledger
-	// has more. nil: no log.
+	// nothing: before-send and after-send; the ledger has more. nil: no log.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
 	// Deviations are rules to break on purpose.
@@ -112,9 +111,6 @@ type Job struct {
 	Source  source.Reader
 	Object  source.Object
 	Columns []api.Column
-	// Warehouse keeps the state of the sync beside its source (the engine
-	// "advanced"); nil: the ledger does.
-	Warehouse Warehouse
 
 	Destination       destination.Sender
 	DestinationObject *api.DestinationObject

@@ -3,7 +3,6 @@ package executor
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +46,6 @@ type millionWork struct {
 	Object      source.Object
 	Folder      string      // of the ledger
 	Ledger      ledgerPlace // instead of it
-	Advanced    bool        // the state lives in the source
 	Passes      []string
 }
 
@@ -352,13 +350,6 @@ func (w millionWork) job(ctx context.Context, src source.Source, columns []api.C
 	job := Job{
 		Sync: 7, Config: config(api.OperationUpsert, pairs...), Source: src.(source.Reader), Object: w.Object, Columns: columns,
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
-	}
-	if w.Advanced {
-		state, ok := source.StateIn(src, fmt.Sprintf("%x", sha256.Sum224([]byte(w.Folder))))
-		if !ok {
-			return job, errors.New("the source keeps no state")
-		}
-		job.Warehouse = state
 	}
 	return job, err
 }

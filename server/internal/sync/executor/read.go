@@ -23,7 +23,6 @@ type mapped struct {
 	record  []byte
 	invalid string
 	stamp   stamp
-	print   int64 // of the row, where a warehouse compares
 }
 
 // errUnordered: rows did not come in the order of their keys after all.

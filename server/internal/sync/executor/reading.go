@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/rowsort"
 )
 
@@ -26,20 +25,13 @@ func (r *reading) readAll(ctx context.Context, p *phase) error {
 	if r.stream != nil {
 		return r.readStream(ctx, p)
 	}
-	byColumn, inSQL := r.plan.KeyColumn(), r.comparesInSQL()
+	byColumn := r.plan.KeyColumn()
 	for {
-		err := r.readOnce(ctx, p, byColumn, inSQL)
-		switch {
-		case errors.Is(err, source.ErrNotInSQL):
-			inSQL = false
-			if r.comparison.tally == (tally{}) { // it knew before it began
-				continue
-			}
-		case byColumn == "" || !errors.Is(err, errUnordered):
+		err := r.readOnce(ctx, p, byColumn)
+		if byColumn == "" || !errors.Is(err, errUnordered) {
 			return err
-		default:
-			byColumn = ""
 		}
+		byColumn = ""
 		r.comparison.tally, r.comparison.samples = tally{}, nil
 		err = r.comparison.removals.close()
 		if p.refused != nil { // they come again
@@ -53,14 +45,14 @@ func (r *reading) readAll(ctx context.Context, p *phase) error {
 			continue
 		}
 		r.booking.resumed = true
-		if err := r.booking.restart(ctx); err != nil {
+		if err := r.booking.restart(); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string, inSQL bool) error {
-	find, done, err := r.openBoth(ctx, byColumn, inSQL)
+func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string) error {
+	find, done, err := r.openBoth(ctx, byColumn)
 	if err != nil {
 		return explain(ctx, err)
 	}
@@ -97,17 +89,14 @@ func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
 	return explain(ctx, err)
 }
 
-// openBoth opens source and state and gives the comparison of the two: one
-// statement where a warehouse can make it, else a merge in the order of keys.
-func (r *reading) openBoth(ctx context.Context, byColumn string, inSQL bool) (find func(context.Context) error, done func(), err error) {
-	if inSQL {
-		return r.openDifferences(ctx, byColumn)
-	}
+// openBoth opens source and state and gives the comparison of the two: a merge
+// in the order of keys.
+func (r *reading) openBoth(ctx context.Context, byColumn string) (find func(context.Context) error, done func(), err error) {
 	rows, err := r.openRows(ctx, byColumn)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err := r.booking.scan(ctx)
+	before, err := r.booking.scan()
 	if err != nil {
 		return nil, nil, errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), rows.Close())
 	}
@@ -165,7 +154,7 @@ func (t *terms) columns() (names []string, at int) {
 func explain(ctx context.Context, err error) error {
 	var src *sourceError
 	switch {
-	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL):
+	case err == nil, errors.Is(err, errUnordered):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

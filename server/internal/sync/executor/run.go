@@ -42,7 +42,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.sending.pace(ctx); err != nil {
 		return err
 	}
-	if err := r.booking.begin(ctx); err != nil {
+	if err := r.booking.begin(); err != nil {
 		return err
 	}
 	defer func() { _ = r.booking.log.Close() }() // nothing, once it is finished
@@ -54,7 +54,7 @@ func (r *run) work(ctx context.Context) error {
 		return err // the log stays open for the one who resumes
 	}
 	r.enter(StepRecording)
-	return errors.Join(err, r.booking.finish(ctx, err))
+	return errors.Join(err, r.booking.finish(err))
 }
 
 // move reads, compares and sends.

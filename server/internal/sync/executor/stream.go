@@ -137,7 +137,7 @@ func (r *reading) readStream(ctx context.Context, p *phase) error {
 	if r.booking.skipping { // spec 2.6: what is there counts as sent
 		return nil
 	}
-	before, err := r.booking.scan(ctx)
+	before, err := r.booking.scan()
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}

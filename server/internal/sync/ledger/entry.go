@@ -52,9 +52,6 @@ type Entry struct {
 	// one that was last sent, where it was to be kept; nil otherwise. A Cursor
 	// overwrites it with the next entry.
 	Row []byte
-	// Removed says that the destination has acknowledged a delete, so that what
-	// is known of the key elsewhere is over. Only a state with Meta.Delta has it.
-	Removed bool
 }
 
 // marks are the bits of an item.
@@ -64,7 +61,7 @@ const (
 	known    marks = 1 << iota // a record was acknowledged; in a run: in this run
 	rejected                   // the last verdict was a refusal
 	deleted                    // … of a delete
-	removed                    // in a run and in a delta only: a delete was acknowledged
+	removed                    // in a run only: a delete was acknowledged
 	numbered                   // in a run only: the number of the record follows
 	carried                    // the row follows
 )
@@ -81,7 +78,7 @@ type item struct {
 func (it *item) entry() Entry {
 	e := Entry{
 		Key: it.key, Print: it.print, Row: it.row, Known: it.marks&known != 0, Verdict: Acknowledged,
-		Deleted: it.marks&deleted != 0, Removed: it.marks&removed != 0,
+		Deleted: it.marks&deleted != 0,
 	}
 	if it.marks&rejected != 0 {
 		e.Verdict = Rejected
@@ -136,26 +133,21 @@ func (r *Record) row() []byte {
 }
 
 // over puts what a run learnt of a key over the state's entry, which may be
-// nil; false: nothing is left to keep. Doing it twice changes nothing. A delta
-// keeps that a key was removed: the state it will be applied to still has it.
-func (it *item) over(old *item, delta bool) (item, bool) {
-	merged, kept := item{key: it.key, row: it.row}, known
-	if delta {
-		kept |= removed
-	}
+// nil; false: nothing is left to keep. Doing it twice changes nothing.
+func (it *item) over(old *item) (item, bool) {
+	merged := item{key: it.key, row: it.row}
 	switch {
 	case it.marks&known != 0:
 		merged.marks, merged.print = known, it.print
 	case it.marks&removed != 0:
-		merged.marks = removed & kept
 	case old != nil:
-		merged.marks, merged.print = old.marks&kept, old.print
+		merged.marks, merged.print = old.marks&known, old.print
 		if merged.marks&known != 0 || it.row == nil {
 			merged.row = old.row
 		}
 	}
 	merged.marks |= it.marks & (rejected | deleted)
-	return merged, merged.marks&(kept|rejected) != 0
+	return merged, merged.marks&(known|rejected) != 0
 }
 
 // appendItem writes marks, key, fingerprint and number.

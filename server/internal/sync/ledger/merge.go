@@ -193,7 +193,7 @@ func (s *Sync) writeMerged(w *sortedWriter, x *index, meta Meta) error {
 	if err != nil {
 		return err
 	}
-	o := &overlay{run: x.sorted(), state: old, delta: meta.Delta, below: meta.Below}
+	o := &overlay{run: x.sorted(), state: old, below: meta.Below}
 	return errors.Join(s.writeItems(w, o), old.Close())
 }
 
@@ -222,7 +222,6 @@ func (s *Sync) writeItems(w *sortedWriter, from items) error {
 // left out.
 type overlay struct {
 	run, state items
-	delta      bool
 	below      []byte
 
 	begun, fromRun, fromState bool // which of the two were given last
@@ -278,6 +277,6 @@ func (o *overlay) choose(it *item) bool {
 		before = nil
 	}
 	var kept bool
-	*it, kept = o.now.over(before, o.delta)
+	*it, kept = o.now.over(before)
 	return kept
 }

@@ -16,7 +16,6 @@ type Meta struct {
 	Below     []byte          `json:"below,omitempty"`      // entries whose keys sort before it are dropped: they are never asked for again
 	Run       int64           `json:"run"`                  // the last run in the state; the ledger fills it in
 	Rows      int64           `json:"rows"`                 // entries of the state; the ledger fills it in
-	Delta     bool            `json:"delta,omitempty"`      // the state is kept elsewhere, and this is what has to be applied there: see Drain
 	Damaged   bool            `json:"damaged"`              // acknowledgements may be missing: the next run must be a full sync
 	Reason    string          `json:"reason,omitempty"`     // what is damaged, as a sentence
 }

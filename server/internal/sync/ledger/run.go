@@ -140,7 +140,7 @@ func (s *Sync) settleRun(run int64) error {
 	// count for nothing, and damage that it was to repair is still there.
 	meta, _, err := s.meta()
 	if err == nil && meta.Run <= run {
-		meta.Run, meta.Delta = run, meta.Delta || r.began.Delta
+		meta.Run = run
 		err = s.merge(r.index, meta.Meta)
 	}
 	err = errors.Join(err, r.release())

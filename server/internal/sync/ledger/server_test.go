@@ -18,7 +18,7 @@ func TestMatrixOnPostgreSQL(t *testing.T) {
 		"verdicts": verdictsOnTheState, "begin": beginRefuses, "append": appendRefuses, "never ended": runsThatNeverEnded,
 		"parallel": parallelAppends, "drop": runsAndDrop, "scan": scanStandsStill, "killed": killedAtEachPoint,
 		"killed while restoring": killedWhileRestoring, "wrong bytes": eachWrongByteIsNoticed, "cut": cutAnywhere,
-		"damage": damageDuringARun, "meta": metaFiles, "restore": restoreRefuses, "delta": delta, "history": testHistory,
+		"damage": damageDuringARun, "meta": metaFiles, "restore": restoreRefuses, "history": testHistory,
 		"fence": fenced, "two processes": twoProcesses, "model": modelOnServer,
 	}
 	if matrixtest.Whole() { // half a million records

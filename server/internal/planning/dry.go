@@ -1,4 +1,4 @@
-package states
+package planning
 
 import "context"
 
@@ -8,5 +8,5 @@ type dryKey struct{}
 // Dry is a context in which nothing may be stored.
 func Dry(ctx context.Context) context.Context { return context.WithValue(ctx, dryKey{}, true) }
 
-// IsDry reports whether what is resolved for a run is for a dry one.
-func IsDry(ctx context.Context) bool { return ctx.Value(dryKey{}) == true }
+// isDry reports whether what is resolved for a run is for a dry one.
+func isDry(ctx context.Context) bool { return ctx.Value(dryKey{}) == true }
