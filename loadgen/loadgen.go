@@ -9,22 +9,7 @@
 // the environment.
 package loadgen
 
-import (
-	"time"
-
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
-)
+import "github.com/destkit/destkit/loadgen/internal/failure"
 
 // UsageError is a mistake of the caller, in words: nothing was sent.
 type UsageError = failure.UsageError
-
-// OwnSpeed is how many records per second one processor prepares and checks in batches
-// of a size, without a network; it is measured for so long.
-func OwnSpeed(size int, d time.Duration) (float64, error) {
-	bare, err := batch.NewBare(size, 0)
-	if err != nil {
-		return 0, err
-	}
-	return bare.Speed(d)
-}

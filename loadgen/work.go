@@ -44,12 +44,11 @@ type Work struct {
 	Template []byte
 }
 
-// Data is a file of records: CSV with a header line, JSON lines or Parquet.
+// Data is a file of records: CSV with a header line, JSON lines or Parquet, by its
+// extension.
 // Columns go to the fields of their name.
 type Data struct {
 	Path string
-	// Format is csv, jsonl or parquet; "" goes by the extension.
-	Format string
 	// OwnKeys sends the identifiers of the file as they are. They do not carry the
 	// run, so nothing of them is ever cleaned up. Otherwise the identifier is
 	// that of the run, whatever the file says.
@@ -63,7 +62,7 @@ type Data struct {
 
 // load reads the file.
 func (d *Data) load(ctx context.Context) (err error) {
-	d.read, err = records.ReadFile(ctx, d.Path, d.Format, d.Most)
+	d.read, err = records.ReadFile(ctx, d.Path, d.Most)
 	return err
 }
 

@@ -114,7 +114,7 @@ func scrapeAll(t *testing.T) map[string]map[string]family {
 	require.NoError(t, err)
 
 	var screen strings.Builder
-	meter, err := loads.ServeMetrics(context.Background(), "127.0.0.1:0", "", &screen)
+	meter, err := loads.ServeMetrics(context.Background(), "127.0.0.1:0", &screen)
 	require.NoError(t, err)
 	defer meter.Stop()
 	meter.Take(loadgen.Moment{

@@ -164,7 +164,7 @@ func hintedURL(cmd *cobra.Command, args []string, placeholders bool) error {
 		}
 		return endpoint.CheckScheme("endpoint", args[0])
 	}
-	for _, name := range []string{"url", "config", "journal", "from", "calibrate"} {
+	for _, name := range []string{"url", "config", "journal", "from"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 			return nil
 		}

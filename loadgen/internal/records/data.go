@@ -36,17 +36,13 @@ const (
 	mostBytes = 1 << 30
 )
 
-// ReadFile reads a file of a format, "" for that of the extension, most records at most.
+// ReadFile reads a file whose extension names its format, most records at most.
 // A line that cannot be read is a mistake of the caller, with its number: half a file is
 // not the work that was asked for.
-func ReadFile(ctx context.Context, path, format string, most int) (*File, error) {
-	format = strings.ToLower(format)
-	if format == "" {
-		format = strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	}
-	typ, ok := formats[format]
+func ReadFile(ctx context.Context, path string, most int) (*File, error) {
+	typ, ok := formats[strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")]
 	if !ok {
-		return nil, failure.Usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", path, format)
+		return nil, failure.Usagef("data file %s: its name must end in .csv, .jsonl or .parquet", path)
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {

@@ -33,7 +33,7 @@ var FlagGroups = []flagGroup{
 	}},
 	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
 	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
-	{"Records", []string{"data", "data-format", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
+	{"Records", []string{"data", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},
 	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "keep-bodies", "serve development"}},
 	{"Access", []string{"destsim token-env", "destsim control-token-env", "serve control-token-env", "destination-ca", "allow-plain-http", "allow-files", "allow-hosts", "deny-loopback"}},
@@ -51,7 +51,7 @@ var FlagGroups = []flagGroup{
 	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
 	{"Watch", []string{"watch", "watch-path", "exec"}},
 	{"Output", []string{
-		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus", "otlp", "calibrate",
+		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus",
 		"dir", "demo data", "log-level", "log-format", "verbose", "quiet", "no-color", "help",
 	}},
 }

@@ -331,8 +331,8 @@ func (l *loading) resolveWork() error {
 			return exit.Usagef("--data %s: there is no such file", l.data.Path)
 		}
 		o.Work.Data = &l.data
-	} else if l.data.OwnKeys || l.data.Format != "" {
-		return exit.Usagef("--data-keys and --data-format go with --data FILE")
+	} else if l.data.OwnKeys {
+		return exit.Usagef("--data-keys goes with --data FILE")
 	}
 	if l.keyRange == "" {
 		return nil

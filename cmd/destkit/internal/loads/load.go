@@ -40,9 +40,8 @@ type loading struct {
 	reading                                 endpoint.Reading
 	replicas                                []string
 	verify                                  string
-	calibrate                               bool
 	files                                   files
-	prometheus, otlp                        string
+	prometheus                              string
 	dashboard                               dashboardFlags
 	quiet, noColor                          bool
 	profiling                               profiling.Flags
@@ -101,8 +100,7 @@ $DESTKIT_URL instead of on the command line.`,
   destkit load http://127.0.0.1:8080/ --write --object contact \
       --readback-url http://127.0.0.1:8080/readback --verify all
   destkit load http://127.0.0.1:8080/ --write --object contact \
-      --rate 200 --duration 10m --dashboard
-  destkit load --calibrate`,
+      --rate 200 --duration 10m --dashboard`,
 		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
@@ -134,7 +132,6 @@ func (l *loading) register(cmd *cobra.Command) {
 	l.registerLimits(f)
 
 	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
-	f.StringVar(&l.data.Format, "data-format", "", "`csv|jsonl|parquet` (default: by the extension)")
 	f.StringVar(&l.dataKeys, "data-keys", "run", "identifiers: `run|file`; those of the file are real and never cleaned up")
 	f.StringVar(&l.template, "template", "", "make records from a JSON `FILE` with placeholders, see docs/load.md")
 	f.StringSliceVar(&l.fields, "field", nil, "map only this field `NAME` beside the identifier and what is required (repeatable)")
@@ -156,7 +153,6 @@ func (l *loading) register(cmd *cobra.Command) {
 	l.Register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
-	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
 	l.registerOutput(cmd)
 }
 
@@ -194,7 +190,6 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 	f := cmd.Flags()
 	l.files.register(f)
 	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
-	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
 	l.dashboard.register(f)
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
 	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
@@ -203,15 +198,6 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 
 // run loads, writes the files and shows the result.
 func (l *loading) run(cmd *cobra.Command, args []string) error {
-	if l.calibrate {
-		if len(args) > 0 {
-			return exit.Usagef("--calibrate measures this machine: leave the URL out")
-		}
-		if l.dashboard.on {
-			return exit.Usagef("--calibrate measures this machine, and has no page: leave --dashboard out")
-		}
-		return l.runCalibrate(cmd)
-	}
 	address, err := endpoint.URL(cmd, args)
 	if err != nil {
 		return err
@@ -286,7 +272,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 func (l *loading) watched(cmd *cobra.Command, o loadgen.Options, page *loadPage) (*loadgen.Result, error) {
 	screen := cmd.ErrOrStderr()
 	show := loadview.NewDisplay(screen, l.quiet)
-	meter, err := ServeMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
+	meter, err := ServeMetrics(cmd.Context(), l.prometheus, screen)
 	if err != nil {
 		return nil, err
 	}

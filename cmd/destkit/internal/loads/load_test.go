@@ -3,10 +3,8 @@ package loads
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"testing"
 	"time"
@@ -27,7 +25,7 @@ func someMoment() loadgen.Moment {
 
 func TestMetricsOfALoad(t *testing.T) {
 	var screen bytes.Buffer
-	meter, err := ServeMetrics(context.Background(), "127.0.0.1:0", "", &screen)
+	meter, err := ServeMetrics(context.Background(), "127.0.0.1:0", &screen)
 	require.NoError(t, err)
 	defer meter.Stop()
 	meter.Take(someMoment())
@@ -43,73 +41,8 @@ func TestMetricsOfALoad(t *testing.T) {
 	} {
 		require.Contains(t, string(text), line)
 	}
-	_, err = ServeMetrics(context.Background(), "nowhere:x", "", &screen)
+	_, err = ServeMetrics(context.Background(), "nowhere:x", &screen)
 	require.Error(t, err)
-}
-
-func TestPushedMetricsOfALoad(t *testing.T) {
-	got := make(chan []byte, 10)
-	status := http.StatusOK
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, _ := io.ReadAll(r.Body)
-		if r.URL.Path == "/v1/metrics" && r.Header.Get("Content-Type") == "application/json" {
-			got <- text
-		}
-		w.WriteHeader(status)
-	}))
-	defer collector.Close()
-	var screen bytes.Buffer
-	meter, err := ServeMetrics(context.Background(), "", collector.URL, &screen)
-	require.NoError(t, err)
-	meter.Take(someMoment())
-	var request struct {
-		ResourceMetrics []struct {
-			ScopeMetrics []struct {
-				Metrics []struct {
-					Name string
-					Sum  *struct{ DataPoints []struct{ AsInt string } }
-				}
-			}
-		}
-	}
-	require.NoError(t, json.Unmarshal(<-got, &request))
-	metrics := request.ResourceMetrics[0].ScopeMetrics[0].Metrics
-	require.Equal(t, "destkit.load.requests", metrics[0].Name)
-	require.Equal(t, "600000", metrics[0].Sum.DataPoints[0].AsInt)
-	meter.Stop()
-	require.Empty(t, screen.String())
-
-	status = http.StatusForbidden
-	meter, err = ServeMetrics(context.Background(), "", collector.URL+"/v1/metrics", &screen)
-	require.NoError(t, err)
-	meter.Take(someMoment())
-	meter.Take(someMoment())
-	meter.Stop()
-	require.Contains(t, screen.String(), "push metrics: HTTP status 403")
-	_, err = ServeMetrics(context.Background(), "", "ftp://x", &screen)
-	require.Error(t, err)
-}
-
-// Who collects is who was named: the key in the URL goes nowhere else, and a
-// redirect is no success.
-func TestPushedMetricsStayWhereTheyAre(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Error("called", r.URL, r.Referer())
-	}))
-	defer other.Close()
-	asked := make(chan string, 1)
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.URL.String()
-		http.Redirect(w, r, other.URL, http.StatusFound)
-	}))
-	defer collector.Close()
-	var screen bytes.Buffer
-	meter, err := ServeMetrics(context.Background(), "", collector.URL+"/otlp/?api-key=secret", &screen)
-	require.NoError(t, err)
-	meter.Take(someMoment())
-	require.Equal(t, "/otlp/v1/metrics?api-key=secret", <-asked)
-	meter.Stop()
-	require.Equal(t, "note: --otlp: push metrics: HTTP status 302\n", screen.String())
 }
 
 // TestTheStatusOfALoad: thresholds and what was left behind decide it, errors alone do not.

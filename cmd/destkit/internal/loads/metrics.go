@@ -4,25 +4,21 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
-// loadMeter shows the figures of a running load to Prometheus, and pushes them
-// where --otlp says; nil: not asked for.
+// loadMeter shows the figures of a running load to Prometheus; nil: not asked for.
 type loadMeter struct {
 	mu     sync.Mutex
 	latest loadgen.Moment
-	push   *otlpPush
 	end    context.CancelFunc
 	done   chan struct{}
 }
@@ -39,25 +35,12 @@ var (
 	loadServiceDesc  = prometheus.NewDesc("destkit_load_service_time_seconds", "Time from the send in the last interval.", []string{"phase", "quantile"}, nil)
 )
 
-// ServeMetrics opens the port of --prometheus and the way of --otlp.
-func ServeMetrics(ctx context.Context, addr, otlp string, screen io.Writer) (*loadMeter, error) {
-	if addr == "" && otlp == "" {
+// ServeMetrics opens the port of --prometheus.
+func ServeMetrics(ctx context.Context, addr string, screen io.Writer) (*loadMeter, error) {
+	if addr == "" {
 		return nil, nil
 	}
 	m := &loadMeter{}
-	if otlp != "" {
-		if err := endpoint.CheckURL("--otlp", otlp); err != nil {
-			return nil, err
-		}
-		to, err := url.Parse(otlp)
-		if err != nil {
-			return nil, err // checkURL has read it
-		}
-		m.push = newOTLPPush(to, screen)
-	}
-	if addr == "" {
-		return m, nil
-	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m)
 	mux := http.NewServeMux()
@@ -87,7 +70,6 @@ func (m *loadMeter) Take(moment loadgen.Moment) {
 	m.mu.Lock()
 	m.latest = moment
 	m.mu.Unlock()
-	m.push.take(moment)
 }
 
 // Stop closes the port.
@@ -95,11 +77,8 @@ func (m *loadMeter) Stop() {
 	if m == nil {
 		return
 	}
-	m.push.stop()
-	if m.end != nil {
-		m.end()
-		<-m.done
-	}
+	m.end()
+	<-m.done
 }
 
 // Describe implements prometheus.Collector.

@@ -3,7 +3,6 @@ package batch
 import (
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
@@ -90,17 +89,4 @@ func (b *Bare) Prepare() {
 func (b *Bare) Check() (int, error) {
 	v, err := b.check.Check(b.batch, b.reply)
 	return v.Acknowledged, err
-}
-
-// Speed is how many records per second one processor prepares and checks.
-func (b *Bare) Speed(d time.Duration) (float64, error) {
-	began, n := time.Now(), 0
-	for time.Since(began) < d {
-		b.Prepare()
-		if _, err := b.Check(); err != nil {
-			return 0, err
-		}
-		n += b.batch.Size()
-	}
-	return float64(n) / time.Since(began).Seconds(), nil
 }
