@@ -154,15 +154,14 @@ performance: ## measure the goals and write docs/evidence/performance.md
 microbench: ## run every benchmark of the packages
 	PATH="$(CURDIR)/build/node_modules/.bin:$$PATH" $(GO) test -run '^$$' -timeout 90m -bench . -benchmem ./...
 
-# wrk, hey and h2load come as Debian packages where apt-get is there; what cannot
-# be installed is named as missing by make bench.
-bench-peers: ## install what make bench compares with: wrk, hey, h2load, fortio, k6 and Prism
+# wrk comes as a Debian package where apt-get is there; what cannot be installed is named
+# as missing by make bench.
+bench-peers: ## install what make bench compares with: wrk, fortio and Prism
 	@sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
 	if command -v apt-get >/dev/null; then \
-	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends wrk hey nghttp2-client; \
-	else echo 'no apt-get here: install wrk, hey and h2load (nghttp2) yourself'; fi
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends wrk; \
+	else echo 'no apt-get here: install wrk yourself'; fi
 	GOBIN="$(CURDIR)/build/bin" CGO_ENABLED=0 $(GO) install fortio.org/fortio@v1.66.3
-	GOBIN="$(CURDIR)/build/bin" CGO_ENABLED=0 $(GO) install go.k6.io/k6@v1.8.1
 	@if command -v npm >/dev/null; then npm install --no-fund --no-audit --prefix build @stoplight/prism-cli@5.14.2; \
 	else echo 'no npm here: Prism is not installed'; fi
 

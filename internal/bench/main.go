@@ -60,7 +60,7 @@ func (o options) measure(ctx context.Context) error {
 	}
 	if o.list {
 		for _, s := range chosen {
-			fmt.Printf("%-20s about %s\n", s.name, s.takes(o))
+			fmt.Printf("%-20s about %s\n", s.name, s.takes)
 		}
 		return nil
 	}
@@ -69,12 +69,13 @@ func (o options) measure(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
-	w.say("%d sections, about %s; missing peers: %s", len(chosen), estimate.Round(time.Minute), orNone(w.missing()))
+	versions, missing := w.versions()
+	w.say("%d sections, about %s", len(chosen), estimate.Round(time.Minute))
 	rows, failed := w.sections(chosen)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	report := report{rows: rows, machine: thisMachine(), options: o, missing: w.missing(), versions: w.versions(), took: time.Since(w.began)}
+	report := report{rows: rows, machine: thisMachine(), options: o, missing: missing, versions: versions, took: time.Since(w.began)}
 	fmt.Print(report.text())
 	if o.update {
 		path := filepath.Join(w.root, "docs", "evidence", "performance.md")
@@ -95,10 +96,10 @@ func (o options) choose() (chosen []section, estimate time.Duration, err error) 
 	if err != nil {
 		return nil, 0, fmt.Errorf("read -run: %w", err)
 	}
-	for _, s := range sections {
+	for _, s := range sections(o) {
 		if only.MatchString(s.name) {
 			chosen = append(chosen, s)
-			estimate += s.takes(o)
+			estimate += s.takes
 		}
 	}
 	if len(chosen) == 0 {
@@ -107,31 +108,29 @@ func (o options) choose() (chosen []section, estimate time.Duration, err error) 
 	return chosen, estimate, nil
 }
 
-// sections measures one after the other.
+// sections measures one after the other. Where one cannot be measured, the others are
+// still worth it: the table says what is missing.
 func (w *workshop) sections(chosen []section) (rows []row, failed []string) {
 	for i, s := range chosen {
-		w.say("[%d/%d] %s, about %s", i+1, len(chosen), s.name, s.takes(w.options))
-		got, err := s.measure(w)
+		w.say("[%d/%d] %s, about %s", i+1, len(chosen), s.name, s.takes)
+		f, err := s.measure(w)
 		if w.ctx.Err() != nil {
 			return rows, failed
 		}
-		// The others are still worth measuring: the table says what is missing.
+		for _, x := range s.rows {
+			r := row{wanted: x, absent: "could not be measured"}
+			if f != nil {
+				var absent error
+				r, absent = f.row(x, w.options.rounds)
+				err = errors.Join(err, absent)
+			}
+			w.say("  %s: %s, %s", r.goal, r.measured(), r.verdict())
+			rows = append(rows, r)
+		}
 		if err != nil {
 			w.say("%s: %v", s.name, err)
 			failed = append(failed, fmt.Sprintf("%s: %v", s.name, err))
-			got = append(got, row{part: s.part, goal: s.name, absent: "could not be measured"})
 		}
-		for _, r := range got {
-			w.say("  %s: %s, %s", r.goal, r.measured(), r.verdict())
-		}
-		rows = append(rows, got...)
 	}
 	return rows, failed
-}
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
 }

@@ -7,69 +7,47 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// peer is another load generator. None of them looks at the records of a reply.
+// peer is another load generator: it sends the same body over and over on connections
+// that it keeps, and looks at no record of a reply.
 type peer struct {
 	name string
-	args func(shot) []string
-	// files are written before it is run, by their ending.
-	files func(shot) map[string]string
-	parse func(text []byte) (tally, error)
+	args func(seconds, url, body, script string) []string
+	rate *regexp.Regexp
+	// bad are all groups that count what was not answered with 200; such lines stand
+	// there only where there were some.
+	bad *regexp.Regexp
 }
 
-// shot is what a peer is to send: the same body over and over.
-type shot struct {
-	url, body, base string // the body is a file; base begins the names of files of the peer
-	seconds         int
-	connections     int
-}
-
-// tally is what a peer says.
-type tally struct {
-	rate float64 // requests per second
-	bad  int64   // answers that were none, or not 200
-	cpu  float64 // seconds of the process
-}
-
-const contentType = "Content-Type: application/json"
-
-// All of them keep their connections and send as soon as a reply has come. wrk
-// and h2load have two threads; the others are in Go and take what there is.
+// wrk has two threads; fortio is in Go and takes what there is. -1 among its codes is a
+// connection that broke.
 var peers = []peer{
-	{name: "wrk", parse: parseWrk, files: func(s shot) map[string]string {
-		return map[string]string{".lua": fmt.Sprintf("local f = assert(io.open(%q, 'rb'))\nwrk.method = 'POST'\nwrk.body = f:read('*a')\nf:close()\nwrk.headers['Content-Type'] = 'application/json'\n", s.body)}
-	}, args: func(s shot) []string {
-		return []string{"-t2", "-c" + strconv.Itoa(s.connections), "-d" + strconv.Itoa(s.seconds) + "s", "-s", s.base + ".lua", s.url}
-	}},
-	{name: "fortio", parse: parseFortio, args: func(s shot) []string {
-		return []string{"load", "-quiet", "-c", strconv.Itoa(s.connections), "-qps", "0", "-t", strconv.Itoa(s.seconds) + "s", "-H", contentType, "-payload-file", s.body, s.url}
-	}},
-	{name: "h2load", parse: parseH2load, args: func(s shot) []string {
-		return []string{"--h1", "-t2", "-c" + strconv.Itoa(s.connections), "-D" + strconv.Itoa(s.seconds), "-H", contentType, "-d", s.body, s.url}
-	}},
-	{name: "hey", parse: parseHey, args: func(s shot) []string {
-		return []string{"-c", strconv.Itoa(s.connections), "-z", strconv.Itoa(s.seconds) + "s", "-m", "POST", "-T", "application/json", "-D", s.body, s.url}
-	}},
-	{name: "k6", parse: parseK6, files: func(s shot) map[string]string {
-		return map[string]string{".js": fmt.Sprintf("import http from 'k6/http';\nconst body = open(%q);\nconst params = {headers: {'Content-Type': 'application/json'}};\nexport default function () { http.post(%q, body, params); }\n", s.body, s.url)}
-	}, args: func(s shot) []string {
-		return []string{"run", "--quiet", "--no-color", "--no-usage-report", "--address", "", "--vus", strconv.Itoa(s.connections), "--duration", strconv.Itoa(s.seconds) + "s", s.base + ".js"}
-	}},
+	{"wrk", func(seconds, url, _, script string) []string {
+		return []string{"-t2", "-c" + strconv.Itoa(connections), "-d" + seconds, "-s", script, url}
+	}, regexp.MustCompile(`(?m)^Requests/sec:\s+([\d.]+)`),
+		regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)|Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)},
+	{"fortio", func(seconds, url, body, _ string) []string {
+		return []string{"load", "-quiet", "-c", strconv.Itoa(connections), "-qps", "0", "-t", seconds, "-H", "Content-Type: application/json", "-payload-file", body, url}
+	}, regexp.MustCompile(`All done \d+ calls .*, ([\d.]+) qps`),
+		regexp.MustCompile(`(?m)^Code\s+(?:[013-9-]\d*|2(?:0[1-9]|[1-9]\d))\s*: (\d+)`)},
 }
 
 // prism is a peer of another kind, see server.BenchmarkAgainstMock.
 const prism = "prism"
 
-// findPeers looks for the peers in build/, where make bench-peers puts them, and
-// in the path.
+// asks is how each peer is asked for its version.
+var asks = map[string]string{"wrk": "-v", "fortio": "version", prism: "--version"}
+
+var peerNames = []string{"wrk", "fortio", prism}
+
+// findPeers looks for the peers in build/, where make bench-peers puts them, and in the
+// path. The versions that were chosen come first.
 func (w *workshop) findPeers() {
 	w.tools = map[string]string{}
-	for _, name := range append(peerNames(), prism) {
-		// The versions that were chosen come first.
+	for _, name := range peerNames {
 		for _, path := range []string{filepath.Join(w.root, "build", "bin", name), filepath.Join(w.root, "build", "node_modules", ".bin", name), name} {
 			if found, err := exec.LookPath(path); err == nil {
 				w.tools[name] = found
@@ -79,60 +57,36 @@ func (w *workshop) findPeers() {
 	}
 }
 
-func peerCalled(name string) peer {
-	return peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == name })]
-}
-
-func peerNames() (names []string) {
-	for _, p := range peers {
-		names = append(names, p.name)
-	}
-	return names
-}
-
-// missing are the peers that are not installed.
-func (w *workshop) missing() (names []string) {
-	for _, name := range append(peerNames(), prism) {
-		if w.tools[name] == "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// asks is how a peer is asked for its version; hey does not know its own.
-var asks = map[string]string{"wrk": "-v", "fortio": "version", "h2load": "--version", "k6": "version", prism: "--version"}
-
 var version = regexp.MustCompile(`\d+\.\d+\.\d+`)
 
-// versions of the peers that are there.
-func (w *workshop) versions() (list []string) {
-	for _, name := range append(peerNames(), prism) {
+// versions of the peers that are there, and the names of those that are not.
+func (w *workshop) versions() (there, missing []string) {
+	for _, name := range peerNames {
 		if w.tools[name] == "" {
+			missing = append(missing, name)
 			continue
 		}
-		text := ""
-		if ask := asks[name]; ask != "" {
-			out, _ := exec.CommandContext(w.ctx, w.tools[name], ask).CombinedOutput() // wrk ends with 1
-			text = string(version.Find(out))
-		}
-		list = append(list, strings.TrimSpace(name+" "+text))
+		out, _ := exec.CommandContext(w.ctx, w.tools[name], asks[name]).CombinedOutput() // wrk ends with 1
+		there = append(there, strings.TrimSpace(name+" "+string(version.Find(out))))
 	}
-	return list
+	return there, missing
+}
+
+// tally is what a peer says.
+type tally struct {
+	rate float64 // requests per second
+	bad  float64 // answers that were none, or not 200
+	cpu  float64 // seconds of the process
 }
 
 // fire runs one peer for one measurement.
-func (w *workshop) fire(name string, s shot) (tally, error) {
-	p := peerCalled(name)
-	s.base = filepath.Join(w.folder, name)
-	if p.files != nil {
-		for ending, text := range p.files(s) {
-			if err := os.WriteFile(s.base+ending, []byte(text), 0o600); err != nil {
-				return tally{}, fmt.Errorf("write a file for %s: %w", name, err)
-			}
-		}
+func (w *workshop) fire(p peer, url, body string) (tally, error) {
+	script := filepath.Join(w.folder, "wrk.lua")
+	lua := fmt.Sprintf("local f = assert(io.open(%q, 'rb'))\nwrk.method = 'POST'\nwrk.body = f:read('*a')\nf:close()\nwrk.headers['Content-Type'] = 'application/json'\n", body)
+	if err := os.WriteFile(script, []byte(lua), 0o600); err != nil {
+		return tally{}, fmt.Errorf("write a file for %s: %w", p.name, err)
 	}
-	e, err := w.finish(nil, w.tools[name], p.args(s)...)
+	e, err := w.finish(nil, w.tools[p.name], p.args(strconv.Itoa(w.options.seconds)+"s", url, body, script)...)
 	if err != nil {
 		return tally{}, err
 	}
@@ -140,18 +94,37 @@ func (w *workshop) fire(name string, s shot) (tally, error) {
 	t.cpu = e.cpu
 	// A peer that was answered with errors has measured something else.
 	if err == nil && t.bad > 0 {
-		err = fmt.Errorf("%d answers were bad", t.bad)
+		err = fmt.Errorf("%.0f answers were bad", t.bad)
 	}
 	if err == nil && t.rate <= 0 {
 		err = errors.New("it sent nothing")
 	}
 	if err != nil {
-		return t, fmt.Errorf("measure with %s: %w\n%s", name, err, tail(e.text))
+		return t, fmt.Errorf("measure with %s: %w\n%s", p.name, err, tail(e.text))
 	}
 	return t, nil
 }
 
-// number reads a number with commas.
-func number(text string) (float64, error) {
-	return strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+// parse reads the rate, and how many requests were not answered with 200.
+func (p peer) parse(text []byte) (t tally, err error) {
+	if t.rate, err = find(p.rate, text); err != nil {
+		return t, err
+	}
+	for _, m := range p.bad.FindAllSubmatch(text, -1) {
+		for _, group := range m[1:] {
+			if n, err := strconv.ParseFloat(string(group), 64); err == nil {
+				t.bad += n
+			}
+		}
+	}
+	return t, nil
+}
+
+// find is the first group of a pattern in a text.
+func find(pattern *regexp.Regexp, text []byte) (float64, error) {
+	m := pattern.FindSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("read the output: no %s", pattern)
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
 }

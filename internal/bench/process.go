@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -57,8 +56,7 @@ func (w *workshop) say(format string, args ...any) {
 // ended is a process that has done its work.
 type ended struct {
 	text []byte // of both outputs
-	// Seconds of the processor: all, and those of the kernel among them.
-	cpu, kernel float64
+	cpu  float64 // seconds of the processor
 }
 
 // finish runs a command to its end. An exit status other than 0 is an error that
@@ -72,8 +70,7 @@ func (w *workshop) finish(env []string, name string, args ...string) (ended, err
 	err := cmd.Run()
 	e := ended{text: text.Bytes()}
 	if cmd.ProcessState != nil {
-		e.kernel = cmd.ProcessState.SystemTime().Seconds()
-		e.cpu = cmd.ProcessState.UserTime().Seconds() + e.kernel
+		e.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	}
 	if err != nil {
 		return e, fmt.Errorf("run %s: %w\n%s", name, err, tail(e.text))
@@ -123,20 +120,4 @@ func (s *server) stop() {
 	// Nothing of it is kept, so there is nothing to wait for.
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
-}
-
-// cpu is the time of the processor that a running process has taken, in seconds.
-func (s *server) cpu() (float64, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the processor time of a process: %w", err)
-	}
-	_, rest, _ := strings.Cut(string(raw), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("read the processor time of a process: %q", raw)
-	}
-	user, err1 := strconv.ParseFloat(fields[11], 64)
-	system, err2 := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / 100, errors.Join(err1, err2) // USER_HZ is 100 everywhere
 }

@@ -60,7 +60,7 @@ func (r report) sum() string {
 		switch {
 		case row.absent != "":
 			absent++
-		case !row.counts():
+		case row.is == beside:
 		case row.met():
 			met++
 		default:

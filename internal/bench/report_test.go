@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -16,16 +17,16 @@ func TestVerdicts(t *testing.T) {
 		row                       row
 		measured, spread, verdict string
 	}{
-		{"median and spread", spreadOf([]float64{3, 1, 2}).called("p", "g", "×").atLeast(2), "2 ×", "1 to 3", "met"},
-		{"too little", spreadOf([]float64{0.9, 0.9}).called("p", "g", "×").atLeast(1), "0.90 ×", "0.90 to 0.90", "missed by 10.0 %"},
-		{"too much", spreadOf([]float64{2.5}).called("p", "g", "ms").most(2), "2.50 ms", "one run", "missed by 25.0 %"},
-		{"far too much", spreadOf([]float64{2000}).called("p", "g", "ms").most(2), "2,000 ms", "one run", "missed by a factor of 1,000"},
-		{"none allowed", spreadOf([]float64{3}).called("p", "g", "").most(0), "3", "one run", "missed by 3"},
-		{"just enough", spreadOf([]float64{0.999}).called("p", "g", "").atLeast(0.999), "0.999", "one run", "met"},
-		{"beside", spreadOf([]float64{51234.4}).called("p", "g", "requests/s").figure(), "51,234 requests/s", "one run", ""},
-		{"missing", row{absent: "peer missing: wrk"}, "–", "–", "peer missing: wrk"},
+		{"median and spread", spreadOf([]float64{3, 1, 2}).of("p", "g", "×").atLeast(2), "2 ×", "1 to 3", "met"},
+		{"too little", spreadOf([]float64{0.9, 0.9}).of("p", "g", "×").atLeast(1), "0.90 ×", "0.90 to 0.90", "missed by 10.0 %"},
+		{"too much", spreadOf([]float64{2.5}).of("p", "g", "ms").most(2), "2.50 ms", "one run", "missed by 25.0 %"},
+		{"far too much", spreadOf([]float64{2000}).of("p", "g", "ms").most(2), "2,000 ms", "one run", "missed by a factor of 1,000"},
+		{"none allowed", spreadOf([]float64{3}).of("p", "g", "").most(0), "3", "one run", "missed by 3"},
+		{"just enough", spreadOf([]float64{0.999}).of("p", "g", "").atLeast(0.999), "0.999", "one run", "met"},
+		{"beside", spreadOf([]float64{51234.4}).of("p", "g", "requests/s"), "51,234 requests/s", "one run", ""},
+		{"missing", row{absent: "wrk is not installed"}, "–", "–", "wrk is not installed"},
 		{"nothing", spreadOf(nil), "–", "–", "nothing was measured"},
-		{"ratio of medians", ratioOf([]float64{10, 20, 30}, []float64{10, 10, 20}).called("p", "g", "×").atLeast(2), "2 ×", "1 to 2", "met"},
+		{"ratio of medians", ratioOf([]float64{10, 20, 30}, []float64{10, 10, 20}).of("p", "g", "×").atLeast(2), "2 ×", "1 to 2", "met"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.measured, c.row.measured())
@@ -39,10 +40,10 @@ func TestVerdicts(t *testing.T) {
 func someReport() report {
 	return report{
 		rows: []row{
-			spreadOf([]float64{1, 2, 3}).called("load", "≥ 1 × wrk", "×").atLeast(1).with("wrk: 5 requests/s"),
-			spreadOf([]float64{9}).called("load", "p99 ≤ 2 ms", "ms").most(2),
-			{part: "REST", goal: "≥ 10 × Prism", absent: "peer missing: prism"},
-			spreadOf([]float64{5}).called("REST", "requests per second", "requests/s").figure(),
+			spreadOf([]float64{1, 2, 3}).of("load", "≥ 1 × wrk", "×").atLeast(1).with("wrk: 5 requests/s"),
+			spreadOf([]float64{9}).of("load", "p99 ≤ 2 ms", "ms").most(2),
+			row{absent: "prism is not installed"}.of("REST", "≥ 10 × Prism", "×"),
+			spreadOf([]float64{5}).of("REST", "requests per second", "requests/s"),
 		},
 		machine: machine{"Some CPU", 2, "23 GiB", "Linux 6.18", "go1.26"}, options: options{seconds: 10, rounds: 3},
 		missing: []string{"prism"}, versions: []string{"wrk 4.1.0"}, took: 90 * time.Second,
@@ -55,7 +56,7 @@ func TestTheTableIsPrinted(t *testing.T) {
 |------|---------------------|-------------------|---------|----------------------------|-------------------|
 | load | ≥ 1 × wrk           | 2 ×               | 1 to 3  | met                        | wrk: 5 requests/s |
 |      | p99 ≤ 2 ms          | 9 ms              | one run | missed by a factor of 4.50 |                   |
-| REST | ≥ 10 × Prism        | –                 | –       | peer missing: prism        |                   |
+| REST | ≥ 10 × Prism        | –                 | –       | prism is not installed     |                   |
 |      | requests per second | 5 requests/s      | one run |                            |                   |
 
 1 goals met, 1 missed, 1 not measured. Peers that are not installed (make bench-peers): prism.
@@ -89,14 +90,48 @@ func TestThePageKeepsWhatIsWrittenByHand(t *testing.T) {
 func TestBenchmarksAreRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "gobench.txt"))
 	require.NoError(t, err)
-	f, err := parseFigures(text)
+	f := figures{}
+	require.NoError(t, f.read(text))
+	floor := wanted{source: "Goals f1/floor"}
+	r, err := f.row(floor, 3)
 	require.NoError(t, err)
-	r, err := f.row("Goals", "f1/floor", 3)
+	require.Equal(t, row{wanted: floor, shown: 0.6082, low: 0.5672, high: 0.7958, runs: 3}, r)
+	r, err = f.row(wanted{source: "AgainstMock/one/destkit req/s", over: "AgainstMock/one/prism req/s"}, 3)
 	require.NoError(t, err)
-	require.Equal(t, row{shown: 0.6082, low: 0.5672, high: 0.7958, runs: 3}, r)
-	v, err := f.value("AgainstMock/one/prism", "req/s")
+	require.Equal(t, "prism: 250 req/s", r.note)
+	_, err = f.row(wanted{source: "Goals miles"}, 3)
+	require.ErrorContains(t, err, "there is no Goals miles")
+	r, err = f.row(wanted{source: "Goals miles", needs: "a car"}, 3)
 	require.NoError(t, err)
-	require.InDelta(t, 249.9, v, 1e-9)
-	_, err = f.value("Goals", "miles")
-	require.ErrorContains(t, err, "Goals reports no miles")
+	require.Equal(t, "a car is not installed", r.verdict())
 }
+
+// TestBenchmarksAreThere: what is measured in other packages is found there, so that a
+// package that moves does not take its goals out of the page.
+func TestBenchmarksAreThere(t *testing.T) {
+	text, err := os.ReadFile("table.go")
+	require.NoError(t, err)
+	asked := regexp.MustCompile(`goBench\("\./([^"]+)", "\^(Benchmark[^"$]+)\$`).FindAllStringSubmatch(string(text), -1)
+	require.Len(t, asked, strings.Count(string(text), "goBench("))
+	for _, m := range asked {
+		paths, err := filepath.Glob(filepath.Join("..", "..", m[1], "*_test.go"))
+		require.NoError(t, err)
+		var code strings.Builder
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			code.Write(text)
+		}
+		require.Regexp(t, `(?m)^func `+m[2]+`\(`, code.String(), m[1])
+	}
+}
+
+// What follows makes rows of tests.
+
+func (r row) of(part, goal, unit string) row {
+	r.part, r.goal, r.unit, r.is = part, goal, unit, beside
+	return r
+}
+func (r row) atLeast(want float64) row { r.want, r.is = want, atLeast; return r }
+func (r row) most(want float64) row    { r.want, r.is = want, atMost; return r }
+func (r row) with(note string) row     { r.note = note; return r }

@@ -9,15 +9,11 @@ import (
 
 // row is one line of the table: a goal and what was measured.
 type row struct {
-	part, goal string
-	unit       string
-	// values are of the single runs; shown is their median, unless it is of
-	// medians (a ratio), and low and high the spread.
+	wanted
+	// shown is the median of single runs, unless it is of medians (a ratio); low and
+	// high are the spread.
 	shown, low, high float64
 	runs             int
-	want             float64
-	atMost           bool   // the goal is an upper bound
-	context          bool   // no goal: a figure that explains others
 	absent           string // why there is no figure
 	note             string
 }
@@ -60,36 +56,19 @@ func ratioOf(x, y []float64) row {
 	return r
 }
 
-// called gives a row its place in the table.
-func (r row) called(part, goal, unit string) row {
-	r.part, r.goal, r.unit = part, goal, unit
-	return r
-}
-
-func (r row) atLeast(want float64) row { r.want, r.atMost = want, false; return r }
-func (r row) most(want float64) row    { r.want, r.atMost = want, true; return r }
-func (r row) figure() row              { r.context = true; return r }
-func (r row) with(format string, args ...any) row {
-	r.note = fmt.Sprintf(format, args...)
-	return r
-}
-
 // met reports whether the goal is.
 func (r row) met() bool {
-	if r.atMost {
+	if r.is == atMost {
 		return r.shown <= r.want
 	}
 	return r.shown >= r.want
 }
 
-// counts reports whether there is a goal and a figure for it.
-func (r row) counts() bool { return r.absent == "" && !r.context }
-
 func (r row) measured() string {
 	if r.absent != "" {
 		return "–"
 	}
-	return digits(r.shown) + r.suffix()
+	return strings.TrimSpace(digits(r.shown) + " " + r.unit)
 }
 
 func (r row) spread() string {
@@ -102,27 +81,20 @@ func (r row) spread() string {
 	return digits(r.low) + " to " + digits(r.high)
 }
 
-func (r row) suffix() string {
-	if r.unit == "" || r.unit == "×" {
-		return strings.TrimSuffix(" "+r.unit, " ")
-	}
-	return " " + r.unit
-}
-
 // verdict says met, or by how much not.
 func (r row) verdict() string {
 	switch {
 	case r.absent != "":
 		return r.absent
-	case r.context:
+	case r.is == beside:
 		return ""
 	case r.met():
 		return "met"
 	// There is no share of nothing.
 	case r.want == 0:
-		return "missed by " + digits(r.shown) + r.suffix()
+		return "missed by " + r.measured()
 	}
-	if r.atMost && r.shown > 2*r.want {
+	if r.is == atMost && r.shown > 2*r.want {
 		return fmt.Sprintf("missed by a factor of %s", digits(r.shown/r.want))
 	}
 	return fmt.Sprintf("missed by %.1f %%", 100*math.Abs(r.shown-r.want)/r.want)
