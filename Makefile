@@ -42,13 +42,16 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.15.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build release release-docs release-try release-damage demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build install release release-docs release-try release-damage demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the program into bin/destkit
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
+
+install: ## install the program into Go's folder of programs
+	$(GO) install -ldflags '$(LDFLAGS)' ./cmd/destkit
 
 # Nothing is published. goreleaser runs from source at this version, like the linters.
 release: ## make archives, packages, the image and npm packages for every platform in build/release
