@@ -19,10 +19,10 @@ func (f figures) add(what, unit string, v float64) { f[what+" "+unit] = append(f
 func (f figures) row(x wanted, rounds int) (row, error) {
 	values, under := f[x.source], f[x.over]
 	if len(values) == 0 || (x.over != "" && len(under) == 0) {
-		if x.needs == "" {
-			return row{wanted: x, absent: "could not be measured"}, fmt.Errorf("read the figures: there is no %s", strings.TrimSpace(x.source+" "+x.over))
+		if x.needs != "" {
+			return row{wanted: x, absent: x.needs + " is not installed"}, nil
 		}
-		return row{wanted: x, absent: x.needs + " is not installed"}, nil
+		return row{wanted: x, absent: "could not be measured"}, fmt.Errorf("read the figures: there is no %s", strings.TrimSpace(x.source+" "+x.over))
 	}
 	r := spreadOf(values)
 	if x.over != "" {
@@ -40,9 +40,15 @@ func (f figures) row(x wanted, rounds int) (row, error) {
 
 var benchmarkLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.+)$`)
 
+// packageTook is how long go test says that a package took, without building it.
+var packageTook = regexp.MustCompile(`(?m)^ok\s+\S+\s+([\d.]+)s`)
+
 // read adds the output of go test -bench: by the name of the benchmark, without
 // Benchmark and the number of processors.
 func (f figures) read(text []byte) error {
+	if took, err := find(packageTook, text); err == nil {
+		f.add("package", "s", took)
+	}
 	for line := range strings.Lines(string(text)) {
 		m := benchmarkLine.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
@@ -70,44 +76,30 @@ const once, everyRound = false, true
 
 // goBench reads the benchmarks of a package.
 func goBench(pkg, pattern, turn string, everyRound bool, env ...string) func(*workshop) (figures, error) {
+	return goTest(everyRound, env, "-run", "^$", "-bench", pattern, "-benchtime", turn, "-timeout", "60m", pkg)
+}
+
+// goTest reads the figures of tests.
+func goTest(everyRound bool, env []string, args ...string) func(*workshop) (figures, error) {
 	return func(w *workshop) (figures, error) {
 		f, rounds := figures{}, 1
 		if everyRound {
 			rounds = w.options.rounds
 		}
 		// Prism, a peer of a benchmark, is looked for in the path.
-		path := []string{filepath.Join(w.root, "build", "node_modules", ".bin"), os.Getenv("PATH")}
-		env := append(env, "PATH="+strings.Join(path, string(filepath.ListSeparator)), "DESTKIT_BENCH_ROUNDS="+strconv.Itoa(w.options.rounds))
+		path := filepath.Join(w.root, "build", "node_modules", ".bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+		env := append(env, "PATH="+path, "DESTKIT_BENCH_ROUNDS="+strconv.Itoa(w.options.rounds))
 		for range rounds {
-			e, err := w.finish(env, "go", "test", "-run", "^$", "-bench", pattern, "-benchtime", turn, "-timeout", "60m", pkg)
+			e, err := w.finish(env, "go", append([]string{"test"}, args...)...)
 			if err != nil {
 				return nil, err
 			}
 			if err := f.read(e.text); err != nil {
 				return nil, err
 			}
-			if len(f) == 0 {
-				return nil, fmt.Errorf("read the benchmarks of %s: there are none\n%s", pkg, tail(e.text))
-			}
 		}
 		return f, nil
 	}
-}
-
-// matrixTook is how long go test says that a package took, without building it.
-var matrixTook = regexp.MustCompile(`(?m)^ok\s+\S+/conformance/destination\s+([\d.]+)s`)
-
-// measureMatrix breaks every rule once, as make matrix does.
-func measureMatrix(w *workshop) (figures, error) {
-	e, err := w.finish([]string{"DESTKIT_TIER=matrix"}, "go", "test", "-count=1", "-parallel", "8", "-timeout", "20m", "-run", "^TestKillMatrix$", "./conformance/destination")
-	if err != nil {
-		return nil, err
-	}
-	took, err := find(matrixTook, e.text)
-	if err != nil {
-		return nil, err
-	}
-	return figures{"matrix s": {took}}, nil
 }
 
 // measureProgram starts the program for commands that do next to nothing.

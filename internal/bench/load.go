@@ -1,19 +1,19 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 )
 
 // The work of all generators: a record of two fields, one for each request, over as many
@@ -43,17 +43,17 @@ type loaded struct {
 	} `json:"generator"`
 }
 
-// load runs `destkit load` against a URL.
-func (w *workshop) load(url, roots string, flags ...string) (*loaded, error) {
+// load runs `destkit load` against the simulator.
+func (w *workshop) load(s *simulator, flags ...string) (*loaded, error) {
 	file, work := filepath.Join(w.folder, "load.json"), filepath.Join(w.folder, "template.json")
 	if err := os.WriteFile(work, []byte(template), 0o600); err != nil {
 		return nil, fmt.Errorf("write a template: %w", err)
 	}
 	// The seed chooses the refused records and the keys; it is the same in every run.
-	args := append([]string{"load", url + "/", "--write", "--object", object, "--template", work, "--batch-size", "1",
+	args := append([]string{"load", s.url + "/", "--write", "--object", object, "--template", work, "--batch-size", "1",
 		"--seed", "2", "--quiet", "--json", file, "--closed"}, flags...)
-	if roots != "" {
-		args = append(args, "--tls-roots", roots)
+	if s.roots != "" {
+		args = append(args, "--tls-roots", s.roots)
 	}
 	if _, err := w.finish(nil, w.program, args...); err != nil {
 		return nil, err
@@ -63,10 +63,7 @@ func (w *workshop) load(url, roots string, flags ...string) (*loaded, error) {
 		return nil, fmt.Errorf("read the result of a load: %w", err)
 	}
 	l := &loaded{}
-	if err := json.Unmarshal(text, l); err != nil {
-		return nil, fmt.Errorf("read the result of a load: %w", err)
-	}
-	return l, nil
+	return l, json.Unmarshal(text, l)
 }
 
 // checked is a load that must have told every record that was refused from every one
@@ -76,7 +73,7 @@ func (w *workshop) checked(s *simulator, flags ...string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.load(s.url, s.roots, append(flags, "--connections", strconv.Itoa(connections), "--duration", strconv.Itoa(w.options.seconds)+"s")...)
+	l, err := w.load(s, append(flags, "--connections", strconv.Itoa(connections), "--duration", strconv.Itoa(w.options.seconds)+"s")...)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +107,9 @@ func measureLoad(secure bool) func(*workshop) (figures, error) {
 			return nil, err
 		}
 		defer sim.stop()
-		body, err := w.record(sim)
-		if err != nil {
-			return nil, err
-		}
 		f := figures{}
 		for range w.options.rounds {
-			if err := w.loadRound(f, sim, body); err != nil {
+			if err := w.loadRound(f, sim); err != nil {
 				return nil, err
 			}
 		}
@@ -126,7 +119,7 @@ func measureLoad(secure bool) func(*workshop) (figures, error) {
 
 // loadRound is one run of each. The second of destkit load has the keys of the first: its
 // records are updates, as those of the peers are after their first request.
-func (w *workshop) loadRound(f figures, sim *simulator, body string) error {
+func (w *workshop) loadRound(f figures, sim *simulator) error {
 	if err := sim.reset(); err != nil {
 		return err
 	}
@@ -149,7 +142,7 @@ func (w *workshop) loadRound(f figures, sim *simulator, body string) error {
 		if err := sim.reset(); err != nil {
 			return err
 		}
-		t, err := w.fire(p, sim.url+"/", body)
+		t, err := w.fire(p, sim.url+"/")
 		if err != nil {
 			return err
 		}
@@ -159,50 +152,96 @@ func (w *workshop) loadRound(f figures, sim *simulator, body string) error {
 	return w.ctx.Err()
 }
 
-// record writes the body that the load generator sends into a file, for the peers: it
-// looks over the shoulder of one request.
-func (w *workshop) record(s *simulator) (file string, err error) {
-	target, err := url.Parse(s.url)
+// simulator is `destkit destsim` in a process of its own, as it is shipped.
+type simulator struct {
+	cmd   *exec.Cmd
+	url   string
+	roots string // file; "" without TLS
+	http  *http.Client
+}
+
+func (w *workshop) startSimulator(secure bool) (*simulator, error) {
+	s := &simulator{http: &http.Client{Timeout: time.Minute}}
+	args := []string{"destsim", "--addr", "127.0.0.1:0"}
+	if secure {
+		s.roots = filepath.Join(w.folder, "ca.pem")
+		args = append(args, "--tls", "--ca-out", s.roots)
+	}
+	s.cmd = exec.CommandContext(w.ctx, w.program, args...)
+	s.cmd.Stderr = os.Stderr
+	out, err := s.cmd.StdoutPipe()
 	if err != nil {
-		return "", fmt.Errorf("record a request: %w", err)
+		return nil, fmt.Errorf("start the simulator: %w", err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the simulator: %w", err)
+	}
+	reader := bufio.NewReader(out)
+	line, err := reader.ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")
+	if err != nil || !ok {
+		s.stop()
+		return nil, fmt.Errorf("start the simulator: its first line is %q", line)
+	}
+	s.url = url
+	// A pipe that is not read would stop it one day.
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	if !secure {
+		return s, nil
+	}
+	pem, err := os.ReadFile(s.roots)
 	if err != nil {
-		return "", fmt.Errorf("record a request: %w", err)
+		s.stop()
+		return nil, fmt.Errorf("read the authority of the simulator: %w", err)
 	}
-	forward := httputil.NewSingleHostReverseProxy(target)
-	forward.Transport = s.http.Transport
-	var mu sync.Mutex
-	var seen []byte
-	// The planning calls go through as well; kept is the last batch.
-	front := &http.Server{Handler: http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
-			http.Error(reply, err.Error(), http.StatusBadGateway)
-			return
-		}
-		if bytes.Contains(body, []byte(`"method":"sync_batch"`)) {
-			mu.Lock()
-			seen = body
-			mu.Unlock()
-		}
-		request.Body = io.NopCloser(bytes.NewReader(body))
-		forward.ServeHTTP(reply, request)
-	})}
-	go func() { _ = front.Serve(listener) }()
-	defer front.Close()
-	// Plain http also where the simulator speaks TLS: the body is the same.
-	if _, err := w.load("http://"+listener.Addr().String(), "", "--connections", "1", "--count", "1"); err != nil {
-		return "", fmt.Errorf("record a request: %w", err)
+	// The control routes stand on the same port, behind the same certificate.
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	s.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	return s, nil
+}
+
+// stop ends the process and waits for it: nothing of it is kept.
+func (s *simulator) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// control calls one of its control routes.
+func (s *simulator) control(method, path string, into any) error {
+	request, err := http.NewRequest(method, s.url+"/_control/"+path, nil)
+	if err != nil {
+		return fmt.Errorf("call /_control/%s: %w", path, err)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(seen) == 0 {
-		return "", fmt.Errorf("record a request: no batch was seen")
+	response, err := s.http.Do(request)
+	if err != nil {
+		return fmt.Errorf("call /_control/%s: %w", path, err)
 	}
-	file = filepath.Join(w.folder, "body.json")
-	if err := os.WriteFile(file, seen, 0o600); err != nil {
-		return "", fmt.Errorf("record a request: %w", err)
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("call /_control/%s: status %d", path, response.StatusCode)
 	}
-	return file, nil
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("call /_control/%s: %w", path, err)
+	}
+	return nil
+}
+
+// reset forgets all records, so that every run begins alike.
+func (s *simulator) reset() error {
+	return s.control(http.MethodPost, "reset", new(any))
+}
+
+// verdicts are the records that the simulator itself has counted since it was reset.
+type verdicts struct{ stored, refused int64 }
+
+func (s *simulator) verdicts() (v verdicts, err error) {
+	var figures struct {
+		Methods []struct{ Succeeded, Failed int64 }
+	}
+	err = s.control(http.MethodGet, "figures", &figures)
+	for _, m := range figures.Methods {
+		v.stored, v.refused = v.stored+m.Succeeded, v.refused+m.Failed
+	}
+	return v, err
 }

@@ -8,14 +8,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,16 +29,18 @@ type options struct {
 	seconds int
 	rounds  int
 	update  bool
-	list    bool
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.run, "run", "", "measure only the sections that match `REGEXP`")
+	var names []string
+	for _, s := range sections(o) {
+		names = append(names, s.name)
+	}
+	flag.StringVar(&o.run, "run", "", "measure only the sections that match `REGEXP`, of "+strings.Join(names, ", "))
 	flag.IntVar(&o.seconds, "seconds", 10, "how long one run takes")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each; medians are shown")
 	flag.BoolVar(&o.update, "update", false, "write the table into docs/evidence/performance.md")
-	flag.BoolVar(&o.list, "list", false, "list the sections with an estimate of their time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -54,35 +59,29 @@ func (o options) measure(ctx context.Context) error {
 	if o.update && o.run != "" {
 		return errors.New("-update writes the whole table: leave -run out")
 	}
-	chosen, estimate, err := o.choose()
+	only, err := regexp.Compile(o.run)
 	if err != nil {
-		return err
+		return fmt.Errorf("read -run: %w", err)
 	}
-	if o.list {
-		for _, s := range chosen {
-			fmt.Printf("%-20s about %s\n", s.name, s.takes)
-		}
-		return nil
+	chosen := slices.DeleteFunc(sections(o), func(s section) bool { return !only.MatchString(s.name) })
+	if len(chosen) == 0 {
+		return fmt.Errorf("no section matches %q; -h lists them", o.run)
 	}
 	w, err := newWorkshop(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer w.close()
-	versions, missing := w.versions()
-	w.say("%d sections, about %s", len(chosen), estimate.Round(time.Minute))
 	rows, failed := w.sections(chosen)
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	report := report{rows: rows, machine: thisMachine(), options: o, missing: missing, versions: versions, took: time.Since(w.began)}
-	fmt.Print(report.text())
+	report := report{rows: rows, machine: thisMachine(), options: o, took: time.Since(w.began)}
+	fmt.Println(report.text())
 	if o.update {
-		path := filepath.Join(w.root, "docs", "evidence", "performance.md")
-		if err := report.write(path); err != nil {
+		if err := report.write(filepath.Join(w.root, "docs", "evidence", "performance.md")); err != nil {
 			return err
 		}
-		w.say("wrote %s", path)
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%d sections could not be measured: %s", len(failed), strings.Join(failed, "; "))
@@ -90,29 +89,11 @@ func (o options) measure(ctx context.Context) error {
 	return nil
 }
 
-// choose finds the sections, in the order of the table, and about how long they take.
-func (o options) choose() (chosen []section, estimate time.Duration, err error) {
-	only, err := regexp.Compile(o.run)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read -run: %w", err)
-	}
-	for _, s := range sections(o) {
-		if only.MatchString(s.name) {
-			chosen = append(chosen, s)
-			estimate += s.takes
-		}
-	}
-	if len(chosen) == 0 {
-		return nil, 0, fmt.Errorf("no section matches %q; -list lists them", o.run)
-	}
-	return chosen, estimate, nil
-}
-
 // sections measures one after the other. Where one cannot be measured, the others are
 // still worth it: the table says what is missing.
 func (w *workshop) sections(chosen []section) (rows []row, failed []string) {
 	for i, s := range chosen {
-		w.say("[%d/%d] %s, about %s", i+1, len(chosen), s.name, s.takes)
+		w.say("[%d/%d] %s", i+1, len(chosen), s.name)
 		f, err := s.measure(w)
 		if w.ctx.Err() != nil {
 			return rows, failed
@@ -133,4 +114,76 @@ func (w *workshop) sections(chosen []section) (rows []row, failed []string) {
 		}
 	}
 	return rows, failed
+}
+
+// workshop is where it is measured: the folder of the repository, a folder for
+// what is written, the program and the peers.
+type workshop struct {
+	ctx     context.Context
+	options options
+	root    string
+	folder  string // removed at the end
+	program string
+	tools   map[string]string // the peers that are there, by name
+	began   time.Time
+}
+
+func newWorkshop(ctx context.Context, o options) (*workshop, error) {
+	w := &workshop{ctx: ctx, options: o, began: time.Now()}
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the repository: %w", err)
+	}
+	w.root = strings.TrimSuffix(strings.TrimSpace(string(out)), "/go.mod")
+	if w.folder, err = os.MkdirTemp("", "destkit-bench-"); err != nil {
+		return nil, fmt.Errorf("make a folder: %w", err)
+	}
+	w.findPeers()
+	// As make build makes it: what is measured is what is shipped.
+	w.say("building the program")
+	w.program = w.folder + "/destkit"
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.program, "./cmd/destkit")
+	build.Dir, build.Env = w.root, append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("build the program: %w\n%s", err, text), os.RemoveAll(w.folder))
+	}
+	return w, nil
+}
+
+func (w *workshop) close() { _ = os.RemoveAll(w.folder) }
+
+// say reports progress.
+func (w *workshop) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%4.0f s  %s\n", time.Since(w.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// ended is a process that has done its work: both its outputs, and the seconds of the
+// processor that it took.
+type ended struct {
+	text []byte
+	cpu  float64
+}
+
+// finish runs a command to its end. An exit status other than 0 is an error that
+// shows the end of what it said.
+func (w *workshop) finish(env []string, name string, args ...string) (ended, error) {
+	cmd := exec.CommandContext(w.ctx, name, args...)
+	cmd.Dir = w.root
+	cmd.Env = append(os.Environ(), env...)
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	err := cmd.Run()
+	e := ended{text: text.Bytes()}
+	if cmd.ProcessState != nil {
+		e.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	}
+	if err != nil {
+		return e, fmt.Errorf("run %s: %w\n%s", name, err, tail(e.text))
+	}
+	return e, nil
+}
+
+// tail is the end of a text, for a message.
+func tail(text []byte) string {
+	return strings.TrimSpace(string(text[max(0, len(text)-2000):]))
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 )
 
 // peer is another load generator: it sends the same body over and over on connections
@@ -35,41 +33,17 @@ var peers = []peer{
 		regexp.MustCompile(`(?m)^Code\s+(?:[013-9-]\d*|2(?:0[1-9]|[1-9]\d))\s*: (\d+)`)},
 }
 
-// prism is a peer of another kind, see server.BenchmarkAgainstMock.
-const prism = "prism"
-
-// asks is how each peer is asked for its version.
-var asks = map[string]string{"wrk": "-v", "fortio": "version", prism: "--version"}
-
-var peerNames = []string{"wrk", "fortio", prism}
-
 // findPeers looks for the peers in build/, where make bench-peers puts them, and in the
 // path. The versions that were chosen come first.
 func (w *workshop) findPeers() {
 	w.tools = map[string]string{}
-	for _, name := range peerNames {
-		for _, path := range []string{filepath.Join(w.root, "build", "bin", name), filepath.Join(w.root, "build", "node_modules", ".bin", name), name} {
+	for _, p := range peers {
+		for _, path := range []string{p.name, filepath.Join(w.root, "build", "bin", p.name)} {
 			if found, err := exec.LookPath(path); err == nil {
-				w.tools[name] = found
-				break
+				w.tools[p.name] = found
 			}
 		}
 	}
-}
-
-var version = regexp.MustCompile(`\d+\.\d+\.\d+`)
-
-// versions of the peers that are there, and the names of those that are not.
-func (w *workshop) versions() (there, missing []string) {
-	for _, name := range peerNames {
-		if w.tools[name] == "" {
-			missing = append(missing, name)
-			continue
-		}
-		out, _ := exec.CommandContext(w.ctx, w.tools[name], asks[name]).CombinedOutput() // wrk ends with 1
-		there = append(there, strings.TrimSpace(name+" "+string(version.Find(out))))
-	}
-	return there, missing
 }
 
 // tally is what a peer says.
@@ -79,25 +53,32 @@ type tally struct {
 	cpu  float64 // seconds of the process
 }
 
+// body is what the peers send: a batch as destkit load makes it.
+const body = `{"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"object":{"object_api_name":"event","label":"Event"},"operation":"upsert",` +
+	`"sync_run_id":963760234,"sync_id":1,"schema":{"event_id":{"active_identifier":true,"field":{"field_api_name":"event_id","label":"Event ID",` +
+	`"identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}},"occurred_at":{"active_identifier":false,` +
+	`"field":{"field_api_name":"occurred_at","label":"Occurred at","identifier":false,"required":false,"createable":true,"updateable":true,` +
+	`"type":"date_time","array":false}}}},"records":[{"event_id":"zz-load-03f827-000000000000","occurred_at":"2021-03-29T16:32:00Z"}]},` +
+	`"id":"dbeeb9f8a7f969399a00000000000001"}`
+
 // fire runs one peer for one measurement.
-func (w *workshop) fire(p peer, url, body string) (tally, error) {
-	script := filepath.Join(w.folder, "wrk.lua")
-	lua := fmt.Sprintf("local f = assert(io.open(%q, 'rb'))\nwrk.method = 'POST'\nwrk.body = f:read('*a')\nf:close()\nwrk.headers['Content-Type'] = 'application/json'\n", body)
-	if err := os.WriteFile(script, []byte(lua), 0o600); err != nil {
-		return tally{}, fmt.Errorf("write a file for %s: %w", p.name, err)
+func (w *workshop) fire(p peer, url string) (tally, error) {
+	script, file := filepath.Join(w.folder, "wrk.lua"), filepath.Join(w.folder, "body.json")
+	lua := fmt.Sprintf("wrk.method = 'POST'\nwrk.body = %q\nwrk.headers['Content-Type'] = 'application/json'\n", body)
+	for name, text := range map[string]string{script: lua, file: body} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return tally{}, fmt.Errorf("write a file for %s: %w", p.name, err)
+		}
 	}
-	e, err := w.finish(nil, w.tools[p.name], p.args(strconv.Itoa(w.options.seconds)+"s", url, body, script)...)
+	e, err := w.finish(nil, w.tools[p.name], p.args(strconv.Itoa(w.options.seconds)+"s", url, file, script)...)
 	if err != nil {
 		return tally{}, err
 	}
 	t, err := p.parse(e.text)
 	t.cpu = e.cpu
 	// A peer that was answered with errors has measured something else.
-	if err == nil && t.bad > 0 {
-		err = fmt.Errorf("%.0f answers were bad", t.bad)
-	}
-	if err == nil && t.rate <= 0 {
-		err = errors.New("it sent nothing")
+	if err == nil && (t.bad > 0 || t.rate <= 0) {
+		err = fmt.Errorf("%.0f answers were bad, %.0f a second were good", t.bad, t.rate)
 	}
 	if err != nil {
 		return t, fmt.Errorf("measure with %s: %w\n%s", p.name, err, tail(e.text))
