@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Findings is what a scenario has found so far, whatever it judges.
@@ -203,7 +203,7 @@ func (found *Findings) result(out *outcome, interrupted bool) *CheckResult {
 	r.Reason = found.check.Reason
 	r.Findings, r.symptoms = append(r.Findings, found.findings...), found.symptoms
 	if found.surplus > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s of the same kind", plural.Count(found.surplus, "more finding")))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s of the same kind", quantity.Count(found.surplus, "more finding")))
 	}
 	return r
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Watched is one check of a suite that is judged by what others do. One goroutine at a
@@ -56,7 +56,7 @@ func (s *Suite) Claims(c *Check, actor any, texts ...string) ([]func() error, er
 		}
 	}
 	if len(out) < len(texts) {
-		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), plural.Count(len(texts), "claim"))
+		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), quantity.Count(len(texts), "claim"))
 	}
 	return out, nil
 }
@@ -142,7 +142,7 @@ func (w *Watched) result() *CheckResult {
 	case w.decided == 0:
 		return found.Result(inconclusive(activeServiceJudging, "%s", w.reason))
 	}
-	found.Proof("%s looked at", plural.Count(w.decided, "time"))
+	found.Proof("%s looked at", quantity.Count(w.decided, "time"))
 	r := found.Result(nil)
 	r.Attempts = w.looked
 	return r

@@ -10,7 +10,7 @@ import (
 	"github.com/cucumber/godog"
 	messages "github.com/cucumber/messages/go/v21"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // This file alone talks to godog, which parses a scenario and matches its steps.
@@ -82,7 +82,7 @@ func outside(kind reflect.Type) reflect.Type {
 	var in, out []reflect.Type
 	for i := range kind.NumIn() {
 		switch arg := kind.In(i); arg {
-		case reflect.TypeFor[*datatable.Table]():
+		case reflect.TypeFor[*wire.DataTable]():
 			in = append(in, reflect.TypeFor[*godog.Table]())
 		case reflect.TypeFor[*docString]():
 			in = append(in, reflect.TypeFor[*godog.DocString]())
@@ -108,7 +108,7 @@ func inside(arg reflect.Value) reflect.Value {
 			}
 			rows = append(rows, cells)
 		}
-		return reflect.ValueOf(datatable.New(rows...))
+		return reflect.ValueOf(wire.NewDataTable(rows...))
 	case *godog.DocString:
 		return reflect.ValueOf(&docString{text: v.Content, mediaType: v.MediaType})
 	}

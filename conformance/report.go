@@ -3,8 +3,6 @@ package conformance
 import (
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/causes"
-
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -237,7 +235,7 @@ func (f Finding) CauseLabel() string {
 	switch {
 	case f.Observed:
 		return "Cause, as observed"
-	case causes.Open(f.Cause):
+	case wire.OpenCause(f.Cause):
 		return "Cause"
 	}
 	return "Possible cause"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // errTimeUp is the cause of a context whose run has used up Options.Timeout.
@@ -233,7 +233,7 @@ func notesOf(objects []string, parts []*CheckResult) (notes []string) {
 	for _, n := range order {
 		names := about[n]
 		if len(names) < looked && !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(n, name) }) {
-			n = plural.List(names) + ": " + n
+			n = quantity.List(names) + ": " + n
 		}
 		notes = append(notes, n)
 	}

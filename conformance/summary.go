@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // summary is the one line that a person repeats to a colleague.
@@ -33,7 +33,7 @@ func summary(r *Report) string {
 		}
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
-		fmt.Fprintf(&b, "only %s %s selected; ", plural.Count(len(r.Checks), "check"), plural.Verb(len(r.Checks), "was", "were"))
+		fmt.Fprintf(&b, "only %s %s selected; ", quantity.Count(len(r.Checks), "check"), quantity.Verb(len(r.Checks), "was", "were"))
 	}
 	fmt.Fprintf(&b, "%s; tier %s; %.1f s", r.Residue.summary(r.leftovers()), r.Tier, r.DurationMS/1000)
 	return b.String()
@@ -47,7 +47,7 @@ func (r *Report) failedText() string {
 		kind = "gated checks"
 	}
 	if len(r.Failed) > 0 {
-		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, plural.List(r.Failed))
+		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, quantity.List(r.Failed))
 	}
 	none := fmt.Sprintf("none of %d %s failed", r.Musts, kind)
 	if open := r.undecidedParts(); open != "" {
@@ -66,7 +66,7 @@ func (r *Report) undecidedText() string {
 
 func (r *Report) warningsText() string {
 	if n := r.Counts[Warn]; n > 0 {
-		return plural.Count(n, "warning")
+		return quantity.Count(n, "warning")
 	}
 	return ""
 }
@@ -90,7 +90,7 @@ func (r *Report) blockersText() string {
 	case 1:
 		return "fix " + most + " first: 1 check builds on it"
 	default:
-		return fmt.Sprintf("fix %s first: %s build on it", most, plural.Count(n, "check"))
+		return fmt.Sprintf("fix %s first: %s build on it", most, quantity.Count(n, "check"))
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *Report) undecidedParts() string {
 		needs[at].n++
 	}
 	slices.SortStableFunc(needs, func(a, b need) int { return b.n - a.n })
-	said := plural.Count(len(r.Undecided), "undecided MUST")
+	said := quantity.Count(len(r.Undecided), "undecided MUST")
 	if len(needs) == 0 {
 		return strings.Replace(said, "undecided MUST", "MUST", 1) + " undecided"
 	}
@@ -153,11 +153,11 @@ const mostNeeds = 3
 // summary says how many are left behind: none is said only when that was seen.
 func (res *Residue) summary(what string) string {
 	left := len(res.Refused) + len(res.Unknown)
-	said := plural.Count(left, what) + " left behind"
+	said := quantity.Count(left, what) + " left behind"
 	if res.Unverified == 0 {
 		return said
 	}
-	only := plural.Count(res.Unverified, what) + " deleted by acknowledgement only (not verified)"
+	only := quantity.Count(res.Unverified, what) + " deleted by acknowledgement only (not verified)"
 	if left == 0 {
 		return only
 	}

@@ -5,17 +5,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // TestStepsTakeTables: what stands below a step arrives as a type of this package.
 func TestStepsTakeTables(t *testing.T) {
 	type actor struct {
-		table *datatable.Table
+		table *wire.DataTable
 		text  *docString
 	}
 	steps := []Step{
-		NewStep(`^a table:$`, func(a *actor) any { return func(t *datatable.Table) error { a.table = t; return nil } }),
+		NewStep(`^a table:$`, func(a *actor) any { return func(t *wire.DataTable) error { a.table = t; return nil } }),
 		NewStep(`^a text:$`, func(a *actor) any { return func(d *docString) { a.text = d } }),
 	}
 	source := "Feature: F\n  Scenario: S\n    Given a table:\n      | a | b |\n      | 1 |   |\n    Then a text:\n      \"\"\"json\n      {}\n      \"\"\"\n"

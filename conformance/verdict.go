@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Gates reports whether a failure of the check decides the verdict of a profile.
@@ -66,10 +66,10 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if o.RequireClean && left > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%s %s left behind, and --require-clean asks for none", plural.Count(left, r.leftovers()), plural.Verb(left, "is", "are"))})
+			Message: fmt.Sprintf("%s %s left behind, and --require-clean asks for none", quantity.Count(left, r.leftovers()), quantity.Verb(left, "is", "are"))})
 	} else if n := r.Residue.Unverified; o.RequireClean && n > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
-			Message: fmt.Sprintf("%s deleted by acknowledgement only (not verified), and --require-clean asks for proof that nothing is left: %s", plural.Count(n, r.leftovers()), r.Residue.UnverifiedReason),
+			Message: fmt.Sprintf("%s deleted by acknowledgement only (not verified), and --require-clean asks for proof that nothing is left: %s", quantity.Count(n, r.leftovers()), r.Residue.UnverifiedReason),
 			Fix:     "let a read-back hook show it"})
 	}
 	if o.RequireComplete && len(r.Undecided) > 0 {
@@ -78,7 +78,7 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 	switch {
 	case gateFailed:
 		r.Verdict = NonConformant
-		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + plural.List(r.Failed)})
+		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + quantity.List(r.Failed)})
 	case unknown:
 		r.Verdict = Unknown
 	case len(r.Undecided) > 0 || len(o.Select) > 0 || len(o.Skip) > 0:
@@ -133,10 +133,10 @@ func (r *Report) harnessErrors() {
 	}
 	if len(gating) > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
-			Message: "the judge or a hook failed in " + plural.List(gating) + ": the verdict is unknown"})
+			Message: "the judge or a hook failed in " + quantity.List(gating) + ": the verdict is unknown"})
 	}
 	if len(others) > 0 {
-		r.Notes = append(r.Notes, "the judge or a hook failed in "+plural.List(others)+
+		r.Notes = append(r.Notes, "the judge or a hook failed in "+quantity.List(others)+
 			", below the gate of profile "+string(r.Profile)+": the verdict is made from the other checks")
 	}
 }

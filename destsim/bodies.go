@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // The bounds of the bodies that the journal keeps.
@@ -124,7 +124,7 @@ func (j *callJournal) exchange(seq int64) (journalExchange, error) {
 	if two == nil {
 		return x, nil
 	}
-	hide := redact.New()
+	hide := foreign.New()
 	for _, secret := range append(two.secrets, j.bodies.secrets...) {
 		hide.Add(secret, "[hidden]")
 	}
@@ -133,7 +133,7 @@ func (j *callJournal) exchange(seq int64) (journalExchange, error) {
 }
 
 // shownBody is a body as JSON: itself, or a text where it is none.
-func shownBody(hide *redact.Redactor, body []byte) json.RawMessage {
+func shownBody(hide *foreign.Redactor, body []byte) json.RawMessage {
 	if len(body) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	pages "github.com/destkit/destkit/destsim/internal/console"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/console"
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // controlBody bounds the body of a control call.
@@ -95,12 +95,12 @@ type okReply struct {
 func (s *Sim) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A user of a service's API has chosen the address.
-		if loopback.Own(r) {
-			reply(w, http.StatusForbidden, controlError{loopback.ErrOutbound.Error()})
+		if reach.OwnOrigin(r) {
+			reply(w, http.StatusForbidden, controlError{reach.ErrOutbound.Error()})
 			return
 		}
 		if !s.hasControlToken(r) {
-			if err := loopback.Admit(r); err != nil {
+			if err := reach.AdmitLoopback(r); err != nil {
 				reply(w, http.StatusForbidden, controlError{"the control endpoints are open on loopback only: " + err.Error() + "; or set a control token and send it"})
 				return
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // control calls a control endpoint from loopback.
@@ -49,8 +49,8 @@ func TestControlAccess(t *testing.T) {
 		{"192.0.2.1:1", "", "", "/healthz", 200},
 		{"127.0.0.1:1", "", "", "/_control/nothing", 404},
 		// A call of a service, which a user of it has aimed, whatever token it has.
-		{"127.0.0.1:1", loopback.Outbound, "service", "/_control/reset", 403},
-		{"127.0.0.1:1", loopback.Outbound, "service", "/_control/counts?control_token=c0ntrol", 403},
+		{"127.0.0.1:1", reach.Outbound, "service", "/_control/reset", 403},
+		{"127.0.0.1:1", reach.Outbound, "service", "/_control/counts?control_token=c0ntrol", 403},
 	} {
 		w := control(s, http.MethodGet, c.path, "", "From", c.from, cmp.Or(c.header, "X-None"), c.value)
 		require.Equal(t, c.status, w.Code, "%+v", c)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // What the processes that are measured find in their environment: which server
@@ -35,7 +35,7 @@ const (
 func TestMain(m *testing.M) {
 	kind := os.Getenv(serverVariable)
 	if kind == "" {
-		os.Exit(postgrestest.Run(m))
+		os.Exit(testkit.RunWithPostgres(m))
 	}
 	if err := serveMeasured(kind); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -17,18 +17,18 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 var schemas atomic.Int64
 
 // postgresURL is a store of its own for a test.
 func postgresURL(t testing.TB) string {
-	return databaseURL(postgrestest.Start(t), fmt.Sprintf("test_%d", schemas.Add(1)))
+	return databaseURL(testkit.StartPostgres(t), fmt.Sprintf("test_%d", schemas.Add(1)))
 }
 
-func databaseURL(server postgrestest.Server, schema string) string {
-	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", postgrestest.User, url.QueryEscape(postgrestest.Password), server.Port, schema)
+func databaseURL(server testkit.Postgres, schema string) string {
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", testkit.PostgresUser, url.QueryEscape(testkit.PostgresPassword), server.Port, schema)
 }
 
 // connect opens a connection that looks into the schema of a store.
@@ -235,7 +235,7 @@ func TestPostgresLosesItsConnection(t *testing.T) {
 	answer := <-done
 	require.Len(t, answer, 1)
 	require.Contains(t, answer[0], "the batch could not be stored")
-	require.NotContains(t, answer[0], postgrestest.Password)
+	require.NotContains(t, answer[0], testkit.PostgresPassword)
 	require.NoError(t, tx.Rollback(ctx))
 	for _, s := range []*Sim{a, b} {
 		require.Equal(t, `{"email":"a","last_name":"1"}`, stored(t, s, "contact", "email", `"a"`))
@@ -248,8 +248,8 @@ func TestPostgresLosesItsConnection(t *testing.T) {
 
 // TestPostgresThatCannotBeUsed: every reason is said, and never the password.
 func TestPostgresThatCannotBeUsed(t *testing.T) {
-	server := postgrestest.Start(t)
-	free, err := postgrestest.FreePort()
+	server := testkit.StartPostgres(t)
+	free, err := testkit.FreePort()
 	require.NoError(t, err)
 	store := postgresURL(t)
 	newer := newSim(t, Config{Store: store})
@@ -260,7 +260,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	base := databaseURL(server, "test_x")
 	for name, test := range map[string]struct{ store, want string }{
 		"nobody there":   {strings.Replace(base, fmt.Sprint(server.Port), fmt.Sprint(free), 1), "cannot reach PostgreSQL: dial"},
-		"password":       {strings.Replace(base, url.QueryEscape(postgrestest.Password), "wr0ng-s3cret", 1), "password authentication failed"},
+		"password":       {strings.Replace(base, url.QueryEscape(testkit.PostgresPassword), "wr0ng-s3cret", 1), "password authentication failed"},
 		"database":       {strings.Replace(base, "/postgres?", "/nowhere?", 1), `database "nowhere" does not exist`},
 		"newer":          {store, "is of version 99"},
 		"something else": {databaseURL(server, "test_foreign"), "holds something else"},
@@ -271,7 +271,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 	} {
 		_, err := New(Config{Store: test.store})
 		require.ErrorContains(t, err, test.want, name)
-		require.NotContains(t, err.Error(), postgrestest.Password, name)
+		require.NotContains(t, err.Error(), testkit.PostgresPassword, name)
 		require.NotContains(t, err.Error(), "s3cret", name)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/batch"
+	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
 // ack is what became of consecutive records of one batch: the keys key, key+1, …
@@ -17,7 +17,7 @@ type ack struct {
 	key        int64 // its number; of a file with identifiers of its own, that of the row
 	row, count int32
 	task       uint16
-	state      batch.State
+	state      records.State
 }
 
 // ackBytes is what one of them takes.
@@ -103,7 +103,7 @@ func (a *ack) chosen(below uint64) bool {
 }
 
 // acknowledge remembers what became of a batch.
-func (w *worker) acknowledge(t *task, b *batch.Batch, start, end int64, failed bool) {
+func (w *worker) acknowledge(t *task, b *records.Batch, start, end int64, failed bool) {
 	log := w.e.acks
 	below := log.below.Load()
 	if below != w.kept {
@@ -125,16 +125,16 @@ func (w *worker) acknowledge(t *task, b *batch.Batch, start, end int64, failed b
 }
 
 // runs divides a batch into runs of consecutive keys with one state.
-func (w *worker) runs(t *task, b *batch.Batch, failed bool, take func(ack)) {
-	n, rows, wrong, state := b.Size(), len(t.rows), w.check.Bad, batch.Acked
+func (w *worker) runs(t *task, b *records.Batch, failed bool, take func(ack)) {
+	n, rows, wrong, state := b.Size(), len(t.rows), w.check.Bad, records.Acked
 	if failed {
-		wrong, state = nil, batch.Unknown
+		wrong, state = nil, records.Unknown
 	}
 	if len(wrong) == 0 && len(b.Moved) == 0 && !t.own && b.From+n <= rows {
 		take(ack{key: b.First, row: int32(b.From), count: int32(n), state: state})
 		return
 	}
-	states, keys := make([]batch.State, n), make([]int64, n)
+	states, keys := make([]records.State, n), make([]int64, n)
 	for i := range n {
 		states[i], keys[i] = state, b.First+int64(i)
 		if t.own {

@@ -8,9 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/pace"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -36,7 +34,7 @@ func TestCleanRefusesForeignKeys(t *testing.T) {
 		keys := append([]WrittenKeys{}, r.Keys...)
 		change(&keys[0])
 		_, err := Clean(context.Background(), Options{Target: Target{URL: url}}, keys)
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.ErrorAs(t, err, &usage, name)
 		require.Equal(t, before, stored(t, url)["contact"], name)
 	}
@@ -73,7 +71,7 @@ func TestCleanDeletesNoKeyBeyondTheLast(t *testing.T) {
 	keys[0].Count = 33
 	end, err := wire.NewEndpoint(wire.Target{URL: url}, wire.Transport{})
 	require.NoError(t, err)
-	d, err := planning.Discover(context.Background(), end, "", nil, []string{"contact"})
+	d, err := discover(context.Background(), end, "", nil, []string{"contact"})
 	require.NoError(t, err)
 	require.Greater(t, d.Speed.MaximumBatchSize, int64(33))
 	result, err := Clean(context.Background(), Options{Target: Target{URL: url}}, keys)

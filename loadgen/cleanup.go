@@ -10,11 +10,8 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/pace"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -93,7 +90,7 @@ func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, conn
 		if part.from == part.to {
 			continue
 		}
-		shape, err := batch.NewShape(o, rpc.OperationDelete, int(part.size), g.as)
+		shape, err := records.NewShape(o, rpc.OperationDelete, int(part.size), g.as)
 		if err != nil {
 			fail("%v", err)
 			return
@@ -118,7 +115,7 @@ func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, conn
 		}
 	}
 	if total > 0 {
-		fail("%s of %s: %s", plural.Count(total, "record"), g.object.APIName, why)
+		fail("%s of %s: %s", quantity.Count(total, "record"), g.object.APIName, why)
 	}
 }
 
@@ -128,7 +125,7 @@ func (e *engine) erase(ctx context.Context, g *keyspace, keys records.Keys, conn
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
 	if k.Count > records.Keys(k.Keys).Count(integer) {
-		return failure.Usagef("the file names %s of %s, more than it says that there are", plural.Count(k.Count, "key"), k.Object)
+		return wire.Usagef("the file names %s of %s, more than it says that there are", quantity.Count(k.Count, "key"), k.Object)
 	}
 	if integer {
 		from, to := int64(records.FirstInteger), int64(records.LastInteger)
@@ -136,7 +133,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 			from, to = o.KeyFrom, o.KeyTo
 		}
 		if k.From < from || k.To > to || k.From > k.To {
-			return failure.Usagef("the file names the keys %d to %d of %s, which no load makes: %s", k.From, k.To, k.Object, why)
+			return wire.Usagef("the file names the keys %d to %d of %s, which no load makes: %s", k.From, k.To, k.Object, why)
 		}
 		return nil
 	}
@@ -149,7 +146,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 	}
 	form := strings.ReplaceAll(regexp.QuoteMeta(template), regexp.QuoteMeta("{run}"), run)
 	if made, err := regexp.MatchString("^"+form+"$", k.Template); err != nil || !made || strings.Count(k.Template, "{n}") != 1 {
-		return failure.Usagef("the file names the keys %q of %s, which no load makes: %s", foreign.Clip(k.Template, failure.LongestQuote), k.Object, why)
+		return wire.Usagef("the file names the keys %q of %s, which no load makes: %s", foreign.Clip(k.Template, wire.LongestQuote), k.Object, why)
 	}
 	return nil
 }
@@ -166,13 +163,13 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for _, k := range keys {
 		objects = append(objects, k.Object)
 	}
-	d, err := planning.Discover(ctx, end, o.Target.Token, o.Target.Headers, objects)
+	d, err := discover(ctx, end, o.Target.Token, o.Target.Headers, objects)
 	if err != nil {
 		return nil, err
 	}
 	connections := o.Connections
 	if connections == 0 {
-		connections = int(min(d.Speed.MaximumParallelBatches, planning.ServiceParallel))
+		connections = int(min(d.Speed.MaximumParallelBatches, ServiceParallel))
 	}
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: 1, declared: *d, connections: connections}
 	if end.Transport.Standard {
@@ -193,7 +190,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	for i, k := range keys {
 		obj := found[i]
 		e.plan = &plan{size: int(min(d.Speed.MaximumBatchSize, 10_000)), keys: records.Keys(k.Keys), tasks: []*task{{}}}
-		g := &keyspace{object: obj, as: batch.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
+		g := &keyspace{object: obj, as: records.Sync{ID: int64(i) + 1, Run: syncRun(1) + int64(i)}}
 		g.used.Store(k.Count)
 		e.erase(ctx, g, records.Keys(k.Keys), connections, nil, result)
 	}

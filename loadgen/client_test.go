@@ -18,7 +18,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 func client(t *testing.T, o Options) *Client {
@@ -79,7 +79,7 @@ func TestErrorsOfABatchAreThoseOfThatBatch(t *testing.T) {
 	require.Equal(t, 503, sent.Status)
 	require.Zero(t, sent.Acknowledged)
 	require.Len(t, sent.Errors, 1)
-	require.Equal(t, failure.KindStatus, sent.Errors[0].Kind)
+	require.Equal(t, wire.KindStatus, sent.Errors[0].Kind)
 	sent, err = s.Send(t.Context())
 	require.NoError(t, err)
 	require.True(t, sent.Good(), "%+v", sent)
@@ -128,7 +128,7 @@ func TestACallIsBroken(t *testing.T) {
 	go func() { <-entered }()
 	sent, err := s.Send(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, failure.KindTimeout, sent.Errors[0].Kind)
+	require.Equal(t, wire.KindTimeout, sent.Errors[0].Kind)
 	require.False(t, sent.Untimed)
 	hangs.Store(false)
 	sent, err = s.Send(t.Context())
@@ -199,7 +199,7 @@ func TestCheckRefusesWithoutAsking(t *testing.T) {
 	} {
 		o := good
 		spoil(&o)
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.True(t, errors.As(o.Check(), &usage), name)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Control pauses, paces and stops a run from outside. Its zero value is ready, for one
@@ -137,15 +137,15 @@ func (c *Control) Paused() bool { return c.paused.Load() }
 // the target declares. The error is a *UsageError: a closed loop has no rate.
 func (c *Control) SetRate(rate float64) error {
 	if !(rate > 0) || rate > mostRate || math.IsNaN(rate) {
-		return failure.Usagef("a rate must be above 0 and at most %.0f requests per second; pause to send nothing", mostRate)
+		return wire.Usagef("a rate must be above 0 and at most %.0f requests per second; pause to send nothing", mostRate)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.e == nil {
-		return failure.Usagef("nothing is sent now: set the rate while the load runs")
+		return wire.Usagef("nothing is sent now: set the rate while the load runs")
 	}
 	if !c.open {
-		return failure.Usagef("a closed loop sends as fast as it is answered: it has no rate")
+		return wire.Usagef("a closed loop sends as fast as it is answered: it has no rate")
 	}
 	at := c.now()
 	before := at

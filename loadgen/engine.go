@@ -9,9 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/histogram"
-	"github.com/destkit/destkit/loadgen/internal/cpu"
 	"github.com/destkit/destkit/loadgen/internal/pace"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -40,7 +38,7 @@ type engine struct {
 		known []written
 	}
 	follow   bool // X-RateLimit-Limit of replies changes the rate
-	declared planning.Declared
+	declared targetWords
 	limit    atomic.Int64 // as replies said it last
 	limits   struct {     // that replies stated one after the other
 		sync.Mutex
@@ -174,7 +172,7 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 	}
 	active := e.workers[:ph.connections]
 	m := newMeasure(e.clock.Now(), ph.duration)
-	used := cpu.Read()
+	used := readCPU()
 	e.began.Store(m.began)
 	e.limits.Lock()
 	e.limits.changes, e.limits.speeds = nil, nil
@@ -212,7 +210,7 @@ func (e *engine) run(ctx context.Context, ph phase) *measure {
 		m.unsent = e.pacer.Unsent(m.stopped - m.began)
 	}
 	m.cut, m.reason = e.cut.Load(), stopReason(e.reason.Load())
-	m.cpu = cpu.Read().Since(used)
+	m.cpu = readCPU().Since(used)
 	m.finish(e.clock.Now())
 	return m
 }

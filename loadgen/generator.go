@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // generator reports whether the generator was the limit and not the target. It is,
@@ -28,24 +28,24 @@ func (m *measure) generator() Generator {
 		g.Reasons = append(g.Reasons, fmt.Sprintf(format, args...))
 	}
 	if m.requests >= 100 && m.late*100 > m.requests {
-		add("%d of %s %s sent more than 1 ms late although a connection was free", m.late, plural.Count(m.requests, "request"), plural.Verb(m.late, "was", "were"))
+		add("%d of %s %s sent more than 1 ms late although a connection was free", m.late, quantity.Count(m.requests, "request"), quantity.Verb(m.late, "was", "were"))
 	}
 	cpus := float64(g.CPUs)
 	switch {
 	case g.OwnCPUs > 0.9*cpus:
-		add("the generator kept %.1f of %s busy", g.OwnCPUs, plural.Count(g.CPUs, "processor"))
+		add("the generator kept %.1f of %s busy", g.OwnCPUs, quantity.Count(g.CPUs, "processor"))
 	case g.MachineCPUs > 0.95*cpus:
-		add("%s of this machine %s busy, %.1f of %s with the generator: target and generator share %[4]s, or others do", allOf(g.CPUs, "processor"), plural.Verb(g.CPUs, "was", "were"), g.OwnCPUs, plural.Verb(g.CPUs, "it", "them"))
+		add("%s of this machine %s busy, %.1f of %s with the generator: target and generator share %[4]s, or others do", allOf(g.CPUs, "processor"), quantity.Verb(g.CPUs, "was", "were"), g.OwnCPUs, quantity.Verb(g.CPUs, "it", "them"))
 	}
 	kinds := map[string]int64{}
 	for _, t := range m.tallies {
 		kinds[t.Kind] += t.Count
 	}
-	if n := kinds[failure.KindDescriptors]; n > 0 {
-		add("%s this machine had no file descriptor left", plural.Count(n, "time"))
+	if n := kinds[wire.KindDescriptors]; n > 0 {
+		add("%s this machine had no file descriptor left", quantity.Count(n, "time"))
 	}
-	if n := kinds[failure.KindPorts]; n > 0 {
-		add("%s this machine had no local port left", plural.Count(n, "time"))
+	if n := kinds[wire.KindPorts]; n > 0 {
+		add("%s this machine had no local port left", quantity.Count(n, "time"))
 	}
 	return g
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -98,78 +97,78 @@ func TestHostileTargets(t *testing.T) {
 		name, kind, words string
 		answer            func(conn net.Conn, id string, keys []string) bool
 	}{
-		{"hangs", failure.KindTimeout, "no whole reply in time", func(net.Conn, string, []string) bool { select {} }},
-		{"closes", failure.KindClosed, "without responding", func(net.Conn, string, []string) bool { return false }},
-		{"resets", failure.KindReset, "reset", func(conn net.Conn, _ string, _ []string) bool {
+		{"hangs", wire.KindTimeout, "no whole reply in time", func(net.Conn, string, []string) bool { select {} }},
+		{"closes", wire.KindClosed, "without responding", func(net.Conn, string, []string) bool { return false }},
+		{"resets", wire.KindReset, "reset", func(conn net.Conn, _ string, _ []string) bool {
 			_ = conn.(*net.TCPConn).SetLinger(0)
 			return false
 		}},
-		{"garbage", failure.KindHTTP, "is not HTTP", func(conn net.Conn, _ string, _ []string) bool {
+		{"garbage", wire.KindHTTP, "is not HTTP", func(conn net.Conn, _ string, _ []string) bool {
 			_, _ = conn.Write([]byte("SSH-2.0-OpenSSH_9.2p1\r\n"))
 			return false
 		}},
-		{"an HTML page", failure.KindJSON, "", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "200 OK", "<html>") }},
-		{"another status", failure.KindStatus, "HTTP status 503: busy", func(conn net.Conn, _ string, _ []string) bool {
+		{"an HTML page", wire.KindJSON, "", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "200 OK", "<html>") }},
+		{"another status", wire.KindStatus, "HTTP status 503: busy", func(conn net.Conn, _ string, _ []string) bool {
 			return say(conn, "503 Service Unavailable", "busy")
 		}},
-		{"a status without a word", failure.KindStatus, "HTTP status 502", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "502 Bad Gateway", "") }},
-		{"a redirect", failure.KindStatus, "HTTP status 302, a redirect, which is not followed", func(conn net.Conn, _ string, _ []string) bool {
+		{"a status without a word", wire.KindStatus, "HTTP status 502", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "502 Bad Gateway", "") }},
+		{"a redirect", wire.KindStatus, "HTTP status 302, a redirect, which is not followed", func(conn net.Conn, _ string, _ []string) bool {
 			_, err := conn.Write([]byte("HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/?token=t\r\nContent-Length: 0\r\n\r\n"))
 			return err == nil
 		}},
-		{"throttles", failure.KindThrottled, "429", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "429 Too Many", "") }},
-		{"an error with a status", failure.KindRPC, "error -32000: down", func(conn net.Conn, id string, _ []string) bool {
+		{"throttles", wire.KindThrottled, "429", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "429 Too Many", "") }},
+		{"an error with a status", wire.KindRPC, "error -32000: down", func(conn net.Conn, id string, _ []string) bool {
 			return say(conn, "500 Oops", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"down"}}`)
 		}},
-		{"a longer length", failure.KindTruncated, "middle of a reply", func(conn net.Conn, id string, keys []string) bool {
+		{"a longer length", wire.KindTruncated, "middle of a reply", func(conn net.Conn, id string, keys []string) bool {
 			body := results(id, keys)
 			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)+5, body)
 			return false
 		}},
-		{"a shorter length", failure.KindHTTP, "longer than its Content-Length", func(conn net.Conn, id string, keys []string) bool {
+		{"a shorter length", wire.KindHTTP, "longer than its Content-Length", func(conn net.Conn, id string, keys []string) bool {
 			body := results(id, keys)
 			_, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)-5, body)
 			return err == nil
 		}},
-		{"two lengths", failure.KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
+		{"two lengths", wire.KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
 			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"))
 			return false
 		}},
-		{"a length that is none", failure.KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
+		{"a length that is none", wire.KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
 			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"))
 			return false
 		}},
-		{"a huge length", failure.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+		{"a huge length", wire.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
 			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"))
 			return false
 		}},
-		{"without end", failure.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+		{"without end", wire.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
 			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
 			for err == nil {
 				_, err = conn.Write(make([]byte, 64<<10))
 			}
 			return false
 		}},
-		{"chunks without end", failure.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+		{"chunks without end", wire.KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
 			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
 			for err == nil {
 				_, err = conn.Write([]byte("400\r\n" + strings.Repeat(" ", 0x400) + "\r\n"))
 			}
 			return false
 		}},
-		{"a head without end", failure.KindHTTP, "head of the reply", func(conn net.Conn, _ string, _ []string) bool {
+		{"a head without end", wire.KindHTTP, "head of the reply", func(conn net.Conn, _ string, _ []string) bool {
 			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\n"))
 			for err == nil {
 				_, err = conn.Write([]byte("X-More: more\r\n"))
 			}
 			return false
 		}},
-		{"a wrong chunk", failure.KindHTTP, "length of a chunk", func(conn net.Conn, _ string, _ []string) bool {
+		{"a wrong chunk", wire.KindHTTP, "length of a chunk", func(conn net.Conn, _ string, _ []string) bool {
 			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"))
 			return false
 		}},
-		{"drops every result", failure.KindMissing, "no result", func(conn net.Conn, id string, _ []string) bool { return say(conn, "200 OK", results(id, nil)) }},
-		{"another id", failure.KindEnvelope, "id", func(conn net.Conn, _ string, keys []string) bool { return say(conn, "200 OK", results("x", keys)) }},
+		{"drops every result", wire.KindMissing, "no result", func(conn net.Conn, id string, _ []string) bool { return say(conn, "200 OK", results(id, nil)) }},
+		{"another id", wire.KindEnvelope, "id", func(conn net.Conn, _ string, keys []string) bool { return say(conn, "200 OK", results("x", keys)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +176,7 @@ func TestHostileTargets(t *testing.T) {
 			o.Count, o.Connections = 2, 1
 			o.Transport.MaxReply = 1 << 20
 			o.Transport.Timeout = 300 * time.Millisecond
-			if c.kind != failure.KindTimeout {
+			if c.kind != wire.KindTimeout {
 				o.Transport.Timeout = 20 * time.Second
 			}
 			r, err := Run(context.Background(), o)
@@ -187,7 +186,7 @@ func TestHostileTargets(t *testing.T) {
 			require.Contains(t, r.ErrorsByKind, c.kind, "%v", r.ErrorMessages)
 			require.NotZero(t, r.Errors)
 			require.Contains(t, r.ErrorMessages[0].Message, c.words)
-			whole := c.kind == failure.KindTimeout || c.kind == failure.KindMissing
+			whole := c.kind == wire.KindTimeout || c.kind == wire.KindMissing
 			require.Equal(t, whole, r.Latency.Max > 0, "an error in no time is no latency")
 			require.NotContains(t, fmt.Sprint(r.ErrorMessages), "127.0.0.1:", "ports make every message another one")
 		})
@@ -331,15 +330,15 @@ func TestNobodyListens(t *testing.T) {
 
 func TestExhaustionIsSaidAsSuch(t *testing.T) {
 	for err, kind := range map[error]string{
-		syscall.EMFILE: failure.KindDescriptors, syscall.ENFILE: failure.KindDescriptors, syscall.EADDRNOTAVAIL: failure.KindPorts,
-		syscall.ECONNREFUSED: failure.KindRefused, syscall.EHOSTUNREACH: failure.KindConnect, context.DeadlineExceeded: failure.KindTimeout,
+		syscall.EMFILE: wire.KindDescriptors, syscall.ENFILE: wire.KindDescriptors, syscall.EADDRNOTAVAIL: wire.KindPorts,
+		syscall.ECONNREFUSED: wire.KindRefused, syscall.EHOSTUNREACH: wire.KindConnect, context.DeadlineExceeded: wire.KindTimeout,
 	} {
-		f := failure.Dial(&net.OpError{Op: "dial", Net: "tcp", Err: err})
+		f := wire.Dial(&net.OpError{Op: "dial", Net: "tcp", Err: err})
 		require.Equal(t, kind, f.Kind)
 		m := newMeasure(0, time.Second)
 		m.tallies["x"] = &tally{Kind: kind, Count: 3}
-		own := kind == failure.KindDescriptors || kind == failure.KindPorts
+		own := kind == wire.KindDescriptors || kind == wire.KindPorts
 		require.Equal(t, own, m.generator().Limited, "%s is the generator's own limit", kind)
 	}
-	require.Equal(t, failure.KindDNS, failure.Dial(&net.OpError{Err: &net.DNSError{Err: "no such host"}}).Kind)
+	require.Equal(t, wire.KindDNS, wire.Dial(&net.OpError{Err: &net.DNSError{Err: "no such host"}}).Kind)
 }

@@ -9,7 +9,7 @@
 // the environment.
 package loadgen
 
-import "github.com/destkit/destkit/loadgen/internal/failure"
+import "github.com/destkit/destkit/loadgen/internal/wire"
 
 // UsageError is a mistake of the caller, in words: nothing was sent.
-type UsageError = failure.UsageError
+type UsageError = wire.UsageError

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/histogram"
-	"github.com/destkit/destkit/loadgen/internal/cpu"
 )
 
 // measure is what a phase has measured. Only the goroutine that attends to the
@@ -25,7 +24,7 @@ type measure struct {
 	tallies          map[string]*tally
 	unsent, cut      int64
 	reason           stopReason
-	cpu              cpu.Times
+	cpu              processorTimes
 
 	width   int64 // of an interval
 	points  []Point

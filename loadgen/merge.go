@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/histogram"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Merge puts results of several generators together that loaded one target at
@@ -15,7 +15,7 @@ import (
 // which of them do not fit.
 func Merge(results []*Result) (*Result, error) {
 	if len(results) < 2 {
-		return nil, failure.Usagef("there must be two results or more to merge")
+		return nil, wire.Usagef("there must be two results or more to merge")
 	}
 	first := results[0]
 	m := *first
@@ -23,11 +23,11 @@ func Merge(results []*Result) (*Result, error) {
 	m.Notes = append([]string(nil), first.Notes...)
 	latency, err := histogram.Decode(first.Histograms.Latency)
 	if err != nil {
-		return nil, failure.Usagef("%s: %v", named(results, 0), err)
+		return nil, wire.Usagef("%s: %v", named(results, 0), err)
 	}
 	service, err := histogram.Decode(first.Histograms.ServiceTime)
 	if err != nil {
-		return nil, failure.Usagef("%s: %v", named(results, 0), err)
+		return nil, wire.Usagef("%s: %v", named(results, 0), err)
 	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
@@ -41,22 +41,22 @@ func Merge(results []*Result) (*Result, error) {
 	}
 	for i, r := range results[1:] {
 		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.Scenario != first.Load.Scenario || r.Load.BatchSize != first.Load.BatchSize {
-			return nil, failure.Usagef("%s is of another target, another mode or another batch size than %s", named(results, i+1), named(results, 0))
+			return nil, wire.Usagef("%s is of another target, another mode or another batch size than %s", named(results, i+1), named(results, 0))
 		}
 		same := slices.IndexFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) })
 		if same >= 0 {
-			return nil, failure.Usagef("%s is the same run as %s", named(results, i+1), named(results, same))
+			return nil, wire.Usagef("%s is the same run as %s", named(results, i+1), named(results, same))
 		}
 		l, errL := histogram.Decode(r.Histograms.Latency)
 		s, errS := histogram.Decode(r.Histograms.ServiceTime)
 		if errL != nil || errS != nil {
-			return nil, failure.Usagef("%s: its histograms cannot be read", named(results, i+1))
+			return nil, wire.Usagef("%s: its histograms cannot be read", named(results, i+1))
 		}
 		latency.Merge(l)
 		service.Merge(s)
 		end := r.Started.Add(seconds64(r.Seconds))
 		if r.Started.After(to) || end.Before(from) {
-			return nil, failure.Usagef("%s began at %s and overlaps no other: use --start-at", named(results, i+1), r.Started.Format(time.RFC3339))
+			return nil, wire.Usagef("%s began at %s and overlaps no other: use --start-at", named(results, i+1), r.Started.Format(time.RFC3339))
 		}
 		if gap := r.Started.Sub(first.Started).Abs(); gap > time.Second {
 			m.Notes = append(m.Notes, fmt.Sprintf("%s began %s apart from %s: the rates add up only where they overlap", named(results, i+1), gap.Round(time.Millisecond), named(results, 0)))
@@ -191,7 +191,7 @@ func (r *Result) joinReplicas(results []*Result) error {
 	}
 	for i, o := range results {
 		if err := r.joinProcesses(o.processes()); err != nil {
-			return failure.Usagef("%s: %v", named(results, i), err)
+			return wire.Usagef("%s: %v", named(results, i), err)
 		}
 	}
 	for _, f := range r.Replicas[1:] {

@@ -3,8 +3,6 @@ package loadgen
 import (
 	"slices"
 	"time"
-
-	"github.com/destkit/destkit/loadgen/internal/cpu"
 )
 
 // Moment is how a run stands, for a live view.
@@ -38,7 +36,7 @@ type Moment struct {
 func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure, int64) {
 	shown := -1
 	var marks []totals
-	before := cpu.Read()
+	before := readCPU()
 	live := s.newStanding(name, ph)
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
@@ -68,7 +66,7 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 		if m.asked != nil {
 			moment.Open, moment.Asked = true, m.asked(now-m.began)
 		}
-		latest := cpu.Read()
+		latest := readCPU()
 		if wall := latest.At.Sub(before.At).Seconds(); wall > 0 {
 			moment.CPUs = latest.Since(before).Own.Seconds() / wall
 		}

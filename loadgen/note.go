@@ -4,8 +4,8 @@ import (
 	"bytes"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // distinct bounds how many different messages of errors a connection keeps
@@ -16,7 +16,7 @@ const distinct = 100
 // the identifier is taken out of it, or every message would be another one.
 func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	full := message
-	message = failure.FirstPart(message)
+	message = wire.FirstPart(message)
 	plain := bytes.Trim(identifier, `"`)
 	w.scratch = append(append(w.scratch[:0], kind...), ' ')
 	if i := bytes.Index(message, plain); len(plain) > 0 && i >= 0 {
@@ -29,13 +29,13 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	defer w.mu.Unlock()
 	t := w.tally[string(w.scratch)]
 	if t == nil {
-		text := batch.Message(kind, w.scratch[len(kind)+1:])
+		text := records.Message(kind, w.scratch[len(kind)+1:])
 		if len(message) < len(full) {
-			text = foreign.Clip(batch.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')), failure.LongestMessage)
+			text = foreign.Clip(records.Message(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')), wire.LongestMessage)
 		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.Redact(text))
 		t.Example = Example{
-			Identifier: w.e.end.Redact(foreign.Clip(identifier, failure.LongestQuote)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
+			Identifier: w.e.end.Redact(foreign.Clip(identifier, wire.LongestQuote)), RequestID: string(bytes.Trim(w.check.Batch.ID(), `"`)), At: float64(w.e.clock.Now()) / 1e9,
 		}
 	}
 	t.Count++
@@ -56,20 +56,20 @@ func (w *worker) newTally(key, kind, message string) *tally {
 
 // fail counts a request that failed as a whole.
 func (w *worker) fail(err error, example Example) {
-	f, ok := err.(*failure.Failure)
+	f, ok := err.(*wire.Failure)
 	if !ok {
-		f = &failure.Failure{Kind: failure.KindHTTP, Message: err.Error()}
+		f = &wire.Failure{Kind: wire.KindHTTP, Message: err.Error()}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(f.Message) > 2*failure.LongestMessage { // a secret is taken out whole, before its end is cut off
-		start := w.e.end.Redact(foreign.Clip(f.Message, 2*failure.LongestMessage))
-		f = &failure.Failure{Kind: f.Kind, Message: foreign.Clip(start, failure.LongestMessage)}
+	if len(f.Message) > 2*wire.LongestMessage { // a secret is taken out whole, before its end is cut off
+		start := w.e.end.Redact(foreign.Clip(f.Message, 2*wire.LongestMessage))
+		f = &wire.Failure{Kind: f.Kind, Message: foreign.Clip(start, wire.LongestMessage)}
 	}
 	key := f.Kind + " " + f.Message
 	t := w.tally[key]
 	if t == nil {
-		t = w.newTally(key, f.Kind, foreign.Clip(w.e.end.Redact(f.Message), failure.LongestMessage))
+		t = w.newTally(key, f.Kind, foreign.Clip(w.e.end.Redact(f.Message), wire.LongestMessage))
 		t.Example = example
 	}
 	t.Count++

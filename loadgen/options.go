@@ -8,9 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
-	"github.com/destkit/destkit/loadgen/internal/planning"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -121,27 +119,27 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case ways > 1:
-		return o, failure.Usagef("a closed loop, rates, as declared and a search exclude each other")
+		return o, wire.Usagef("a closed loop, rates, as declared and a search exclude each other")
 	case ways == 0:
 		o.AsDeclared = true
 	}
 	switch {
 	case !o.Write && len(o.Work.Objects) == 0:
-		return o, failure.Usagef("a load writes records into the destination: say so with --write, and name the object with --object NAME")
+		return o, wire.Usagef("a load writes records into the destination: say so with --write, and name the object with --object NAME")
 	case !o.Write:
-		return o, failure.Usagef("a load writes records into %s of the destination: say so with --write", strings.Join(names(o.Work.Objects), " and "))
+		return o, wire.Usagef("a load writes records into %s of the destination: say so with --write", strings.Join(names(o.Work.Objects), " and "))
 	case len(o.Work.Objects) == 0:
-		return o, failure.Usagef("name the object that records may be written into: --object NAME")
+		return o, wire.Usagef("name the object that records may be written into: --object NAME")
 	case o.Work.BatchSize < 0 || o.Work.BatchSize > mostBatch:
-		return o, failure.Usagef("batch size %d is not from 1 to %d", o.Work.BatchSize, mostBatch)
+		return o, wire.Usagef("batch size %d is not from 1 to %d", o.Work.BatchSize, mostBatch)
 	case o.Work.Repeats < 0 || o.Work.Repeats > 1:
-		return o, failure.Usagef("the share of repeated keys must be from 0 to 1, not %v", o.Work.Repeats)
+		return o, wire.Usagef("the share of repeated keys must be from 0 to 1, not %v", o.Work.Repeats)
 	case o.Work.Data != nil && len(o.Work.Template) > 0:
-		return o, failure.Usagef("a data file and a template exclude each other")
+		return o, wire.Usagef("a data file and a template exclude each other")
 	case o.MaxRecords < 0 || o.Work.Prime < 0:
-		return o, failure.Usagef("a count cannot be negative")
+		return o, wire.Usagef("a count cannot be negative")
 	case o.Cleanup && o.Work.Data != nil && o.Work.Data.OwnKeys:
-		return o, failure.Usagef("the identifiers of the file do not carry the run: they cannot be cleaned up")
+		return o, wire.Usagef("the identifiers of the file do not carry the run: they cannot be cleaned up")
 	}
 	if o.Verify != nil {
 		if err := o.Verify.check(); err != nil {
@@ -170,15 +168,15 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) commonDefaults() (Options, error) {
 	switch {
 	case o.Connections < 0 || o.Connections > mostConnections:
-		return o, failure.Usagef("%s: at least 1 and at most %d", plural.Count(o.Connections, "connection"), mostConnections)
+		return o, wire.Usagef("%s: at least 1 and at most %d", quantity.Count(o.Connections, "connection"), mostConnections)
 	case o.Duration < 0 || o.Duration > longestRun || o.WarmUp < 0 || o.WarmUp > longestRun:
-		return o, failure.Usagef("a duration must be longer than nothing and at most 30 days")
+		return o, wire.Usagef("a duration must be longer than nothing and at most 30 days")
 	case o.Count < 0:
-		return o, failure.Usagef("a count cannot be negative")
+		return o, wire.Usagef("a count cannot be negative")
 	case o.AbortShare < 0 || o.AbortShare > 1:
-		return o, failure.Usagef("the share of errors to abort at must be from 0 to 1, not %v", o.AbortShare)
+		return o, wire.Usagef("the share of errors to abort at must be from 0 to 1, not %v", o.AbortShare)
 	case o.CatchUp != 0 && o.CatchUp < 1 || math.IsNaN(o.CatchUp):
-		return o, failure.Usagef("catching up must be 1 or more times the rate, not %v", o.CatchUp)
+		return o, wire.Usagef("catching up must be 1 or more times the rate, not %v", o.CatchUp)
 	}
 	if err := checkStages(o.Stages, o.Burst); err != nil {
 		return o, err
@@ -205,29 +203,29 @@ func checkStages(stages []Stage, burst Burst) error {
 	whole := time.Duration(0)
 	for _, s := range stages {
 		if s.From < 0 || s.To < 0 || s.From > mostRate || s.To > mostRate || math.IsNaN(s.From+s.To) {
-			return failure.Usagef("a rate must be from 0 to %.0f per second", mostRate)
+			return wire.Usagef("a rate must be from 0 to %.0f per second", mostRate)
 		}
 		if s.Duration <= 0 || s.Duration > longestRun {
-			return failure.Usagef("a stage must be longer than nothing")
+			return wire.Usagef("a stage must be longer than nothing")
 		}
 		if whole += s.Duration; whole > longestRun {
-			return failure.Usagef("the stages must be at most 30 days together")
+			return wire.Usagef("the stages must be at most 30 days together")
 		}
 	}
 	if len(stages) > 0 && !slices.ContainsFunc(stages, func(s Stage) bool { return s.From > 0 || s.To > 0 }) {
-		return failure.Usagef("every rate is 0: nothing would be sent")
+		return wire.Usagef("every rate is 0: nothing would be sent")
 	}
 	if burst.Size < 0 || burst.Size > mostBatch || burst.Every < 0 || (burst.Size > 0) != (burst.Every > 0) {
-		return failure.Usagef("a burst is a number of requests and a time, such as 500 every 10s")
+		return wire.Usagef("a burst is a number of requests and a time, such as 500 every 10s")
 	}
 	if burst.Size > 0 && float64(burst.Size)/burst.Every.Seconds() > mostRate {
-		return failure.Usagef("bursts of %s every %s are more than %.0f per second", plural.Count(burst.Size, "request"), burst.Every, mostRate)
+		return wire.Usagef("bursts of %s every %s are more than %.0f per second", quantity.Count(burst.Size, "request"), burst.Every, mostRate)
 	}
 	return nil
 }
 
 // declaredRate is how many requests per second the target's own words allow:
 // records by get_sync_speed, requests by the limit of the connection (spec 8).
-func declaredRate(d planning.Declared, limit int64, batch int) float64 {
+func declaredRate(d targetWords, limit int64, batch int) float64 {
 	return min(float64(d.Speed.MaximumRecordsPerSecond)/float64(batch), float64(limit))
 }

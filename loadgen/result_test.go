@@ -15,7 +15,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/histogram"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // measured is a result with samples at hand: one every 10 ms, each of which
@@ -28,7 +28,7 @@ func measured(t *testing.T, milliseconds ...int64) *Result {
 		start := int64(i) * 10 * int64(time.Millisecond)
 		m.add(&sample{intended: start, start: start, end: start + ms*int64(time.Millisecond), records: 10, good: 9})
 	}
-	m.tallies["a"] = &tally{Kind: failure.KindRecordRefused, Message: "full", Count: int64(len(milliseconds))}
+	m.tallies["a"] = &tally{Kind: wire.KindRecordRefused, Message: "full", Count: int64(len(milliseconds))}
 	m.finish(m.stopped)
 	r := &Result{SchemaVersion: schemaVersion, Started: time.Unix(1_800_000_000, 0).UTC(), Load: LoadInfo{Mode: "closed", BatchSize: 10, Run: "r"}}
 	require.NoError(t, r.take(m))
@@ -163,7 +163,7 @@ func TestMerge(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 4, m.Requests)
 	require.EqualValues(t, 4, m.Errors)
-	require.EqualValues(t, 4, m.ErrorsByKind[failure.KindRecordRefused])
+	require.EqualValues(t, 4, m.ErrorsByKind[wire.KindRecordRefused])
 	require.Len(t, m.ErrorMessages, 1)
 	require.InDelta(t, 1, m.Latency.P50, 0.1)
 	require.InDelta(t, 100, m.Latency.Max, 0.1)
@@ -242,7 +242,7 @@ func TestThresholds(t *testing.T) {
 	}
 	for _, text := range []string{"", "p99", ">5", "p99>5", "p99>-5ms", "shoe>5", "errors>x", "requests>5%", "errors>NaN", "rate>>5"} {
 		_, err := ParseThreshold(text)
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.ErrorAs(t, err, &usage, text)
 	}
 	goals, err := ParseGoals("p99=200ms, errors=0.1%")

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Subject is what was loaded: objects, or the API of a service.
@@ -46,8 +46,8 @@ func (r *Result) Remarks() (list []string) {
 
 // unansweredKinds are the errors of requests that got no complete reply.
 var unansweredKinds = []string{
-	failure.KindDescriptors, failure.KindPorts, failure.KindDNS, failure.KindRefused, failure.KindConnect, failure.KindTLS, failure.KindTimeout,
-	failure.KindReset, failure.KindClosed, failure.KindTruncated, failure.KindTooLarge, failure.KindHTTP, failure.KindInterrupted,
+	wire.KindDescriptors, wire.KindPorts, wire.KindDNS, wire.KindRefused, wire.KindConnect, wire.KindTLS, wire.KindTimeout,
+	wire.KindReset, wire.KindClosed, wire.KindTruncated, wire.KindTooLarge, wire.KindHTTP, wire.KindInterrupted,
 }
 
 // Answered counts the requests that got a complete reply, whatever it said.
@@ -83,7 +83,7 @@ func (r *Result) Useless() string {
 	if r.Service != nil {
 		return none(sent, "request was not answered as it must be", "requests was answered as it must be") + most
 	}
-	return fmt.Sprintf("not one record was acknowledged, of %s%s", plural.Count(sent, "request"), most)
+	return fmt.Sprintf("not one record was acknowledged, of %s%s", quantity.Count(sent, "request"), most)
 }
 
 // none says that of n things not one did something: "the only …" with 1, else "not

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Run loads a target. It returns a Result also when it was interrupted or
@@ -27,7 +27,7 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	defer func() { s.e.end.Hidden.Value(s.result) }()
 	defer s.e.close()
 	if most := s.e.declared.Speed.MaximumBatchSize; s.e.follow && int64(s.o.Work.BatchSize) > most {
-		return nil, failure.Usagef("batch size %d: as declared it is at most %d, the maximum_batch_size; a closed loop or a rate can exceed it", s.o.Work.BatchSize, most)
+		return nil, wire.Usagef("batch size %d: as declared it is at most %d, the maximum_batch_size; a closed loop or a rate can exceed it", s.o.Work.BatchSize, most)
 	}
 	if err := s.probe(ctx); err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func (s *session) fits() error {
 	if s.o.MaxRecords > first {
 		return nil
 	}
-	return failure.Usagef("max-records %d: nothing would be left to %s, since %s are written first, in whole batches of %s",
-		s.o.MaxRecords, names(s.result.Load.Operations)[0], plural.Count(first, "record"), plural.Count(s.e.plan.size, "record"))
+	return wire.Usagef("max-records %d: nothing would be left to %s, since %s are written first, in whole batches of %s",
+		s.o.MaxRecords, names(s.result.Load.Operations)[0], quantity.Count(first, "record"), quantity.Count(s.e.plan.size, "record"))
 }
 
 // prime writes the records that a mix of updates and deletes works on.
@@ -117,7 +117,7 @@ func (s *session) prime(ctx context.Context) error {
 			s.e.pool.known = append(s.e.pool.known, w.known...)
 			w.known = nil
 		}
-		s.note("%s of %s %s written first, to be worked on", plural.Count(m.good, "record"), g.object.APIName, plural.Verb(m.good, "was", "were"))
+		s.note("%s of %s %s written first, to be worked on", quantity.Count(m.good, "record"), g.object.APIName, quantity.Verb(m.good, "was", "were"))
 	}
 	return nil
 }

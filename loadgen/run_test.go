@@ -20,7 +20,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // simulator serves a destination on loopback.
@@ -308,7 +308,7 @@ func TestRefusedRecordsAreCountedByMessage(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 10, r.Errors)
 	require.EqualValues(t, 90, r.Acknowledged)
-	require.Equal(t, map[string]int64{failure.KindRecordRefused: 10}, r.ErrorsByKind)
+	require.Equal(t, map[string]int64{wire.KindRecordRefused: 10}, r.ErrorsByKind)
 	require.Len(t, r.ErrorMessages, 1)
 	require.Equal(t, "no room for it", r.ErrorMessages[0].Message)
 	require.Contains(t, r.ErrorMessages[0].Example.Identifier, "zz-load-")
@@ -502,7 +502,7 @@ func TestWhatMeansNothingIsRefused(t *testing.T) {
 		o := against(url)
 		change(&o)
 		_, err := Run(context.Background(), o)
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.ErrorAs(t, err, &usage, words)
 		require.Contains(t, usage.Message, words)
 	}

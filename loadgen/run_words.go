@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/planning"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // limitNote stands before a reason of Generator.Reasons among the notes.
@@ -23,10 +22,10 @@ func (s *session) exceeds(mode string) {
 		return
 	}
 	if int64(s.e.plan.size) > d.Speed.MaximumBatchSize {
-		s.note("batches of %s exceed the declared maximum_batch_size of %d", plural.Count(s.e.plan.size, "record"), d.Speed.MaximumBatchSize)
+		s.note("batches of %s exceed the declared maximum_batch_size of %d", quantity.Count(s.e.plan.size, "record"), d.Speed.MaximumBatchSize)
 	}
-	if int64(o.Connections) > min(d.Speed.MaximumParallelBatches, planning.ServiceParallel) {
-		s.note("%s: more than the declared maximum_parallel_batches of %d", plural.Count(o.Connections, "connection"), d.Speed.MaximumParallelBatches)
+	if int64(o.Connections) > min(d.Speed.MaximumParallelBatches, ServiceParallel) {
+		s.note("%s: more than the declared maximum_parallel_batches of %d", quantity.Count(o.Connections, "connection"), d.Speed.MaximumParallelBatches)
 	}
 	peak := 0.0
 	for _, st := range o.Stages {
@@ -75,7 +74,7 @@ func (s *session) tellByHand(m *measure) {
 		}
 	}
 	if more := len(r.ByHand) - mostByHand; more > 0 {
-		s.remark("%s by hand: the JSON result has all", plural.Count(more, "further change"))
+		s.remark("%s by hand: the JSON result has all", quantity.Count(more, "further change"))
 	}
 	if since >= 0 {
 		paused += max(m.seconds()-since, 0)
@@ -125,7 +124,7 @@ func (s *session) comment(m *measure, ph phase) {
 		what := "the target did not take more"
 		switch late := m.requests - int64(r.RequestsPerSecond*r.Seconds+0.5); {
 		case m.queued*2 > m.requests:
-			what = fmt.Sprintf("%s %s busy: the target is slower, or more --connections are needed", allOf(ph.connections, "connection"), plural.Verb(ph.connections, "was", "were"))
+			what = fmt.Sprintf("%s %s busy: the target is slower, or more --connections are needed", allOf(ph.connections, "connection"), quantity.Verb(ph.connections, "was", "were"))
 		case float64(m.requests) >= 0.99*asked*lasted.Seconds():
 			what = fmt.Sprintf("all were sent, and %d were answered after the end or never", late)
 		case r.Generator.Limited && m.late+m.unsent > 0:
@@ -150,9 +149,9 @@ func keptUp(m *measure, due float64, parallel int64) bool {
 }
 
 // allOf is "all 8 connections", or "the only connection".
-func allOf[N plural.Integer](n N, noun string) string {
+func allOf[N quantity.Integer](n N, noun string) string {
 	if n == 1 {
 		return "the only " + noun
 	}
-	return "all " + plural.Count(n, noun)
+	return "all " + quantity.Count(n, noun)
 }

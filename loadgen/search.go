@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
-	"github.com/destkit/destkit/loadgen/internal/planning"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Search looks for the highest rate at which a target holds a goal: first the
@@ -84,7 +83,7 @@ func (s Search) withDefaults() (Search, error) {
 		s.Margin = 0.2
 	}
 	if s.Probe < 0 || s.Step < 0 || s.Confirm < 0 || !(s.Precision > 0 && s.Precision < 0.5) || !(s.Margin > 0 && s.Margin < 1) {
-		return s, failure.Usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
+		return s, wire.Usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
 	}
 	if len(s.Goals) == 0 {
 		s.Goals = []Threshold{{Text: "errors=0.1%", Metric: "errors", Op: ">", Value: 0.001, Share: true}}
@@ -148,7 +147,7 @@ func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 		}
 	} else {
 		top := 0.0
-		for c := 1; c <= planning.ServiceParallel; c = min(2*c, max(c+1, planning.ServiceParallel)) {
+		for c := 1; c <= ServiceParallel; c = min(2*c, max(c+1, ServiceParallel)) {
 			rate, err := try(r.BatchSize, c)
 			if err != nil {
 				return err
@@ -159,7 +158,7 @@ func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 				break
 			}
 			top = max(top, rate)
-			if c == planning.ServiceParallel {
+			if c == ServiceParallel {
 				break
 			}
 		}
@@ -201,7 +200,7 @@ func (r *SearchResult) knee(best map[int]float64) {
 	if len(best) > 1 {
 		// Half as many again as the knee: between two replies a connection is idle for a
 		// moment. At a rate below the limit more of them are idle and cost nothing.
-		r.Connections = min(max(fewest(0.99), r.Knee+max(2, r.Knee/2)), planning.ServiceParallel)
+		r.Connections = min(max(fewest(0.99), r.Knee+max(2, r.Knee/2)), ServiceParallel)
 	}
 }
 
@@ -294,7 +293,7 @@ func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 	}
 	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)
 	r.Suggested = SuggestedSpeed{
-		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, planning.ServiceParallel), 1)),
+		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, ServiceParallel), 1)),
 		RecordsPerSecond: max(int64(r.RecordsPerSecond*(1-s.Margin)), 1),
 	}
 	return nil

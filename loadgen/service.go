@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -61,11 +60,11 @@ func (o Options) serviceDefaults() (Options, error) {
 	work := o.Work
 	switch {
 	case o.AsDeclared || o.Search != nil || o.InRecords:
-		return o, failure.Usagef("a load on a service is a closed loop or has a rate of requests: a service declares no speed")
+		return o, wire.Usagef("a load on a service is a closed loop or has a rate of requests: a service declares no speed")
 	case o.Closed && (len(o.Stages) > 0 || o.Burst.Size > 0):
-		return o, failure.Usagef("a closed loop and rates exclude each other")
+		return o, wire.Usagef("a closed loop and rates exclude each other")
 	case len(work.Objects) > 0 || len(work.Operations) > 0 || work.Data != nil || len(work.Template) > 0 || o.Verify != nil || o.Journal != "" || o.Cleanup || o.MaxRecords > 0:
-		return o, failure.Usagef("a load on a service sends no records: objects, operations, data and what follows from them are those of a load on a destination")
+		return o, wire.Usagef("a load on a service sends no records: objects, operations, data and what follows from them are those of a load on a destination")
 	}
 	o.Closed = len(o.Stages) == 0 && o.Burst.Size == 0
 	checked, err := restload.Options(*o.Service).WithDefaults(o.Write)
@@ -80,7 +79,7 @@ func (o Options) serviceDefaults() (Options, error) {
 	o.Target.Replicas = slices.Clone(o.Target.Replicas)
 	for i, replica := range o.Target.Replicas {
 		if o.Target.Replicas[i], err = apiURL(replica, o.Target.Development); err != nil {
-			return o, failure.Usagef("replica: %s", err)
+			return o, wire.Usagef("replica: %s", err)
 		}
 	}
 	return o.commonDefaults()
@@ -91,13 +90,13 @@ func apiURL(raw, development string) (string, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return "", failure.Usagef("the URL of the service does not parse: check the escapes, the port and the brackets")
+		return "", wire.Usagef("the URL of the service does not parse: check the escapes, the port and the brackets")
 	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return "", failure.Usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
+		return "", wire.Usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return "", failure.Usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
+		return "", wire.Usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
 	case u.Scheme == "http" && development != "on" && (development == "off" || !wire.PrivateHost(u.Hostname())):
-		return "", failure.Usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
+		return "", wire.Usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
 	}
 	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), apiBase)+apiBase, ""
 	return u.String(), nil

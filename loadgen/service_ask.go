@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/restload"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // discoverService asks once for everything that the load is about: a wrong key or sync
@@ -45,7 +45,7 @@ func (s *session) discoverService(ctx context.Context) error {
 		}
 	}
 	if len(work.Syncs) == 0 {
-		return failure.Usagef("the workspace has no sync that could be polled")
+		return wire.Usagef("the workspace has no sync that could be polled")
 	}
 	if work.Syncs = work.Syncs[:min(len(work.Syncs), mostPolled)]; len(work.Syncs) == mostPolled {
 		s.note("the workspace has %d syncs or more: these are polled", mostPolled)
@@ -85,12 +85,12 @@ func (s *session) askOnce(ctx context.Context, c restload.Call, check func(body 
 	if ctx.Err() != nil {
 		return errors.New("interrupted before the load")
 	}
-	what := s.e.end.Redact(fmt.Sprintf("%s %s: %s", c.Method, c.Path, failure.MessageOf(err)))
+	what := s.e.end.Redact(fmt.Sprintf("%s %s: %s", c.Method, c.Path, wire.MessageOf(err)))
 	switch rep.Status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%s; --token-env names the variable with the API key of the workspace", what)
 	case http.StatusNotFound:
-		return failure.Usagef("%s; is the URL that of a service, and the id one of this workspace?", what)
+		return wire.Usagef("%s; is the URL that of a service, and the id one of this workspace?", what)
 	}
 	return errors.New(what)
 }
@@ -108,7 +108,7 @@ func (s *session) followRuns(ctx context.Context, m *measure) {
 		}
 	}
 	if s.o.Note != nil {
-		s.o.Note(fmt.Sprintf("%s still going: polled to the end, for %s at most", plural.Count(open, "run"), s.o.Service.RunTimeout))
+		s.o.Note(fmt.Sprintf("%s still going: polled to the end, for %s at most", quantity.Count(open, "run"), s.o.Service.RunTimeout))
 	}
 	of := s.e.pacer // of the load: what it has asked for is said later
 	defer func() { s.e.pacer = of }()

@@ -6,8 +6,8 @@ import (
 
 	"github.com/destkit/destkit/internal/histogram"
 	"github.com/destkit/destkit/internal/quantity"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/restload"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // ServiceFigures are what a load on the API of a service has measured beside what every
@@ -99,7 +99,7 @@ func (r *Result) joinService(results []*Result) error {
 			r.Service = &ServiceFigures{Calls: []CallFigures{}}
 		}
 		if err := r.Service.add(o.Service); err != nil {
-			return failure.Usagef("%s: %v", named(results, i), err)
+			return wire.Usagef("%s: %v", named(results, i), err)
 		}
 	}
 	return nil

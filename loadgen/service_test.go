@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // fakeService is as much of a service as the checks read: lists of so many items, and
@@ -243,44 +243,44 @@ func TestServiceViolations(t *testing.T) {
 		name, scenario, call, kind string
 		wrong                      func(call string, body map[string]any) int
 	}{
-		{"status 500", ScenarioList, "GET /syncs", failure.KindStatus, func(string, map[string]any) int { return 500 }},
-		{"status 429", ScenarioList, "GET /syncs", failure.KindThrottled, func(string, map[string]any) int { return 429 }},
-		{"status 201", ScenarioTrigger, "POST /syncs/{id}/trigger", failure.KindStatus, func(string, map[string]any) int { return 201 }},
-		{"no success", ScenarioList, "GET /syncs", failure.KindEnvelope, whole("status", "ok")},
-		{"status is no word", ScenarioPoll, "GET /syncs/{id}", failure.KindEnvelope, whole("status", 200)},
-		{"no data", ScenarioPoll, "GET /syncs/{id}", failure.KindEnvelope, whole("data", nil)},
-		{"data is no list", ScenarioList, "GET /syncs", failure.KindEnvelope, whole("data", "x")},
-		{"no pagination", ScenarioList, "GET /syncs", failure.KindPagination, whole("pagination", nil)},
-		{"pagination of another type", ScenarioList, "GET /syncs", failure.KindPagination, whole("pagination", 5)},
-		{"another page", ScenarioList, "GET /syncs", failure.KindPagination, pagination("page", 2)},
-		{"another per_page", ScenarioList, "GET /syncs", failure.KindPagination, pagination("per_page", 25)},
-		{"no next page", ScenarioList, "GET /syncs", failure.KindPagination, pagination("next_page", nil)},
-		{"a page is jumped over", ScenarioList, "GET /syncs", failure.KindPagination, pagination("next_page", 3)},
-		{"next page is a word", ScenarioList, "GET /syncs", failure.KindPagination, pagination("next_page", "2")},
-		{"a page before the first", ScenarioList, "GET /syncs", failure.KindPagination, pagination("prev_page", 1)},
-		{"wrong last page", ScenarioList, "GET /syncs", failure.KindPagination, pagination("last_page", 9)},
-		{"a total that is a word", ScenarioList, "GET /syncs", failure.KindPagination, pagination("total_records", "7")},
-		{"no total", ScenarioList, "GET /syncs", failure.KindPagination, pagination("total_records", nil)},
-		{"an item without id", ScenarioList, "GET /syncs", failure.KindItem, data("id", nil)},
-		{"an id that is a word", ScenarioList, "GET /syncs", failure.KindItem, data("id", "1")},
-		{"an item twice on a page", ScenarioList, "GET /syncs", failure.KindItemRepeated, data("id", 2)},
-		{"an item too few", ScenarioList, "GET /syncs", failure.KindItemMissing, func(_ string, body map[string]any) int {
+		{"status 500", ScenarioList, "GET /syncs", wire.KindStatus, func(string, map[string]any) int { return 500 }},
+		{"status 429", ScenarioList, "GET /syncs", wire.KindThrottled, func(string, map[string]any) int { return 429 }},
+		{"status 201", ScenarioTrigger, "POST /syncs/{id}/trigger", wire.KindStatus, func(string, map[string]any) int { return 201 }},
+		{"no success", ScenarioList, "GET /syncs", wire.KindEnvelope, whole("status", "ok")},
+		{"status is no word", ScenarioPoll, "GET /syncs/{id}", wire.KindEnvelope, whole("status", 200)},
+		{"no data", ScenarioPoll, "GET /syncs/{id}", wire.KindEnvelope, whole("data", nil)},
+		{"data is no list", ScenarioList, "GET /syncs", wire.KindEnvelope, whole("data", "x")},
+		{"no pagination", ScenarioList, "GET /syncs", wire.KindPagination, whole("pagination", nil)},
+		{"pagination of another type", ScenarioList, "GET /syncs", wire.KindPagination, whole("pagination", 5)},
+		{"another page", ScenarioList, "GET /syncs", wire.KindPagination, pagination("page", 2)},
+		{"another per_page", ScenarioList, "GET /syncs", wire.KindPagination, pagination("per_page", 25)},
+		{"no next page", ScenarioList, "GET /syncs", wire.KindPagination, pagination("next_page", nil)},
+		{"a page is jumped over", ScenarioList, "GET /syncs", wire.KindPagination, pagination("next_page", 3)},
+		{"next page is a word", ScenarioList, "GET /syncs", wire.KindPagination, pagination("next_page", "2")},
+		{"a page before the first", ScenarioList, "GET /syncs", wire.KindPagination, pagination("prev_page", 1)},
+		{"wrong last page", ScenarioList, "GET /syncs", wire.KindPagination, pagination("last_page", 9)},
+		{"a total that is a word", ScenarioList, "GET /syncs", wire.KindPagination, pagination("total_records", "7")},
+		{"no total", ScenarioList, "GET /syncs", wire.KindPagination, pagination("total_records", nil)},
+		{"an item without id", ScenarioList, "GET /syncs", wire.KindItem, data("id", nil)},
+		{"an id that is a word", ScenarioList, "GET /syncs", wire.KindItem, data("id", "1")},
+		{"an item twice on a page", ScenarioList, "GET /syncs", wire.KindItemRepeated, data("id", 2)},
+		{"an item too few", ScenarioList, "GET /syncs", wire.KindItemMissing, func(_ string, body map[string]any) int {
 			body["data"] = body["data"].([]any)[1:]
 			return 0
 		}},
-		{"an item too many", ScenarioList, "GET /syncs", failure.KindPagination, func(_ string, body map[string]any) int {
+		{"an item too many", ScenarioList, "GET /syncs", wire.KindPagination, func(_ string, body map[string]any) int {
 			body["data"] = append(body["data"].([]any), map[string]any{"id": 99})
 			return 0
 		}},
-		{"another sync", ScenarioPoll, "GET /syncs/{id}", failure.KindItem, data("id", 8)},
-		{"a sync in no state", ScenarioPoll, "GET /syncs/{id}", failure.KindItem, data("status", "asleep")},
-		{"a run of another sync", ScenarioPoll, "GET /syncs/{id}/sync_runs", failure.KindItem, data("sync_id", 8)},
-		{"a run in no state", ScenarioPoll, "GET /syncs/{id}/sync_runs", failure.KindRunState, data("status", "asleep")},
-		{"another run", ScenarioPoll, "GET /sync_runs/{id}", failure.KindItem, data("id", 8)},
-		{"a run that ends twice", ScenarioPoll, "GET /sync_runs/{id}", failure.KindRunState, data("status", "failed")},
-		{"no run id", ScenarioTrigger, "POST /syncs/{id}/trigger", failure.KindItem, data("sync_run_id", nil)},
-		{"the same run again", ScenarioTrigger, "POST /syncs/{id}/trigger", failure.KindItem, data("sync_run_id", 7)},
-		{"a run in no state, triggered", ScenarioTrigger, "GET /sync_runs/{id}", failure.KindRunState, data("status", "asleep")},
+		{"another sync", ScenarioPoll, "GET /syncs/{id}", wire.KindItem, data("id", 8)},
+		{"a sync in no state", ScenarioPoll, "GET /syncs/{id}", wire.KindItem, data("status", "asleep")},
+		{"a run of another sync", ScenarioPoll, "GET /syncs/{id}/sync_runs", wire.KindItem, data("sync_id", 8)},
+		{"a run in no state", ScenarioPoll, "GET /syncs/{id}/sync_runs", wire.KindRunState, data("status", "asleep")},
+		{"another run", ScenarioPoll, "GET /sync_runs/{id}", wire.KindItem, data("id", 8)},
+		{"a run that ends twice", ScenarioPoll, "GET /sync_runs/{id}", wire.KindRunState, data("status", "failed")},
+		{"no run id", ScenarioTrigger, "POST /syncs/{id}/trigger", wire.KindItem, data("sync_run_id", nil)},
+		{"the same run again", ScenarioTrigger, "POST /syncs/{id}/trigger", wire.KindItem, data("sync_run_id", 7)},
+		{"a run in no state, triggered", ScenarioTrigger, "GET /sync_runs/{id}", wire.KindRunState, data("status", "asleep")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fakeService{items: 7, polls: 0}
@@ -298,7 +298,7 @@ func TestServiceViolations(t *testing.T) {
 			if c.scenario != ScenarioList {
 				o.Service.Syncs = []int64{7}
 			}
-			if c.kind == failure.KindRunState && c.scenario == ScenarioTrigger {
+			if c.kind == wire.KindRunState && c.scenario == ScenarioTrigger {
 				o.Service.RunTimeout = 50 * time.Millisecond // no reply says that it has ended
 			}
 			r, err := loadFake(t, f, o)
@@ -319,7 +319,7 @@ func TestServiceRunsThatDoNotEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, r.Service.Runs.Unfinished)
 	require.Zero(t, r.Service.Runs.Going)
-	require.EqualValues(t, 1, r.ErrorsByKind[failure.KindRunUnfinished], r.ErrorMessages)
+	require.EqualValues(t, 1, r.ErrorsByKind[wire.KindRunUnfinished], r.ErrorMessages)
 	require.Contains(t, r.ErrorMessages[0].Message, "it is working")
 	require.Contains(t, r.Useless(), "the only run has not completed")
 }
@@ -390,7 +390,7 @@ func TestServiceOptions(t *testing.T) {
 			o.Target.URL = "http://127.0.0.1:1"
 		}
 		err := o.Check()
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.ErrorAs(t, err, &usage, want)
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "secret-word")

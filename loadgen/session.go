@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/pace"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -32,7 +30,7 @@ type session struct {
 // everything that is sent.
 func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Service != nil {
-		return nil, failure.Usagef("single batches are sent to a destination, not to a service")
+		return nil, wire.Usagef("single batches are sent to a destination, not to a service")
 	}
 	o, err = o.withDefaults()
 	if err != nil {
@@ -52,7 +50,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 			return nil, err
 		}
 	}
-	d, err := planning.Discover(ctx, end, o.Target.Token, o.Target.Headers, names(o.Work.Objects))
+	d, err := discover(ctx, end, o.Target.Token, o.Target.Headers, names(o.Work.Objects))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +69,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if o.Search != nil && e.plan.primed {
 		o.Search.FixedBatch = true // the records that were written first are in batches of one size
 		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.Operation == rpc.OperationDelete }) {
-			return nil, failure.Usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
+			return nil, wire.Usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
 		}
 	}
 	if v := o.Verify; v != nil {
@@ -108,7 +106,7 @@ func syncRun(seed uint64) int64 { return int64(seed%1_000_000_000) + 1 }
 func (s *session) settle() {
 	o, d, size := &s.o, s.e.declared, s.e.plan.size
 	s.chosenConnections = o.Connections > 0
-	parallel := int(min(d.Speed.MaximumParallelBatches, planning.ServiceParallel))
+	parallel := int(min(d.Speed.MaximumParallelBatches, ServiceParallel))
 	mode := "open"
 	switch {
 	case o.Closed:
@@ -183,7 +181,7 @@ func (s *session) wait(ctx context.Context) error {
 	}
 	until := time.Until(s.o.StartAt)
 	if until < -time.Second {
-		return failure.Usagef("the start time %s is over", s.o.StartAt.Format(time.RFC3339))
+		return wire.Usagef("the start time %s is over", s.o.StartAt.Format(time.RFC3339))
 	}
 	timer := time.NewTimer(until)
 	defer timer.Stop()

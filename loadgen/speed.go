@@ -10,8 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
-	"github.com/destkit/destkit/loadgen/internal/failure"
-	"github.com/destkit/destkit/loadgen/internal/planning"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // SpeedChange is what get_sync_speed said when it was asked again, and from when on it
@@ -68,7 +67,7 @@ func (w *worker) maySend() bool {
 
 // askSpeed asks get_sync_speed again and again until ctx ends, and follows it.
 func (s *session) askSpeed(ctx context.Context) {
-	client, watch, done := planning.Client(s.e.end, s.o.Target.Token, s.o.Target.Headers)
+	client, watch, done := planningClient(s.e.end, s.o.Target.Token, s.o.Target.Headers)
 	defer done()
 	ticker := time.NewTicker(s.o.AskSpeed)
 	defer ticker.Stop()
@@ -84,13 +83,13 @@ func (s *session) askSpeed(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil && (speed.MaximumBatchSize < 1 || speed.MaximumParallelBatches < 1 || speed.MaximumRecordsPerSecond < 1):
-			err = failure.Newf(failure.KindResults, "the three numbers must be 1 or more")
+			err = wire.Newf(wire.KindResults, "the three numbers must be 1 or more")
 		case err != nil:
-			err = planning.Explain(s.e.end, err)
+			err = explainPlanning(s.e.end, err)
 		}
 		if err != nil {
 			if !failed {
-				s.later.say("get_sync_speed was asked again, and the speed from before is kept: " + failure.MessageOf(err))
+				s.later.say("get_sync_speed was asked again, and the speed from before is kept: " + wire.MessageOf(err))
 			}
 			failed = true
 			continue
@@ -120,7 +119,7 @@ func (s *session) sped(speed rpc.Speed) {
 		not = append(not, why)
 	}
 	if speed.MaximumParallelBatches > e.limits.speed.MaximumParallelBatches &&
-		min(speed.MaximumParallelBatches, planning.ServiceParallel) > int64(s.o.Connections) && !s.chosenConnections {
+		min(speed.MaximumParallelBatches, ServiceParallel) > int64(s.o.Connections) && !s.chosenConnections {
 		not = append(not, "maximum_parallel_batches: the load has made as many connections as were declared before")
 	}
 	e.limits.speed = speed

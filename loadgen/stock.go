@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/batch"
+	"github.com/destkit/destkit/loadgen/internal/records"
 )
 
 // stock are the prepared batches of a task, taken in turn.
 type stock struct {
-	batches []*batch.Batch
+	batches []*records.Batch
 	most    int
 	turn    int
 	from    int    // the next row of the pool
@@ -25,13 +25,13 @@ type stock struct {
 func (e *engine) variants(t *task) int {
 	const room = 256 << 20
 	connections := max(e.connections, 1)
-	size := (len(t.rows[0].Text)+16)*t.shape.Size + len(t.shape.Plan) + batch.HeadRoom
+	size := (len(t.rows[0].Text)+16)*t.shape.Size + len(t.shape.Plan) + records.HeadRoom
 	pool := (len(t.rows)-1)/(t.shape.Size*connections) + 1
 	return max(min(pool, 8, room/(size*len(e.current().tasks)*connections)), 1)
 }
 
 // batch is the next prepared batch of a task, or one filled from a file.
-func (w *worker) batch(t *task) *batch.Batch {
+func (w *worker) batch(t *task) *records.Batch {
 	if w.latest != t {
 		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
 			w.stock = &stock{most: w.e.variants(t)}
@@ -44,7 +44,7 @@ func (w *worker) batch(t *task) *batch.Batch {
 	s := w.stock
 	if t.inTurn {
 		if s.batches == nil {
-			s.batches = []*batch.Batch{batch.New(t.shape, w.end.Head)}
+			s.batches = []*records.Batch{records.NewBatch(t.shape, w.end.Head)}
 		}
 		n := int64(t.shape.Size)
 		return w.draw(t, s.batches[0], int((t.turn.Add(n)-n)%int64(len(t.rows))))
@@ -53,7 +53,7 @@ func (w *worker) batch(t *task) *batch.Batch {
 		if s.batches == nil {
 			s.from = w.random.IntN(len(t.rows))
 		}
-		s.batches, s.turn = append(s.batches, batch.New(t.shape, w.end.Head)), len(s.batches)
+		s.batches, s.turn = append(s.batches, records.NewBatch(t.shape, w.end.Head)), len(s.batches)
 		return w.next(t, s)
 	}
 	if s.turn++; s.turn >= len(s.batches) {
@@ -69,28 +69,28 @@ func (w *worker) batch(t *task) *batch.Batch {
 // without it few connections at a low rate would send the same few for ever, and
 // what one record in a hundred meets would meet all or none. So rarely that it
 // costs about a hundredth of the sending.
-func redraw(s *batch.Shape) int { return max(8, s.Size/16) }
+func redraw(s *records.Shape) int { return max(8, s.Size/16) }
 
 // next fills the batch whose turn it is with the next records of the pool.
-func (w *worker) next(t *task, s *stock) *batch.Batch {
+func (w *worker) next(t *task, s *stock) *records.Batch {
 	from := s.from
 	s.from, s.uses = (from+t.shape.Size)%len(t.rows), 0
 	return w.draw(t, s.batches[s.turn], from)
 }
 
 // draw fills a batch with the records of the pool from one on.
-func (w *worker) draw(t *task, b *batch.Batch, from int) *batch.Batch {
+func (w *worker) draw(t *task, b *records.Batch, from int) *records.Batch {
 	return w.fill(t, b, from, t.shape.Size)
 }
 
 // cut is a batch of the first n records of the one whose turn it is.
-func (w *worker) cut(t *task, n int) *batch.Batch {
+func (w *worker) cut(t *task, n int) *records.Batch {
 	whole := w.stock.batches[w.stock.turn]
-	return w.fill(t, batch.New(t.shape, w.end.Head), whole.From, n)
+	return w.fill(t, records.NewBatch(t.shape, w.end.Head), whole.From, n)
 }
 
 // fill fills a batch with n records.
-func (w *worker) fill(t *task, b *batch.Batch, from, n int) *batch.Batch {
+func (w *worker) fill(t *task, b *records.Batch, from, n int) *records.Batch {
 	rows := t.rows[from:min(from+n, len(t.rows))]
 	if len(rows) < n {
 		rows = slices.Clone(rows)
@@ -99,13 +99,13 @@ func (w *worker) fill(t *task, b *batch.Batch, from, n int) *batch.Batch {
 		}
 	}
 	b.From = from
-	b.Fill(w.end.Head, rows, w.id+strings.Repeat("0", batch.IDCounter))
+	b.Fill(w.end.Head, rows, w.id+strings.Repeat("0", records.IDCounter))
 	return b
 }
 
 // repeat gives a share of the records keys that were written before. It returns
 // -1 where it did: the batch is no run of keys any more.
-func (w *worker) repeat(t *task, b *batch.Batch, first int64) int64 {
+func (w *worker) repeat(t *task, b *records.Batch, first int64) int64 {
 	share := w.e.work.Repeats
 	if share <= 0 || len(w.known) < 4 {
 		return first

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Threshold is a limit that a result must not break: Metric, Op, Value.
@@ -129,7 +129,7 @@ func ParseThreshold(text string) (Threshold, error) {
 	t := Threshold{Text: text}
 	at := strings.IndexAny(text, "<>")
 	if at < 1 {
-		return t, failure.Usagef("%q is not METRIC>VALUE or METRIC<VALUE, such as 'p99>500ms'", text)
+		return t, wire.Usagef("%q is not METRIC>VALUE or METRIC<VALUE, such as 'p99>500ms'", text)
 	}
 	t.Metric, t.Op = strings.ToLower(strings.TrimSpace(text[:at])), text[at:at+1]
 	rest := text[at+1:]
@@ -146,11 +146,11 @@ func ParseGoals(text string) ([]Threshold, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return nil, failure.Usagef("the goal %q is not METRIC=VALUE, such as p99=200ms", part)
+			return nil, wire.Usagef("the goal %q is not METRIC=VALUE, such as p99=200ms", part)
 		}
 		t := Threshold{Text: strings.TrimSpace(part), Metric: strings.ToLower(strings.TrimSpace(name)), Op: ">"}
 		if t.Metric == "rate" || t.Metric == "records-rate" {
-			return nil, failure.Usagef("the goal %q: the rate is what is looked for", part)
+			return nil, wire.Usagef("the goal %q: the rate is what is looked for", part)
 		}
 		if err := t.parse(strings.TrimSpace(value)); err != nil {
 			return nil, err
@@ -167,22 +167,22 @@ func (t *Threshold) parse(value string) error {
 	case isTime:
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
-			return failure.Usagef("%q: %s is a time, such as 200ms", t.Text, t.Metric)
+			return wire.Usagef("%q: %s is a time, such as 200ms", t.Text, t.Metric)
 		}
 		t.Value = float64(d) / 1e6
 		return nil
 	case !isCount:
-		return failure.Usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(metrics(), ", "))
+		return wire.Usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(metrics(), ", "))
 	}
 	number, percent := strings.CutSuffix(value, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if err != nil || !(v >= 0) || v > 1e15 {
-		return failure.Usagef("%q: %q is no number", t.Text, value)
+		return wire.Usagef("%q: %q is no number", t.Text, value)
 	}
 	t.Value = v
 	if percent {
 		if _, ok := shares[t.Metric]; !ok {
-			return failure.Usagef("%q: %s cannot be given in percent", t.Text, t.Metric)
+			return wire.Usagef("%q: %s cannot be given in percent", t.Text, t.Metric)
 		}
 		t.Value, t.Share = v/100, true
 	}

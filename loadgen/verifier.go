@@ -12,9 +12,9 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 const (
@@ -92,7 +92,7 @@ func (s *session) verify(ctx context.Context) {
 		s.remark("the read-back hook gives no count: a key counts as often as it is listed, and a hook that lists each key once cannot show a second copy")
 	}
 	if r := v.result; r.Lost > 0 && r.Lost == r.Verified {
-		s.remark("the read-back hook shows not one of %s: the endpoint stores nothing, or the hook looks elsewhere than the endpoint writes", plural.Count(r.Lost, "acknowledged record"))
+		s.remark("the read-back hook shows not one of %s: the endpoint stores nothing, or the hook looks elsewhere than the endpoint writes", quantity.Count(r.Lost, "acknowledged record"))
 	}
 }
 
@@ -105,7 +105,7 @@ func (v *verifier) keysOf(g *keyspace, log *acks) int64 {
 		if v.own[g] == nil {
 			v.own[g] = make(map[string]int, len(t.rows))
 			for _, r := range t.rows {
-				v.own[g][batch.Canonical(r.Text[r.From:r.To])]++
+				v.own[g][records.Canonical(r.Text[r.From:r.To])]++
 			}
 		}
 		return min(int64(len(v.own[g])), t.turn.Load())
@@ -160,12 +160,12 @@ func (v *verifier) keys(ctx context.Context, g *keyspace, writes []write) {
 
 // key verifies one key with all its writes, together with others.
 func (v *verifier) key(ctx context.Context, g *keyspace, writes []write) {
-	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == batch.Acked }) {
+	if !slices.ContainsFunc(writes, func(w write) bool { return w.a.state == records.Acked }) {
 		return
 	}
 	v.result.Chosen++
 	x, why := expect(g, writes)
-	if why == "" && v.own[g][batch.Canonical(x.key)] > 1 {
+	if why == "" && v.own[g][records.Canonical(x.key)] > 1 {
 		why = "the data file has the key more than once"
 	}
 	if why != "" {
@@ -219,7 +219,7 @@ func (v *verifier) turn(ctx context.Context) {
 // no reason to leave a thousand keys unverified.
 func (v *verifier) question(ctx context.Context, request hook.ReadbackRequest) (hook.ReadbackReply, error) {
 	if v.failures >= mostFailures {
-		return hook.ReadbackReply{}, fmt.Errorf("the read-back hook failed %s in a row and was not asked again", plural.Count(v.failures, "time"))
+		return hook.ReadbackReply{}, fmt.Errorf("the read-back hook failed %s in a row and was not asked again", quantity.Count(v.failures, "time"))
 	}
 	reply, err := v.ask(ctx, request)
 	if err != nil && ctx.Err() == nil {
@@ -261,16 +261,16 @@ func (v *verifier) flush(ctx context.Context) {
 // count adds a finding.
 func (v *verifier) count(x *expected, f finding) {
 	switch f.kind {
-	case failure.KindLost:
+	case wire.KindLost:
 		v.result.Lost++
-	case failure.KindDoubled:
+	case wire.KindDoubled:
 		v.result.Doubled++
-	case failure.KindUndeleted:
+	case wire.KindUndeleted:
 		v.result.Undeleted++
-	case failure.KindWrong:
+	case wire.KindWrong:
 		v.result.Wrong++
 	}
-	message := foreign.Clip(v.e.end.Redact(foreign.Line(f.message)), failure.LongestMessage)
+	message := foreign.Clip(v.e.end.Redact(foreign.Line(f.message)), wire.LongestMessage)
 	key := f.kind + " " + message
 	t := v.tallies[key]
 	if t == nil {
@@ -280,7 +280,7 @@ func (v *verifier) count(x *expected, f finding) {
 		}
 		if t == nil {
 			t = &tally{Kind: f.kind, Message: message, Example: Example{
-				Identifier: v.e.end.Redact(foreign.Clip(x.key, failure.LongestQuote)), At: float64(x.at) / 1e9, Detail: foreign.Clip(v.e.end.Redact(foreign.Line(f.detail)), failure.LongestMessage),
+				Identifier: v.e.end.Redact(foreign.Clip(x.key, wire.LongestQuote)), At: float64(x.at) / 1e9, Detail: foreign.Clip(v.e.end.Redact(foreign.Line(f.detail)), wire.LongestMessage),
 			}}
 			v.tallies[key] = t
 		}
@@ -300,7 +300,7 @@ func (v *verifier) finish(r *Result) {
 	for _, t := range v.tallies {
 		r.ErrorMessages = append(r.ErrorMessages, ErrorMessage{Kind: t.Kind, Message: t.Message, Count: t.Count, Example: t.Example})
 	}
-	for kind, n := range map[string]int64{failure.KindLost: v.result.Lost, failure.KindWrong: v.result.Wrong, failure.KindDoubled: v.result.Doubled, failure.KindUndeleted: v.result.Undeleted} {
+	for kind, n := range map[string]int64{wire.KindLost: v.result.Lost, wire.KindWrong: v.result.Wrong, wire.KindDoubled: v.result.Doubled, wire.KindUndeleted: v.result.Undeleted} {
 		if n > 0 {
 			r.ErrorsByKind[kind] += n
 			r.Errors += n

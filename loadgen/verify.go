@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/rawjson"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -38,13 +37,13 @@ type Verify struct {
 func (v *Verify) check() error {
 	switch {
 	case v.Func == nil && !v.Hook.Set():
-		return failure.Usagef("a verification needs a read-back hook: --readback-url URL or --readback-command COMMAND")
+		return wire.Usagef("a verification needs a read-back hook: --readback-url URL or --readback-command COMMAND")
 	case v.Func != nil && v.Hook.Set():
-		return failure.Usagef("a verification has one read-back hook: a function, a URL or a command")
+		return wire.Usagef("a verification has one read-back hook: a function, a URL or a command")
 	case !(v.Share >= 0 && v.Share <= 1):
-		return failure.Usagef("the share of keys to verify must be from 0 to 1, not %v", v.Share)
+		return wire.Usagef("the share of keys to verify must be from 0 to 1, not %v", v.Share)
 	case v.Window < 0 || v.Window > time.Hour:
-		return failure.Usagef("the window of a read-back must be from 0 to 1 hour, not %s", v.Window)
+		return wire.Usagef("the window of a read-back must be from 0 to 1 hour, not %s", v.Window)
 	}
 	return nil
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // write is one write of a key that is verified.
@@ -59,9 +58,9 @@ func expect(g *keyspace, writes []write) (*expected, string) {
 	removed, removedAt := false, int64(0)
 	for _, w := range writes {
 		switch w.a.state {
-		case batch.Unknown:
+		case records.Unknown:
 			return x, whyUnknown
-		case batch.Refused:
+		case records.Refused:
 			return x, whyRefused
 		}
 		if w.task.deletes() {
@@ -147,16 +146,16 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 	case got == nil && x.absent:
 		return nil
 	case got == nil:
-		return []finding{{failure.KindLost, "an acknowledged record is not there", ""}}
+		return []finding{{wire.KindLost, "an acknowledged record is not there", ""}}
 	case x.absent:
-		return []finding{{failure.KindUndeleted, "a record is there whose deletion was acknowledged", ""}}
+		return []finding{{wire.KindUndeleted, "a record is there whose deletion was acknowledged", ""}}
 	}
 	if got.Count > 1 {
-		wrong = append(wrong, finding{failure.KindDoubled, fmt.Sprintf("a key is stored %s", plural.Count(got.Count, "time")), ""})
+		wrong = append(wrong, finding{wire.KindDoubled, fmt.Sprintf("a key is stored %s", quantity.Count(got.Count, "time")), ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.fields)) {
 		if detail := x.fields[name].differs(got.Fields[name]); detail != "" {
-			return append(wrong, finding{failure.KindWrong, "a record has another value of " + name + " than it was acknowledged with", detail})
+			return append(wrong, finding{wire.KindWrong, "a record has another value of " + name + " than it was acknowledged with", detail})
 		}
 	}
 	return wrong
@@ -167,7 +166,7 @@ func (x *expected) compare(got *hook.ReadbackRecord) (wrong []finding) {
 func (v *values) differs(stored json.RawMessage) string {
 	is := "is missing"
 	if stored != nil {
-		is = "is " + foreign.Clip(stored, failure.LongestQuote)
+		is = "is " + foreign.Clip(stored, wire.LongestQuote)
 	}
 	for _, sent := range v.any {
 		if stored == nil && string(sent) == "null" {
@@ -177,9 +176,9 @@ func (v *values) differs(stored json.RawMessage) string {
 			return ""
 		}
 	}
-	sent := foreign.Clip(v.any[0], failure.LongestQuote)
+	sent := foreign.Clip(v.any[0], wire.LongestQuote)
 	if n := len(v.any) - 1; n > 0 {
-		sent += fmt.Sprintf(" or what one of %s at the same time had", plural.Count(n, "further write"))
+		sent += fmt.Sprintf(" or what one of %s at the same time had", quantity.Count(n, "further write"))
 	}
 	return v.field.APIName + " was sent as " + sent + " and " + is
 }

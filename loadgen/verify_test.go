@@ -19,8 +19,8 @@ import (
 	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // verified is a short load whose records are all read back.
@@ -148,7 +148,7 @@ func TestVerifyFindsOneOfTenThousand(t *testing.T) {
 	require.EqualValues(t, 12_000, r.Verification.Verified)
 	require.EqualValues(t, 1, r.Verification.Lost)
 	require.EqualValues(t, 1, r.Errors)
-	require.Equal(t, map[string]int64{failure.KindLost: 1}, r.ErrorsByKind)
+	require.Equal(t, map[string]int64{wire.KindLost: 1}, r.ErrorsByKind)
 	limit, err := ParseThreshold("lost>0")
 	require.NoError(t, err)
 	limit.Check(r)
@@ -186,18 +186,18 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			for i := range r.Records {
 				r.Records[i].Count = 2
 			}
-		}, failure.KindDoubled, "stored 2 times"},
+		}, wire.KindDoubled, "stored 2 times"},
 		"missing field": {func(r *hook.ReadbackReply) {
 			for i := range r.Records {
 				delete(r.Records[i].Fields, "last_name")
 			}
-		}, failure.KindWrong, "another value of last_name"},
+		}, wire.KindWrong, "another value of last_name"},
 		"other type": {func(r *hook.ReadbackReply) {
 			for i := range r.Records {
 				r.Records[i].Fields["last_name"] = json.RawMessage("5")
 			}
-		}, failure.KindWrong, "another value of last_name"},
-		"lost": {func(r *hook.ReadbackReply) { r.Records = r.Records[:0] }, failure.KindLost, "is not there"},
+		}, wire.KindWrong, "another value of last_name"},
+		"lost": {func(r *hook.ReadbackReply) { r.Records = r.Records[:0] }, wire.KindLost, "is not there"},
 	}
 	url := simulator(t, destsim.Config{})
 	ctx := context.WithValue(context.Background(), urlKey{}, url)
@@ -213,7 +213,7 @@ func TestVerifyFindsWhatIsWrong(t *testing.T) {
 			require.Len(t, r.ErrorMessages, 1)
 			require.Contains(t, r.ErrorMessages[0].Message, c.want)
 			require.NotEmpty(t, r.ErrorMessages[0].Example.Identifier)
-			require.Equal(t, c.kind == failure.KindWrong, r.ErrorMessages[0].Example.Detail != "")
+			require.Equal(t, c.kind == wire.KindWrong, r.ErrorMessages[0].Example.Detail != "")
 		})
 	}
 }
@@ -312,26 +312,26 @@ func TestWhatOverlapsMayBeLast(t *testing.T) {
 	require.NoError(t, err)
 	defer s.e.close()
 	upsert, remove := s.e.plan.tasks[0], s.e.plan.tasks[1]
-	at := func(t *task, row int, start, end int64, state batch.State) write {
+	at := func(t *task, row int, start, end int64, state records.State) write {
 		return write{a: &ack{start: start, end: end, state: state}, task: t, key: 7, row: row}
 	}
 	name := func(row int) string { return string(write{task: upsert, row: row, key: 7}.members()["last_name"]) }
 	expectOf := func(writes ...write) (*expected, string) { return expect(s.e.plan.grounds[0], writes) }
 
-	x, why := expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 2, 10, 20, batch.Acked))
+	x, why := expectOf(at(upsert, 1, 0, 10, records.Acked), at(upsert, 2, 10, 20, records.Acked))
 	require.Empty(t, why)
 	require.Equal(t, s.e.plan.keys.Text(7), strings.Trim(string(x.key), `"`))
 	require.Equal(t, []string{name(2)}, texts(x.fields["last_name"].any), "the second was sent after the reply to the first")
-	x, _ = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 2, 9, 20, batch.Acked), at(upsert, 3, 5, 8, batch.Acked))
+	x, _ = expectOf(at(upsert, 1, 0, 10, records.Acked), at(upsert, 2, 9, 20, records.Acked), at(upsert, 3, 5, 8, records.Acked))
 	require.Equal(t, []string{name(1), name(2)}, texts(x.fields["last_name"].any))
-	x, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 11, 12, batch.Acked))
+	x, why = expectOf(at(upsert, 1, 0, 10, records.Acked), at(remove, 1, 11, 12, records.Acked))
 	require.Empty(t, why)
 	require.True(t, x.absent)
-	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 9, 12, batch.Acked))
+	_, why = expectOf(at(upsert, 1, 0, 10, records.Acked), at(remove, 1, 9, 12, records.Acked))
 	require.Equal(t, whyRaced, why)
-	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(upsert, 1, 11, 12, batch.Unknown))
+	_, why = expectOf(at(upsert, 1, 0, 10, records.Acked), at(upsert, 1, 11, 12, records.Unknown))
 	require.Equal(t, whyUnknown, why)
-	_, why = expectOf(at(upsert, 1, 0, 10, batch.Acked), at(remove, 1, 11, 12, batch.Refused))
+	_, why = expectOf(at(upsert, 1, 0, 10, records.Acked), at(remove, 1, 11, 12, records.Refused))
 	require.Equal(t, whyRefused, why)
 }
 

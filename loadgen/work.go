@@ -9,10 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Share is one part of a mix: an object or an operation and its weight.
@@ -71,12 +69,12 @@ type keyspace struct {
 	object records.Object
 	used   atomic.Int64 // numbers below it may have been sent
 	keys   int64        // how many there are
-	as     batch.Sync
+	as     records.Sync
 }
 
 // task is one kind of batch of a mix.
 type task struct {
-	shape    *batch.Shape
+	shape    *records.Shape
 	keyspace *keyspace
 	weight   float64 // of all tasks: up to this, cumulated and scaled to 1
 	rows     []records.Row
@@ -114,10 +112,10 @@ func normalised(what string, shares []Share, fallback string) ([]Share, error) {
 			out[i].Weight = 1
 		}
 		if s.Name == "" || out[i].Weight < 0 || out[i].Weight > 1e9 {
-			return nil, failure.Usagef("%s %q: a share is NAME or NAME=WEIGHT with a weight above 0", what, s.Name)
+			return nil, wire.Usagef("%s %q: a share is NAME or NAME=WEIGHT with a weight above 0", what, s.Name)
 		}
 		if slices.ContainsFunc(out[:i], func(o Share) bool { return o.Name == s.Name }) {
-			return nil, failure.Usagef("%s %q is named twice", what, s.Name)
+			return nil, wire.Usagef("%s %q is named twice", what, s.Name)
 		}
 	}
 	return out, nil
@@ -134,7 +132,7 @@ func names(shares []Share) []string {
 
 // newPlan makes the tasks of a mix. Everything that can be refused is refused
 // here, before the first batch.
-func newPlan(w Work, d *planning.Declared, keys records.Keys, seed uint64, syncRun int64) (*plan, error) {
+func newPlan(w Work, d *targetWords, keys records.Keys, seed uint64, syncRun int64) (*plan, error) {
 	objects, err := normalised("object", w.Objects, "")
 	if err != nil {
 		return nil, err
@@ -149,7 +147,7 @@ func newPlan(w Work, d *planning.Declared, keys records.Keys, seed uint64, syncR
 	}
 	sum := 0.0
 	for i, o := range objects {
-		g := &keyspace{object: d.Objects[o.Name], as: batch.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
+		g := &keyspace{object: d.Objects[o.Name], as: records.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}
 		p.grounds = append(p.grounds, g)
 		for _, op := range operations {
 			t, err := p.task(w, g, op.Name, seed)
@@ -173,16 +171,16 @@ func (p *plan) task(w Work, g *keyspace, operation string, seed uint64) (*task, 
 	switch operation {
 	case rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete:
 	case rpc.OperationMirror:
-		return nil, failure.Usagef("operation mirror: no batch has it; a mirror sync sends upsert and delete (--operation upsert=9,delete=1)")
+		return nil, wire.Usagef("operation mirror: no batch has it; a mirror sync sends upsert and delete (--operation upsert=9,delete=1)")
 	default:
-		return nil, failure.Usagef("operation %q is none of upsert, insert, update and delete", operation)
+		return nil, wire.Usagef("operation %q is none of upsert, insert, update and delete", operation)
 	}
 	o, err := g.object.ForOperation(operation, w.Identifier, w.Fields)
 	if err != nil {
 		return nil, err
 	}
 	if !o.Supports(operation) {
-		return nil, failure.Usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.Operations, ", "))
+		return nil, wire.Usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.Operations, ", "))
 	}
 	integer := o.Identifier.Type == rpc.TypeInteger
 	g.object, g.keys = o, p.keys.Count(integer)
@@ -204,11 +202,11 @@ func (p *plan) task(w Work, g *keyspace, operation string, seed uint64) (*task, 
 		return nil, err
 	}
 	// The records decide what the plan maps: a file may have fewer fields.
-	if t.shape, err = batch.NewShape(m.Object, operation, p.size, g.as); err != nil {
+	if t.shape, err = records.NewShape(m.Object, operation, p.size, g.as); err != nil {
 		return nil, err
 	}
 	if t.own && !t.creates() {
-		return nil, failure.Usagef("operation %s with the identifiers of the file: only upsert and insert write them", operation)
+		return nil, wire.Usagef("operation %s with the identifiers of the file: only upsert and insert write them", operation)
 	}
 	return t, nil
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
-	"github.com/destkit/destkit/loadgen/internal/failure"
-	"github.com/destkit/destkit/loadgen/internal/planning"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -46,7 +44,7 @@ func planned(t *testing.T, w Work, change func(*records.Object)) (rpc.Request, *
 	if w.BatchSize == 0 {
 		w.BatchSize = 3
 	}
-	d := &planning.Declared{Objects: map[string]records.Object{"contact": o}, Speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
+	d := &targetWords{Objects: map[string]records.Object{"contact": o}, Speed: rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1}}
 	keys, err := records.NewKeys("", "abc", 0, 0)
 	require.NoError(t, err)
 	p, err := newPlan(w, d, keys, 7, 1)
@@ -146,7 +144,7 @@ func TestRecordsFromFiles(t *testing.T) {
 			_, _, err = planned(t, Work{Data: bad}, nil)
 			words = "no column for email"
 		}
-		var usage *failure.UsageError
+		var usage *wire.UsageError
 		require.ErrorAs(t, err, &usage, text)
 		require.Contains(t, usage.Message, words)
 	}

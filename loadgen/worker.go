@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/batch"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -48,7 +47,7 @@ type worker struct {
 	number int
 	end    *wire.Endpoint // that it is connected to
 	line   caller
-	check  batch.Checker
+	check  records.Checker
 	user   *apiUser // of a load on a service's API: what is asked next; else nil
 	random *rand.Rand
 	wake   chan struct{}
@@ -98,7 +97,7 @@ func (e *engine) newWorker(number int) *worker {
 		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{}, kept: allKeys,
 	}
 	const digits = "0123456789abcdef"
-	id := make([]byte, batch.IDDigits-batch.IDCounter)
+	id := make([]byte, records.IDDigits-records.IDCounter)
 	for i := range id {
 		id[i] = digits[w.random.IntN(16)]
 	}
@@ -117,7 +116,7 @@ func (e *engine) newWorker(number int) *worker {
 
 // prepare makes the next batch of a task with its keys; ok is false where the
 // run has no more keys or records to send.
-func (w *worker) prepare(t *task) (b *batch.Batch, first int64, ok bool) {
+func (w *worker) prepare(t *task) (b *records.Batch, first int64, ok bool) {
 	n := w.e.budget.spend(int64(t.shape.Size))
 	if n == 0 {
 		w.e.stopFor(stopRecords)
@@ -219,12 +218,12 @@ func untimed(err error) bool {
 	if err == nil {
 		return false
 	}
-	var f *failure.Failure
-	return errors.As(err, &f) && f.Kind != failure.KindTimeout
+	var f *wire.Failure
+	return errors.As(err, &f) && f.Kind != wire.KindTimeout
 }
 
 // deliver sends one batch and judges its reply.
-func (w *worker) deliver(b *batch.Batch, start int64) (v batch.Verdict, rep wire.Reply, err error) {
+func (w *worker) deliver(b *records.Batch, start int64) (v records.Verdict, rep wire.Reply, err error) {
 	if rep, err = w.exchange(requestOf(b), start); err == nil {
 		v, err = w.judge(b, rep)
 	}
@@ -232,7 +231,7 @@ func (w *worker) deliver(b *batch.Batch, start int64) (v batch.Verdict, rep wire
 }
 
 // judge looks at status and body.
-func (w *worker) judge(b *batch.Batch, rep wire.Reply) (batch.Verdict, error) {
+func (w *worker) judge(b *records.Batch, rep wire.Reply) (records.Verdict, error) {
 	if rep.Limit > 0 && w.e.follow {
 		w.e.limited(rep.Limit)
 	}
@@ -242,24 +241,24 @@ func (w *worker) judge(b *batch.Batch, rep wire.Reply) (batch.Verdict, error) {
 	// The envelope says what happened, whatever the status; without one the
 	// status does.
 	if _, rpcErr, err := rpc.DecodeResponse(rep.Body, ""); err == nil && rpcErr != nil {
-		return batch.Verdict{}, failure.Newf(failure.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
+		return records.Verdict{}, wire.Newf(wire.KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
 	}
 	if rep.Status == http.StatusTooManyRequests {
-		return batch.Verdict{}, failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
+		return records.Verdict{}, wire.Newf(wire.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
 	}
-	return batch.Verdict{}, failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
+	return records.Verdict{}, wire.Newf(wire.KindStatus, "%s", wire.StatusText(rep.Status, rep.Body))
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a
 // port without a listener would only burn the processor.
 func (w *worker) pause(err error) bool {
-	f, _ := err.(*failure.Failure)
+	f, _ := err.(*wire.Failure)
 	if f == nil {
 		w.fails = 0
 		return true
 	}
 	switch f.Kind {
-	case failure.KindRefused, failure.KindConnect, failure.KindDNS, failure.KindTLS, failure.KindDescriptors, failure.KindPorts:
+	case wire.KindRefused, wire.KindConnect, wire.KindDNS, wire.KindTLS, wire.KindDescriptors, wire.KindPorts:
 		w.fails++
 		wait := time.NewTimer(min(time.Duration(w.fails)*10*time.Millisecond, time.Second))
 		defer wait.Stop()
@@ -272,10 +271,10 @@ func (w *worker) pause(err error) bool {
 }
 
 // requestOf is the request of a batch.
-func requestOf(b *batch.Batch) wire.Request { return wire.Request{Wire: b.Wire(), Body: b.Body()} }
+func requestOf(b *records.Batch) wire.Request { return wire.Request{Wire: b.Wire(), Body: b.Body()} }
 
 // exampleOf is an example of an error of a whole batch.
-func exampleOf(b *batch.Batch, at int64) Example {
+func exampleOf(b *records.Batch, at int64) Example {
 	return Example{RequestID: string(bytes.Trim(b.ID(), `"`)), At: float64(at) / 1e9}
 }
 

@@ -3,8 +3,8 @@ package loadgen
 import (
 	"strings"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/records"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // DefaultKeyTemplate of string identifiers; {n} has twelve digits.
@@ -25,7 +25,7 @@ type Keys struct {
 // is "" and from and to are 0 for a run without keys of its own.
 func RunKeys(run, template string, from, to int64) (Keys, error) {
 	if run == "" || strings.ContainsAny(run, "{}") {
-		return Keys{}, failure.Usagef("%q is no id of a run: it is in the keys, such as e9e7dc in zz-load-e9e7dc-000000000000", run)
+		return Keys{}, wire.Usagef("%q is no id of a run: it is in the keys, such as e9e7dc in zz-load-e9e7dc-000000000000", run)
 	}
 	k, err := records.NewKeys(template, run, from, to)
 	return Keys(k), err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/browser"
+	chromium "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -17,8 +17,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/browsertest"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit/browser"
 )
 
 // TestMatrixConsoleWalk walks through every page in a real browser: makes a source, a
@@ -36,7 +36,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	service := httptest.NewServer(w.s)
 	t.Cleanup(service.Close)
 	t.Cleanup(w.s.CloseConsole) // before the listener waits for open pages
-	b := browsertest.New(t, service.URL+consoleAt)
+	b := browser.New(t, service.URL+consoleAt)
 
 	b.Do(chromedp.Navigate(service.URL + "/"))
 	b.Sees("First organization")
@@ -45,7 +45,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Look("source")
 	b.Fill(`input[name=name]`, "Shop")
 	b.Fill(`input[name="c.path"]`, w.sourceFile())
-	b.Click(browsertest.Button("/sources/new/sqlite"))
+	b.Click(browser.Button("/sources/new/sqlite"))
 	b.Sees("Source 1 is made")
 	b.Open("/workspaces/1/destinations/new?type=custom_api")
 	b.Fill(`input[name=name]`, "Endpoint")
@@ -53,7 +53,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Fill(`input[name="c.auth_token"]`, "destination-token")
 	b.Do(chromedp.Evaluate(`document.querySelector('[name="c.api_version"]').value = '1'`, nil))
 	b.Look("destination")
-	b.Click(browsertest.Button("/destinations/new/custom_api"))
+	b.Click(browser.Button("/destinations/new/custom_api"))
 	b.Sees("Destination 1 is made")
 	b.Open("/workspaces/1/syncs/new?source=1&destination=1")
 	b.Do(chromedp.SetValue(`select[name=target]`, "person", chromedp.ByQuery))
@@ -73,7 +73,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	// without being loaded again.
 	reached, release := w.hold()
 	b.Open("/workspaces/1/syncs/1")
-	b.Click(browsertest.Button("/syncs/1/trigger"))
+	b.Click(browser.Button("/syncs/1/trigger"))
 	b.Sees("Run 1 is started")
 	<-reached
 	b.Sees("working")
@@ -97,12 +97,12 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Fill(`input[name=operation]`, "listSyncs")
 	b.Fill(`input[name=status]`, "503")
 	b.Fill(`input[name=times]`, "1")
-	b.Click(browsertest.Button("/faults"))
+	b.Click(browser.Button("/faults"))
 	b.Sees("fault_1 is armed")
 	b.Sees("never")
 	b.Open("/send")
 	b.Look("send")
-	b.Click(browsertest.Button("/send"))
+	b.Click(browser.Button("/send"))
 	b.Sees("was answered with 503")
 	b.Look("request")
 	b.Open("/faults")
@@ -140,7 +140,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Look("webhooks")
 
 	downloads := t.TempDir()
-	b.Do(browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(downloads))
+	b.Do(chromium.SetDownloadBehavior(chromium.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(downloads))
 	b.Open("/world")
 	b.Look("world")
 	b.Do(chromedp.Click(`a[href$="/snapshot.tar"]`, chromedp.ByQuery))
@@ -149,7 +149,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Open("/")
 	b.Do(chromedp.Evaluate(`for (const d of document.querySelectorAll('details')) d.open = true`, nil))
 	b.Fill(`input[name=name]`, "Later")
-	b.Click(browsertest.Button("/organizations"))
+	b.Click(browser.Button("/organizations"))
 	b.Sees("Shown once")
 	b.Look("once")
 	b.Open("/")
@@ -157,7 +157,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Look("overview")
 	b.Open("/world")
 	b.Do(chromedp.Evaluate("window.confirm = () => true", nil), chromedp.SetUploadFiles(`form[action$="/restore"] input[type=file]`, []string{file}, chromedp.ByQuery))
-	b.Click(browsertest.Button("/restore"))
+	b.Click(browser.Button("/restore"))
 	b.Sees("The service is as it was in the snapshot")
 	b.Sees("First organization")
 	var text string
@@ -179,7 +179,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	b.Open("/requests")
 	b.Sees("sync_batch")
 	b.Look("sim-requests")
-	b.Click(browsertest.Button("/bodies"))
+	b.Click(browser.Button("/bodies"))
 	b.Sees("Stop keeping bodies")
 	call, err := http.NewRequest(http.MethodPost, w.destination(), strings.NewReader(`{"jsonrpc":"2.0","method":"list_objects","params":{},"id":"1"}`))
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestMatrixConsoleWalk(t *testing.T) {
 	require.NotEmpty(t, armed(w.sim))
 	b.Open("/faults")
 	b.Fill(`select[name=kind]`, "throttle")
-	b.Click(browsertest.Button("/faults"))
+	b.Click(browser.Button("/faults"))
 	b.Sees("The fault f1 is armed")
 	b.Look("sim-faults")
 	b.Open("/hooks")
@@ -227,7 +227,7 @@ func TestMatrixConsoleNeedsNoScript(t *testing.T) {
 	w := newWorld(t)
 	service := httptest.NewServer(w.s)
 	t.Cleanup(service.Close)
-	b := browsertest.New(t, service.URL+consoleAt)
+	b := browser.New(t, service.URL+consoleAt)
 	b.Do(emulation.SetScriptExecutionDisabled(true))
 	b.Do(chromedp.Navigate(service.URL+"/"), chromedp.WaitVisible("h1", chromedp.ByQuery))
 	b.Do(chromedp.Click(`button[value=freeze]`, chromedp.ByQuery), chromedp.WaitVisible(`button[value=run]`, chromedp.ByQuery))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // visitor is a browser without a script: it keeps cookies and follows redirects.
@@ -175,7 +175,7 @@ func TestConsoleIsForThisMachine(t *testing.T) {
 			r.Header.Set("Origin", "null")
 			r.Method = "POST"
 		},
-		"a service": func(r *http.Request) { r.Header.Set(loopback.Outbound, "service") },
+		"a service": func(r *http.Request) { r.Header.Set(reach.Outbound, "service") },
 	} {
 		v := newVisitor(t, w.s)
 		for _, path := range []string{"/", "/requests", "/live?page=/", "/users/1/token"} {

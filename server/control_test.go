@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // knock calls the control API as some client would.
@@ -49,10 +49,10 @@ func TestControlIsForThisMachine(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer control-token")
 		}, 403, 200},
 		"token on loopback": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer control-token") }, 200, 200},
-		"call of a service": {func(r *http.Request) { r.Header.Set(loopback.Outbound, "service") }, 403, 403},
-		"its empty mark":    {func(r *http.Request) { r.Header[loopback.Outbound] = []string{""} }, 403, 403},
+		"call of a service": {func(r *http.Request) { r.Header.Set(reach.Outbound, "service") }, 403, 403},
+		"its empty mark":    {func(r *http.Request) { r.Header[reach.Outbound] = []string{""} }, 403, 403},
 		"it has the token": {func(r *http.Request) {
-			r.Header.Set(loopback.Outbound, "service")
+			r.Header.Set(reach.Outbound, "service")
 			r.Header.Set("Authorization", "Bearer control-token")
 		}, 403, 403},
 		"wrong token from afar": {func(r *http.Request) {
@@ -298,7 +298,7 @@ func TestProfileIsGuarded(t *testing.T) {
 		if want != 404 {
 			require.Equal(t, 401, knock(s, at), path)
 			require.Equal(t, 401, knock(s, func(r *http.Request) { at(r); r.RemoteAddr = "192.0.2.7:9" }), path)
-			require.Equal(t, 403, knock(s, func(r *http.Request) { at(r); r.Header.Set(loopback.Outbound, "service") }), path)
+			require.Equal(t, 403, knock(s, func(r *http.Request) { at(r); r.Header.Set(reach.Outbound, "service") }), path)
 			require.Equal(t, 401, knock(s, func(r *http.Request) { at(r); r.Header.Set("Authorization", "Bearer x") }), path)
 		}
 	}

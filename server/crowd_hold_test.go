@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -21,7 +21,7 @@ import (
 // next completes, and the audit finds nothing.
 func TestCallersThatGoAway(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t), "on PostgreSQL": func(c *Config) {
-		c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+		c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
 	}} {
 		t.Run(name, func(t *testing.T) {
 			w, id := heldWorld(t, where)

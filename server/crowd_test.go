@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -19,7 +19,7 @@ func onBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("embedded", func(t *testing.T) { test(t, newWorld(t)) })
 	t.Run("postgres", func(t *testing.T) {
 		test(t, newWorld(t, func(c *Config) {
-			c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+			c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
 		}))
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/diskfault"
+	"github.com/destkit/destkit/internal/testkit/diskfault"
 )
 
 // oneMore is a row that the next run has to send.

@@ -14,11 +14,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // customer is a row of the source of these tests.
 type customer struct {
@@ -35,10 +35,10 @@ type origin struct {
 // postgresOrigin is a table in a database of its own.
 func postgresOrigin(w *world) (o origin, exec func(sql string)) {
 	t := w.t
-	server := postgrestest.Start(t)
+	server := testkit.StartPostgres(t)
 	ctx := context.Background() // also after the test
 	connect := func(database string) *pgx.Conn {
-		conn, err := pgx.Connect(ctx, fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=%s", server.Folder, server.Port, postgrestest.User, postgrestest.Password, database))
+		conn, err := pgx.Connect(ctx, fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=%s", server.Folder, server.Port, testkit.PostgresUser, testkit.PostgresPassword, database))
 		require.NoError(t, err)
 		return conn
 	}

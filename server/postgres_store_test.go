@@ -13,14 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestMatrixOnPostgres is a part of the other tests over again, with the store in
 // PostgreSQL: what the API shows, runs of syncs, whole worlds, secrets.
 func TestMatrixOnPostgres(t *testing.T) {
 	matrixtest.Long(t)
-	postgrestest.Start(t) // it goes on after the first test, some of which look for what goes on
+	testkit.StartPostgres(t) // it goes on after the first test, some of which look for what goes on
 	for name, test := range map[string]func(*testing.T){
 		"contract":       TestContract,
 		"lists":          TestLists,
@@ -61,22 +61,22 @@ func onPostgres(t testing.TB, config *Config) {
 	if !strings.HasPrefix(t.Name(), "TestMatrixOnPostgres/") {
 		return
 	}
-	config.Store = postgresURL(postgrestest.Start(t))
+	config.Store = postgresURL(testkit.StartPostgres(t))
 	config.MasterKey = make([]byte, masterKeySize)
 }
 
 var schemas atomic.Int64
 
-func postgresURL(server postgrestest.Server) string {
+func postgresURL(server testkit.Postgres) string {
 	return fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=test_%d",
-		postgrestest.User, postgrestest.Password, server.Folder, server.Port, schemas.Add(1))
+		testkit.PostgresUser, testkit.PostgresPassword, server.Folder, server.Port, schemas.Add(1))
 }
 
 // A database that is away answers 503 and nothing is half written; when it is
 // back, so is the service, without a restart.
 func TestPostgresIsAway(t *testing.T) {
-	server := postgrestest.Start(t)
-	admin, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", postgrestest.User, postgrestest.Password, server.Folder, server.Port))
+	server := testkit.StartPostgres(t)
+	admin, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", testkit.PostgresUser, testkit.PostgresPassword, server.Folder, server.Port))
 	require.NoError(t, err)
 	defer admin.Close(t.Context())
 	command := func(text string) {
@@ -95,13 +95,13 @@ func TestPostgresIsAway(t *testing.T) {
 	command(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'away'`)
 	for _, a := range []*answer{create(), w.do("GET", "/destinations", w.key, nil)} {
 		a.want(http.StatusServiceUnavailable)
-		require.NotContains(t, string(a.text), postgrestest.Password)
+		require.NotContains(t, string(a.text), testkit.PostgresPassword)
 	}
 	answer := httptest.NewRecorder()
 	w.s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
 	require.Contains(t, answer.Body.String(), "database is not available")
-	require.NotContains(t, answer.Body.String(), postgrestest.User, "everybody may ask")
+	require.NotContains(t, answer.Body.String(), testkit.PostgresUser, "everybody may ask")
 	command("ALTER DATABASE away ALLOW_CONNECTIONS true")
 	require.Equal(t, before, string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text))
 	create().want(http.StatusCreated)

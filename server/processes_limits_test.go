@@ -12,7 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestOneLimitForAllProcesses: the runs of three workers and the planning of the
@@ -23,7 +23,7 @@ func TestOneLimitForAllProcesses(t *testing.T) {
 	matrixtest.Long(t)
 	const limit, records = 100, 40
 	var sent moments
-	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()
+	url, dir := postgresURL(testkit.StartPostgres(t)), t.TempDir()
 	config := func(c *Config, role string) {
 		c.sent = sent.add
 		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, role, quickPulse()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -31,7 +31,7 @@ func newCord(t *testing.T) *cord {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := &cord{Listener: l, to: fmt.Sprintf("127.0.0.1:%d", postgrestest.Start(t).Port), ends: map[net.Conn]bool{}}
+	c := &cord{Listener: l, to: fmt.Sprintf("127.0.0.1:%d", testkit.StartPostgres(t).Port), ends: map[net.Conn]bool{}}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -94,14 +94,14 @@ func (c *cord) mend() {
 // apart is a process that serves the API and one that works, which has a cord.
 func apart(t *testing.T, set func(*Config)) (w *world, worker *Server, c *cord) {
 	t.Helper()
-	url, c := postgresURL(postgrestest.Start(t)), newCord(t)
+	url, c := postgresURL(testkit.StartPostgres(t)), newCord(t)
 	dir := t.TempDir()
 	w = newWorld(t, func(c *Config) {
 		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, RoleAPI, quickPulse()
 	})
 	config := w.s.config.again()
 	config.Role, config.Workers = RoleWorker, 1
-	config.Store = fmt.Sprintf("postgres://%s:%s@%s/postgres?search_path=%s&sslmode=disable", postgrestest.User, postgrestest.Password, c.Addr(), w.s.store.Schema())
+	config.Store = fmt.Sprintf("postgres://%s:%s@%s/postgres?search_path=%s&sslmode=disable", testkit.PostgresUser, testkit.PostgresPassword, c.Addr(), w.s.store.Schema())
 	if set != nil {
 		set(&config)
 	}
@@ -175,7 +175,7 @@ func TestRestartOfTheDatabase(t *testing.T) {
 	id := w.syncFrom(origin{
 		connection: map[string]any{"name": "Shop", "type": "postgres", "credentials": map[string]any{
 			"host": "127.0.0.1", "port": cord.Addr().(*net.TCPAddr).Port, "database": "postgres",
-			"username": postgrestest.User, "password": postgrestest.Password, "sslmode": "disable",
+			"username": testkit.PostgresUser, "password": testkit.PostgresPassword, "sslmode": "disable",
 		}},
 		object: map[string]any{"type": "table", "table_catalog": "postgres", "table_schema": rows, "table_name": "customers"},
 	}, nil)

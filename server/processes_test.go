@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/cluster/jobs"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/cluster/member"
@@ -38,7 +38,7 @@ func quickPulse() *member.Pulse {
 // The first one is that of the world, with the leadership.
 func newFleet(t *testing.T, roles ...string) (*world, []*Server) {
 	t.Helper()
-	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()
+	url, dir := postgresURL(testkit.StartPostgres(t)), t.TempDir()
 	config := func(c *Config, role string) {
 		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, role, quickPulse()
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 )
 
@@ -29,7 +29,7 @@ func TestQueuedRunsThatNeverStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSyncWorld(t, func(c *Config) {
-				c.Store, c.MasterKey, c.pulse = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize), quickPulse()
+				c.Store, c.MasterKey, c.pulse = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize), quickPulse()
 			})
 			id := w.kept(nil).id("data.id")
 			var before bytes.Buffer
@@ -64,7 +64,7 @@ func TestQueuedRunsThatNeverStart(t *testing.T) {
 // before has ended it, or a client has deleted it.
 func TestARunThatEndedElsewhere(t *testing.T) {
 	w := newSyncWorld(t, func(c *Config) {
-		c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+		c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
 	})
 	y, run := w.begin(w.kept(nil).id("data.id"))
 	w.s.engine.Expect(t.Context(), run)

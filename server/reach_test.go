@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/internal/controlapi"
 )
 
@@ -43,7 +43,7 @@ func (a *arrivals) watch(next http.Handler) http.Handler {
 		recorded := httptest.NewRecorder()
 		next.ServeHTTP(recorded, r)
 		a.mu.Lock()
-		a.calls = append(a.calls, arrival{r.URL.Path, r.Header.Get(loopback.Outbound), recorded.Code})
+		a.calls = append(a.calls, arrival{r.URL.Path, r.Header.Get(reach.Outbound), recorded.Code})
 		a.mu.Unlock()
 		for name, values := range recorded.Header() {
 			w.Header()[name] = values
@@ -166,7 +166,7 @@ func TestOutboundCallsAreMarked(t *testing.T) {
 	}
 	body := customDestination(w.destination())
 	body["service_connection"].(map[string]any)["credentials"].(map[string]any)["custom_headers"] = map[string]any{
-		strings.ToLower(loopback.Outbound): map[string]any{"value": "nobody", "is_secret": false},
+		strings.ToLower(reach.Outbound): map[string]any{"value": "nobody", "is_secret": false},
 	}
 	refused := w.do("POST", "/destinations", w.key, body).want(400)
 	require.Contains(t, string(refused.text), "set by the service itself")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestLinesOfARun: what is logged of a run names it, its sync and its workspace, with
@@ -22,7 +22,7 @@ func TestLinesOfARun(t *testing.T) {
 			w := newWorld(t, func(c *Config) {
 				c.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 				if place == "PostgreSQL" {
-					c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+					c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
 				}
 			})
 			id := w.newSync()

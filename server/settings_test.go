@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/journal"
@@ -24,7 +24,7 @@ import (
 // one has made.
 func together(t testing.TB, processes ...string) []*world {
 	t.Helper()
-	url := postgresURL(postgrestest.Start(t))
+	url := postgresURL(testkit.StartPostgres(t))
 	var list []*world
 	for _, process := range processes {
 		list = append(list, joining(t, url, process))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -186,7 +186,7 @@ func newVanishing(t *testing.T, where string) *vanishing {
 	v := &vanishing{}
 	v.world = newWorld(t, func(c *Config) {
 		if where == "postgres" {
-			c.Store, c.MasterKey = postgresURL(postgrestest.Start(t)), make([]byte, masterKeySize)
+			c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
 		}
 		c.before = func() { v.hook() }
 	})

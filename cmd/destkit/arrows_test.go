@@ -23,197 +23,170 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
-		"cmd/destkit/internal/...",
-		"conformance", "conformance/destination", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "server",
-		"internal/dashboard", "internal/foreign", "internal/plural", "internal/proxy", "internal/skeletons",
-		"internal/suggest", "internal/unreached", "internal/anchors",
+		"cmd/destkit/internal/...", "cmd/destkit/internal/command", "cmd/destkit/internal/exit", "conformance",
+		"conformance/destination", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features",
+		"internal/dashboard", "internal/foreign", "internal/proxy", "internal/quantity", "internal/skeletons",
+		"internal/suggest", "internal/unreached", "server",
 	},
-	"cmd/destkit/internal/build": {}, // what the linker and Go have written into the program
-	"cmd/destkit/internal/command": { // arguments, help, suggestions, the end: the same for all commands
-		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "internal/foreign", "internal/suggest",
+	"cmd/destkit/internal/command": {
+		"cmd/destkit/internal/exit", "conformance", "conformance/destination", "destsim", "internal/foreign", "internal/reach",
+		"internal/suggest", "loadgen", "server",
 	},
-	"cmd/destkit/internal/configfile": { // files whose keys are flags, waivers and hooks
-		"cmd/destkit/internal/command", "cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "conformance", "internal/yamldoc",
-	},
+	"cmd/destkit/internal/configfile": {"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "conformance", "internal/yamldoc"}, // files whose keys are flags, waivers and hooks
 	"cmd/destkit/internal/demo": { // the program in one command: tests use its world, too
-		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/configfile",
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/failure", "cmd/destkit/internal/listen",
-		"cmd/destkit/internal/loadview", "cmd/destkit/internal/outputs", "cmd/destkit/internal/profiling",
-		"cmd/destkit/internal/rest", "cmd/destkit/internal/serve", "cmd/destkit/internal/syncs", "cmd/destkit/internal/syncview",
-		"cmd/destkit/internal/terminal", "conformance", "conformance/destination", "conformance/report", "destsim", "loadgen", "server", "server/api",
-		"internal/foreign", "internal/loadpage", "internal/page", "internal/plural", "internal/quantity",
+		"cmd/destkit/internal/command", "cmd/destkit/internal/configfile", "cmd/destkit/internal/exit",
+		"cmd/destkit/internal/loads", "cmd/destkit/internal/outputs", "cmd/destkit/internal/serve", "cmd/destkit/internal/syncs",
+		"conformance", "conformance/destination", "conformance/report", "destsim", "internal/foreign", "internal/loadpage",
+		"internal/page", "internal/quantity", "loadgen", "server", "server/api",
 	},
-	"cmd/destkit/internal/emulation": {"cmd/destkit/internal/exit", "destsim", "server"}, // the service calls what it does not import
-	"cmd/destkit/internal/endpoint": { // how it is reached: for all commands that call one
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell", "conformance", "conformance/destination", "internal/suggest",
+	"cmd/destkit/internal/serve": {
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "cmd/destkit/internal/violations", "destsim",
+		"internal/foreign", "internal/quantity", "internal/unreached", "openapi", "server",
 	},
 	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
-	"cmd/destkit/internal/failure": { // exit statuses of the libraries' errors
-		"cmd/destkit/internal/exit", "conformance", "loadgen",
-	},
-	"cmd/destkit/internal/keyrange": { // which keys are those of a run
-		"cmd/destkit/internal/exit", "conformance",
-	},
-	"cmd/destkit/internal/listen": { // ports and first lines; simulators are served by their own front
-		"cmd/destkit/internal/build", "cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "destsim", "server",
-		"internal/foreign", "internal/loopback",
-	},
 	"cmd/destkit/internal/loads": { // loads as commands
-		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/endpoint",
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/failure", "cmd/destkit/internal/keyrange",
-		"cmd/destkit/internal/listen", "cmd/destkit/internal/loadview", "cmd/destkit/internal/outputs",
-		"cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/shell",
-		"cmd/destkit/internal/terminal", "conformance", "destsim", "loadgen", "internal/dashboard", "internal/foreign",
-		"internal/loadpage", "internal/plural", "internal/quantity", "internal/redact", "internal/wholefile",
-	},
-	"cmd/destkit/internal/loadview": { // loads on a terminal: for load, load service and the demo
-		"cmd/destkit/internal/terminal", "loadgen", "internal/foreign", "internal/plural", "internal/quantity",
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "cmd/destkit/internal/outputs", "conformance", "destsim",
+		"internal/dashboard", "internal/foreign", "internal/loadpage", "internal/quantity", "internal/wholefile", "loadgen",
 	},
 	"cmd/destkit/internal/outputs": { // reports and progress of a judgement
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "conformance/report",
-		"internal/foreign", "internal/plural", "internal/suggest",
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "conformance", "conformance/report", "internal/foreign",
+		"internal/quantity", "internal/suggest",
 	},
-	"cmd/destkit/internal/profiling": {"cmd/destkit/internal/exit", "internal/loopback"}, // of every command that runs long
 	"cmd/destkit/internal/protocol": { // the text and the page of the protocol, from the contract and the catalogue
-		"cmd/destkit/internal/exit", "cmd/destkit/internal/terminal", "conformance", "features", "openapi",
-		"internal/foreign", "internal/suggest", "internal/yamldoc", "internal/anchors",
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "conformance", "features", "internal/foreign",
+		"internal/suggest", "internal/yamldoc", "openapi",
 	},
-	"cmd/destkit/internal/rest": { // commands call a service as any client does
-		"cmd/destkit/internal/endpoint", "cmd/destkit/internal/exit", "cmd/destkit/internal/secret", "cmd/destkit/internal/syncview",
-		"server", "server/api", "internal/redact", "internal/unreached",
+	"cmd/destkit/internal/syncs": {
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "internal/foreign", "internal/quantity",
+		"internal/unreached", "server", "server/api",
 	},
-	"cmd/destkit/internal/secret": {"cmd/destkit/internal/exit"}, // how each command gets its tokens
-	"cmd/destkit/internal/serve": { // the service as a program
-		"cmd/destkit/internal/build", "cmd/destkit/internal/command", "cmd/destkit/internal/emulation", "cmd/destkit/internal/exit",
-		"cmd/destkit/internal/listen", "cmd/destkit/internal/profiling", "cmd/destkit/internal/secret", "cmd/destkit/internal/terminal",
-		"cmd/destkit/internal/violations", "destsim", "server", "internal/foreign", "internal/plural", "internal/unreached", "openapi",
-	},
-	"cmd/destkit/internal/shell": {}, // words of command lines: those that people give, and those that messages show
-	"cmd/destkit/internal/syncview": { // runs on a terminal: for sync run, sync watch and the demo
-		"cmd/destkit/internal/terminal", "server/api", "internal/foreign", "internal/plural", "internal/quantity",
-	},
-	"cmd/destkit/internal/violations": { // of simulator and service, in one shape
-		"cmd/destkit/internal/command", "destsim", "server", "internal/foreign", "internal/plural",
-	},
-	"cmd/destkit/internal/syncs": { // syncs as commands
-		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "cmd/destkit/internal/profiling",
-		"cmd/destkit/internal/rest", "cmd/destkit/internal/secret", "cmd/destkit/internal/syncview", "server", "server/api",
-		"internal/foreign", "internal/quantity",
-	},
-	"cmd/destkit/internal/watch":    {"cmd/destkit/internal/exit", "cmd/destkit/internal/shell", "cmd/destkit/internal/terminal", "internal/foreign"}, // files, keys and processes, apart from the judge
-	"cmd/destkit/internal/terminal": {"internal/foreign"},                                                                                             // every display asks it
+	"cmd/destkit/internal/violations": {"cmd/destkit/internal/command", "destsim", "internal/foreign", "internal/quantity", "server"}, // of simulator and service, in one shape
 
-	"conformance":                              {"features", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/plural", "internal/suggest"},
-	"conformance/destination":                  {"conformance", "conformance/internal/...", "destsim/rpc", "openapi", "internal/foreign", "internal/hook", "internal/plural", "internal/unreached"},
-	"conformance/internal/causes":              {},
-	"conformance/internal/datatable":           {},
-	"conformance/internal/journal":             {"internal/rawjson"},
-	"conformance/internal/wire":                {"internal/foreign", "internal/plural", "internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/outline", "internal/page", "internal/plural", "internal/rawjson", "internal/anchors", "internal/wholefile"},
-	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features", "internal/plural", "internal/unreached", "internal/anchors"},
-	"conformance/service/internal/certificate": {},
-	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire", "internal/plural"},
-	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
+	"conformance": {
+		"conformance/internal/...", "features", "internal/foreign", "internal/hook", "internal/quantity", "internal/suggest",
+	},
+	"conformance/destination": {
+		"conformance", "conformance/internal/...", "destsim/rpc", "internal/foreign", "internal/hook", "internal/quantity",
+		"internal/unreached", "openapi",
+	},
+	"conformance/internal/wire":    {"internal/foreign", "internal/quantity"},
+	"conformance/internal/journal": {"internal/rawjson"},
+	"conformance/report": {
+		"conformance", "conformance/internal/wire", "features", "internal/foreign", "internal/page", "internal/quantity",
+		"internal/rawjson", "internal/wholefile",
+	},
+	"conformance/service": {
+		"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "features",
+		"internal/quantity", "internal/unreached", "openapi",
+	},
+	"conformance/service/internal/endpoint":  {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
+	"conformance/service/internal/jsonvalue": {"conformance/internal/wire", "internal/quantity"},
 
-	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback", "internal/redact", "internal/codec", "internal/rawjson", "internal/foreign", "internal/suggest"},
+	"destsim": {
+		"destsim/internal/...", "destsim/rpc", "internal/codec", "internal/console", "internal/foreign", "internal/rawjson",
+		"internal/reach", "internal/suggest",
+	},
 	"destsim/internal/console":   {"destsim/rpc", "internal/console", "openapi"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
 	"destsim/internal/meter":     {"destsim/rpc"},
 	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/rawjson"},
-	"destsim/rpc":                {"internal/rawjson", "internal/foreign"},
+	"destsim/rpc":                {"internal/foreign", "internal/rawjson"},
 
 	"features": {},
 	"loadgen": {
-		"destsim/rpc", "loadgen/internal/...",
-		"internal/foreign", "internal/histogram", "internal/hook", "internal/plural", "internal/quantity", "internal/rawjson",
+		"destsim/rpc", "internal/foreign", "internal/histogram", "internal/hook", "internal/quantity", "internal/rawjson",
+		"loadgen/internal/...", "loadgen/internal/records", "loadgen/internal/wire",
 	},
-	"loadgen/internal/batch":    {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "internal/codec", "internal/foreign", "internal/rawjson"}, // requests, and the check of their replies
-	"loadgen/internal/cpu":      {},
-	"loadgen/internal/failure":  {"internal/foreign", "internal/unreached"}, // what goes wrong, in words
+	"loadgen/internal/records": {
+		"destsim/rpc", "internal/codec", "internal/foreign", "internal/quantity", "internal/rawjson", "internal/source",
+		"loadgen/internal/wire",
+	},
+	"loadgen/internal/wire":     {"internal/foreign", "internal/quantity", "internal/rawconn", "internal/unreached"},
 	"loadgen/internal/pace":     {},
-	"loadgen/internal/planning": {"destsim/rpc", "loadgen/internal/failure", "loadgen/internal/records", "loadgen/internal/wire"},                   // what a target says of itself
-	"loadgen/internal/records":  {"destsim/rpc", "loadgen/internal/failure", "internal/plural", "internal/source", "internal/rawjson"},              // what is sent, without a connection
-	"loadgen/internal/restload": {"internal/foreign", "internal/histogram", "internal/plural", "loadgen/internal/failure", "loadgen/internal/wire"}, // clients of a REST API
-	"loadgen/internal/wire":     {"loadgen/internal/failure", "internal/foreign", "internal/plural", "internal/rawconn", "internal/redact"},         // calls as bytes
+	"loadgen/internal/restload": {"internal/foreign", "internal/histogram", "internal/quantity", "loadgen/internal/wire"}, // clients of a REST API
 	"openapi":                   {"internal/foreign"},
 
 	"server": {
-		"server/api", "server/internal/...", "destsim/rpc", "openapi",
-		"internal/console", "internal/foreign", "internal/liquid", "internal/loopback", "internal/source", "internal/suggest",
+		"destsim/rpc", "internal/console", "internal/foreign", "internal/liquid", "internal/reach", "internal/source",
+		"internal/suggest", "openapi", "server/api", "server/internal/...",
 	},
 	"server/api":                 {},
-	"server/internal/console":    {"server/api", "internal/console", "openapi"}, // pages from replies: neither store nor engine
+	"server/internal/console":    {"internal/console", "openapi", "server/api"}, // pages from replies: neither store nor engine
 	"server/internal/background": {"server/internal/store", "server/internal/sync/clock"},
-	"server/internal/faults":     {"server/api", "server/internal/call", "server/internal/problem", "server/internal/settings", "server/internal/sync/clock", "internal/foreign", "internal/suggest"},
+	"server/internal/faults": {
+		"internal/foreign", "internal/suggest", "server/api", "server/internal/call", "server/internal/problem",
+		"server/internal/settings", "server/internal/sync/clock",
+	},
 	"server/internal/journal": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster/chronicle", "server/internal/problem",
-		"server/internal/settings", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
-		"server/internal/sync/destination", "internal/search", "internal/foreign",
+		"internal/foreign", "server/api", "server/internal/background", "server/internal/call",
+		"server/internal/cluster/chronicle", "server/internal/problem", "server/internal/settings", "server/internal/store",
+		"server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
 	},
 	"server/internal/settings": {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
 	"server/internal/lifecycle": {
-		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease", "server/internal/journal", "server/internal/latch",
-		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping", "internal/foreign",
+		"internal/foreign", "server/api", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease",
+		"server/internal/journal", "server/internal/latch", "server/internal/store", "server/internal/sync/clock",
+		"server/internal/sync/destination", "server/internal/sync/mapping",
 	},
 	"server/internal/sources": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
-		"server/internal/sync/clock", "server/internal/sync/mapping", "internal/foreign", "internal/reach", "internal/source",
+		"internal/foreign", "internal/reach", "internal/source", "server/api", "server/internal/background",
+		"server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/mapping",
 	},
 	"server/internal/destinations": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
-		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping",
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem",
+		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
+		"server/internal/sync/mapping",
 	},
 	"server/internal/states": { // of syncs, in their sources
-		"server/internal/background", "server/internal/call", "server/internal/sources", "server/internal/store",
-		"server/internal/sync/executor", "internal/source",
+		"internal/source", "server/internal/background", "server/internal/call", "server/internal/sources",
+		"server/internal/store", "server/internal/sync/executor",
 	},
 	"server/internal/columns": { // of sources, as syncs follow them
-		"server/api", "server/internal/cluster", "server/internal/sources", "server/internal/store", "server/internal/sync/mapping",
-		"internal/foreign", "internal/source",
+		"internal/foreign", "internal/source", "server/api", "server/internal/cluster", "server/internal/sources",
+		"server/internal/store", "server/internal/sync/mapping",
 	},
 	"server/internal/planning": { // of runs: a sync becomes a job of the executor
-		"server/api", "server/internal/call", "server/internal/columns", "server/internal/destinations", "server/internal/problem",
-		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/destination",
-		"server/internal/sync/executor", "server/internal/sync/mapping", "internal/source",
+		"internal/source", "server/api", "server/internal/call", "server/internal/columns", "server/internal/destinations",
+		"server/internal/problem", "server/internal/sources", "server/internal/states", "server/internal/store",
+		"server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/mapping",
 	},
 	"server/internal/records": { // of the ledger, as people find and see them
-		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/ledger",
-		"server/internal/sync/mapping", "destsim/rpc", "internal/rawjson",
+		"destsim/rpc", "internal/rawjson", "server/api", "server/internal/store", "server/internal/sync/executor",
+		"server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/inspect": { // of syncs: dry runs, explanations, audits
-		"server/api", "server/internal/call", "server/internal/columns", "server/internal/journal", "server/internal/latch",
-		"server/internal/planning", "server/internal/problem", "server/internal/records", "server/internal/runs",
-		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/sync/audit",
-		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
-		"server/internal/sync/ledger", "server/internal/sync/mapping", "internal/foreign", "destsim/rpc", "internal/rawjson",
+		"destsim/rpc", "internal/foreign", "internal/rawjson", "server/api", "server/internal/call", "server/internal/columns",
+		"server/internal/journal", "server/internal/latch", "server/internal/planning", "server/internal/problem",
+		"server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
+		"server/internal/store", "server/internal/sync/audit", "server/internal/sync/clock", "server/internal/sync/destination",
+		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/metrics":  {"server/internal/call", "server/internal/descriptors", "server/internal/store"},                          // for Prometheus
-	"server/internal/fidelity": {"server/api", "server/internal/call", "server/internal/problem", "internal/foreign", "internal/yamldoc"}, // rules and their proofs: it shows a table
-	"server/internal/archive":  {"server/internal/sync/clock", "internal/foreign"},                                                        // the form of snapshots
+	"server/internal/fidelity": {"internal/foreign", "internal/yamldoc", "server/api", "server/internal/call", "server/internal/problem"}, // rules and their proofs: it shows a table
+	"server/internal/archive":  {"internal/foreign", "server/internal/sync/clock"},                                                        // the form of snapshots
 	"server/internal/snapshot": { // of the whole state: what it consists of, and how it is held meanwhile
-		"server/internal/archive", "server/internal/call", "server/internal/journal", "server/internal/latch", "server/internal/problem",
-		"server/internal/sources", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
-		"server/internal/sync/ledger",
+		"server/internal/archive", "server/internal/call", "server/internal/journal", "server/internal/latch",
+		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/sync/clock",
+		"server/internal/sync/destination", "server/internal/sync/ledger",
 	},
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
 	"server/internal/maintenance": {"server/internal/store", "server/internal/store/postgres"},                      // of data whose service does not run
 	"server/internal/timing": { // the clock, as people move it
-		"server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
-		"server/internal/sync/clock", "internal/foreign",
+		"internal/foreign", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
+		"server/internal/sync/clock",
 	},
 	"server/internal/trust": {"server/internal/call", "server/internal/problem", "server/internal/settings"}, // authorities beside those of the system
 	"server/internal/front": { // what stands beside the API: where things are, whether the process is ready
-		"openapi", "server/api", "server/internal/call", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
-		"internal/console", "internal/suggest",
+		"internal/console", "internal/suggest", "openapi", "server/api", "server/internal/call", "server/internal/problem",
+		"server/internal/store", "server/internal/strictjson",
 	},
 	"server/internal/answering": { // what stands around an operation of the API
 		"openapi", "server/internal/call", "server/internal/faults", "server/internal/journal", "server/internal/latch",
 		"server/internal/metrics", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
 		"server/internal/sync/clock",
 	},
-	"server/internal/controlapi": { // the control API but for what its routes do
-		"server/internal/call", "server/internal/latch", "server/internal/problem", "internal/loopback",
-	},
+	"server/internal/controlapi": {"internal/reach", "server/internal/call", "server/internal/latch", "server/internal/problem"}, // the control API but for what its routes do
 	"server/internal/replacement": { // of the whole state, in order
 		"server/internal/archive", "server/internal/binding", "server/internal/call", "server/internal/cluster/member",
 		"server/internal/connectors", "server/internal/faults", "server/internal/journal", "server/internal/latch",
@@ -221,62 +194,71 @@ var arrows = map[string][]string{
 		"server/internal/syncs",
 	},
 	"server/internal/forks": { // services in one process: their names, their number, their paths
-		"server/api", "server/internal/call", "server/internal/problem", "server/internal/snapshot", "server/internal/strictjson",
-		"internal/console", "internal/foreign",
+		"internal/console", "internal/foreign", "server/api", "server/internal/call", "server/internal/problem",
+		"server/internal/snapshot", "server/internal/strictjson",
 	},
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
-		"server/internal/archive", "server/internal/background", "server/internal/call", "server/internal/organizations",
-		"server/internal/store", "server/internal/store/sqlite", "internal/reach",
+		"internal/reach", "server/internal/archive", "server/internal/background", "server/internal/call",
+		"server/internal/organizations", "server/internal/store", "server/internal/store/sqlite",
 	},
 	"server/internal/syncs": { // the resource that runs work on
-		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns", "server/internal/destinations",
-		"server/internal/problem", "server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
-		"server/internal/store", "server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
-		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
+		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns",
+		"server/internal/destinations", "server/internal/problem", "server/internal/records", "server/internal/runs",
+		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
+		"server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/organizations": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/problem",
-		"server/internal/sources", "server/internal/store",
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations",
+		"server/internal/problem", "server/internal/sources", "server/internal/store",
 	},
 	"server/internal/connectors": { // types that people declare
-		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/settings",
-		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
-		"internal/foreign", "internal/source", "internal/yamldoc",
+		"internal/foreign", "internal/source", "internal/yamldoc", "server/api", "server/internal/call",
+		"server/internal/organizations", "server/internal/problem", "server/internal/settings", "server/internal/sources",
+		"server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
+		"server/internal/sync/destination/catalogue",
 	},
 	"server/internal/control": {
-		"server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem", "server/internal/runs",
-		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
-		"server/internal/sync/destination", "internal/foreign",
+		"internal/foreign", "server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem",
+		"server/internal/runs", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination",
 	},
 	"server/internal/seed": {
-		"server/api", "server/internal/call", "server/internal/connectors", "server/internal/journal", "server/internal/latch",
-		"server/internal/organizations", "server/internal/problem", "server/internal/sources", "server/internal/store",
-		"server/internal/strictjson", "server/internal/sync/clock", "internal/foreign", "internal/suggest", "internal/yamldoc",
+		"internal/foreign", "internal/suggest", "internal/yamldoc", "server/api", "server/internal/call",
+		"server/internal/connectors", "server/internal/journal", "server/internal/latch", "server/internal/organizations",
+		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock",
 	},
 	"server/internal/rest": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle", "server/internal/organizations",
-		"server/internal/problem", "server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
+		"internal/foreign", "internal/liquid", "internal/source", "internal/suggest", "server/api", "server/internal/background",
+		"server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle",
+		"server/internal/organizations", "server/internal/problem", "server/internal/settings", "server/internal/sources",
+		"server/internal/store", "server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
 	},
 	"server/internal/cluster": {"server/internal/store"},
 	"server/internal/cluster/member": { // this process beside others: leases, the queue, who leads, what is told
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/cluster/jobs",
-		"server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/lifecycle", "server/internal/problem",
-		"server/internal/runs", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/ledger", "server/internal/sync/pace",
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster",
+		"server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota",
+		"server/internal/lifecycle", "server/internal/problem", "server/internal/runs", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/ledger", "server/internal/sync/pace",
 	},
 	"server/internal/runs": { // from the queue to the end: made, planned, worked on, held, logged
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease",
-		"server/internal/columns", "server/internal/descriptors", "server/internal/latch", "server/internal/lifecycle",
-		"server/internal/planning", "server/internal/records", "server/internal/sources", "server/internal/states", "server/internal/store",
-		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/ledger",
-		"server/internal/sync/mapping", "internal/source",
+		"internal/source", "server/api", "server/internal/background", "server/internal/call", "server/internal/cluster",
+		"server/internal/cluster/lease", "server/internal/columns", "server/internal/descriptors", "server/internal/latch",
+		"server/internal/lifecycle", "server/internal/planning", "server/internal/records", "server/internal/sources",
+		"server/internal/states", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
+		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/links": {
-		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/source",
+		"internal/foreign", "internal/source", "server/api", "server/internal/call", "server/internal/latch",
+		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination",
 	},
-	"server/internal/latch":             {"server/internal/problem"},
-	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},
+	"server/internal/latch": {"server/internal/problem"},
+	"server/internal/call": {
+		"internal/foreign", "internal/suggest", "openapi", "server/api", "server/internal/dialect", "server/internal/problem",
+		"server/internal/store", "server/internal/strictjson",
+	},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
 	"server/internal/cluster/jobs":      {"server/internal/cluster/lease"},
 	"server/internal/cluster/lease":     {},
@@ -289,62 +271,60 @@ var arrows = map[string][]string{
 	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
 	"server/internal/store/migrations":  {"server/internal/store/database"},
 	"server/internal/store/postgres": {
-		"server/internal/store/database", "server/internal/store/migrations", "server/internal/store/sqlite", // a copy is a SQLite database
-		"internal/keepalive",
+		"internal/keepalive", "server/internal/store/database", "server/internal/store/migrations",
+		"server/internal/store/sqlite",
 	},
 	"server/internal/store/sealing": {"server/internal/store/database"},
-	"server/internal/store/sqlite":  {"server/internal/store/database", "server/internal/store/migrations", "internal/handles"},
-	"server/internal/strictjson":    {"server/api", "server/internal/problem", "internal/foreign", "internal/rawjson", "internal/suggest"},
+	"server/internal/store/sqlite":  {"internal/handles", "server/internal/store/database", "server/internal/store/migrations"},
+	"server/internal/strictjson":    {"internal/foreign", "internal/rawjson", "internal/suggest", "server/api", "server/internal/problem"},
 	"server/internal/sync/audit": {
-		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
-		"internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",
+		"destsim/rpc", "internal/rawjson", "internal/source", "internal/source/rowsort", "server/api",
+		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
+		"destsim/rpc", "internal/codec", "internal/connector", "internal/foreign", "internal/rawjson", "internal/reach",
 		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/destination/...",
-		"server/internal/sync/pace", "internal/connector", "internal/search", "internal/foreign", "internal/loopback", "internal/reach",
-		"destsim/rpc", "internal/codec", "internal/rawjson",
+		"server/internal/sync/pace",
 	},
-	"server/internal/sync/destination/catalogue": {"server/api", "internal/connector", "internal/yamldoc", "destsim/rpc"}, // emulated applications, described
+	"server/internal/sync/destination/catalogue": {"destsim/rpc", "internal/connector", "internal/yamldoc", "server/api"}, // emulated applications, described
 	"server/internal/sync/destination/hide":      {"internal/foreign"},                                                    // secrets of a connection in texts
 	"server/internal/sync/executor": {
-		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
-		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "internal/source/rowsort", "destsim/rpc", "internal/rawjson",
+		"destsim/rpc", "internal/rawjson", "internal/source", "internal/source/rowsort", "server/api",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
+		"server/internal/sync/ledger", "server/internal/sync/mapping", "server/internal/sync/pace",
 	},
 	"server/internal/sync/ledger":  {},
-	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid", "internal/rawjson"},
+	"server/internal/sync/mapping": {"internal/foreign", "internal/liquid", "internal/rawjson", "internal/suggest", "server/api"},
 	"server/internal/sync/pace":    {},
 	"server/internal/violation": {
-		"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping",
-		"server/internal/violation/exchange", "destsim/rpc", "internal/liquid", "internal/suggest",
+		"destsim/rpc", "internal/liquid", "internal/suggest", "server/api", "server/internal/store",
+		"server/internal/sync/executor", "server/internal/sync/mapping", "server/internal/violation/exchange",
 	},
 	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
 
-	"internal/anchors":   {},                                                      // where the sentences of the specification stand in the documentation
 	"internal/bench":     {},                                                      // it measures the program from outside
 	"internal/codec":     {"destsim/rpc", "internal/foreign", "internal/rawjson"}, // batches of the protocol, as fast as can be
 	"internal/connector": {"server/api"},
-	"internal/console":   {"internal/foreign", "internal/loopback", "internal/page"},                                // what the consoles have in common
-	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/outline", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
-	"internal/foreign":   {},                                                                                        // text from outside on a screen
-	"internal/histogram": {},                                                                                        // of times, as text too
-	"internal/hook":      {"destsim/rpc", "internal/unreached"},                                                     // hooks of authors: the judge and the load ask them
-	"internal/handles":   {},                                                                                        // connections to SQLite share a table in the driver
-	"internal/keepalive": {},                                                                                        // connections to databases that may vanish
+	"internal/console":   {"internal/foreign", "internal/page", "internal/reach"},               // what the consoles have in common
+	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
+	"internal/foreign":   {},                                                                    // text from outside on a screen
+	"internal/histogram": {},                                                                    // of times, as text too
+	"internal/hook":      {"destsim/rpc", "internal/unreached"},                                 // hooks of authors: the judge and the load ask them
+	"internal/handles":   {},                                                                    // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                                                    // connections to databases that may vanish
 	"internal/liquid":    {},
-	"internal/loadpage":  {"loadgen", "internal/foreign", "internal/histogram", "internal/page", "internal/plural", "internal/quantity"},                                     // results of loads as HTML
-	"internal/loopback":  {"internal/foreign"},                                                                                                                               // who may use a control endpoint
-	"internal/outline":   {},                                                                                                                                                 // what reports and pages both show
-	"internal/rawconn":   {},                                                                                                                                                 // sockets without futile reads
-	"internal/page":      {},                                                                                                                                                 // the look of HTML pages
-	"internal/rawjson":   {},                                                                                                                                                 // JSON where it lies
-	"internal/proxy":     {"conformance", "conformance/destination", "conformance/report", "internal/loopback", "internal/rawjson", "internal/redact", "internal/unreached"}, // live and recorded traffic
-	"internal/reach":     {},                                                                                                                                                 // files and hosts that may be reached
-	"internal/plural":    {},                                                                                                                                                 // counts with their noun
-	"internal/quantity":  {"internal/plural"},                                                                                                                                // numbers and times of syncs, loads and the demo read the same
-	"internal/redact":    {},                                                                                                                                                 // secrets in text from outside
-	"internal/search":    {},                                                                                                                                                 // a text in others, without regard to case
-	"internal/skeletons": {"destsim/rpc"},                                                                                                                                    // what destkit init writes
+	"internal/loadpage":  {"internal/foreign", "internal/histogram", "internal/page", "internal/quantity", "loadgen"}, // results of loads as HTML
+	"internal/reach":     {"internal/foreign"},
+	"internal/page":      {},
+	"internal/rawconn":   {}, // sockets without futile reads
+	"internal/rawjson":   {}, // JSON where it lies
+	"internal/proxy": { // live and recorded traffic
+		"conformance", "conformance/destination", "conformance/report", "internal/foreign", "internal/rawjson", "internal/reach",
+		"internal/unreached",
+	},
+	"internal/quantity":  {},
+	"internal/skeletons": {"destsim/rpc"}, // what destkit init writes
 	"internal/suggest":   {},
 	"internal/unreached": {}, // why a call got no response, in words
 	"internal/wholefile": {}, // files appear whole or not at all
@@ -354,37 +334,37 @@ var arrows = map[string][]string{
 		"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/source/internal/...",
 		"internal/source/rowsort", "internal/yamldoc", "server/api",
 	},
-	"internal/source/internal/cell":       {"server/api", "internal/rawjson"},                                                    // values of rows as JSON text
-	"internal/source/internal/fileformat": {"internal/source/internal/cell", "internal/source/internal/valuekind", "server/api"}, // files as tables
-	"internal/source/internal/generated":  {"internal/connector", "internal/source/internal/cell", "server/api"},                 // made-up rows
-	"internal/source/internal/valuekind":  {"server/api"},                                                                        // kinds of columns
-	"internal/source/rowsort":             {},                                                                                    // the executor and the audit sort too
+	"internal/source/internal/cell":       {"internal/rawjson", "server/api"},                                    // values of rows as JSON text
+	"internal/source/internal/fileformat": {"internal/source/internal/cell", "server/api"},                       // files as tables
+	"internal/source/internal/generated":  {"internal/connector", "internal/source/internal/cell", "server/api"}, // made-up rows
+	"internal/source/rowsort":             {},                                                                    // the executor and the audit sort too
 
 	// Only tests import these.
-	"internal/browsertest":                    {}, // pages in a real browser
-	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
-	"conformance/internal/zoo/golang":         {},
-	"internal/crowd":                          {"openapi"},
-	"internal/diskfault":                      {"internal/handles"},
-	"internal/matrixtest":                     {},
-	"internal/postgrestest":                   {},
-	"internal/redact/redacttest":              {},
-	"cmd/destkit/internal/rest/resttest":      {"cmd/destkit/internal/secret"},
-	"openapi/internal/clients":                {"server/api"}, // generated clients
-	"server/internal/cluster/shelf/shelftest": {"server/internal/...", "internal/postgrestest"},
+	"internal/testkit/browser":                 {},
+	"conformance/internal/zoo":                 {}, // wrong apart from everything of ours
+	"conformance/internal/zoo/testdata/golang": {},
+	"internal/crowd":                           {"openapi"},
+	"internal/testkit/diskfault":               {"internal/handles"},
+	"internal/matrixtest":                      {},
+	"internal/testkit":                         {"cmd/destkit/internal/command"},
+	"openapi/internal/clients":                 {"server/api"}, // generated clients
+	"server/internal/cluster/shelf/shelftest":  {"internal/testkit", "server/internal/..."},
 }
 
 // testArrows are what tests may import beyond that; all may import the helpers of
 // tests.
 var testArrows = map[string][]string{
-	"internal/source":                   {"internal/rawjson"},
-	"cmd/destkit":                       {"loadgen", "openapi", "server/api", "internal/yamldoc"},
-	"cmd/destkit/internal/emulation":    {"destsim/rpc"},
-	"conformance/destination":           {"destsim", "conformance/report"},
-	"conformance/internal/wire":         {"destsim"},
-	"conformance/internal/zoo":          {"conformance", "conformance/destination", "conformance/internal/zoo/golang", "conformance/service", "destsim/rpc", "internal/proxy", "server"}, // syncs are judged on their way
-	"conformance/report":                {"destsim", "conformance/destination"},
-	"conformance/service":               {"destsim", "conformance/destination", "server", "internal/yamldoc", "server/api"},
+	"internal/source":            {"internal/rawjson"},
+	"cmd/destkit":                {"internal/yamldoc", "loadgen", "openapi", "server/api"},
+	"cmd/destkit/internal/serve": {"destsim/rpc"},
+	"conformance/destination":    {"conformance/report", "destsim"},
+	"conformance/internal/wire":  {"destsim"},
+	"conformance/internal/zoo": { // syncs are judged on their way
+		"conformance", "conformance/destination", "conformance/internal/zoo/testdata/golang", "conformance/service",
+		"destsim/rpc", "internal/proxy", "server",
+	},
+	"conformance/report":                {"conformance/destination", "destsim"},
+	"conformance/service":               {"conformance/destination", "destsim", "internal/yamldoc", "server", "server/api"},
 	"destsim":                           {"openapi"},
 	"destsim/rpc":                       {"openapi"},
 	"internal/dashboard":                {"destsim", "server"},
@@ -394,28 +374,28 @@ var testArrows = map[string][]string{
 	"server":                            {"destsim", "internal/connector", "internal/yamldoc"},
 	"server/internal/cluster/chronicle": {"server/internal/store"},
 	"server/internal/cluster/quota":     {"server/internal/store"},
-	"server/internal/cluster/shelf":     {"server/internal/store", "server/internal/cluster/shelf/shelftest"},
+	"server/internal/cluster/shelf":     {"server/internal/cluster/shelf/shelftest", "server/internal/store"},
 	"server/internal/store":             {"internal/handles"},
 	"server/internal/sync/destination":  {"destsim"},
-	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/codec"},
+	"server/internal/sync/executor":     {"destsim", "internal/codec", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 
-	"internal/source/internal/fileformat":        {"internal/source", "internal/rawjson"},
+	"internal/source/internal/fileformat":        {"internal/rawjson", "internal/source"},
 	"internal/source/rowsort":                    {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
 	"server/internal/sync/destination/catalogue": {"destsim"},
 }
 
 // testHelpers are what every test may import.
-var testHelpers = []string{"cmd/destkit/internal/rest/resttest", "internal/browsertest", "internal/crowd", "internal/diskfault", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
+var testHelpers = []string{"internal/testkit", "internal/testkit/browser", "internal/crowd", "internal/testkit/diskfault", "internal/matrixtest"}
 
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree
 // of a file whose keys are flags, and templates in JSON mode put out YAML of
 // any shape.
 var doors = map[string][]string{
-	"github.com/chromedp/":        {"internal/browsertest"},
+	"github.com/chromedp/":        {"internal/testkit/browser"},
 	"github.com/cucumber/":        {"conformance"},
-	"github.com/fsnotify/":        {"cmd/destkit/internal/watch"},
+	"github.com/fsnotify/":        {"cmd/destkit"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/HdrHistogram/":    {"internal/crowd", "internal/histogram", "loadgen"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit/internal/configfile", "server/internal/sync/mapping"},
@@ -509,7 +489,7 @@ var outside = []string{
 func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		if strings.HasPrefix(name, "cmd/") || name == "internal/bench" || name == "internal/browsertest" || name == "internal/matrixtest" || name == "internal/postgrestest" || name == "server/internal/cluster/shelf/shelftest" {
+		if strings.HasPrefix(name, "cmd/") || name == "internal/bench" || name == "internal/testkit/browser" || name == "internal/matrixtest" || name == "internal/testkit" || name == "server/internal/cluster/shelf/shelftest" {
 			continue // programs, and parts of tests
 		}
 		for _, file := range p.GoFiles {

@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -212,7 +212,7 @@ func printChecks(w io.Writer, checks []*conformance.Check) {
 		foreign.Printf(w, "  %-9s %-6s  %s\n", c.ID, c.Level, c.Title)
 		foreign.Printf(w, "  %-9s %-6s  %s · spec %s · needs %s\n", "", "", authorityWords(c), sectionWords(c), checkNeed(c))
 	}
-	foreign.Printf(w, "\n%s; 'destkit explain %s' explains the first\n", plural.Count(len(checks), "check"), checks[0].ID)
+	foreign.Printf(w, "\n%s; 'destkit explain %s' explains the first\n", quantity.Count(len(checks), "check"), checks[0].ID)
 }
 
 // printChecksMarkdown prints a table for each area, to be kept beside a project.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
@@ -42,7 +42,7 @@ func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob stri
 // resolve reads what the flags name.
 func (c *choosing) resolve() error {
 	c.options.Profile = conformance.Profile(c.profile)
-	c.options.Version = build.Read().Version
+	c.options.Version = command.ReadBuild().Version
 	if c.options.Timeout <= 0 {
 		return exit.Usagef("--timeout must be longer than nothing, not %s", c.options.Timeout)
 	}

@@ -3,13 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
@@ -20,10 +16,10 @@ import (
 // It never looks for records by itself: only the journal says what is ours.
 func newClean() *cobra.Command {
 	var options conformance.Options
-	var conn endpoint.Connection
+	var conn command.Connection
 	var hooks string
-	var read endpoint.Reading
-	var keys keyrange.Own
+	var read command.Reading
+	var keys command.OwnKeys
 	var url string
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
@@ -57,7 +53,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			if err != nil {
 				return err
 			}
-			options.Version = build.Read().Version
+			options.Version = command.ReadBuild().Version
 			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
@@ -78,7 +74,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			}
 			residue, err := destination.Clean(cmd.Context(), target, options)
 			if err != nil {
-				return failure.OfJudge(err)
+				return command.JudgeFailure(err)
 			}
 			return printResidue(cmd, residue, "records")
 		},
@@ -101,7 +97,7 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 	o := service.Options{Options: options, NewSimulator: newStageSimulator, Listen: j.listen}
 	residue, err := service.Clean(cmd.Context(), j.target, o)
 	if err != nil {
-		return failure.OfJudge(err)
+		return command.JudgeFailure(err)
 	}
 	return printResidue(cmd, residue, "things")
 }

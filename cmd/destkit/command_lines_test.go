@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -36,7 +36,7 @@ func TestPipelineCommands(t *testing.T) {
 		t.Logf("%s: %d commands", filepath.Base(file), len(commands))
 		found += len(commands)
 		for _, line := range commands {
-			words, err := shell.Split(line)
+			words, err := command.Split(line)
 			require.NoError(t, err, line)
 			if slices.Contains(words, "…") { // an example of any command
 				continue

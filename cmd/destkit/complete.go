@@ -13,11 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
@@ -285,7 +283,7 @@ func protocolMethods(*cobra.Command) candidates {
 func variables(*cobra.Command) candidates {
 	var all candidates
 	for _, line := range os.Environ() {
-		if name, _, _ := strings.Cut(line, "="); secret.VariableName.MatchString(name) {
+		if name, _, _ := strings.Cut(line, "="); command.VariableName.MatchString(name) {
 			all = append(all, name)
 		}
 	}
@@ -351,12 +349,12 @@ func objectNames(cmd *cobra.Command) candidates {
 func askObjects(cmd *cobra.Command) ([]rpc.Object, error) {
 	e := &existing{timeout: objectsWithin}
 	for _, word := range cmd.Flags().Args() {
-		if endpoint.CheckScheme("endpoint", word) == nil {
+		if command.CheckScheme("endpoint", word) == nil {
 			e.url = word
 		}
 	}
 	if e.url == "" {
-		e.url = os.Getenv(endpoint.URLVariable)
+		e.url = os.Getenv(command.URLVariable)
 	}
 	if e.url == "" {
 		return nil, errors.New("no endpoint is named")

@@ -11,12 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
@@ -36,7 +32,7 @@ type verdicts struct {
 	reports   []string
 	noColor   bool
 	quiet     bool
-	profiling profiling.Flags
+	profiling command.Profiling
 
 	access, rerun string // of the commands that are shown, see hints.go
 }
@@ -149,7 +145,7 @@ that name them:
 			if len(j.recorded.callerReports) > 0 {
 				return exit.Usagef("--caller-report needs --from: only a recording shows the calls of others")
 			}
-			url, err := endpoint.URL(cmd, args)
+			url, err := command.EndpointURL(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -209,7 +205,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		if ownJournal && errors.As(err, &usage) {
 			os.Remove(options.Journal) // refused before the first batch: it is empty
 		}
-		return failure.OfJudge(j.places.Placed(err))
+		return command.JudgeFailure(j.places.Placed(err))
 	}
 	if ownJournal {
 		dropJournal(options.Journal, result)
@@ -239,7 +235,7 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files
 		screen = cmd.ErrOrStderr()
 	}
 	options := report.Options{
-		Color: terminal.Colourful(screen, v.noColor), Width: terminal.Width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
+		Color: command.Colourful(screen, v.noColor), Width: command.Width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
 		Access: v.access, Rerun: v.rerun, Group: outputs.Groups(screen),
 	}
 	if err := writeBodies(result); err != nil {

@@ -8,16 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // recorded holds the flags of a judgement of what was recorded.
@@ -66,12 +64,12 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if side.passive, err = destination.NewPassive(destination.Target{URL: url}, options); err != nil {
-		return failure.OfJudge(err)
+		return command.JudgeFailure(err)
 	}
 	if len(side.callerOutputs) > 0 {
 		side.side = judgeBoth
 		if side.caller, err = service.NewCaller(url, side.passive.Secrets(), conformance.Options{Profile: options.Profile, Version: options.Version}); err != nil {
-			return failure.OfJudge(err)
+			return command.JudgeFailure(err)
 		}
 	}
 	skipped, err := proxy.ReadRecording(file, func(x *conformance.Sight) error {
@@ -83,16 +81,16 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	})
 	switch {
 	case cmd.Context().Err() != nil:
-		return failure.OfJudge(cmd.Context().Err())
+		return command.JudgeFailure(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", j.recorded.file, err)
 	}
 	result := side.passive.Report()
 	if skipped.Incomplete > 0 {
-		result.Notes = append(result.Notes, sprintf("%s of the recording not judged, for lack of a body or a part of one", plural.Count(skipped.Incomplete, "exchange")))
+		result.Notes = append(result.Notes, sprintf("%s of the recording not judged, for lack of a body or a part of one", quantity.Count(skipped.Incomplete, "exchange")))
 	}
 	if skipped.Other > 0 {
-		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", plural.Count(skipped.Other, "exchange")))
+		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", quantity.Count(skipped.Other, "exchange")))
 	}
 	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
 	return exit.With(side.deliver(cmd, &j.verdicts, result, files, j.verbose))
@@ -103,7 +101,7 @@ func judgeRecording(file string, caller bool) string {
 	if file == "" {
 		return ""
 	}
-	command := "destkit conform --from " + shell.Quote(file)
+	command := "destkit conform --from " + command.Quote(file)
 	if caller {
 		command += " --caller-report text=-"
 	}
@@ -135,7 +133,7 @@ func recordedURL(name string) (string, error) {
 		return "", exit.Usagef("%s: %w", name, err)
 	case url == "":
 		return "", exit.Usagef("%s has no call of JSON-RPC", name)
-	case endpoint.CheckURL("recording", url) != nil:
+	case command.CheckURL("recording", url) != nil:
 		return "https://recorded.localhost/", nil
 	}
 	return url, nil

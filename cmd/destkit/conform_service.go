@@ -12,12 +12,8 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
@@ -34,7 +30,7 @@ type serviceJudging struct {
 	choosing
 	target       service.Target
 	roots        string
-	control      secret.Flag
+	control      command.TokenFlag
 	simulatorURL string
 	simulatorAt  string
 	dialect      string
@@ -59,8 +55,8 @@ touched. The destinations lead to simulators that this program starts, so the
 service must reach it: on the same machine it does, elsewhere --simulator-url
 names the address that leads to --simulator-listen.
 
-Tokens come from the environment: ` + secret.WorkspaceKeyVariable + ` (the
-workspace that is worked in) and ` + secret.AccessTokenVariable + `
+Tokens come from the environment: ` + command.WorkspaceKeyVariable + ` (the
+workspace that is worked in) and ` + command.AccessTokenVariable + `
 (organization, invitations, users; without a key a workspace is made with it).
 Rows are read from queries: of an emulated warehouse that is made for the run,
 or of the SQL source named by --source.
@@ -138,7 +134,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 		if ownJournal && errors.As(err, &usage) {
 			os.Remove(options.Journal) // refused before anything was made
 		}
-		return failure.OfJudge(err)
+		return command.JudgeFailure(err)
 	}
 	if ownJournal {
 		dropJournal(options.Journal, result)
@@ -149,7 +145,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 // resolve reads the configuration file, the tokens and the files that flags name.
 func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Options, error) {
 	var o service.Options
-	if err := endpoint.CheckScheme("service", url); err != nil {
+	if err := command.CheckScheme("service", url); err != nil {
 		return o, err
 	}
 	j.target.BaseURL = url
@@ -174,7 +170,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 		return o, err
 	}
 	if j.simulatorURL != "" {
-		if err := endpoint.CheckURL("--simulator-url", j.simulatorURL); err != nil {
+		if err := command.CheckURL("--simulator-url", j.simulatorURL); err != nil {
 			return o, err
 		}
 	}
@@ -186,21 +182,21 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 }
 
 func (j *serviceJudging) resolveTarget() (err error) {
-	if j.target.Roots, err = endpoint.Roots(j.roots); err != nil {
+	if j.target.Roots, err = command.Roots(j.roots); err != nil {
 		return err
 	}
 	return j.resolveTokens()
 }
 
 func (j *serviceJudging) resolveTokens() (err error) {
-	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(secret.AccessTokenVariable), os.Getenv(secret.WorkspaceKeyVariable)
+	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(command.AccessTokenVariable), os.Getenv(command.WorkspaceKeyVariable)
 	j.target.ControlToken, err = j.control.Read()
 	return err
 }
 
 // listen serves the judge's destinations on a port of this program.
 func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, func(), error) {
-	port := &listen.Port{Addr: j.simulatorAt, Flag: "--simulator-listen", Handler: h, TLS: config}
+	port := &command.Port{Addr: j.simulatorAt, Flag: "--simulator-listen", Handler: h, TLS: config}
 	if config != nil {
 		port.Addr = "127.0.0.1:0" // one more port, beside the ordinary one
 	}

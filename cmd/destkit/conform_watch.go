@@ -11,15 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // watching holds the flags of a judgement that is repeated.
@@ -66,15 +65,15 @@ type watchSession struct {
 	quiet    bool
 	noColor  bool
 
-	files  *watch.Files
-	child  *watch.Process // nil without --exec
+	files  *Files
+	child  *Process // nil without --exec
 	last   *conformance.Report
 	runs   int // complete ones, for the screen
 	judged int // all, for the names of journals
 	status int
 
 	ended  time.Time // the last run
-	echoes watch.Echoes
+	echoes Echoes
 }
 
 // errQuit ends a session at the wish of its user.
@@ -86,20 +85,20 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 	if len(s.watching.paths) == 0 {
 		s.watching.paths = []string{"."}
 	}
-	if s.files, err = watch.Folders(s.watching.paths, s.own()); err != nil {
+	if s.files, err = Folders(s.watching.paths, s.own()); err != nil {
 		return exit.Untested(err)
 	}
 	defer s.files.Close()
 	if s.watching.exec != "" {
-		if s.child, err = watch.NewProcess(s.watching.exec, s.target.URL); err != nil {
+		if s.child, err = NewProcess(s.watching.exec, s.target.URL); err != nil {
 			return err
 		}
 		defer s.child.Close()
 	}
-	keys := watch.NewKeyboard(os.Stdin, s.cmd.OutOrStdout())
+	keys := NewKeyboard(os.Stdin, s.cmd.OutOrStdout())
 	defer keys.Close()
 	reason := "the first run"
-	var written watch.DuringRuns
+	var written DuringRuns
 	for ctx.Err() == nil {
 		if err := s.round(ctx, reason); err != nil {
 			return err
@@ -115,7 +114,7 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 			}
 			foreign.Println(s.cmd.OutOrStdout(), changedWords(changed)+" during each of these runs, which starts no further one")
 		}
-		written = watch.DuringRuns{}
+		written = DuringRuns{}
 		foreign.Println(s.cmd.OutOrStdout(), s.waitingWords(keys))
 		if reason, err = s.wait(ctx, keys); err != nil {
 			break
@@ -137,7 +136,7 @@ func (s *watchSession) own() []string {
 }
 
 // wait returns why to judge again, or errQuit.
-func (s *watchSession) wait(ctx context.Context, keys *watch.Keyboard) (string, error) {
+func (s *watchSession) wait(ctx context.Context, keys *Keyboard) (string, error) {
 	restore := keys.Raw()
 	defer restore()
 	for {
@@ -148,14 +147,14 @@ func (s *watchSession) wait(ctx context.Context, keys *watch.Keyboard) (string, 
 			changed, echoed := s.echoes.Filter(s.files.Settle(ctx), time.Since(s.ended))
 			if len(echoed) > 0 {
 				foreign.Printf(s.cmd.OutOrStdout(), "%s after each of %s, which starts no further one; name the folders that you edit with --watch-path\n",
-					changedWords(echoed), plural.Count(watch.EchoRuns, "run"))
+					changedWords(echoed), quantity.Count(EchoRuns, "run"))
 			}
 			if len(changed) > 0 {
 				return changedWords(changed), nil
 			}
 		case key := <-keys.Pressed:
 			switch key {
-			case 'q', 'Q', watch.CtrlC, watch.CtrlD:
+			case 'q', 'Q', CtrlC, CtrlD:
 				return "", errQuit
 			case '\r', '\n', ' ':
 				return "a key was pressed", nil
@@ -194,7 +193,7 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage) && s.runs == 0:
-		return failure.OfJudge(s.places.Placed(err))
+		return command.JudgeFailure(s.places.Placed(err))
 	case err != nil || ctx.Err() != nil:
 		s.unjudged(ctx, reason, s.places.Placed(err))
 		return nil

@@ -9,9 +9,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
-	"github.com/destkit/destkit/cmd/destkit/internal/watch"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
@@ -20,7 +19,7 @@ import (
 // clear empties the screen of a terminal.
 func (s *watchSession) clear() {
 	out := s.cmd.OutOrStdout()
-	if terminal.Is(out) && os.Getenv("TERM") != "dumb" {
+	if command.Is(out) && os.Getenv("TERM") != "dumb" {
 		_, _ = foreign.Raw(out).Write([]byte("\x1b[H\x1b[2J")) // our own escapes
 	}
 }
@@ -73,7 +72,7 @@ func (s *watchSession) lines(r *conformance.Report) []any {
 		if p.Kind == "gate" { // the failures say it
 			continue
 		}
-		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*terminal.Width(s.cmd.OutOrStdout())))
+		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*command.Width(s.cmd.OutOrStdout())))
 	}
 	room := max(1, (s.height()-len(lines)-8)/linesOfFinding)
 	var more []string
@@ -103,7 +102,7 @@ const (
 // paint colours a line of ours; what --no-color, NO_COLOR, FORCE_COLOR and the terminal
 // ask for holds as for a report.
 func (s *watchSession) paint(color, line string) any {
-	if !terminal.Colourful(s.cmd.OutOrStdout(), s.noColor) {
+	if !command.Colourful(s.cmd.OutOrStdout(), s.noColor) {
 		return line
 	}
 	return foreign.Own("\x1b[" + color + "m" + foreign.Line(line) + "\x1b[0m")
@@ -176,7 +175,7 @@ func changeLines(d report.Comparison) []string {
 
 // failure is a check with its first finding, one line for each part.
 func (s *watchSession) failure(check conformance.CheckResult) []any {
-	columns := terminal.Width(s.cmd.OutOrStdout())
+	columns := command.Width(s.cmd.OutOrStdout())
 	lines := []any{"", s.paint(colorFailed, clipLine(fmt.Sprintf("%s  %s  %s", check.Status, check.ID, check.Title), columns))}
 	if len(check.Findings) == 0 {
 		return append(lines, clipLine("      "+check.Reason, columns))
@@ -208,7 +207,7 @@ func (s *watchSession) height() int {
 }
 
 // waitingWords say what starts the next run.
-func (s *watchSession) waitingWords(keys *watch.Keyboard) string {
+func (s *watchSession) waitingWords(keys *Keyboard) string {
 	words := "waiting for changes below " + shortList(s.watching.paths, 3)
 	if keys.Attached() {
 		words += "; Enter judges again, q ends"

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/internal/crowd"
 )
 
@@ -142,7 +142,7 @@ func (w *crowded) judge(c *crowd.Crowd, when string) {
 func (w *crowded) audits(want int) (unclean []string) {
 	audited := 0
 	for id := range w.syncs {
-		var run *rest.Error
+		var run *syncs.Error
 		_, err := w.api.Trigger(w.t.Context(), id, false)
 		if errors.As(err, &run) {
 			unclean = append(unclean, fmt.Sprintf("sync %d: %v", id, err))

@@ -27,11 +27,11 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/crowd"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -39,7 +39,7 @@ import (
 type crowded struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	api    *rest.Client
+	api    *syncs.Client
 	data   string // the data directory
 	source string // a SQLite file
 	said   *saying
@@ -61,11 +61,11 @@ func newCrowded(t *testing.T, store string) *crowded {
 	w := &crowded{t: t, data: t.TempDir(), source: filepath.Join(t.TempDir(), "shop.db"), said: &saying{}, ended: make(chan struct{}), syncs: map[int64]string{}}
 	const key, token = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7", "secret-token:crowd"
 	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", w.data, "--allow-files", filepath.Dir(w.source), "--log-level", "error", "--batch-timeout", "2s", "--request-timeout", "2s", "--connect-timeout", "2s"}
-	env := append(usersEnvironment(), secret.MasterKeyVariable+"="+key, secret.WorkspaceKeyVariable+"="+token, "HOME="+t.TempDir())
+	env := append(usersEnvironment(), command.MasterKeyVariable+"="+key, command.WorkspaceKeyVariable+"="+token, "HOME="+t.TempDir())
 	if store == "postgres" {
-		database := postgrestest.Start(t)
-		args = append(args, "--store", fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres?search_path=crowd_%d", postgrestest.User, database.Port, time.Now().UnixNano()))
-		env = append(env, secret.StorePasswordVariable+"="+postgrestest.Password)
+		database := testkit.StartPostgres(t)
+		args = append(args, "--store", fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres?search_path=crowd_%d", testkit.PostgresUser, database.Port, time.Now().UnixNano()))
+		env = append(env, command.StorePasswordVariable+"="+testkit.PostgresPassword)
 	}
 	w.cmd = exec.Command("destkit", args...)
 	w.cmd.Env, w.cmd.Stderr = env, w.said
@@ -89,7 +89,7 @@ func newCrowded(t *testing.T, store string) *crowded {
 	require.NoError(t, err, "%s", w.said)
 	url, listening := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	require.True(t, listening, "%s", line)
-	w.api = &rest.Client{Root: url, Token: token, HTTP: &http.Client{Timeout: 10 * time.Minute}}
+	w.api = &syncs.Client{Root: url, Token: token, HTTP: &http.Client{Timeout: 10 * time.Minute}}
 	w.rows()
 	return w
 }

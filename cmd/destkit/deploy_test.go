@@ -16,8 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -181,7 +180,7 @@ func jsonOf(t *testing.T, v any) string {
 // TestDeployedCommands starts what the files start, on a database that refuses
 // everybody: flags that are unknown or do not go together end otherwise.
 func TestDeployedCommands(t *testing.T) {
-	t.Setenv(secret.MasterKeyVariable, strings.Repeat("0f", 32))
+	t.Setenv(command.MasterKeyVariable, strings.Repeat("0f", 32))
 	all := composed(t)
 	require.Len(t, all, 3)
 	for name, c := range orchestrated(t) {
@@ -191,26 +190,26 @@ func TestDeployedCommands(t *testing.T) {
 	for name, c := range all {
 		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
 			for variable, value := range c.environment {
-				if variable == secret.WorkspaceKeyVariable { // each secret has a value of its own
+				if variable == command.WorkspaceKeyVariable { // each secret has a value of its own
 					value += "-of-the-workspace"
 				}
-				if variable != secret.MasterKeyVariable && variable != "GOMEMLIMIT" {
+				if variable != command.MasterKeyVariable && variable != "GOMEMLIMIT" {
 					t.Setenv(variable, value)
 				}
 			}
-			command, rest, err := newRoot().Find(c.args)
+			named, rest, err := newRoot().Find(c.args)
 			require.NoError(t, err)
-			require.NoError(t, command.ParseFlags(rest))
-			require.Empty(t, command.Flags().Args())
-			flags := command.Flags()
+			require.NoError(t, named.ParseFlags(rest))
+			require.Empty(t, named.Flags().Args())
+			flags := named.Flags()
 			require.Equal(t, ":"+c.port, flags.Lookup("addr").Value.String())
 			url := flags.Lookup("store").Value.String()
 			require.Regexp(t, `^postgres://destkit@[a-z]+:5432/destkit`, url)
 			require.NotContains(t, url, "destkit:", "no password")
-			if command.Name() == "serve" {
+			if named.Name() == "serve" {
 				drain, err := flags.GetDuration("drain-timeout")
 				require.NoError(t, err)
-				require.Greater(t, c.grace, drain+listen.Grace, "the process is killed before it has ended")
+				require.Greater(t, c.grace, drain+command.Grace, "the process is killed before it has ended")
 			}
 			args := append([]string{}, c.args...)
 			for i, arg := range args {
@@ -219,7 +218,7 @@ func TestDeployedCommands(t *testing.T) {
 			}
 			status, out := ranWith(t, args...)
 			require.Contains(t, out, "connection refused")
-			if command.Name() == "serve" { // destsim has one status for both
+			if named.Name() == "serve" { // destsim has one status for both
 				require.Equal(t, 3, status, out)
 			}
 			if c.probe != nil {

@@ -14,9 +14,6 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -25,15 +22,15 @@ import (
 // simulator holds the flags of `destkit destsim`.
 type simulator struct {
 	config  destsim.Config
-	token   secret.Flag
+	token   command.TokenFlag
 	control string
 
 	addr, file      string
 	secure          bool
 	caOut, hooksOut string
 	list            bool
-	parent          listen.Parent
-	profiling       profiling.Flags
+	parent          command.Parent
+	profiling       command.Profiling
 }
 
 // newDestsim opens the one port of the simulator: endpoint, control and health
@@ -80,7 +77,7 @@ SIGTERM.
 	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8090", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
 	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
-	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+secret.StorePasswordVariable+")")
+	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+command.StorePasswordVariable+")")
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable, or with commas)")
@@ -106,13 +103,13 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.resolve(cmd); err != nil {
 		return err
 	}
-	s.config.Profile = http.HandlerFunc(profiling.Serve)
+	s.config.Profile = http.HandlerFunc(command.ServeProfiles)
 	sim, err := destsim.New(s.config)
 	if err != nil {
 		if errors.Is(err, destsim.ErrStoreAway) {
 			return exit.Untested(err)
 		}
-		return exit.Usage(s.placed(cmd, secret.WithoutStorePassword(err, "none was given")))
+		return exit.Usage(s.placed(cmd, command.WithoutStorePassword(err, "none was given")))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.Start()
@@ -120,7 +117,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &listen.Port{Addr: s.addr, Handler: sim}
+	port := &command.Port{Addr: s.addr, Handler: sim}
 	if err := s.secureWith(port, sim.TLSViolation()); err != nil {
 		return err
 	}
@@ -134,7 +131,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.writeHooks(url); err != nil {
 		return err
 	}
-	if err := s.parent.Listening(cmd.OutOrStdout(), url, listen.FirstLine{}); err != nil {
+	if err := s.parent.Listening(cmd.OutOrStdout(), url, command.FirstLine{}); err != nil {
 		return err
 	}
 	out := s.parent.Notices(cmd)
@@ -171,7 +168,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 		s.config.Store = given.Store
 	}
 	var err error
-	if s.config.Store, err = secret.WithStorePassword(s.config.Store); err != nil {
+	if s.config.Store, err = command.WithStorePassword(s.config.Store); err != nil {
 		return err
 	}
 	if changed("violate") {
@@ -194,7 +191,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 		s.config.Token = token
 	}
 	if s.control != "" {
-		token, err := (&secret.Flag{Name: "control-token-env", Variable: s.control}).Read()
+		token, err := (&command.TokenFlag{Name: "control-token-env", Variable: s.control}).Read()
 		if err != nil {
 			return err
 		}
@@ -217,7 +214,7 @@ func (s *simulator) placed(cmd *cobra.Command, err error) error {
 
 // secureWith chooses the certificate: a good one, or the bad one that a broken
 // TLS rule asks for.
-func (s *simulator) secureWith(port *listen.Port, violation string) error {
+func (s *simulator) secureWith(port *command.Port, violation string) error {
 	switch {
 	case violation == "TLS-001":
 		// Its whole breach is that the endpoint is not https, whatever --tls says.

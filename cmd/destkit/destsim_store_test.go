@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // ranWith is one command with all that it said.
@@ -26,12 +25,12 @@ func ranWith(t *testing.T, args ...string) (status int, out string) {
 
 // TestDestsimTellsWhyAStoreCannotBeOpened: no password comes into a message.
 func TestDestsimTellsWhyAStoreCannotBeOpened(t *testing.T) {
-	server := postgrestest.Start(t)
-	t.Setenv(secret.StorePasswordVariable, "")
-	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", postgrestest.User, server.Port)
+	server := testkit.StartPostgres(t)
+	t.Setenv(command.StorePasswordVariable, "")
+	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", testkit.PostgresUser, server.Port)
 	status, out := ranWith(t, "destsim", "--addr", "127.0.0.1:0", "--store", nameless)
 	require.Equal(t, 2, status, out)
-	require.Contains(t, out, "none was given; set "+secret.StorePasswordVariable)
+	require.Contains(t, out, "none was given; set "+command.StorePasswordVariable)
 	status, out = ranWith(t, "destsim", "--addr", "127.0.0.1:0", "--store", "postgres://u:SECRET@127.0.0.1:1/d")
 	require.Equal(t, 3, status, out)
 	require.Contains(t, out, "cannot reach PostgreSQL: dial: connect: connection refused")

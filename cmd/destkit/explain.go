@@ -9,11 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/anchors"
+	"github.com/destkit/destkit/features"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -96,8 +95,8 @@ func (e explanation) print(w io.Writer) {
 		head string
 		text foreign.Own
 	}{
-		{"Why", terminal.Indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
-		{"Usual cause", terminal.Indent(e.Cause)}, {"Fix", terminal.Indent(e.Fix)},
+		{"Why", command.Indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
+		{"Usual cause", command.Indent(e.Cause)}, {"Fix", command.Indent(e.Fix)},
 	} {
 		if strings.TrimSpace(string(part.text)) != "" {
 			foreign.Printf(w, "%s\n%s\n", part.head, part.text)
@@ -108,7 +107,7 @@ func (e explanation) print(w io.Writer) {
 		foreign.Printf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
 	if severalProcesses(e.ID) {
-		foreign.Printf(w, "Several processes\n%s\n", terminal.Indent("'destkit conform URL --replica URL2' sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
+		foreign.Printf(w, "Several processes\n%s\n", command.Indent("'destkit conform URL --replica URL2' sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
 	}
 	foreign.Printf(w, "The check\n")
 	for _, step := range e.Steps {
@@ -118,7 +117,7 @@ func (e explanation) print(w io.Writer) {
 		if i == 0 {
 			foreign.Printf(w, "Broken on purpose by\n")
 		}
-		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, terminal.Indent("  "+v.Changes))
+		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, command.Indent("  "+v.Changes))
 	}
 }
 
@@ -131,7 +130,7 @@ func (e explanation) printPlaces(w io.Writer) {
 		foreign.Printf(w, "Read\n")
 	}
 	for _, section := range e.Sections {
-		foreign.Printf(w, "  %s\n", anchors.URL(suite == conformance.SuiteService, section))
+		foreign.Printf(w, "  %s\n", features.AnchorURL(suite == conformance.SuiteService, section))
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -22,7 +21,7 @@ func replayedURL(cmd *cobra.Command, flag string, args []string, old *conformanc
 		}
 		ids = append(ids, word)
 	}
-	address, err = endpoint.URLOr(cmd, flag, args[0], old.Target)
+	address, err = command.EndpointURLOr(cmd, flag, args[0], old.Target)
 	return ids, address, err
 }
 
@@ -32,12 +31,12 @@ func cleanedURL(cmd *cobra.Command, flag string, args []string, journal string) 
 	if flag == "" && len(args) > 0 {
 		flag = args[0]
 		if info, err := os.Stat(flag); err == nil && info.Mode().IsRegular() {
-			return "", exit.Usagef("%s is a file, and the URL of the endpoint goes here: did you mean --journal %s?", flag, shell.Quote(flag))
+			return "", exit.Usagef("%s is a file, and the URL of the endpoint goes here: did you mean --journal %s?", flag, command.Quote(flag))
 		}
 	}
 	named := ""
 	if journal != "" {
 		_, named, _ = conformance.ReadJournal(journal) // one that cannot be read is refused later
 	}
-	return endpoint.URLOr(cmd, flag, journal, named)
+	return command.EndpointURLOr(cmd, flag, journal, named)
 }

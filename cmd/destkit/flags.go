@@ -6,10 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 )
@@ -18,10 +17,10 @@ import (
 // options of a run. Most flags bind onto conformance.Options; resolve turns the
 // rest into it.
 type judging struct {
-	endpoint.Connection
+	command.Connection
 	choosing
 
-	endpoint.Reading
+	command.Reading
 	replicas        []string
 	leftovers       bool
 	hooks, keyRange string
@@ -64,10 +63,10 @@ func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, c
 		}
 	}
 	target, err := j.Connection.Resolve(url, &j.options)
-	target.Replicas = endpoint.Replicas(j.replicas)
+	target.Replicas = command.Replicas(j.replicas)
 	for _, replica := range target.Replicas {
 		if err == nil {
-			err = endpoint.CheckScheme("replica", replica)
+			err = command.CheckScheme("replica", replica)
 		}
 	}
 	j.options.RefuseLeftovers = !j.leftovers
@@ -92,7 +91,7 @@ func (j *judging) resolveBounds() error {
 	case o.MaxRecords < 1:
 		return exit.Usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
 	}
-	return keyrange.Resolve(j.keyRange, o)
+	return command.ResolveKeyRange(j.keyRange, o)
 }
 
 // resolveHooks builds the read-back hook and reads the file of the others.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 )
 
 // guide is a page whose commands are run as they stand there.
@@ -103,7 +103,7 @@ func TestGuideOfFailures(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(repository, "docs", "guide-failures.md"))
 	require.NoError(t, err)
 	const key = "guide-workspace-key-1234567890"
-	g := &guide{t: t, folder: t.TempDir(), env: append(os.Environ(), "HOME="+t.TempDir(), secret.WorkspaceKeyVariable+"="+key)}
+	g := &guide{t: t, folder: t.TempDir(), env: append(os.Environ(), "HOME="+t.TempDir(), command.WorkspaceKeyVariable+"="+key)}
 	simulator := g.background("listening", "destsim", "--addr", "127.0.0.1:0", "--preset", "crm")
 	seed := strings.ReplaceAll(blocksOf(string(page), "yaml")[0], "127.0.0.1:8081", simulator)
 	require.NoError(t, os.WriteFile(filepath.Join(g.folder, "seed.yaml"), []byte(seed), 0o600))

@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -39,8 +38,8 @@ func accessWords(cmd *cobra.Command) string {
 func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
 	secret := cmd.Flags().Lookup("url-secret")
-	if shown := endpoint.Shown(url); shown != "" && (secret == nil || secret.Value.String() == "") {
-		words += " " + shell.Quote(shown)
+	if shown := command.ShownURL(url); shown != "" && (secret == nil || secret.Value.String() == "") {
+		words += " " + command.Quote(shown)
 	} else if url != "" {
 		words += ` "$DESTKIT_URL"`
 	}
@@ -63,9 +62,9 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 			switch {
 			case f.Value.Type() == "bool" && value == "true":
 				words.WriteString(" --" + f.Name)
-			case strings.Contains(value, "://") && endpoint.Shown(value) == "":
+			case strings.Contains(value, "://") && command.ShownURL(value) == "":
 			default:
-				words.WriteString(" --" + f.Name + " " + shell.Quote(value))
+				words.WriteString(" --" + f.Name + " " + command.Quote(value))
 			}
 		}
 	})

@@ -20,10 +20,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
@@ -104,7 +103,7 @@ var placeholder = regexp.MustCompile(`^\[?[A-Z]{2,}[A-Z0-9]*(?:\.json)?…?\]?(?
 // reads, seen from dir ("" for a page, where they are the reader's). Only where the
 // program cannot know a value may a word such as URL stand for it.
 func parseHint(line, dir string, placeholders bool) (*cobra.Command, []string, error) {
-	words, err := shell.Split(line)
+	words, err := command.Split(line)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,7 +161,7 @@ func hintedURL(cmd *cobra.Command, args []string, placeholders bool) error {
 		if placeholder.MatchString(args[0]) || strings.HasPrefix(args[0], "$") {
 			return nil
 		}
-		return endpoint.CheckScheme("endpoint", args[0])
+		return command.CheckScheme("endpoint", args[0])
 	}
 	for _, name := range []string{"url", "config", "journal", "from"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
@@ -194,7 +193,7 @@ func hintedValues(cmd *cobra.Command) error {
 			case f.Name == "report" && strings.HasPrefix(cmd.CommandPath(), "destkit conform"):
 				_, _, err = outputs.JudgeFormats().Parse(value)
 			case f.Name == "url":
-				err = endpoint.CheckScheme("endpoint", value)
+				err = command.CheckScheme("endpoint", value)
 			case f.Name == "token-env" && strings.ContainsAny(value, "$. "):
 				err = fmt.Errorf("--token-env %q is no name of a variable", value)
 			}
@@ -308,7 +307,7 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 	lines, unclear := offers(output)
 	dir := ts.MkAbs(".")
 	if m := changesFolder.FindStringSubmatch(output); m != nil {
-		words, err := shell.Split(m[1])
+		words, err := command.Split(m[1])
 		ts.Check(err)
 		dir = ts.MkAbs(words[0])
 	}
@@ -321,7 +320,7 @@ func checkOffers(ts *testscript.TestScript, output string, teaches bool) {
 		}
 		cmd, _, err := parseHint(line, dir, teaches)
 		if err == nil {
-			words, _ := shell.Split(line)
+			words, _ := command.Split(line)
 			err = runPure(line, cmd, words[1:])
 			if slices.Contains(local, strings.TrimPrefix(cmd.CommandPath(), "destkit ")) {
 				run := program(ts, words[1:]...)
@@ -439,7 +438,7 @@ func TestExamplesAreCommands(t *testing.T) {
 			}
 			cmd, _, err := parseHint(line, "", true)
 			if err == nil {
-				words, _ := shell.Split(line)
+				words, _ := command.Split(line)
 				err = runPure(line, cmd, words[1:])
 			}
 			assert.NoError(t, err, "%s: %s", place, line)

@@ -13,9 +13,8 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/skeletons"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -159,7 +158,7 @@ func writeFiles(w io.Writer, folder string, files []skeletons.File, force bool) 
 			return exit.Untested(fmt.Errorf("write %s: %w", file.Name, err))
 		}
 	}
-	foreign.Printf(w, "wrote %s into %s\n", plural.Count(len(files), "file"), folder)
+	foreign.Printf(w, "wrote %s into %s\n", quantity.Count(len(files), "file"), folder)
 	for _, file := range files {
 		foreign.Printf(w, "  %s\n", file.Name)
 	}
@@ -184,7 +183,7 @@ func writeFile(name string, content []byte, force bool) (err error) {
 
 // printCommands shows what to paste into a fresh shell.
 func printCommands(w io.Writer, title, folder string, commands []string) {
-	foreign.Printf(w, "\n%s\n  cd %s\n", title, shell.Quote(folder))
+	foreign.Printf(w, "\n%s\n  cd %s\n", title, command.Quote(folder))
 	for _, command := range commands {
 		foreign.Printf(w, "  %s\n", command)
 	}

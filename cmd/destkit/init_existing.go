@@ -13,13 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/skeletons"
 	"github.com/destkit/destkit/internal/unreached"
 )
@@ -27,7 +25,7 @@ import (
 // existing is an endpoint that is there already, and how to get in.
 type existing struct {
 	url     string
-	token   secret.Flag
+	token   command.TokenFlag
 	headers []string
 	roots   string
 	timeout time.Duration
@@ -71,7 +69,7 @@ func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
 
 // client calls the endpoint, following no redirects.
 func (e *existing) client() (*rpc.Client, error) {
-	if err := endpoint.CheckURL("--existing", e.url); err != nil {
+	if err := command.CheckURL("--existing", e.url); err != nil {
 		return nil, exit.Usage(err)
 	}
 	if e.timeout <= 0 {
@@ -81,7 +79,7 @@ func (e *existing) client() (*rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := endpoint.Headers(e.headers)
+	named, err := command.Headers(e.headers)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +87,7 @@ func (e *existing) client() (*rpc.Client, error) {
 	for name, value := range named {
 		header.Set(name, value)
 	}
-	roots, err := endpoint.Roots(e.roots)
+	roots, err := command.Roots(e.roots)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +106,9 @@ func (e *existing) judgeCommands() []string {
 	if e.token.Variable != "" {
 		all = append(all, "export "+e.token.Variable+"=…")
 	}
-	target := shell.Quote(e.url)
+	target := command.Quote(e.url)
 	if withoutSecrets(e.url) != e.url {
-		all, target = append(all, "export "+endpoint.URLVariable+"=… # the URL, with its secrets"), ""
+		all, target = append(all, "export "+command.URLVariable+"=… # the URL, with its secrets"), ""
 	}
 	return append(all, strings.Join(strings.Fields("destkit conform "+target+" --config destkit.yaml"), " "))
 }
@@ -159,7 +157,7 @@ func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout t
 		return endpoint, err
 	}
 	foreign.Printf(w, "get_sync_speed: %s in a batch, %s at once, %d records/s\n",
-		plural.Count(speed.MaximumBatchSize, "record"), plural.Count(speed.MaximumParallelBatches, "batch"), speed.MaximumRecordsPerSecond)
+		quantity.Count(speed.MaximumBatchSize, "record"), quantity.Count(speed.MaximumParallelBatches, "batch"), speed.MaximumRecordsPerSecond)
 	err = ask(rpc.MethodListObjects, func(ctx context.Context) (err error) { objects, err = client.ListObjects(ctx); return err })
 	if err != nil {
 		return endpoint, err

@@ -26,8 +26,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/internal/skeletons"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // TestInit does what the printed commands say, in fresh shells, for the two
@@ -77,7 +77,7 @@ func initAndJudge(t *testing.T, language, store, path string) {
 		database = testDatabase(t)
 	}
 	folder := filepath.Join(t.TempDir(), "my destination")
-	port, err := postgrestest.FreePort()
+	port, err := testkit.FreePort()
 	require.NoError(t, err)
 	out, err := exec.Command("destkit", "init", folder, "--lang", language, "--store", store, "--port", fmt.Sprint(port)).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -161,9 +161,9 @@ func freshShell(t *testing.T, path, database string, lines []string) *exec.Cmd {
 
 // testDatabase makes a database for a skeleton: all of them make the same tables.
 func testDatabase(t *testing.T) string {
-	server := postgrestest.Start(t)
+	server := testkit.StartPostgres(t)
 	at := url.URL{
-		Scheme: "postgres", User: url.UserPassword(postgrestest.User, postgrestest.Password),
+		Scheme: "postgres", User: url.UserPassword(testkit.PostgresUser, testkit.PostgresPassword),
 		Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(server.Port)), Path: "/postgres",
 	}
 	admin, err := pgx.Connect(t.Context(), at.String())

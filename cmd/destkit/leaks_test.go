@@ -19,12 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/redact/redacttest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // The token of these tests, and what a terminal and a CI service must not get.
@@ -41,7 +39,7 @@ type echo struct {
 }
 
 func newEcho() *echo {
-	all := redacttest.Encodings(leakToken)
+	all := testkit.Encodings(leakToken)
 	e := &echo{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if !strings.ContainsRune(all[name], 0) && name != "base64 three times" { // bodies are looked into two deep
@@ -182,7 +180,7 @@ func requireSilent(t *testing.T, what, text string) {
 	if json.Unmarshal([]byte(text), &doc) == nil {
 		hay = append(hay, strings.Join(stringsOf(doc), "\n"))
 	}
-	for name, form := range redacttest.Encodings(leakToken) {
+	for name, form := range testkit.Encodings(leakToken) {
 		for _, h := range hay {
 			if at := strings.Index(h, form); at >= 0 {
 				t.Fatalf("%s: the token as %s: …%s", what, name, h[max(0, at-80):at+len(form)])
@@ -294,10 +292,10 @@ func TestNoServiceActsOnTheScreen(t *testing.T) {
 		e.calls.Store(int64(i) * 11)
 		said := quoted(e.said())
 		sync := fmt.Sprintf(`200 {"status":"success","data":{"id":1,"label":"%s","status":"%[1]s"}}`, said)
-		run := strings.ReplaceAll(resttest.OneRun("working", "STEP", 5, 3, 1, 0, `,"error_code":"STEP"`), "STEP", said)
-		end := strings.ReplaceAll(resttest.OneRun("failed", "STEP", 5, 3, 1, 0, `,"error_code":"STEP","error_message":"STEP","error_detail":"STEP"`), "STEP", said)
-		odd := strings.ReplaceAll(resttest.OneRun("STEP", "STEP", 5, 3, 1, 0, ""), "STEP", said)
-		way := "200 " + strings.ReplaceAll(resttest.RecordWay, `\u001b[2J`, said)
+		run := strings.ReplaceAll(testkit.OneRun("working", "STEP", 5, 3, 1, 0, `,"error_code":"STEP"`), "STEP", said)
+		end := strings.ReplaceAll(testkit.OneRun("failed", "STEP", 5, 3, 1, 0, `,"error_code":"STEP","error_message":"STEP","error_detail":"STEP"`), "STEP", said)
+		odd := strings.ReplaceAll(testkit.OneRun("STEP", "STEP", 5, 3, 1, 0, ""), "STEP", said)
+		way := "200 " + strings.ReplaceAll(testkit.RecordWay, `\u001b[2J`, said)
 		refused := fmt.Sprintf(`500 {"status":"error","message":"%s"}`, said)
 		for name, tc := range map[string]struct {
 			answers map[string][]string
@@ -307,13 +305,13 @@ func TestNoServiceActsOnTheScreen(t *testing.T) {
 			"sync run, json":      {map[string][]string{"GET /api/v1/syncs/1": {sync}, "GET /api/v1/sync_runs/4": {run, end}}, []string{"sync", "run", "1", "--interval", "1ms", "--json"}},
 			"sync run, refused":   {map[string][]string{"POST /api/v1/syncs/1/trigger": {strings.Replace(refused, "500", "422", 1)}}, []string{"sync", "run", "1"}},
 			"sync cancel":         {map[string][]string{"POST /api/v1/sync_runs/4/cancel": {strings.Replace(refused, "500", "409", 1)}}, []string{"sync", "cancel", "4"}},
-			"sync plan":           {map[string][]string{"POST /_control/syncs/1/plan": {`200 {"sync_id":1,"label":"` + said + `","refused":[{"rows":1,"reason":"` + said + `"}],"failure":{"code":"x","message":"` + said + `","detail":"` + said + `"},"sample":[{"action":"` + said + `","identifier":"` + said + `"}]}`}}, []string{"sync", "plan", "1", "--control-token-env", secret.WorkspaceKeyVariable}},
-			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", secret.WorkspaceKeyVariable}},
-			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", secret.WorkspaceKeyVariable}},
+			"sync plan":           {map[string][]string{"POST /_control/syncs/1/plan": {`200 {"sync_id":1,"label":"` + said + `","refused":[{"rows":1,"reason":"` + said + `"}],"failure":{"code":"x","message":"` + said + `","detail":"` + said + `"},"sample":[{"action":"` + said + `","identifier":"` + said + `"}]}`}}, []string{"sync", "plan", "1", "--control-token-env", command.WorkspaceKeyVariable}},
+			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", command.WorkspaceKeyVariable}},
+			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", command.WorkspaceKeyVariable}},
 		} {
-			s, url := resttest.Answering(t, tc.answers)
+			s, url := testkit.Answering(t, tc.answers)
 			s.Key = leakToken
-			t.Setenv(secret.WorkspaceKeyVariable, leakToken)
+			t.Setenv(command.WorkspaceKeyVariable, leakToken)
 			got := inProcess(t, append(tc.args, "--url", url)...)
 			require.Contains(t, got.out+got.err, "owned", "%s: the service is heard", name)
 			for screen, text := range map[string]string{" stdout": got.out, " stderr": got.err} {

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
@@ -21,7 +20,7 @@ import (
 const sameWish = 500 * time.Millisecond
 
 func main() {
-	build.Linked(version, commit, date)
+	command.LinkedBuild(version, commit, date)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
@@ -29,7 +28,7 @@ func newMan() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return exit.Untested(fmt.Errorf("make folder of manual pages: %w", err))
 			}
-			info := build.Read()
+			info := command.ReadBuild()
 			// A page has the day of the commit, not that on which it is written.
 			when, err := time.Parse(time.RFC3339, info.Time)
 			if err != nil {

@@ -19,9 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -81,7 +78,7 @@ var mistakeGroups = []mistakeGroup{
 		{"conform {SIM} --replica localhost:8081", 2, "the URL of the replica must start"},
 		{"init --existing example.com/destination", 2, "--existing: the URL must begin"},
 	}},
-	{title: "Who answers there", env: map[string]string{secret.WorkspaceKeyVariable: "key"}, rows: []mistake{
+	{title: "Who answers there", env: map[string]string{command.WorkspaceKeyVariable: "key"}, rows: []mistake{
 		{"conform {CLOSED}", 3, "nothing listens at"},
 		{"load {CLOSED} --write --object contact", 3, "nothing listens"},
 		{"sync watch 7 --once --url {CLOSED} --patience 1ms", 3, "nothing listens"},
@@ -263,7 +260,7 @@ func TestMistakesPage(t *testing.T) {
 	names, shown := mistakeWorld(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", t.TempDir())
-	for _, name := range []string{endpoint.URLVariable, secret.TokenVariable, secret.AccessTokenVariable, secret.WorkspaceKeyVariable, "GITHUB_ACTIONS", "FORCE_COLOR"} {
+	for _, name := range []string{command.URLVariable, command.TokenVariable, command.AccessTokenVariable, command.WorkspaceKeyVariable, "GITHUB_ACTIONS", "FORCE_COLOR"} {
 		t.Setenv(name, "")
 		require.NoError(t, os.Unsetenv(name)) // back again after the test
 	}
@@ -333,7 +330,7 @@ func makeMistake(t *testing.T, line string) (int, string) {
 		require.NoError(t, err)
 		return reply.StatusCode, response.Body.String()
 	}
-	args, err := shell.Split(line)
+	args, err := command.Split(line)
 	require.NoError(t, err)
 	var out, screen bytes.Buffer
 	root := newRoot()

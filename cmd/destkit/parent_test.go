@@ -11,16 +11,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // asChild is startedAndEnded for a server with a control API below its URL, which must
 // end with status 0.
-func asChild(t *testing.T, args ...string) (first listen.FirstLine, line, stderr string) {
+func asChild(t *testing.T, args ...string) (first command.FirstLine, line, stderr string) {
 	t.Helper()
 	first, line, stderr = startedAndEnded(t, 0, args...)
 	require.Equal(t, first.URL+"/_control", first.Control)
@@ -30,7 +28,7 @@ func asChild(t *testing.T, args ...string) (first listen.FirstLine, line, stderr
 // startedAndEnded starts a server whose first line is JSON, closes its standard input
 // once that line is there, and returns all that it has printed. It must end by itself,
 // with that status.
-func startedAndEnded(t *testing.T, status int, args ...string) (first listen.FirstLine, line, stderr string) {
+func startedAndEnded(t *testing.T, status int, args ...string) (first command.FirstLine, line, stderr string) {
 	t.Helper()
 	var said bytes.Buffer
 	cmd := exec.Command("destkit", append(args, "--addr", "127.0.0.1:0", "--json", "--exit-with-stdin")...)
@@ -49,7 +47,7 @@ func startedAndEnded(t *testing.T, status int, args ...string) (first listen.Fir
 	_ = cmd.Wait() // the status says it
 	require.Equal(t, status, cmd.ProcessState.ExitCode(), said.String())
 	require.Equal(t, cmd.Process.Pid, first.PID)
-	require.Equal(t, build.Read().Version, first.Version)
+	require.Equal(t, command.ReadBuild().Version, first.Version)
 	require.Regexp(t, `^http://127\.0\.0\.1:\d+$`, first.URL)
 	encoded, err := json.Marshal(first)
 	require.NoError(t, err)
@@ -74,7 +72,7 @@ func TestServersOfAnotherProgram(t *testing.T) {
 	})
 
 	t.Run("the second start of a data directory makes no organization", func(t *testing.T) {
-		t.Setenv(secret.MasterKeyVariable, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+		t.Setenv(command.MasterKeyVariable, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 		data := filepath.Join(t.TempDir(), "data")
 		first, _, _ := asChild(t, "serve", "--data", data)
 		require.NotNil(t, first.Organization)
@@ -84,8 +82,8 @@ func TestServersOfAnotherProgram(t *testing.T) {
 	})
 
 	t.Run("tokens of the environment are not shown", func(t *testing.T) {
-		t.Setenv(secret.AccessTokenVariable, "given-access-token-1234567890")
-		t.Setenv(secret.WorkspaceKeyVariable, "given-workspace-key-1234567890")
+		t.Setenv(command.AccessTokenVariable, "given-access-token-1234567890")
+		t.Setenv(command.WorkspaceKeyVariable, "given-workspace-key-1234567890")
 		first, line, stderr := asChild(t, "serve")
 		require.Empty(t, first.Organization.PersonalAccessToken)
 		require.Empty(t, first.Organization.WorkspaceAPIKey)

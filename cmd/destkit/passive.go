@@ -7,11 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
@@ -73,9 +71,9 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 			return nil, exit.Usagef("--%s must be longer than nothing, not %s", flag, value)
 		}
 	}
-	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), build.Read().Version
+	o.Profile, o.Development, o.Version = conformance.Profile(j.profile), conformance.Development(j.development), command.ReadBuild().Version
 	var err error
-	if o.Roots, err = endpoint.Roots(j.roots); err != nil {
+	if o.Roots, err = command.Roots(j.roots); err != nil {
 		return nil, err
 	}
 	if j.waivers != "" {
@@ -87,11 +85,11 @@ func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, er
 		return nil, err
 	}
 	if b.passive, err = destination.NewPassive(destination.Target{URL: url}, o); err != nil {
-		return nil, failure.OfJudge(err)
+		return nil, command.JudgeFailure(err)
 	}
 	if j.side != judgeEndpoint {
 		if b.caller, err = service.NewCaller(url, b.passive.Secrets(), conformance.Options{Profile: o.Profile, Version: o.Version}); err != nil {
-			return nil, failure.OfJudge(err)
+			return nil, command.JudgeFailure(err)
 		}
 	} else if len(j.callerReports) > 0 {
 		return nil, exit.Usagef("--caller-report needs --judge both or caller")

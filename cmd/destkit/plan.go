@@ -9,14 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // newPlan is for who must answer for a production system: it says what a run
@@ -36,7 +33,7 @@ $DESTKIT_URL instead.`,
   destkit plan https://example.com/destination --write --object contact --json`,
 		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := endpoint.URL(cmd, args)
+			url, err := command.EndpointURL(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -46,7 +43,7 @@ $DESTKIT_URL instead.`,
 			}
 			plan, err := destination.Plan(cmd.Context(), target, options)
 			if err != nil {
-				return failure.OfJudge(j.places.Placed(err))
+				return command.JudgeFailure(j.places.Placed(err))
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)
@@ -82,7 +79,7 @@ Nothing is sent.`,
 			}
 			plan, err := service.Plan(j.target, options)
 			if err != nil {
-				return failure.OfJudge(err)
+				return command.JudgeFailure(err)
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)
@@ -120,10 +117,10 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 			mark, use = "*", ", clean-up: "+o.Cleanup
 		}
 		foreign.Printf(w, "%s %s: %s; %s, identifier %s%s\n", mark, o.Name,
-			strings.Join(o.Operations, ", "), plural.Count(o.Fields, "field"), cmp.Or(o.Identifier, "none"), use)
+			strings.Join(o.Operations, ", "), quantity.Count(o.Fields, "field"), cmp.Or(o.Identifier, "none"), use)
 	}
 	if p.Records > 0 {
-		foreign.Printf(w, "\nwould write at most %s; keys look like\n", plural.Count(p.Records, "record"))
+		foreign.Printf(w, "\nwould write at most %s; keys look like\n", quantity.Count(p.Records, "record"))
 		for _, key := range p.Keys {
 			foreign.Printf(w, "  %s\n", key)
 		}
@@ -137,13 +134,13 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // printUndecided ends a plan: what stays open, and what else is worth knowing.
 func printUndecided(w io.Writer, p *conformance.PlanReport) {
 	if len(p.Undecidable) > 0 {
-		foreign.Printf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), terminal.Indent(strings.Join(p.Undecidable, " ")))
+		foreign.Printf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), command.Indent(strings.Join(p.Undecidable, " ")))
 	}
 	for i, note := range p.Notes {
 		if i == 0 {
 			foreign.Printf(w, "\nnotes\n")
 		}
-		foreign.Println(w, terminal.Indent(note))
+		foreign.Println(w, command.Indent(note))
 	}
 }
 
@@ -166,11 +163,11 @@ func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 		}
 		lacking[why] = append(lacking[why], c.ID)
 	}
-	heads := [2]string{fmt.Sprintf("%s would not run", plural.Count(len(p.Checks)-run, "check")), fmt.Sprintf("%s would run", plural.Count(run, "check"))}
+	heads := [2]string{fmt.Sprintf("%s would not run", quantity.Count(len(p.Checks)-run, "check")), fmt.Sprintf("%s would run", quantity.Count(run, "check"))}
 	for part, reasons := range order {
 		foreign.Printf(w, "\n%s\n", heads[part])
 		for _, why := range reasons {
-			foreign.Printf(w, "%s\n%s\n", terminal.Indent(why), terminal.Indent("  "+strings.Join(lacking[why], " ")))
+			foreign.Printf(w, "%s\n%s\n", command.Indent(why), command.Indent("  "+strings.Join(lacking[why], " ")))
 		}
 	}
 	if !verbose {

@@ -16,8 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -68,7 +67,7 @@ func benchmarkWorkers(b *testing.B, parallel, each int, takes float64) {
 				for _, id := range runs {
 					r := in.wait(id)
 					require.Equal(b, api.RunCompleted, r.Status, "%v", r.ErrorMessage)
-					require.EqualValues(b, rows, syncview.Count(r.RecordsUpdated))
+					require.EqualValues(b, rows, *r.RecordsUpdated)
 				}
 			}
 			b.ReportMetric(float64(syncs*rows)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
@@ -104,7 +103,7 @@ func simulatorOfThings(b *testing.B, many, parallel int, takes float64) (url str
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	require.True(b, ok, "%s", line)
 	if takes > 0 {
-		control := &rest.Client{Root: url, HTTP: http.DefaultClient}
+		control := &syncs.Client{Root: url, HTTP: http.DefaultClient}
 		require.NoError(b, control.Control(b.Context(), http.MethodPost, "/faults", destsim.Fault{
 			Kind: "delay", Delay: &destsim.Delay{MS: takes}, When: destsim.Trigger{Method: rpc.MethodSyncBatch},
 		}, nil))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -43,7 +43,7 @@ func TestMatrixProcessesSurvive(t *testing.T) {
 	in.tables(many, rows)
 	from := in.make("/sources", map[string]any{"connection": map[string]any{
 		"name": "Shop", "type": "postgres", "credentials": map[string]any{
-			"host": "127.0.0.1", "port": in.database.Port, "database": "postgres", "username": postgrestest.User, "password": postgrestest.Password, "sslmode": "disable",
+			"host": "127.0.0.1", "port": in.database.Port, "database": "postgres", "username": testkit.PostgresUser, "password": testkit.PostgresPassword, "sslmode": "disable",
 		}}})
 	speed := rpc.Speed{MaximumBatchSize: 50, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1500}
 	destinations := []*seeing{newSeeing(t, destsim.Config{Objects: things(many), Speed: speed}, 500), newSeeing(t, destsim.Config{Objects: things(many), Speed: speed}, 500)}

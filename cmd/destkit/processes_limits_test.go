@@ -19,7 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -170,7 +169,7 @@ func TestMatrixProcessesKeepTheLimits(t *testing.T) {
 	for i, id := range runs {
 		r := in.wait(id)
 		require.Equal(t, api.RunCompleted, r.Status, "run %d: %v", id, r.ErrorMessage)
-		require.EqualValues(t, rows/20, syncview.Count(r.RecordsUpdated), "run %d of sync %d", id, syncs[i])
+		require.EqualValues(t, rows/20, *r.RecordsUpdated, "run %d of sync %d", id, syncs[i])
 	}
 	ended := time.Now()
 	for i, w := range destinations {

@@ -22,13 +22,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -36,11 +35,11 @@ import (
 // PostgreSQL, each behind a cable of its own that can be cut.
 type installation struct {
 	t        testing.TB
-	database postgrestest.Server
+	database testkit.Postgres
 	admin    *pgx.Conn
 	schema   string
 	env      []string
-	api      *rest.Client // of the process that serves the API
+	api      *syncs.Client // of the process that serves the API
 }
 
 // process is one of them.
@@ -74,15 +73,15 @@ func (s *saying) String() string {
 
 func newInstallation(t testing.TB) *installation {
 	t.Helper()
-	in := &installation{t: t, database: postgrestest.Start(t), schema: fmt.Sprintf("processes_%d", time.Now().UnixNano())}
+	in := &installation{t: t, database: testkit.StartPostgres(t), schema: fmt.Sprintf("processes_%d", time.Now().UnixNano())}
 	var err error
-	in.admin, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres", postgrestest.User, postgrestest.Password, in.database.Port))
+	in.admin, err = pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres", testkit.PostgresUser, testkit.PostgresPassword, in.database.Port))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, in.admin.Close(context.Background())) })
 	const key = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7"
 	const token = "secret-token:processes"
-	in.env = append(os.Environ(), secret.MasterKeyVariable+"="+key, secret.WorkspaceKeyVariable+"="+token, secret.StorePasswordVariable+"="+postgrestest.Password, "HOME="+t.TempDir())
-	in.api = &rest.Client{Token: token, HTTP: &http.Client{Timeout: 5 * time.Minute}}
+	in.env = append(os.Environ(), command.MasterKeyVariable+"="+key, command.WorkspaceKeyVariable+"="+token, command.StorePasswordVariable+"="+testkit.PostgresPassword, "HOME="+t.TempDir())
+	in.api = &syncs.Client{Token: token, HTTP: &http.Client{Timeout: 5 * time.Minute}}
 	return in
 }
 
@@ -90,7 +89,7 @@ func newInstallation(t testing.TB) *installation {
 func (in *installation) start(role string, more ...string) *process {
 	in.t.Helper()
 	p := &process{in: in, role: role, cable: newCable(in.t, fmt.Sprintf("127.0.0.1:%d", in.database.Port)), said: &saying{}, ended: make(chan struct{})}
-	where := fmt.Sprintf("postgres://%s@%s/postgres?search_path=%s", postgrestest.User, p.cable.address(), in.schema)
+	where := fmt.Sprintf("postgres://%s@%s/postgres?search_path=%s", testkit.PostgresUser, p.cable.address(), in.schema)
 	p.cmd = exec.Command("destkit", append([]string{"serve", "--addr", "127.0.0.1:0", "--store", where, "--role", role, "--log-level", "warn"}, more...)...)
 	p.cmd.Env, p.cmd.Stderr = in.env, p.said
 	out, err := p.cmd.StdoutPipe()
@@ -135,8 +134,8 @@ func (in *installation) insist(call func(context.Context) error) {
 	in.t.Helper()
 	for {
 		err := call(in.t.Context())
-		var refused *rest.Error
-		var lost *rest.Unreachable
+		var refused *syncs.Error
+		var lost *syncs.Unreachable
 		if err == nil || !errors.As(err, &lost) && (!errors.As(err, &refused) || refused.Code < http.StatusInternalServerError) {
 			require.NoError(in.t, err)
 			return
@@ -211,7 +210,7 @@ func (in *installation) wait(id int64) (r api.SyncRun) {
 			r, err = in.api.Run(ctx, id)
 			return err
 		})
-		if syncview.Over(r) {
+		if syncs.Over(r) {
 			return r
 		}
 		time.Sleep(50 * time.Millisecond)

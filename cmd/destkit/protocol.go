@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -42,7 +42,7 @@ docs/protocol.md is the same on one page.`,
 			case asMarkdown:
 				err = book.WritePage(&page)
 			default:
-				err = book.WriteText(&page, methods, terminal.Colourful(cmd.OutOrStdout(), noColor))
+				err = book.WriteText(&page, methods, command.Colourful(cmd.OutOrStdout(), noColor))
 			}
 			if err != nil {
 				return exit.Untested(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/anchors"
+	"github.com/destkit/destkit/features"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -248,7 +248,7 @@ func TestCitedSectionsHaveAnchors(t *testing.T) {
 	pages := map[string]string{}
 	for _, c := range checks {
 		for _, section := range c.Sections {
-			url := anchors.URL(path.Dir(c.File) == conformance.SuiteService, section)
+			url := features.AnchorURL(path.Dir(c.File) == conformance.SuiteService, section)
 			page, anchor, found := strings.Cut(strings.TrimPrefix(url, "https://github.com/destkit/destkit/blob/main/"), "#")
 			require.True(t, found, url)
 			if pages[page] == "" {

@@ -13,27 +13,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // proxying holds the flags of `destkit proxy`.
 type proxying struct {
 	passiveJudging
 	verdicts
-	listen.Parent
+	command.Parent
 
 	to, addr         string
 	secure           bool
@@ -41,7 +36,7 @@ type proxying struct {
 	journal, har     string
 	limit            time.Duration
 	control          string
-	controlToken     secret.Flag
+	controlToken     command.TokenFlag
 	controlKeep      bool
 	maxBody          int
 	quiet            bool
@@ -102,7 +97,7 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+endpoint.URLVariable+")")
+	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+command.URLVariable+")")
 	f.StringVarP(&j.addr, "addr", "a", "127.0.0.1:8070", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.BoolVar(&j.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&j.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
@@ -129,13 +124,13 @@ The exit status is the worse one of the two reports; --judge endpoint or
 // run carries calls until a signal comes or the time is up, and delivers the verdict.
 func (j *proxying) run(cmd *cobra.Command) error {
 	if j.to == "" {
-		url, err := endpoint.URL(cmd, nil)
+		url, err := command.EndpointURL(cmd, nil)
 		if err != nil {
-			return exit.Usagef("missing --to URL of the endpoint; give it, or set $%s", endpoint.URLVariable)
+			return exit.Usagef("missing --to URL of the endpoint; give it, or set $%s", command.URLVariable)
 		}
 		j.to = url
 	}
-	if err := endpoint.CheckScheme("endpoint", j.to); err != nil {
+	if err := command.CheckScheme("endpoint", j.to); err != nil {
 		return err
 	}
 	if proxy.CallsItself(j.to, j.addr) {
@@ -155,7 +150,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	port := &listen.Port{Addr: j.addr}
+	port := &command.Port{Addr: j.addr}
 	if err := j.secureWith(port); err != nil {
 		return err
 	}
@@ -180,7 +175,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		first, screen = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	}
 	j.Watch(cmd)
-	view := newTrafficView(screen, j.quiet, j.verbose, terminal.Colourful(screen, j.noColor))
+	view := newTrafficView(screen, j.quiet, j.verbose, command.Colourful(screen, j.noColor))
 	keep := 0
 	if j.control != "" {
 		keep = mostShown
@@ -222,7 +217,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer control.close()
-	line := listen.FirstLine{}
+	line := command.FirstLine{}
 	if control != nil {
 		line.Control = control.url
 	}
@@ -263,15 +258,15 @@ func (j *proxying) run(cmd *cobra.Command) error {
 // noteCounts says in a report what was not judged.
 func noteCounts(r *conformance.Report, counts proxy.Counts) {
 	if counts.NotJudged > 0 {
-		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %s only passed on, not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, plural.Count(counts.Passed, "call"))))
+		r.Notes = append(r.Notes, foreign.Line(sprintf("%d of %s only passed on, not judged: the judge did not keep up, or a body was longer than --max-body", counts.NotJudged, quantity.Count(counts.Passed, "call"))))
 	}
 	if counts.Local > 0 {
-		r.Notes = append(r.Notes, sprintf("%s answered by the proxy: the endpoint could not be reached, or the request was no good", plural.Count(counts.Local, "call")))
+		r.Notes = append(r.Notes, sprintf("%s answered by the proxy: the endpoint could not be reached, or the request was no good", quantity.Count(counts.Local, "call")))
 	}
 }
 
 // secureWith chooses the certificate of the proxy's own side.
-func (j *proxying) secureWith(port *listen.Port) error {
+func (j *proxying) secureWith(port *command.Port) error {
 	switch {
 	case (j.cert == "") != (j.key == ""):
 		return exit.Usagef("--tls-cert and --tls-key go together")
@@ -358,4 +353,6 @@ func (r *recordings) close() {
 }
 
 // tool names this build in recordings.
-func tool() conformance.Tool { return conformance.Tool{Name: "destkit", Version: build.Read().Version} }
+func tool() conformance.Tool {
+	return conformance.Tool{Name: "destkit", Version: command.ReadBuild().Version}
+}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/proxy"
@@ -49,7 +49,7 @@ func (j *proxying) checkControl() error {
 	case j.controlKeep && j.limit == 0:
 		return exit.Usagef("--control-keep needs --for: without it Ctrl-C ends the run, and the pages with it")
 	}
-	return listen.OpenToOthers("--control-addr", j.control, j.controlToken)
+	return command.OpenToOthers("--control-addr", j.control, j.controlToken)
 }
 
 // serveControl opens the second port; without --control-addr there is none, and nil comes
@@ -68,7 +68,7 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 		control: &proxy.Control{Recorder: traffic.recorder, Counts: traffic.counts, Token: token, Done: ctx.Done()},
 		end:     end, ended: make(chan struct{}),
 	}
-	port := &listen.Port{Addr: j.control, Flag: "--control-addr", Handler: c}
+	port := &command.Port{Addr: j.control, Flag: "--control-addr", Handler: c}
 	ln, url, err := port.Open()
 	if err != nil {
 		end()

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // proxyTraffic shows a page what a proxy and its judges have seen.
@@ -112,10 +112,10 @@ func pageBody(text, base64 string, size int64, cut bool) (body json.RawMessage, 
 	case size == 0:
 		missing = "There is no body."
 	default:
-		missing = "The body, of " + plural.Count(size, "byte") + ", is not kept."
+		missing = "The body, of " + quantity.Count(size, "byte") + ", is not kept."
 	}
 	if cut && missing == "" {
-		note += " Only its beginning is kept: it has " + plural.Count(size, "byte") + "."
+		note += " Only its beginning is kept: it has " + quantity.Count(size, "byte") + "."
 	}
 	return body, size, missing, note
 }

@@ -19,16 +19,16 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/browsertest"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/testkit/browser"
 )
 
 // watchedProxy is a proxy with its second port, in front of a simulator.
@@ -85,7 +85,7 @@ func watchProxy(t *testing.T, violation, controlToken string) *watchedProxy {
 		})
 	}
 	j := &proxying{control: "127.0.0.1:0"}
-	j.controlToken = secret.Flag{Name: "control-token-env", Variable: controlToken}
+	j.controlToken = command.TokenFlag{Name: "control-token-env", Variable: controlToken}
 	w.port, err = j.serveControl(t.Context(), &proxyTraffic{w.recorder, p.Counts, report.Options{}}, w.url+"/", w.passive.Secrets().String(to))
 	require.NoError(t, err)
 	t.Cleanup(w.port.close)
@@ -288,7 +288,7 @@ func TestMatrixProxyWalk(t *testing.T) {
 		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
 	}
 	w := watchProxy(t, "RES-005", "")
-	b := browsertest.New(t, w.port.url+pagesAt)
+	b := browser.New(t, w.port.url+pagesAt)
 	b.Do(chromedp.Navigate(w.port.url + "/"))
 	b.Sees("No call has come yet.")
 	b.Look("proxy-start")

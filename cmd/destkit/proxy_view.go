@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // sprintf makes a line for people.
@@ -31,7 +31,7 @@ type trafficView struct {
 
 func newTrafficView(w io.Writer, quiet, verbose, colour bool) *trafficView {
 	return &trafficView{
-		w: w, lines: !quiet && (verbose || terminal.Is(w)), summary: !quiet && !verbose && !terminal.Is(w), colour: colour,
+		w: w, lines: !quiet && (verbose || command.Is(w)), summary: !quiet && !verbose && !command.Is(w), colour: colour,
 		broken: map[string]int{}, caller: map[string]int{},
 	}
 }
@@ -67,7 +67,7 @@ func lineWords(l proxy.Line) string {
 	}
 	words := fmt.Sprintf("%s  %-34s %s %9.1f ms", l.Started.Local().Format("15:04:05.000"), what, status, l.MS)
 	if l.Records > 0 {
-		words += fmt.Sprintf("  %s: %d ok, %d failed", plural.Count(l.Records, "record"), l.Succeeded, l.Failed)
+		words += fmt.Sprintf("  %s: %d ok, %d failed", quantity.Count(l.Records, "record"), l.Succeeded, l.Failed)
 	}
 	if l.Problem != "" {
 		words += "  " + foreign.Line(l.Problem)
@@ -90,7 +90,7 @@ func (v *trafficView) start(counts func() proxy.Counts, flush func() error) (sto
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		every := time.NewTicker(terminal.Every)
+		every := time.NewTicker(command.Every)
 		defer every.Stop()
 		for {
 			select {
@@ -111,7 +111,7 @@ func (v *trafficView) start(counts func() proxy.Counts, flush func() error) (sto
 func (v *trafficView) words(counts proxy.Counts) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	words := fmt.Sprintf("%s passed on, %s", plural.Count(counts.Passed, "call"), plural.Count(v.records, "record"))
+	words := fmt.Sprintf("%s passed on, %s", quantity.Count(counts.Passed, "call"), quantity.Count(v.records, "record"))
 	if counts.NotJudged > 0 {
 		words += fmt.Sprintf(", %d not judged", counts.NotJudged)
 	}

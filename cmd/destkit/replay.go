@@ -7,13 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
@@ -24,11 +19,11 @@ import (
 // leaves out come from the environment, never from the command line.
 func newReplay() *cobra.Command {
 	var options conformance.Options
-	var conn endpoint.Connection
+	var conn command.Connection
 	var url string
 	var asJSON bool
-	var profiles profiling.Flags
-	var keys keyrange.Own
+	var profiles command.Profiling
+	var keys command.OwnKeys
 	cmd := &cobra.Command{
 		Use:   "replay REPORT.json [URL] [ID...]",
 		Short: "Send the exchanges of a report's findings again",
@@ -90,7 +85,7 @@ or a request got no complete response, 0 when all are fixed.`,
 			if err != nil {
 				return err
 			}
-			options.Version = build.Read().Version
+			options.Version = command.ReadBuild().Version
 			target, err := conn.Resolve(url, &options)
 			if err != nil {
 				return err
@@ -102,11 +97,11 @@ or a request got no complete response, 0 when all are fixed.`,
 			defer stopProfile()
 			results, err := destination.Replay(cmd.Context(), target, options, old, ids)
 			if err != nil {
-				return failure.OfJudge(err)
+				return command.JudgeFailure(err)
 			}
 			verdicts, err := judgeAgain(cmd.Context(), target, options, old, results)
 			if err != nil {
-				return failure.OfJudge(err)
+				return command.JudgeFailure(err)
 			}
 			if asJSON {
 				err = command.PrintJSON(cmd.OutOrStdout(), results)
@@ -120,7 +115,7 @@ or a request got no complete response, 0 when all are fixed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+endpoint.URLVariable+", else that of the report)")
+	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+command.URLVariable+", else that of the report)")
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
 	f.StringSliceVarP(&options.Objects, "object", "o", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
 	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
@@ -59,7 +59,7 @@ func judgeAgain(ctx context.Context, target destination.Target, o conformance.Op
 
 // judgeOnly runs the checks alone.
 func judgeOnly(ctx context.Context, target destination.Target, o conformance.Options, old *conformance.Report, ids []string) (*conformance.Report, error) {
-	o.Select, o.Profile, o.Timeout, o.Version = ids, old.Profile, 2*time.Minute, build.Read().Version
+	o.Select, o.Profile, o.Timeout, o.Version = ids, old.Profile, 2*time.Minute, command.ReadBuild().Version
 	if !o.Write {
 		o.Objects = nil
 		return destination.Run(ctx, target, o)

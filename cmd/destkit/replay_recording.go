@@ -11,14 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // isRecording tells a recording from the JSON report of a run by its beginning.
@@ -35,13 +33,13 @@ func isRecording(name string) bool {
 }
 
 // replayRecording sends a recording to another version of the endpoint.
-func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connection, options *conformance.Options, asJSON bool) error {
+func replayRecording(cmd *cobra.Command, name, url string, conn *command.Connection, options *conformance.Options, asJSON bool) error {
 	if url == "" {
-		if url = os.Getenv(endpoint.URLVariable); url == "" {
+		if url = os.Getenv(command.URLVariable); url == "" {
 			return exit.Usagef("%s is a recording: say where its calls are to go with --url URL", name)
 		}
 	}
-	if err := endpoint.CheckURL("--url", url); err != nil {
+	if err := command.CheckURL("--url", url); err != nil {
 		return err
 	}
 	if options.Write && len(options.Objects) == 0 {
@@ -53,7 +51,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 	}
 	passive, err := destination.NewPassive(target, conformance.Options{Development: options.Development, Roots: options.Roots})
 	if err != nil {
-		return failure.OfJudge(err)
+		return command.JudgeFailure(err)
 	}
 	secure := passive.TLSConfig()
 	secure.VerifyConnection = passive.VerifyTLS
@@ -80,7 +78,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *endpoint.Connec
 	result, _, err := replay.Run(cmd.Context(), file)
 	switch {
 	case cmd.Context().Err() != nil:
-		return failure.OfJudge(cmd.Context().Err())
+		return command.JudgeFailure(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", name, err)
 	}
@@ -115,5 +113,5 @@ func printRecordingReplay(w io.Writer, r *proxy.ReplayReport) {
 	if r.Unanswered > 0 {
 		foreign.Printf(w, "%d got no complete response\n", r.Unanswered)
 	}
-	foreign.Printf(w, "%s sent: %s %s the same, %d %s\n", plural.Count(r.Sent, "call"), plural.Count(r.Same, "answer"), plural.Verb(r.Same, "means", "mean"), r.Different, plural.Verb(r.Different, "differs", "differ"))
+	foreign.Printf(w, "%s sent: %s %s the same, %d %s\n", quantity.Count(r.Sent, "call"), quantity.Count(r.Same, "answer"), quantity.Verb(r.Same, "means", "mean"), r.Different, quantity.Verb(r.Different, "differs", "differ"))
 }

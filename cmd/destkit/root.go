@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
@@ -72,7 +71,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 	)
 	root.InitDefaultCompletionCmd()
 	completeWords(root)
-	root.Version = build.Read().Line()
+	root.Version = command.ReadBuild().Line()
 	root.SetVersionTemplate("destkit {{.Version}}\n")
 	return root
 }

@@ -25,9 +25,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // The transcripts in testdata run the real program in real processes.
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // tests end the database that some of them have started.
 type tests struct{ *testing.M }
 
-func (t tests) Run() int { return postgrestest.Run(t.M) }
+func (t tests) Run() int { return testkit.RunWithPostgres(t.M) }
 
 func TestScript(t *testing.T) { runScripts(t, "script") }
 
@@ -158,7 +158,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	}
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
-	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "FORCE_COLOR", "SMTP_PASSWORD", "XDG_CONFIG_HOME", secret.AccessTokenVariable, secret.WorkspaceKeyVariable, secret.MasterKeyVariable} {
+	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "FORCE_COLOR", "SMTP_PASSWORD", "XDG_CONFIG_HOME", command.AccessTokenVariable, command.WorkspaceKeyVariable, command.MasterKeyVariable} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -23,7 +22,7 @@ func newVersion() *cobra.Command {
 		Example: "  destkit version\n  destkit version --json",
 		Args:    command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			info := build.Read()
+			info := command.ReadBuild()
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), info)
 			}

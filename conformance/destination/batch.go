@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // result is the verdict of the endpoint on one record.
@@ -227,7 +227,7 @@ func (s *session) largestBatch() int {
 // needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
 func (sc *scenario) needsBatch(n int) error {
 	if most := sc.largestBatch(); most < n {
-		return notApplicable("the endpoint takes batches of %d at most, and the check needs %s in one", most, plural.Count(n, "record"))
+		return notApplicable("the endpoint takes batches of %d at most, and the check needs %s in one", most, quantity.Count(n, "record"))
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 		return nil, harness("no records to send")
 	}
 	if most := s.largestBatch(); len(records) > most {
-		return nil, harness("the judge was about to send %s in one batch, and the endpoint declares %d at most", plural.Count(len(records), "record"), most)
+		return nil, harness("the judge was about to send %s in one batch, and the endpoint declares %d at most", quantity.Count(len(records), "record"), most)
 	}
 	first := records[0]
 	b := &batch{object: first.object, operation: operation, records: records, secrets: s.redactor}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/conformance/internal/wire"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // A cause that is stated is trusted, so it is stated only where observations leave
@@ -57,7 +57,7 @@ func seenCause(format string, args ...any) cause { return cause{fmt.Sprintf(form
 // either are candidates that the calls of the run do not tell apart, with the call
 // that does.
 func either(one, other, call string) cause {
-	return cause{text: causes.Either(one, other, call)}
+	return cause{text: wire.EitherCause(one, other, call)}
 }
 
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
@@ -117,7 +117,7 @@ func (sc *scenario) whyLostTogether(operation string) cause {
 	case ok && sc.sentBefore(lost):
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case ok && len(sc.latest) > 1:
-		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", plural.Count(n, "record"))
+		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record"))
 	}
 	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
 }

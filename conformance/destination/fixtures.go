@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // checkFixtures refuses values for objects and fields that the endpoint does not list:
@@ -58,5 +58,5 @@ func knownNames(method string, known []string) string {
 	if len(known) > mostListed {
 		return ""
 	}
-	return "; " + method + " names " + plural.List(known)
+	return "; " + method + " names " + quantity.List(known)
 }

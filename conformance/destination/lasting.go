@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // lasting are the named objects from which the run could not remove what it
@@ -49,9 +49,9 @@ func (s *session) whatLasts(checks []*conformance.Check) string {
 	case len(names) == 0 || records == 0:
 		return ""
 	case len(names) == 1:
-		return fmt.Sprintf("up to %s will stay in %s, which accepts no deletes (mirror)", plural.Count(records, "record"), names[0])
+		return fmt.Sprintf("up to %s will stay in %s, which accepts no deletes (mirror)", quantity.Count(records, "record"), names[0])
 	}
-	return fmt.Sprintf("up to %s will stay in each of %s, which accept no deletes (mirror)", plural.Count(records, "record"), strings.Join(names, ", "))
+	return fmt.Sprintf("up to %s will stay in each of %s, which accept no deletes (mirror)", quantity.Count(records, "record"), strings.Join(names, ", "))
 }
 
 // checkLasting refuses fixtures that no record would have, and to write what cannot be

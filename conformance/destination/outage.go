@@ -19,7 +19,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // A process that ends or restarts in the middle of a run would break every rule
@@ -112,7 +112,7 @@ func (w *watch) waiting() string {
 			names = append(names, call.name)
 		}
 	}
-	return plural.List(names)
+	return quantity.List(names)
 }
 
 // hears notes that a response came.

@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Whether batches of a kind are processed at all. A batch may fail for a good reason
@@ -140,11 +140,11 @@ func (p *Passive) processed(pc *passiveCheck, kind string) {
 			p.judge(pc, g.seen)
 			pc.looked += g.processed - 1
 			if g.refused > 0 {
-				pc.found.Note("%d of %s of %s %s refused as a whole", g.refused, plural.Count(g.refused+g.processed, "batch"), g.seen.batch.operation, plural.Verb(g.refused, "was", "were"))
+				pc.found.Note("%d of %s of %s %s refused as a whole", g.refused, quantity.Count(g.refused+g.processed, "batch"), g.seen.batch.operation, quantity.Verb(g.refused, "was", "were"))
 			}
 		case g.refused >= leastRefused:
 			p.judge(pc, g.first)
-			pc.found.Note("%s %s refused as a whole, and none was processed", plural.Count(g.refused, "batch"), plural.Verb(g.refused, "was", "were"))
+			pc.found.Note("%s %s refused as a whole, and none was processed", quantity.Count(g.refused, "batch"), quantity.Verb(g.refused, "was", "were"))
 		default:
 			pc.reason = fmt.Sprintf("one batch was refused as a whole, and there was no other: %s", g.first.short())
 			pc.looked++
@@ -169,7 +169,7 @@ func (p *Passive) refusedMethods(pc *passiveCheck) {
 		if len(a.methods) == len(rpc.Methods()) && len(a.refused) == 0 {
 			pc.found.Saw(conformance.SeenAnswers, len(a.methods))
 		} else if pc.found.Held() == nil {
-			pc.reason = fmt.Sprintf("the caller has got results of %d of the %s", len(a.methods), plural.Count(len(rpc.Methods()), "method"))
+			pc.reason = fmt.Sprintf("the caller has got results of %d of the %s", len(a.methods), quantity.Count(len(rpc.Methods()), "method"))
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // activeJudging decides what traffic cannot.
@@ -48,10 +48,10 @@ func (p *Passive) Report() *conformance.Report {
 		r.Calls, r.Records = p.calls, p.records
 		r.DurationMS = float64(p.spent.Microseconds()) / 1000
 		if p.other > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged: no JSON-RPC", plural.Count(p.other, "exchange")))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged: no JSON-RPC", quantity.Count(p.other, "exchange")))
 		}
 		if p.unread > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", plural.Count(p.unread, "response")))
+			r.Notes = append(r.Notes, fmt.Sprintf("%s not judged, for a Content-Encoding that this program does not know", quantity.Count(p.unread, "response")))
 		}
 	})
 }

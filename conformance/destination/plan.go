@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Plan makes the planning calls, writes nothing, and says what Run would do.
@@ -53,7 +53,7 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 	p := &conformance.PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
 	if c.speed != nil {
 		p.Speed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			plural.Count(c.speed.MaximumBatchSize, "record"), plural.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
+			quantity.Count(c.speed.MaximumBatchSize, "record"), quantity.Count(c.speed.MaximumParallelBatches, "batch"), c.speed.MaximumRecordsPerSecond)
 	}
 	if len(missing) > 0 {
 		p.Notes = append(p.Notes, "list_objects names no object that can be read: conform judges the list, and writes nothing")
@@ -67,10 +67,10 @@ func (s *session) makePlan(ctx context.Context) (*conformance.PlanReport, error)
 	}
 	if s.hookTested(checks) {
 		p.Records += hookRecords * len(s.opts.Objects)
-		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", plural.Count(hookRecords, "record")))
+		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %s for each object", quantity.Count(hookRecords, "record")))
 	}
 	if p.Records > s.opts.MaxRecords {
-		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", plural.Count(p.Records, "record"), s.opts.MaxRecords))
+		p.Notes = append(p.Notes, fmt.Sprintf("up to %s exceed --max-records %d: the checks that come last would be NOT_RUN", quantity.Count(p.Records, "record"), s.opts.MaxRecords))
 	}
 	return p, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -120,7 +120,7 @@ func (s *session) whyUnreached(r *reply, name, host string) (what, fix string) {
 			then = ", then nothing"
 		}
 		return fmt.Sprintf("HTTP %d and %s came%s: the response has neither Content-Length nor chunked encoding, and the connection stays open",
-			r.Status, plural.Count(len(r.Body), "byte"), then), "send Content-Length, or close the connection"
+			r.Status, quantity.Count(len(r.Body), "byte"), then), "send Content-Length, or close the connection"
 	case r.Kind == wire.KindTimeout && r.Received > 0:
 		return r.failure(), "look whether the " + name + " hangs in the middle of a response, or announces a longer one than it sends"
 	case cause == unreached.Cause{} || r.Received > 0:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // purpose is one thing that an operation is for: new records of insert and
@@ -346,5 +346,5 @@ func allRecords(n int) string {
 	if n == 1 {
 		return "the only record was"
 	}
-	return fmt.Sprintf("all %s were", plural.Count(n, "record"))
+	return fmt.Sprintf("all %s were", quantity.Count(n, "record"))
 }

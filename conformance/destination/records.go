@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // newRecord makes a record with a fresh key and ordinary values: the identifier,
@@ -22,7 +22,7 @@ const mostRequired = 500
 // recordWith makes a record that carries exactly these fields and its key.
 func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record, error) {
 	if len(fields) > mostRequired {
-		return nil, inconclusive("", "%s requires %s: records are made of up to %d", o, plural.Count(len(fields), "field"), mostRequired)
+		return nil, inconclusive("", "%s requires %s: records are made of up to %d", o, quantity.Count(len(fields), "field"), mostRequired)
 	}
 	key, err := sc.key(o, id)
 	if err != nil {

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Values that the declared types permit and that are refused are reported as what they
@@ -59,7 +59,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 		names[i] = f.APIName
 	}
 	sc.brokenAs("refused "+r.odd.what, b.operation,
-		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, plural.List(names), declared(f)),
+		fmt.Sprintf("%s accepted in %s, which is declared as %s", r.odd.what, quantity.List(names), declared(f)),
 		fmt.Sprintf("%s is refused: %s", foreign.Clip(string(r.values[f.APIName]), 80), foreign.Clip(refusal, 300)), b.reply)
 }
 
@@ -77,7 +77,7 @@ func declared(f rpc.Field) string {
 
 // sendsEverywhere sends a record for each row of a table for every purpose of the
 // advertised operations: new ones, and changes of records that are there.
-func (sc *scenario) sendsEverywhere(table *datatable.Table) error {
+func (sc *scenario) sendsEverywhere(table *wire.DataTable) error {
 	id, err := sc.object.identifier()
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // permission decides which requests of a report may be sent again. The report is a
@@ -109,7 +109,7 @@ func (p *permission) batch(ctx context.Context, httpMethod string, n *wire.Node)
 		a.refused = "it writes records without a plan, so that their keys cannot be told"
 	}
 	if a.refused == "" && p.records+a.records > p.s.opts.MaxRecords {
-		a.refused = fmt.Sprintf("with its %s more than %d would be written", plural.Count(a.records, "record"), p.s.opts.MaxRecords)
+		a.refused = fmt.Sprintf("with its %s more than %d would be written", quantity.Count(a.records, "record"), p.s.opts.MaxRecords)
 	}
 	if a.refused == "" {
 		p.records += a.records

@@ -20,10 +20,10 @@ import (
 	formats "github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // processes starts two simulators with one configuration.
 func processes(t *testing.T, config destsim.Config) (urls [2]string) {
@@ -42,8 +42,8 @@ func processes(t *testing.T, config destsim.Config) (urls [2]string) {
 
 // onPostgres is a store that both share.
 func onPostgres(t *testing.T, schema string) string {
-	server := postgrestest.Start(t)
-	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", postgrestest.User, url.QueryEscape(postgrestest.Password), server.Port, schema)
+	server := testkit.StartPostgres(t)
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", testkit.PostgresUser, url.QueryEscape(testkit.PostgresPassword), server.Port, schema)
 }
 
 // judged writes into contact, with all hooks at the first of the processes.

@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // An acknowledged delete is a claim. "0 records left behind" is said only where
@@ -178,7 +178,7 @@ func stillThere(k journal.Key, answer deletion, by string, copies int) string {
 		shows = "an update still finds it"
 	}
 	if copies > 1 {
-		shows += fmt.Sprintf(" (%s)", plural.Count(copies, "copy"))
+		shows += fmt.Sprintf(" (%s)", quantity.Count(copies, "copy"))
 	}
 	switch {
 	case answer.acknowledged && answer.hook:

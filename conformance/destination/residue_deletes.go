@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/causes"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // deleteCheck is the check whose sentence the clean-up sees broken.
@@ -37,10 +37,10 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *confo
 		sc := s.newScenario(ctx, check, g.object)
 		first := keyText(g.denied[0].Identifier)
 		sc.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
-			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(g.denied), plural.Count(len(g.keys), "record")),
+			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(g.denied), quantity.Count(len(g.keys), "record")),
 			g.answers[first].reply)
 		found := &sc.All()[0]
-		found.Cause = causes.Either("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
+		found.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
 			"the request below again, with one of its records,")
 		res.Findings = append(res.Findings, *found)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Run judges a destination. A report comes back whenever the endpoint could be
@@ -153,8 +153,8 @@ func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error
 
 // noObjects refuses names of --object that list_objects does not have.
 func (s *session) noObjects(missing []string) error {
-	return usage("%s %s %s not exist; list_objects names %s", plural.Noun(len(missing), "object"), plural.List(inQuotes(missing)),
-		plural.Verb(len(missing), "does", "do"), plural.List(inQuotes(s.catalog.names())))
+	return usage("%s %s %s not exist; list_objects names %s", quantity.Noun(len(missing), "object"), quantity.List(inQuotes(missing)),
+		quantity.Verb(len(missing), "does", "do"), quantity.List(inQuotes(s.catalog.names())))
 }
 
 // inQuotes puts names of an endpoint in quotes: they can have spaces, or be empty.
@@ -188,7 +188,7 @@ func (u *unwritten) reason() string {
 	if u.check != "" {
 		return "blocked by " + u.check
 	}
-	return fmt.Sprintf("object %s is not listed: %s", plural.List(u.missing), u.why)
+	return fmt.Sprintf("object %s is not listed: %s", quantity.List(u.missing), u.why)
 }
 
 // withoutWrites takes the permission to write back, because of objects that are
@@ -216,10 +216,10 @@ func (s *session) explainUnwritten(r *conformance.Report) {
 		}
 	}
 	if len(by) > 0 && !slices.Contains(by, u.check) {
-		r.Notes = append(r.Notes, fmt.Sprintf("list_objects could not be read (%s): the run goes on without writes", plural.List(by)))
+		r.Notes = append(r.Notes, fmt.Sprintf("list_objects could not be read (%s): the run goes on without writes", quantity.List(by)))
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", plural.List(u.missing), why))
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", quantity.List(u.missing), why))
 }
 
 // behind are the failed checks of the report that a check follows from: itself, those

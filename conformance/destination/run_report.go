@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // noteSettings says in the report what a run of a destination was told.
@@ -60,7 +60,7 @@ func (s *session) sumUp(r *conformance.Report) {
 	if s.catalog != nil && s.catalog.speed != nil {
 		v := s.catalog.speed
 		r.Settings.DeclaredSpeed = fmt.Sprintf("%s in a batch, %s at once, %d records/s",
-			plural.Count(v.MaximumBatchSize, "record"), plural.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
+			quantity.Count(v.MaximumBatchSize, "record"), quantity.Count(v.MaximumParallelBatches, "batch"), v.MaximumRecordsPerSecond)
 	}
 	if s.catalog != nil {
 		r.Settings.DeclaredRateLimit = s.catalog.rateLimit

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // scenario is the state of one scenario on its way: what was sent, what came
@@ -182,7 +182,7 @@ func (sc *scenario) incomplete() string {
 	if n == 0 {
 		return ""
 	}
-	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, plural.Count(len(sc.replies), "call"), first.what(), foreign.Clip(first.failure(), 200)))
+	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, quantity.Count(len(sc.replies), "call"), first.what(), foreign.Clip(first.failure(), 200)))
 }
 
 // count adds up the evidence that every scenario has: what came back.

@@ -23,7 +23,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // session is what all checks of one run share.
@@ -258,7 +258,7 @@ func (s *session) reserve(n int) error {
 	defer s.budget.Unlock()
 	if s.budget.sent+n > s.opts.MaxRecords {
 		return notRun("--max-records", "needs %s, and %d of --max-records %d are left",
-			plural.Count(n, "more record"), s.opts.MaxRecords-s.budget.sent, s.opts.MaxRecords)
+			quantity.Count(n, "more record"), s.opts.MaxRecords-s.budget.sent, s.opts.MaxRecords)
 	}
 	s.budget.sent += n
 	return nil

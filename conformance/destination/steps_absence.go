@@ -5,7 +5,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 func (sc *scenario) noneThere(what string) error {
@@ -88,7 +88,7 @@ func (sc *scenario) existOnce() error {
 		case 0:
 			sc.brokenAs(symptomMissing, sc.operationOf(e.record), "one record "+string(e.record.key), "it is not there", sc.replyFor(e.record))
 		default:
-			sc.brokenAs("copies", sc.operationOf(e.record), "one record "+string(e.record.key), fmt.Sprintf("%s of it", plural.Count(n, "copy")), sc.replyFor(e.record))
+			sc.brokenAs("copies", sc.operationOf(e.record), "one record "+string(e.record.key), fmt.Sprintf("%s of it", quantity.Count(n, "copy")), sc.replyFor(e.record))
 		}
 	}
 	return sc.held()

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // callSteps send calls that write nothing.
@@ -121,7 +120,7 @@ func (sc *scenario) methodCalls(method string) []request {
 	var calls []request
 	for i, o := range sc.catalog.objects {
 		if i == 50 {
-			sc.note("%s are listed: the first 50 were asked about", plural.Count(len(sc.catalog.objects), "object"))
+			sc.note("%s are listed: the first 50 were asked about", quantity.Count(len(sc.catalog.objects), "object"))
 			break
 		}
 		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)
@@ -150,7 +149,7 @@ func (sc *scenario) callsMethod(method, times, percent, declared string) error {
 func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
 
 // callsInWays sends the named call, or all six, in each way of the table.
-func (sc *scenario) callsInWays(what string, table *datatable.Table) error {
+func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
 	calls := sc.everyCall()
 	if what != "every method" {
 		calls = sc.methodCalls(strings.Trim(what, `"`))
@@ -176,7 +175,7 @@ func (sc *scenario) callsInWays(what string, table *datatable.Table) error {
 
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
-func (sc *scenario) sendsBodies(table *datatable.Table) error {
+func (sc *scenario) sendsBodies(table *wire.DataTable) error {
 	for _, row := range table.Rows() {
 		body := row[0]
 		fresh := sc.newID()

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // haveChanged judges the latest batches against what was there before them: a
@@ -153,7 +153,7 @@ func (sc *scenario) unchanged(what string) error {
 		}
 	}
 	if found := sc.All(); gone > 1 && len(found) > 0 {
-		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, plural.Count(len(records), "record"))
+		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))
 	}
 	return sc.held()
 }

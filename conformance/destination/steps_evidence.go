@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // evidenceSteps judge what the destination holds: by read-back, else by witness
@@ -168,7 +168,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 			actual, symptom = "it is there as "+other+": the identifier was altered on its way", symptomRenamed
 		}
 		if i == 0 && len(lost) > 3 {
-			actual += fmt.Sprintf("; %d of %s %s missing", len(lost), plural.Count(of, "acknowledged record"), plural.Verb(len(lost), "is", "are"))
+			actual += fmt.Sprintf("; %d of %s %s missing", len(lost), quantity.Count(of, "acknowledged record"), quantity.Verb(len(lost), "is", "are"))
 		}
 		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+foreign.Clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}

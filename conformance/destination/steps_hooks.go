@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // hookSteps call the author's hooks and judge what follows.
@@ -200,7 +200,7 @@ func (sc *scenario) newFieldListed() error {
 		return inconclusive("", "list_fields was not answered: %s", last.short())
 	}
 	if !slices.Contains(texts(last.items("fields"), "field_api_name"), name) {
-		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+plural.List(texts(last.items("fields"), "field_api_name")), last)
+		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(texts(last.items("fields"), "field_api_name")), last)
 	}
 	return sc.held()
 }
@@ -222,7 +222,7 @@ func (sc *scenario) fieldsChanged() error {
 	was, now := before.result().Get("fields"), after.result().Get("fields")
 	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
 	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.items("fields"), "field_api_name")) {
-		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+plural.List(names), before, after)
+		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
 	}
 	return sc.held()
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // httpSteps judge the HTTP responses that carried the replies.
@@ -103,7 +103,7 @@ func complete(r *reply) (string, string) {
 		}
 	}
 	if r.Surplus > 0 {
-		return expected, fmt.Sprintf("%s came after the end of the response", plural.Count(r.Surplus, "byte"))
+		return expected, fmt.Sprintf("%s came after the end of the response", quantity.Count(r.Surplus, "byte"))
 	}
 	return "", ""
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // parallelSteps send calls and batches at once.
@@ -79,10 +79,10 @@ const latencyNoise = 100 * time.Millisecond
 
 func (sc *scenario) latencyHolds() error {
 	single, parallel, width := sc.measured.single, sc.measured.atOnce, sc.measured.width
-	sc.note("median latency of one call %s, of %s at once %s", round(single), plural.Count(width, "call"), round(parallel))
+	sc.note("median latency of one call %s, of %s at once %s", round(single), quantity.Count(width, "call"), round(parallel))
 	if parallel > 3*single && parallel > latencyNoise {
 		sc.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),
-			fmt.Sprintf("%s with %s at once", round(parallel), plural.Count(width, "call")), sc.replies[len(sc.replies)-1])
+			fmt.Sprintf("%s with %s at once", round(parallel), quantity.Count(width, "call")), sc.replies[len(sc.replies)-1])
 	}
 	return sc.held()
 }

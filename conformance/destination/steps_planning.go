@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // planningSteps judge list_objects, list_fields and supported_operations.
@@ -172,7 +172,7 @@ func (sc *scenario) objectsUnique() error {
 	for _, r := range sc.of(rpc.MethodListObjects) {
 		items, _ := sc.listing(r, "objects")
 		if twice := repeats(texts(items, "object_api_name")); len(twice) > 0 {
-			sc.broken("each object_api_name once", plural.List(twice)+" stands twice", r)
+			sc.broken("each object_api_name once", quantity.List(twice)+" stands twice", r)
 		}
 	}
 	return sc.heldOver()
@@ -209,7 +209,7 @@ func (sc *scenario) sameFields() error {
 		slices.Sort(was)
 		slices.Sort(now)
 		if !slices.Equal(was, now) {
-			sc.broken("the same fields on every call: "+plural.List(was), r.what()+" now lists "+plural.List(now), before, r)
+			sc.broken("the same fields on every call: "+quantity.List(was), r.what()+" now lists "+quantity.List(now), before, r)
 			continue
 		}
 		kinds := fieldKinds(before.items("fields"))
@@ -250,7 +250,7 @@ func (sc *scenario) sameObjects() error {
 				sc.note("the order of the objects changes from call to call")
 				continue
 			}
-			sc.broken("the same objects on every call: "+plural.List(names), "then "+plural.List(now), first, r)
+			sc.broken("the same objects on every call: "+quantity.List(names), "then "+quantity.List(now), first, r)
 			continue
 		}
 		first, names = r, now
@@ -337,7 +337,7 @@ func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 func (sc *scenario) fieldNames(r *reply, items []*wire.Node) {
 	names := texts(items, "field_api_name")
 	if twice := repeats(names); len(twice) > 0 {
-		sc.broken("each field_api_name once", r.what()+": "+plural.List(twice)+" stands twice", r)
+		sc.broken("each field_api_name once", r.what()+": "+quantity.List(twice)+" stands twice", r)
 	}
 	if slices.Contains(names, "") {
 		sc.broken("a non-empty field_api_name", r.what()+": a field has an empty name", r)
@@ -388,7 +388,7 @@ func (sc *scenario) operationsAre(claim string) error {
 			sc.broken("at least one operation", r.what()+" is empty", r)
 		}
 		if twice := repeats(names); len(twice) > 0 {
-			sc.broken("each operation once", r.what()+": "+plural.List(twice)+" stands twice", r)
+			sc.broken("each operation once", r.what()+": "+quantity.List(twice)+" stands twice", r)
 		}
 	}
 	return sc.heldOver()

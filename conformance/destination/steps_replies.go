@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // replyClaim says what is wrong with one reply: expected and actual, both ""
@@ -142,14 +142,14 @@ func sameID(r *reply) (string, string) {
 		return expected, fmt.Sprintf("id %s, which is no string", foreign.Clip(string(n.Raw), 80))
 	case n.Text != r.id:
 		return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
-			foreign.Clip(string(n.Raw), 80), plural.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
+			foreign.Clip(string(n.Raw), 80), quantity.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
 	}
 	return "", ""
 }
 
 func uniqueKeys(r *reply) (string, string) {
 	if r.doc() != nil && len(r.doc().Duplicates) > 0 {
-		return "each key once in its object", "twice: " + plural.List(r.doc().Duplicates) + " in " + r.short()
+		return "each key once in its object", "twice: " + quantity.List(r.doc().Duplicates) + " in " + r.short()
 	}
 	return "", ""
 }
@@ -275,7 +275,7 @@ func (sc *scenario) notesExtraKeys() error {
 		sc.note("replies have no extra top-level keys")
 		return nil
 	}
-	sc.note("replies have extra top-level keys, which the service ignores: %s", plural.List(extra))
+	sc.note("replies have extra top-level keys, which the service ignores: %s", quantity.List(extra))
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // resultSteps judge what sync_batch says of its records (spec 7.2.4).
@@ -173,7 +173,7 @@ func (sc *scenario) noStrangers() error {
 			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
 		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
 		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
-			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", plural.Count(len(b.byKey[got]), "result"), foreign.Clip(string(r.identifier.Raw), 120)), b.reply)
+			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(len(b.byKey[got]), "result"), foreign.Clip(string(r.identifier.Raw), 120)), b.reply)
 		}
 	})
 }
@@ -204,8 +204,8 @@ func (sc *scenario) everyRecordHasResult() error {
 		answered++
 		for _, r := range b.records {
 			if len(b.of(r)) == 0 {
-				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %s", plural.Count(len(b.records), "record")),
-					fmt.Sprintf("%s came back; missing %s", plural.Count(len(b.results), "result"), r.key), b.reply)
+				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %s", quantity.Count(len(b.records), "record")),
+					fmt.Sprintf("%s came back; missing %s", quantity.Count(len(b.results), "result"), r.key), b.reply)
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (sc *scenario) batchesProcessed() error {
 		case b.reply.Kind == wire.KindTimeout:
 			late = b
 		case !b.answered():
-			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", plural.Count(len(b.records), "record")), b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", quantity.Count(len(b.records), "record")), b.reply.short(), b.reply)
 		case len(b.results) == 0:
 			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
 		}
@@ -280,7 +280,7 @@ func (sc *scenario) batchesProcessed() error {
 	if late == nil {
 		return nil
 	}
-	return inconclusive("", "a batch of %s was not answered within %s", plural.Count(len(late.records), "record"), sc.opts.BatchTimeout)
+	return inconclusive("", "a batch of %s was not answered within %s", quantity.Count(len(late.records), "record"), sc.opts.BatchTimeout)
 }
 
 // stranger tells a result that names a record which was not sent.

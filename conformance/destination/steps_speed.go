@@ -12,7 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // speedSteps judge get_sync_speed and X-RateLimit-Limit (spec 8).
@@ -79,7 +79,7 @@ func (sc *scenario) speedInTime() error {
 		seconds := float64(s.MaximumBatchSize) / float64(s.MaximumRecordsPerSecond)
 		if limit := sc.opts.BatchTimeout.Seconds(); seconds > limit {
 			sc.broken(fmt.Sprintf("a full batch that takes less than the batch deadline of %s", sc.opts.BatchTimeout),
-				fmt.Sprintf("%s in a batch at %d records/s take %.0f s", plural.Count(s.MaximumBatchSize, "record"), s.MaximumRecordsPerSecond, seconds), replies[i])
+				fmt.Sprintf("%s in a batch at %d records/s take %.0f s", quantity.Count(s.MaximumBatchSize, "record"), s.MaximumRecordsPerSecond, seconds), replies[i])
 		}
 	}
 	return sc.held()
@@ -143,7 +143,7 @@ func (sc *scenario) rateLimitHeader(claim string) error {
 			}
 		case "has one value":
 			if len(values) > 1 || strings.Contains(values[0], ",") {
-				sc.broken("one line "+rateHeader, fmt.Sprintf("%s: %s", plural.Count(len(values), "line"), plural.List(values)), r)
+				sc.broken("one line "+rateHeader, fmt.Sprintf("%s: %s", quantity.Count(len(values), "line"), quantity.List(values)), r)
 			}
 		case "is the same on every reply":
 			if len(seen) == 0 || seen[len(seen)-1] != values[0] {
@@ -182,7 +182,7 @@ func (sc *scenario) notesRateLimit() error {
 			return nil
 		}
 	}
-	sc.note("no %s: the default of %s per second applies to the connection", rateHeader, plural.Count(defaultRateLimit, "request"))
+	sc.note("no %s: the default of %s per second applies to the connection", rateHeader, quantity.Count(defaultRateLimit, "request"))
 	return nil
 }
 
@@ -244,7 +244,7 @@ func (sc *scenario) rateAccepted() error {
 	if reached := orZero(sc.measured.reached); reached < 0.9 {
 		return inconclusive("", "the judge reached only %.0f %% of the rate that it wanted to send at", reached*100)
 	}
-	sc.proof("%s", plural.Count(len(sc.replies), "call"))
+	sc.proof("%s", quantity.Count(len(sc.replies), "call"))
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // timeSteps judge deadlines, stalls, and what errors say.
@@ -103,7 +103,7 @@ func (sc *scenario) errorText(claim string) error {
 		case strings.TrimSpace(text) == "":
 			sc.broken("a short readable message", r.what()+": the message is empty", r)
 		case utf8.RuneCountInString(text) > maxMessage:
-			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.what(), plural.Count(utf8.RuneCountInString(text), "character")), r)
+			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.what(), quantity.Count(utf8.RuneCountInString(text), "character")), r)
 		case !strings.ContainsFunc(text, unicode.IsLetter):
 			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), foreign.Clip(text, 80)), r)
 		case markup.MatchString(text):

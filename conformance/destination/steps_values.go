@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -94,7 +94,7 @@ func badPlace(i, n int) int { return min(3*i+1, n-1) }
 
 // sendsThese sends one record for each row: | identifier | or | type | value | or
 // | type | value | what it is |.
-func (sc *scenario) sendsThese(what, which string, table *datatable.Table) error {
+func (sc *scenario) sendsThese(what, which string, table *wire.DataTable) error {
 	ops, err := sc.operations(which)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func (sc *scenario) sendsThese(what, which string, table *datatable.Table) error
 }
 
 // sendsIdentifiers sends a record for each row, by the first identifier of its type.
-func (sc *scenario) sendsIdentifiers(operation string, table *datatable.Table) error {
+func (sc *scenario) sendsIdentifiers(operation string, table *wire.DataTable) error {
 	sc.sets = nil
 	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
 		i := slices.IndexFunc(sc.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })

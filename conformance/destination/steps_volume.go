@@ -9,7 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // volumeSteps send much: full batches, large bodies, a sustained rate.
@@ -25,7 +25,7 @@ func (sc *scenario) sendsFull(how string) error {
 	}
 	n := sc.catalog.speed.MaximumBatchSize
 	if n > int64(sc.opts.MaxRecords) {
-		return notRun("--max-records", "a full batch has %s, more than --max-records %d", plural.Count(n, "record"), sc.opts.MaxRecords)
+		return notRun("--max-records", "a full batch has %s, more than --max-records %d", quantity.Count(n, "record"), sc.opts.MaxRecords)
 	}
 	return sc.sendsNew(int(n), "any operation", how)
 }
@@ -51,7 +51,7 @@ func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
 	var out []*batch
 	for i, size := range bodySizes {
 		if size/most > largestText {
-			sc.note("bodies of %s do not fit into %s", plural.Count(size, "byte"), plural.Count(most, "record"))
+			sc.note("bodies of %s do not fit into %s", quantity.Count(size, "byte"), quantity.Count(most, "record"))
 			break
 		}
 		filler := quote(strings.Repeat("0123456789", size/most/10))

@@ -10,7 +10,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // tlsJudged reports whether the TLS checks run (spec 5.2.1). In development they
@@ -95,7 +95,7 @@ func (f *tlsFacts) leafOnly() bool {
 func (f *tlsFacts) weakKey() string {
 	for _, c := range f.chain {
 		if k, ok := c.PublicKey.(*rsa.PublicKey); ok && k.N.BitLen() < 2048 {
-			return fmt.Sprintf("%q has an RSA key of %s", c.Subject.CommonName, plural.Count(k.N.BitLen(), "bit"))
+			return fmt.Sprintf("%q has an RSA key of %s", c.Subject.CommonName, quantity.Count(k.N.BitLen(), "bit"))
 		}
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Text of an endpoint stands in messages, names and bodies. On its way into a
@@ -31,5 +31,5 @@ func limit(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return fmt.Sprintf("%s … (%s in the JSON report)", s[:n], plural.Count(len(s)-n, "more byte"))
+	return fmt.Sprintf("%s … (%s in the JSON report)", s[:n], quantity.Count(len(s)-n, "more byte"))
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // WriteComparison writes d as text or markdown, the formats of destkit diff.
@@ -108,7 +108,7 @@ func foldBlocked(list []Change) (others []Change, blocked []item) {
 		}
 	}
 	for i, key := range blocked {
-		blocked[i].says = plural.Count(count[key], "check") + " " + key.says
+		blocked[i].says = quantity.Count(count[key], "check") + " " + key.says
 	}
 	return others, blocked
 }
@@ -144,9 +144,9 @@ func (d Comparison) lastLine() string {
 		return "no difference"
 	}
 	s := fmt.Sprintf("%d newly failing, %d newly passing, %d changed, %s with changed findings",
-		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural.Count(len(d.findingIDs()), "check"))
+		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), quantity.Count(len(d.findingIDs()), "check"))
 	if n := len(d.Unfair); n > 0 {
-		s += "; not fair: " + plural.Count(n, "setting") + " " + plural.Verb(n, "differs", "differ")
+		s += "; not fair: " + quantity.Count(n, "setting") + " " + quantity.Verb(n, "differs", "differ")
 	}
 	return s
 }

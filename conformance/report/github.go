@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // writeGitHub writes workflow commands, one per line: an error for each gate
@@ -40,7 +40,7 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 		for _, g := range openGroups(r) {
 			lines = append(lines, strings.TrimSuffix(g.What+" ("+g.How+")", " ()")+": "+strings.Join(ids(g.Checks), " "))
 		}
-		say("notice", fmt.Sprintf("destkit: %s undecided", plural.Count(n, "check")), strings.Join(lines, "\n"))
+		say("notice", fmt.Sprintf("destkit: %s undecided", quantity.Count(n, "check")), strings.Join(lines, "\n"))
 	}
 	say("notice", "destkit: "+string(r.Verdict), r.Summary)
 	_, err := io.WriteString(w, b.String())

@@ -14,7 +14,7 @@ import (
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	pagestyle "github.com/destkit/destkit/internal/page"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 var (
@@ -74,7 +74,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
-		"word": word, "citations": citations, "place": place, "duration": duration, "plural": plural.Count[int],
+		"word": word, "citations": citations, "place": place, "duration": duration, "plural": quantity.Count[int],
 		"waiver": waiver, "leftovers": leftovers, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },

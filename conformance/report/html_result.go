@@ -7,7 +7,7 @@ import (
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	pagestyle "github.com/destkit/destkit/internal/page"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // htmlResult is a result with its findings by their cause. Again is the command that
@@ -126,9 +126,9 @@ func (p *page) index() {
 		for _, r := range list {
 			entry := htmlEntry{CheckResult: r.CheckResult}
 			if n := waiting[r.ID]; n > 0 {
-				entry.Weight = "blocks " + plural.Count(n, "check")
+				entry.Weight = "blocks " + quantity.Count(n, "check")
 			} else if n := len(r.Findings); n > 1 {
-				entry.Weight = plural.Count(n, "finding")
+				entry.Weight = quantity.Count(n, "finding")
 			}
 			p.Index = append(p.Index, entry)
 		}
@@ -142,7 +142,7 @@ func (p *page) index() {
 		noun string
 	}{{len(p.Failures), "failure"}, {len(p.Warnings), "warning"}} {
 		if part.n > 0 {
-			says = append(says, plural.Count(part.n, part.noun))
+			says = append(says, quantity.Count(part.n, part.noun))
 		}
 	}
 	p.IndexSays = strings.Join(says, ", ")

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // maxSummary bounds the Markdown: a step summary over one mebibyte is refused
@@ -168,7 +168,7 @@ func (m *markdown) residue(r *c.Report) {
 		return
 	case left == 0:
 		if r.Settings.Write && notJudged(r) == nil {
-			m.printf("Residue: %s cleaned, none left behind.\n", plural.Count(res.Cleaned, "record"))
+			m.printf("Residue: %s cleaned, none left behind.\n", quantity.Count(res.Cleaned, "record"))
 		}
 		return
 	}

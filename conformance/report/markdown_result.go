@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // markdownExcerptRoom is how much of a response is shown in Markdown.
@@ -24,7 +24,7 @@ func (m *markdown) results(of *c.Report, title string, checks []c.CheckResult, u
 	}
 	for i, r := range checks {
 		if m.Len() > maxSummary {
-			m.printf("… and %s, in the JSON report.\n", plural.Count(len(checks)-i, "more check"))
+			m.printf("… and %s, in the JSON report.\n", quantity.Count(len(checks)-i, "more check"))
 			return
 		}
 		m.printf("#### %s %s: %s\n", md(string(r.Status)), md(r.ID), md(r.Title))
@@ -108,7 +108,7 @@ func (m *markdown) example(e findingExample) {
 	}
 	seen := "Actual"
 	if e.Times > 1 {
-		seen = fmt.Sprintf("Actual, %s", plural.Count(e.Times, "time"))
+		seen = fmt.Sprintf("Actual, %s", quantity.Count(e.Times, "time"))
 	}
 	for _, v := range []setting{{"Expected", e.Expected}, {seen, e.Actual}} {
 		switch s := text(limit(v.Value, maxField)); {

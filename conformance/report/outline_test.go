@@ -8,7 +8,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/outline"
+	pagestyle "github.com/destkit/destkit/internal/page"
 )
 
 // TestOutlineIsTheReport: what an outline has stands in the HTML report with the same words,
@@ -19,7 +19,7 @@ func TestOutlineIsTheReport(t *testing.T) {
 	page := pageOf(t, r)
 	require.Equal(t, "bad", o.Tone)
 	listed := map[string]bool{}
-	for _, list := range [][]outline.Check{o.Failures, o.Warnings, o.Waived} {
+	for _, list := range [][]pagestyle.Check{o.Failures, o.Warnings, o.Waived} {
 		for _, k := range list {
 			listed[k.ID] = true
 			require.Contains(t, page, `id="`+k.ID+`"`)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/anchors"
+	"github.com/destkit/destkit/features"
 )
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -163,7 +163,7 @@ func newSARIFRule(suite string, r c.CheckResult) sarifRule {
 	help := fmt.Sprintf("%s. Run \"destkit explain %s\" for the reason, a good and a bad exchange.", rank(r), r.ID)
 	where := ""
 	if len(r.Sections) > 0 {
-		where = anchors.URL(suite == c.SuiteService, line(r.Sections[0]))
+		where = features.AnchorURL(suite == c.SuiteService, line(r.Sections[0]))
 	}
 	return sarifRule{
 		HelpURI: where,

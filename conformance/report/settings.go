@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // setting is one choice that decides what a verdict means.
@@ -75,7 +75,7 @@ func writeScope(s c.Settings) string {
 	if !s.Write {
 		return "no"
 	}
-	return fmt.Sprintf("%s, at most %s", orNone(s.Objects), plural.Count(s.MaxRecords, "record"))
+	return fmt.Sprintf("%s, at most %s", orNone(s.Objects), quantity.Count(s.MaxRecords, "record"))
 }
 
 // readbackScope reports whether values were looked up, and how late they might

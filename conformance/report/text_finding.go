@@ -6,7 +6,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // title writes one line: status, id, claim, and on the right who asks for it.
@@ -118,7 +118,7 @@ func (t *terminal) example(e findingExample) {
 	}
 	actual := e.Actual
 	if e.Times > 1 {
-		actual += fmt.Sprintf(" (%s)", plural.Count(e.Times, "time"))
+		actual += fmt.Sprintf(" (%s)", quantity.Count(e.Times, "time"))
 	}
 	t.value("actual    ", actual)
 	_, at, ok := differ(e.Expected, e.Actual)
@@ -237,7 +237,7 @@ func bodyNote(b wire.Body) string {
 		notes = append(notes, "Base64, not UTF-8")
 	}
 	if b.Truncated {
-		notes = append(notes, fmt.Sprintf("cut, %s in all", plural.Count(b.Size, "byte")))
+		notes = append(notes, fmt.Sprintf("cut, %s in all", quantity.Count(b.Size, "byte")))
 	}
 	return strings.Join(notes, "; ")
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // open lists what is undecided, by what would decide it.
@@ -20,7 +20,7 @@ func (t *terminal) open() {
 		n += len(g.Checks)
 		musts += g.Musts()
 	}
-	title := fmt.Sprintf("Undecided: %s, %d of them MUST", plural.Count(n, "check"), musts)
+	title := fmt.Sprintf("Undecided: %s, %d of them MUST", quantity.Count(n, "check"), musts)
 	if !t.opt.Verbose {
 		title += " (--verbose lists them)"
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/anchors"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // The statuses in the order in which people want to read them.
@@ -115,9 +115,9 @@ func terse(r c.CheckResult) []c.Finding {
 // of services sends no records.
 func sent(calls, records int, between string) string {
 	if records == 0 {
-		return plural.Count(calls, "call")
+		return quantity.Count(calls, "call")
 	}
-	return plural.Count(calls, "call") + between + plural.Count(records, "record")
+	return quantity.Count(calls, "call") + between + quantity.Count(records, "record")
 }
 
 // judged is what a suite judges, in words.
@@ -300,7 +300,7 @@ func citations(suite string, r c.CheckResult) []citation {
 				part.Text = name + " " + part.Text
 			}
 			if citable.MatchString(section) {
-				part.URL = anchors.URL(suite == c.SuiteService, section)
+				part.URL = features.AnchorURL(suite == c.SuiteService, section)
 			}
 			out = append(out, part)
 			before = ", "

@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // emulatedOnes connects applications that the service emulates itself: they have
@@ -96,6 +96,6 @@ func (sc *scenario) advancedAgrees(what string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
 	}
-	sc.Proof("%s", plural.Count(seen, "look"))
+	sc.Proof("%s", quantity.Count(seen, "look"))
 	return sc.Held()
 }

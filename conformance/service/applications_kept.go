@@ -7,10 +7,9 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // keptRecord is a record of an emulated application as the control API shows it.
@@ -114,7 +113,7 @@ func (sc *scenario) writes(t table, body map[string]any) error {
 
 // objectHolds compares all records that an application has in the object of the
 // latest sync with a table of the source's columns.
-func (sc *scenario) objectHolds(rows *datatable.Table) error {
+func (sc *scenario) objectHolds(rows *wire.DataTable) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -144,6 +143,6 @@ func (sc *scenario) objectHolds(rows *datatable.Table) error {
 	if !slices.Equal(wanted, got) {
 		sc.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
 	}
-	sc.Proof("%s in the application", plural.Count(len(records), "record"))
+	sc.Proof("%s in the application", quantity.Count(len(records), "record"))
 	return sc.Held()
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // sent is one record of a sync_batch.
@@ -72,7 +72,7 @@ func (sc *scenario) sentIn(run int) ([]sent, error) {
 
 // runSends compares what a run sent with a table of operations and identifiers,
 // each of which has to come exactly as often as it stands there.
-func (sc *scenario) runSends(run int, want *datatable.Table) error {
+func (sc *scenario) runSends(run int, want *wire.DataTable) error {
 	got, err := sc.sentIn(run)
 	if err != nil {
 		return err
@@ -99,12 +99,12 @@ func (sc *scenario) runSends(run int, want *datatable.Table) error {
 		slices.Sort(missing)
 		sc.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
 	}
-	sc.Proof("run %d: %s", run, plural.Count(len(got), "record"))
+	sc.Proof("run %d: %s", run, quantity.Count(len(got), "record"))
 	return sc.Held()
 }
 
 // wording of a table of operations.
-func wording(t *datatable.Table) string {
+func wording(t *wire.DataTable) string {
 	var parts []string
 	for _, line := range t.Rows() {
 		parts = append(parts, line[0]+" "+line[1])

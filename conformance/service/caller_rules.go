@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // repeatedID shows two calls with the same id.
@@ -206,7 +206,7 @@ func (j *Caller) limitedAt(r *callerRule, c *endpoint.Call) bool {
 		n, within := endpoint.Densest(same, endpoint.CountCall, judgedSecond)
 		// Calls that were under way when the limit was first named did not know it.
 		if n > limit && n > limit+len(endpoint.Beside(same, within[0])) {
-			r.sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(limit, "call")), fmt.Sprintf("%s within %s", plural.Count(n, "call"), lasting(within)), within...)
+			r.sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
 		}
 		return r.sc.Held()
 	})

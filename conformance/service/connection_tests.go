@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // errorText is an error of JSON-RPC in words: code and message.
@@ -105,7 +105,7 @@ func (sc *scenario) stepFailed(message string) error {
 			sc.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), jsonvalue.Raw(v.member("last_test_results")))
 		}
 	}
-	sc.Proof("%s", plural.Count(len(looks), "look"))
+	sc.Proof("%s", quantity.Count(len(looks), "look"))
 	return sc.Held()
 }
 
@@ -130,6 +130,6 @@ func (sc *scenario) latestIsTest() error {
 			return sc.Held()
 		}
 	}
-	sc.brokenCall("a call of test_connection", fmt.Sprintf("%s of other methods", plural.Count(len(calls)-first, "call")), calls[len(calls)-1])
+	sc.brokenCall("a call of test_connection", fmt.Sprintf("%s of other methods", quantity.Count(len(calls)-first, "call")), calls[len(calls)-1])
 	return sc.Held()
 }

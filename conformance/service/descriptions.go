@@ -7,18 +7,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // readObjects reads a table of objects: name, label, operations, fields, and whether
 // fields are created on write. A field is its name and type and what is true of
 // it, as in "id:string:identifier:required"; what is not said is createable and
 // updateable.
-func readObjects(t *datatable.Table) (SimulatorConfig, error) {
+func readObjects(t *wire.DataTable) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
 	for _, row := range t.Rows()[1:] {
 		cell := func(i int) string { return row[i] }
@@ -106,9 +105,9 @@ func (sc *scenario) showsDescribed(what string) error {
 		}
 	}
 	if what == "objects" && len(shown) != len(sc.described.Objects) {
-		sc.broken(plural.Count(len(sc.described.Objects), "object"), plural.Count(len(shown), "object"), a)
+		sc.broken(quantity.Count(len(sc.described.Objects), "object"), quantity.Count(len(shown), "object"), a)
 	}
-	sc.Proof("%s", plural.Count(len(shown), "object"))
+	sc.Proof("%s", quantity.Count(len(shown), "object"))
 	return sc.Held()
 }
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
@@ -82,7 +81,7 @@ func refused(a *answer) bool {
 
 // laid gives a body with the rows of a table laid over it: a field by its path
 // with dots, and its value as JSON. The value "nothing" leaves the field out.
-func (sc *scenario) laid(body map[string]any, t *datatable.Table) (map[string]any, error) {
+func (sc *scenario) laid(body map[string]any, t *wire.DataTable) (map[string]any, error) {
 	out := maps.Clone(body)
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
@@ -99,7 +98,7 @@ func (sc *scenario) laid(body map[string]any, t *datatable.Table) (map[string]an
 }
 
 // cells are the rows of a table by the names in its first one.
-func cells(t *datatable.Table) []map[string]string {
+func cells(t *wire.DataTable) []map[string]string {
 	var out []map[string]string
 	rows := t.Rows()
 	for _, row := range rows[1:] {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -27,7 +26,7 @@ func (sc *scenario) plan() (*plan, error) {
 }
 
 // anEndpoint reads | object_api_name | label | operations | can_create_fields |.
-func (sc *scenario) anEndpoint(t *datatable.Table) error {
+func (sc *scenario) anEndpoint(t *wire.DataTable) error {
 	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
 	for _, row := range t.Rows() {
 		o := rpc.Object{APIName: row[0], Label: row[1]}
@@ -43,7 +42,7 @@ func (sc *scenario) anEndpoint(t *datatable.Table) error {
 }
 
 // itsFields reads | field_api_name | label | type | what is true of it |.
-func (sc *scenario) itsFields(object string, t *datatable.Table) error {
+func (sc *scenario) itsFields(object string, t *wire.DataTable) error {
 	pl, err := sc.plan()
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // row is one row of a source by column. Values: string, int, float64, bool, nil,
@@ -68,7 +68,7 @@ func literal(v any) string {
 
 // tableOf reads the rows of a source: a head of columns, the first of which is
 // the identifier. NULL is one, and the column count has integers.
-func tableOf(t *datatable.Table) (table, error) {
+func tableOf(t *wire.DataTable) (table, error) {
 	var out table
 	for i, line := range t.Rows() {
 		if i == 0 {

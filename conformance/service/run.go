@@ -16,7 +16,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/internal/unreached"
 	"github.com/destkit/destkit/openapi"
@@ -43,7 +42,7 @@ type run struct {
 	sharedLists sharedLists
 	trust       struct {
 		mu        sync.Mutex
-		authority *certificate.Authority // that the service knows; nil until a check needs it
+		authority *endpoint.Authority // that the service knows; nil until a check needs it
 	}
 }
 

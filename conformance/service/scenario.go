@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
@@ -26,7 +25,7 @@ type scenario struct {
 	dest           *destination                  // the latest
 	tests          []*tested                     // connections that a client has tried
 	skippedCalls   int                           // so many calls of the destination are not looked at
-	certificate    *certificate.Shown            // certificates of the latest destination with TLS
+	certificate    *endpoint.Shown               // certificates of the latest destination with TLS
 	described      SimulatorConfig               // what the destination says of its objects
 	syncs          []*syncing                    // in the order of their making
 	last           *answer                       // of the latest call of the API

@@ -12,7 +12,6 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
-	"github.com/destkit/destkit/internal/anchors"
 	"github.com/destkit/destkit/internal/yamldoc"
 )
 
@@ -104,7 +103,7 @@ func TestSentencesTable(t *testing.T) {
 		if len(section.Sentences) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s %s\n\n| | sentence | checks |\n|---|---|---|\n", anchors.Of(section.Section), section.Section, section.Title)
+		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s %s\n\n| | sentence | checks |\n|---|---|---|\n", features.Anchor(section.Section), section.Section, section.Title)
 		for _, s := range section.Sentences {
 			what := strings.Join(s.By, ", ")
 			switch s.Unbound {
@@ -120,7 +119,7 @@ func TestSentencesTable(t *testing.T) {
 			}
 			at := s.At
 			if s.Rule != "" {
-				at += fmt.Sprintf(` <a id="%s"></a>(%s)`, anchors.Of(s.Rule), s.Rule)
+				at += fmt.Sprintf(` <a id="%s"></a>(%s)`, features.Anchor(s.Rule), s.Rule)
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", at, cell(s.Says), cell(what))
 		}

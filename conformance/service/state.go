@@ -3,7 +3,7 @@ package service
 import (
 	"strconv"
 
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // optional is a value that a step may have left. The zero value is none.
@@ -81,6 +81,6 @@ type runLife struct {
 
 // repeatable are calls that are made again, and what they were answered.
 type repeatable struct {
-	calls   *datatable.Table
+	calls   *wire.DataTable
 	answers []*answer
 }

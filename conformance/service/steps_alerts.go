@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). No one sees
@@ -51,7 +50,7 @@ func partly(n, invalid int) table {
 	return t
 }
 
-func (sc *scenario) watchedSync(n, invalid int, settings *datatable.Table) error {
+func (sc *scenario) watchedSync(n, invalid int, settings *wire.DataTable) error {
 	if sc.dest == nil {
 		if _, err := sc.connect(connecting{}); err != nil {
 			return err
@@ -114,7 +113,7 @@ func subjects(mails []*wire.Node) string {
 }
 
 func (sc *scenario) everyoneHasMail(want int) error {
-	sc.Proof("%s", plural.Count(len(sc.noticed), "address"))
+	sc.Proof("%s", quantity.Count(len(sc.noticed), "address"))
 	return sc.mailsHaveCome(strconv.Itoa(want))
 }
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
@@ -32,7 +31,7 @@ func arrivalsSteps() []conformance.Step {
 }
 
 // anotherWrites plants records in the object that the scenario is about.
-func (sc *scenario) anotherWrites(rows *datatable.Table) error {
+func (sc *scenario) anotherWrites(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -52,7 +51,7 @@ type ordered struct {
 }
 
 // ordersRun lets a sync with each order write to a destination of its own.
-func (sc *scenario) ordersRun(t *datatable.Table) error {
+func (sc *scenario) ordersRun(t *wire.DataTable) error {
 	var all []ordered
 	for _, line := range cells(t) {
 		if err := sc.anObject("field ordering"); err != nil {
@@ -160,7 +159,7 @@ func (sc *scenario) ordersHeeded() error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.orders), "order"))
+	sc.Proof("%s", quantity.Count(len(sc.orders), "order"))
 	return sc.Held()
 }
 
@@ -178,7 +177,7 @@ func (sc *scenario) runAppends(run int, list string) error {
 	if slices.Sort(got); !slices.Equal(want, got) {
 		sc.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
 	}
-	sc.Proof("run %d appended %s", run, plural.Count(len(got), "record"))
+	sc.Proof("run %d appended %s", run, quantity.Count(len(got), "record"))
 	return sc.Held()
 }
 
@@ -191,7 +190,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 	}
 	for _, m := range itemsOf(a.at("data", "mappings")) {
 		if jsonvalue.Text(m.Get("from", "type")) == "column" && jsonvalue.Text(m.Get("from", "data")) == column && jsonvalue.Text(m.Get("to")) == field {
-			sc.Proof("%s", plural.Count(len(itemsOf(a.at("data", "mappings"))), "mapping"))
+			sc.Proof("%s", quantity.Count(len(itemsOf(a.at("data", "mappings"))), "mapping"))
 			return sc.Held()
 		}
 	}
@@ -201,7 +200,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 
 // wasSent compares the records of all batches with a table; between different
 // identifiers no order is asked for.
-func (sc *scenario) wasSent(rows *datatable.Table) error {
+func (sc *scenario) wasSent(rows *wire.DataTable) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -221,7 +220,7 @@ func (sc *scenario) wasSent(rows *datatable.Table) error {
 			sc.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
 		}
 	}
-	sc.Proof("%s sent", plural.Count(len(unpack(batches)), "record"))
+	sc.Proof("%s sent", quantity.Count(len(unpack(batches)), "record"))
 	return sc.Held()
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // callSteps make single calls of the API; what they name in braces is a thing
@@ -23,7 +23,7 @@ func callSteps() []conformance.Step {
 		step(`^a client makes each call with (the workspace API key|the personal access token|no token|an unknown token):$`,
 			func(sc *scenario) any { return sc.callsEach }),
 		step(`^a client makes each call with its own token:$`,
-			func(sc *scenario) any { return func(t *datatable.Table) error { return sc.callsEach(itsOwn, t) } }),
+			func(sc *scenario) any { return func(t *wire.DataTable) error { return sc.callsEach(itsOwn, t) } }),
 		step(`^a client calls "([A-Z]+) (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
 		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(sc *scenario) any {
 			return func(what string) error { return sc.callsWere(what, sc.last) }
@@ -178,7 +178,7 @@ func (sc *scenario) callsWith(method, path, who string) error {
 	return err
 }
 
-func (sc *scenario) callsWithEach(method, path string, who *datatable.Table) error {
+func (sc *scenario) callsWithEach(method, path string, who *wire.DataTable) error {
 	sc.batch = nil
 	for _, line := range who.Rows() {
 		q, err := sc.credentials(line[0])
@@ -203,7 +203,7 @@ const itsOwn = "its own token"
 
 // callsEach makes the calls of a table: method and path, a body or nothing, and
 // a word that the answer is to hold, or nothing.
-func (sc *scenario) callsEach(who string, calls *datatable.Table) error {
+func (sc *scenario) callsEach(who string, calls *wire.DataTable) error {
 	if who == itsOwn {
 		return sc.callsBy(calls, func(*request) {})
 	}
@@ -216,7 +216,7 @@ func (sc *scenario) callsEach(who string, calls *datatable.Table) error {
 
 // callsBy makes calls with the token that each of them takes, unless sign says
 // something else.
-func (sc *scenario) callsBy(calls *datatable.Table, sign func(*request)) error {
+func (sc *scenario) callsBy(calls *wire.DataTable, sign func(*request)) error {
 	sc.batch, sc.hints = nil, nil
 	for _, line := range calls.Rows() {
 		cell := func(i int) string {
@@ -275,7 +275,7 @@ func (sc *scenario) callsWere(what string, answers ...*answer) error {
 			sc.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
 		}
 	}
-	sc.Proof("%s, the last with HTTP %d", plural.Count(len(answers), "call"), answers[len(answers)-1].Status)
+	sc.Proof("%s, the last with HTTP %d", quantity.Count(len(answers), "call"), answers[len(answers)-1].Status)
 	return sc.Held()
 }
 
@@ -285,6 +285,6 @@ func (sc *scenario) callsHaveStatus(want int) error {
 			sc.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
 	return sc.Held()
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // countersSteps are for CNT: the counters of a run (spec 2.9).
@@ -33,7 +33,7 @@ func (sc *scenario) counter(run int, name string) (int64, bool, *answer, error) 
 	return n, ok, a, nil
 }
 
-func (sc *scenario) runCounts(run int, want *datatable.Table) error {
+func (sc *scenario) runCounts(run int, want *wire.DataTable) error {
 	for _, line := range want.Rows() {
 		name, value := line[0], line[1]
 		n, ok, a, err := sc.counter(run, name)
@@ -44,7 +44,7 @@ func (sc *scenario) runCounts(run int, want *datatable.Table) error {
 			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
-	sc.Proof("run %d: %s", run, plural.Count(len(want.Rows()), "counter"))
+	sc.Proof("run %d: %s", run, quantity.Count(len(want.Rows()), "counter"))
 	return sc.Held()
 }
 
@@ -95,7 +95,7 @@ func (sc *scenario) sumsAgree(run int) error {
 	if became := sum["records_updated"] + sum["records_failed"]; became != processed {
 		sc.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
 	}
-	sc.Proof("%s processed", plural.Count(processed, "record"))
+	sc.Proof("%s processed", quantity.Count(processed, "record"))
 	return sc.Held()
 }
 
@@ -118,6 +118,6 @@ func (sc *scenario) countersAgree(run int) error {
 			sc.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
 		}
 	}
-	sc.Proof("%s in the history", plural.Count(len(lines), "record"))
+	sc.Proof("%s in the history", quantity.Count(len(lines), "record"))
 	return sc.Held()
 }

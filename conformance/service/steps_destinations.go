@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // destinationsSteps are for DST: connections to destinations (spec 2.2).
@@ -155,7 +155,7 @@ func (sc *scenario) isListed(how string) error {
 		return conformance.Outcome(conformance.Inconclusive, "", "the list was not looked at")
 	}
 	if times != map[string]int{"once": 1}[how] {
-		sc.broken("the destination stands "+how+" in the list", plural.Count(times, "time"), sc.last)
+		sc.broken("the destination stands "+how+" in the list", quantity.Count(times, "time"), sc.last)
 		return sc.Held()
 	}
 	sc.Proof("looked for by its id")
@@ -245,7 +245,7 @@ func (sc *scenario) callsWithToken(word string) error {
 		sc.brokenCall("Authorization: Bearer "+token, sc.secrets.String(last.HTTP.Header.Get("Authorization")), last)
 		return sc.Held()
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -266,7 +266,7 @@ func (sc *scenario) noneIsCalled(word string) error {
 		return err
 	}
 	if !found {
-		sc.Proof("%s", plural.Count(len(all), "page"))
+		sc.Proof("%s", quantity.Count(len(all), "page"))
 	}
 	return sc.Held()
 }

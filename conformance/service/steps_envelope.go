@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // envelopeSteps look at the requests that the service sends (spec 4.2).
@@ -70,7 +70,7 @@ func (sc *scenario) requestsAreWhole() error {
 			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.JSON.Get("id")), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -112,7 +112,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 	if looked == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call of %s has anything at %s", method, path)
 	}
-	sc.Proof("%s in %s", plural.Count(looked, "place"), plural.Count(len(calls), "call"))
+	sc.Proof("%s in %s", quantity.Count(looked, "place"), quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -138,7 +138,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -156,7 +156,7 @@ func (sc *scenario) membersInOrder(list string) error {
 			sc.brokenCall("the members "+strings.Join(want, ", "), strings.Join(got, ", "), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -170,7 +170,7 @@ func (sc *scenario) onlyMethods(list string) error {
 			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.Method), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -186,6 +186,6 @@ func (sc *scenario) idsAreUnique() error {
 		}
 		seen[c.ID] = c
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
@@ -39,14 +38,14 @@ func failuresSteps() []conformance.Step {
 }
 
 // callsTyped makes calls whose bodies come under another name.
-func (sc *scenario) callsTyped(kind string, calls *datatable.Table) error {
+func (sc *scenario) callsTyped(kind string, calls *wire.DataTable) error {
 	return sc.callsBy(calls, func(q *request) {
 		q.header = http.Header{"Content-Type": {kind}}
 	})
 }
 
 // remembers keeps what calls show, to be compared.
-func (sc *scenario) remembers(calls *datatable.Table) error {
+func (sc *scenario) remembers(calls *wire.DataTable) error {
 	sc.repeated = &repeatable{calls: calls}
 	if err := sc.callsEach(itsOwn, calls); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (sc *scenario) showsTheSame() error {
 			sc.broken(a.request.path+" shows "+shortened(before), shortened(now), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -95,7 +94,7 @@ func (sc *scenario) answersAreJSON() error {
 			sc.broken("Content-Type: application/json", fmt.Sprintf("%s %s: Content-Type %q", a.request.method, a.request.path, a.Header.Get("Content-Type")), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -107,7 +106,7 @@ func (sc *scenario) answersHaveSomeStatus() error {
 			sc.broken("a member status", a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -118,7 +117,7 @@ func (sc *scenario) statusOneOf(words string) error {
 			sc.broken("a status of "+words, a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -128,7 +127,7 @@ func (sc *scenario) turnedDown() error {
 			sc.broken(fmt.Sprintf("%s %s is turned down with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -138,7 +137,7 @@ func (sc *scenario) noFault() error {
 			sc.broken(fmt.Sprintf("%s %s is answered, or refused with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "call"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
 	return sc.Held()
 }
 
@@ -148,7 +147,7 @@ func (sc *scenario) messagesAreGiven() error {
 			sc.broken("a message that says what is wrong", a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -159,7 +158,7 @@ func (sc *scenario) messagesNameFields() error {
 			sc.broken("an answer that names "+word, a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -172,7 +171,7 @@ func (sc *scenario) messagesTellNothing() error {
 			sc.broken("a message for clients", fmt.Sprintf("%s %s shows %q", a.request.method, a.request.path, found), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -190,7 +189,7 @@ func (sc *scenario) allowNamesMethods() error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.NotApplicable, "", "the service never answers 405")
 	}
-	sc.Proof("%s with 405", plural.Count(seen, "answer"))
+	sc.Proof("%s with 405", quantity.Count(seen, "answer"))
 	return sc.Held()
 }
 
@@ -243,7 +242,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no answer has such a member")
 	}
-	sc.Proof("%s", plural.Count(seen, "member"))
+	sc.Proof("%s", quantity.Count(seen, "member"))
 	return sc.Held()
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // lifeSteps are for LIFE: schedules, pauses and the life of a run (spec 2.6, 3).
@@ -150,9 +150,9 @@ func (sc *scenario) hasRun(want int) error {
 		return err
 	}
 	if len(runs) != want {
-		sc.broken(plural.Count(want, "run"), plural.Count(len(runs), "run"), a)
+		sc.broken(quantity.Count(want, "run"), quantity.Count(len(runs), "run"), a)
 	}
-	sc.Proof("%s", plural.Count(len(runs), "run"))
+	sc.Proof("%s", quantity.Count(len(runs), "run"))
 	return sc.Held()
 }
 
@@ -162,9 +162,9 @@ func (sc *scenario) hasRunOften(want int) error {
 		return err
 	}
 	if len(runs) < want {
-		sc.broken(fmt.Sprintf("at least %s", plural.Count(want, "run")), plural.Count(len(runs), "run"), a)
+		sc.broken(fmt.Sprintf("at least %s", quantity.Count(want, "run")), quantity.Count(len(runs), "run"), a)
 	}
-	sc.Proof("%s", plural.Count(len(runs), "run"))
+	sc.Proof("%s", quantity.Count(len(runs), "run"))
 	return sc.Held()
 }
 
@@ -184,7 +184,7 @@ func (sc *scenario) dueInTime() error {
 			sc.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), jsonvalue.Raw(r.Get("scheduled_execution_time")), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(runs), "run"))
+	sc.Proof("%s", quantity.Count(len(runs), "run"))
 	return sc.Held()
 }
 
@@ -315,6 +315,6 @@ func (sc *scenario) noFurther() error {
 	if batches := sc.dest.Batches(); len(batches) > before {
 		sc.brokenCall("no batch after the cancel", fmt.Sprintf("%d more", len(batches)-before), batches[before:]...)
 	}
-	sc.Proof("%s before", plural.Count(before, "batch"))
+	sc.Proof("%s before", quantity.Count(before, "batch"))
 	return sc.Held()
 }

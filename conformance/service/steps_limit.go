@@ -5,11 +5,10 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // limitSteps are about X-RateLimit-Limit, the limit that all calls of a
@@ -63,7 +62,7 @@ func (sc *scenario) aDestinationAt(suffix string) error {
 }
 
 // manyLimits makes a destination and a sync for each value of the header.
-func (sc *scenario) manyLimits(n int, t *datatable.Table) error {
+func (sc *scenario) manyLimits(n int, t *wire.DataTable) error {
 	for _, line := range t.Rows() {
 		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
 		if _, err := sc.connect(c); err != nil {
@@ -115,9 +114,9 @@ func (sc *scenario) limitHolds(limit string, most int) error {
 	}
 	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n > most {
-		sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(most, "call")), fmt.Sprintf("%s within %s", plural.Count(n, "call"), lasting(within)), within...)
+		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(most, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
 	}
-	sc.Proof("%s, at most %d within %s", plural.Count(len(calls), "call"), n, judgedSecond)
+	sc.Proof("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
 	return sc.Held()
 }
 
@@ -159,9 +158,9 @@ func (sc *scenario) fast(calls []*endpoint.Call, beyond int) error {
 	}
 	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n <= beyond {
-		sc.brokenCall(fmt.Sprintf("more than %s within a second", plural.Count(beyond, "call")), fmt.Sprintf("%d at most", n), within...)
+		sc.brokenCall(fmt.Sprintf("more than %s within a second", quantity.Count(beyond, "call")), fmt.Sprintf("%d at most", n), within...)
 	}
-	sc.Proof("%d of %s within %s", n, plural.Count(len(calls), "call"), judgedSecond)
+	sc.Proof("%d of %s within %s", n, quantity.Count(len(calls), "call"), judgedSecond)
 	return sc.Held()
 }
 
@@ -177,6 +176,6 @@ func (sc *scenario) runsComplete() error {
 	if runs == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
-	sc.Proof("%s", plural.Count(runs, "run"))
+	sc.Proof("%s", quantity.Count(runs, "run"))
 	return sc.Held()
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
@@ -139,7 +139,7 @@ func (sc *scenario) readsBeyond() error {
 }
 
 // readsThese reads lists that spec 4 does not name; a service need not have them.
-func (sc *scenario) readsThese(paths *datatable.Table) error {
+func (sc *scenario) readsThese(paths *wire.DataTable) error {
 	var now []reading
 	for _, line := range paths.Rows() {
 		path, err := sc.filled(line[0])

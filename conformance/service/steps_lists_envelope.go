@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 func (sc *scenario) envelopes() error {
@@ -27,7 +27,7 @@ func (sc *scenario) envelopes() error {
 			sc.broken("data as an array", r.short(), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "list"))
+	sc.Proof("%s", quantity.Count(len(all), "list"))
 	return sc.Held()
 }
 
@@ -43,7 +43,7 @@ func (sc *scenario) memberIs(member, kind string) error {
 			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, jsonvalue.Raw(n)), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "list"))
+	sc.Proof("%s", quantity.Count(len(all), "list"))
 	return sc.Held()
 }
 
@@ -109,7 +109,7 @@ func (sc *scenario) memberIsRight(member string) error {
 	if member == "total_records" {
 		sc.totalsAgree(all)
 	}
-	sc.Proof("%s", plural.Count(found, "page"))
+	sc.Proof("%s", quantity.Count(found, "page"))
 	return sc.Held()
 }
 
@@ -139,10 +139,10 @@ func (sc *scenario) pagesAreFull() error {
 	for _, r := range all {
 		want := min(r.size, max(0, r.total()-(r.page-1)*r.size))
 		if got := len(r.items()); got != want {
-			sc.broken(fmt.Sprintf("%s holds %s", r.request.path, plural.Count(want, "record")), strconv.Itoa(got), r.answer)
+			sc.broken(fmt.Sprintf("%s holds %s", r.request.path, quantity.Count(want, "record")), strconv.Itoa(got), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "page"))
+	sc.Proof("%s", quantity.Count(len(all), "page"))
 	return sc.Held()
 }
 
@@ -151,13 +151,13 @@ func (sc *scenario) pagesAreBounded(most int) error {
 	seen := 0
 	for _, r := range all {
 		if got := len(r.items()); got > most {
-			sc.broken(fmt.Sprintf("%s holds at most %s", r.request.path, plural.Count(most, "record")), strconv.Itoa(got), r.answer)
+			sc.broken(fmt.Sprintf("%s holds at most %s", r.request.path, quantity.Count(most, "record")), strconv.Itoa(got), r.answer)
 		}
 		seen = max(seen, r.total())
 	}
 	if seen <= most {
-		return conformance.Outcome(conformance.Inconclusive, "", "no list has more than %s", plural.Count(most, "record"))
+		return conformance.Outcome(conformance.Inconclusive, "", "no list has more than %s", quantity.Count(most, "record"))
 	}
-	sc.Proof("%s", plural.Count(len(all), "list"))
+	sc.Proof("%s", quantity.Count(len(all), "list"))
 	return sc.Held()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // sequences are the records of each list in the order of a reading.
@@ -45,13 +45,13 @@ func (sc *scenario) eachOnce() error {
 		r, ids := by[path], identities(records[path])
 		slices.Sort(ids)
 		if n := len(slices.Compact(slices.Clone(ids))); n != len(ids) {
-			sc.broken("each record of "+path+" stands on one page", plural.Count(len(ids)-n, "record")+" on several", r.answer)
+			sc.broken("each record of "+path+" stands on one page", quantity.Count(len(ids)-n, "record")+" on several", r.answer)
 		}
 		if len(ids) < r.total() {
-			sc.broken(fmt.Sprintf("the pages of %s hold all %s", path, plural.Count(r.total(), "record")), strconv.Itoa(len(ids)), r.answer)
+			sc.broken(fmt.Sprintf("the pages of %s hold all %s", path, quantity.Count(r.total(), "record")), strconv.Itoa(len(ids)), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "page"))
+	sc.Proof("%s", quantity.Count(len(all), "page"))
 	return sc.Held()
 }
 
@@ -86,7 +86,7 @@ func (sc *scenario) inOrder(first string) error {
 	if decided == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no list has two records whose order is known")
 	}
-	sc.Proof("%s with a known order", plural.Count(decided, "list"))
+	sc.Proof("%s with a known order", quantity.Count(decided, "list"))
 	return sc.Held()
 }
 
@@ -132,7 +132,7 @@ func (sc *scenario) sameRecords() error {
 			sc.broken(fmt.Sprintf("%s shows %v", path, before[path]), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(by), "list"))
+	sc.Proof("%s", quantity.Count(len(by), "list"))
 	return sc.Held()
 }
 
@@ -148,7 +148,7 @@ func (sc *scenario) backwards() error {
 			sc.broken(fmt.Sprintf("%s shows %v", path, want), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(by), "list"))
+	sc.Proof("%s", quantity.Count(len(by), "list"))
 	return sc.Held()
 }
 
@@ -159,7 +159,7 @@ func (sc *scenario) noRecords() error {
 			sc.broken(r.request.path+" is answered with an empty list", r.short(), r.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "list"))
+	sc.Proof("%s", quantity.Count(len(all), "list"))
 	return sc.Held()
 }
 
@@ -171,7 +171,7 @@ func (sc *scenario) noListFails() error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.readings), "reading"))
+	sc.Proof("%s", quantity.Count(len(sc.readings), "reading"))
 	return sc.Held()
 }
 
@@ -195,12 +195,12 @@ func (sc *scenario) nextLeads(path string) error {
 			return sc.Held()
 		case n.Is(wire.Null):
 			if total, _ := now.number("total_records"); total != len(ids) {
-				sc.broken(fmt.Sprintf("next leads over all %s", plural.Count(total, "record")), fmt.Sprintf("%d were met", len(ids)), now.answer)
+				sc.broken(fmt.Sprintf("next leads over all %s", quantity.Count(total, "record")), fmt.Sprintf("%d were met", len(ids)), now.answer)
 			}
 			if len(ids) < 2 {
 				return conformance.Outcome(conformance.Inconclusive, "--control-url", "the list has one page only; with the control API it gets more")
 			}
-			sc.Proof("%s", plural.Count(len(ids), "page"))
+			sc.Proof("%s", quantity.Count(len(ids), "page"))
 			return sc.Held()
 		}
 		rest, found := strings.CutPrefix(n.Text, sc.target.BaseURL)

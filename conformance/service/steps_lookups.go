@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // lookupSteps are about references to records of another object (spec 2.7).
@@ -51,7 +50,7 @@ func (sc *scenario) lookup() []any {
 
 // referredHolds writes records that can be looked up: the column key goes to the
 // field that they are looked up by, the column name to those that they require.
-func (sc *scenario) referredHolds(rows *datatable.Table) error {
+func (sc *scenario) referredHolds(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -111,6 +110,6 @@ func (sc *scenario) refers() error {
 			sc.broken(fmt.Sprintf("%s of %s leads to the record whose %s is %q: one of %q", field, id, by, value, leads[value]), fmt.Sprintf("%q", got), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(s.rows.table.rows), "reference"))
+	sc.Proof("%s", quantity.Count(len(s.rows.table.rows), "reference"))
 	return sc.Held()
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
@@ -35,7 +35,7 @@ func mappingsSteps() []conformance.Step {
 }
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
-func (sc *scenario) rowsOf(t *datatable.Table) (table, error) {
+func (sc *scenario) rowsOf(t *wire.DataTable) (table, error) {
 	out := table{columns: slices.Clone(t.Rows()[0])}
 	for _, line := range cells(t) {
 		r := row{}
@@ -54,7 +54,7 @@ func (sc *scenario) rowsOf(t *datatable.Table) (table, error) {
 	return out, nil
 }
 
-func (sc *scenario) rowsAre(t *datatable.Table) error {
+func (sc *scenario) rowsAre(t *wire.DataTable) error {
 	content, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (sc *scenario) rowsAre(t *datatable.Table) error {
 	return err
 }
 
-func (sc *scenario) rowsCome(t *datatable.Table) error {
+func (sc *scenario) rowsCome(t *wire.DataTable) error {
 	more, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (sc *scenario) columnGoes(name string) error {
 }
 
 // allStored holds every record of the source against what the destination has.
-func (sc *scenario) allStored(t *datatable.Table) error {
+func (sc *scenario) allStored(t *wire.DataTable) error {
 	var ids []string
 	for _, r := range sc.nextSync().rows.table.rows {
 		ids = append(ids, fmt.Sprint(r["id"]))
@@ -104,11 +104,11 @@ func (sc *scenario) allStored(t *datatable.Table) error {
 }
 
 // isStored holds one record of the destination against a table.
-func (sc *scenario) isStored(id string, t *datatable.Table) error {
+func (sc *scenario) isStored(id string, t *wire.DataTable) error {
 	return sc.areStored([]string{id}, t)
 }
 
-func (sc *scenario) areStored(ids []string, t *datatable.Table) error {
+func (sc *scenario) areStored(ids []string, t *wire.DataTable) error {
 	wanted, err := sc.asked(t)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (sc *scenario) areStored(ids []string, t *datatable.Table) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(ids), "record"))
+	sc.Proof("%s", quantity.Count(len(ids), "record"))
 	return sc.Held()
 }
 
@@ -166,13 +166,13 @@ func (sc *scenario) sentExactly(list string) error {
 	if n == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
 	}
-	sc.Proof("%s", plural.Count(n, "record"))
+	sc.Proof("%s", quantity.Count(n, "record"))
 	return sc.Held()
 }
 
 // fieldsAre connects a destination whose object has the fields of a table: each
 // is an identifier, required, or an ordinary one.
-func (sc *scenario) fieldsAre(t *datatable.Table) error {
+func (sc *scenario) fieldsAre(t *wire.DataTable) error {
 	var fields []rpc.Field
 	for _, line := range cells(t) {
 		fields = append(fields, rpc.Field{
@@ -200,7 +200,7 @@ type form struct {
 }
 
 // formsRun lets a sync with each form write to a destination of its own.
-func (sc *scenario) formsRun(t *datatable.Table) error {
+func (sc *scenario) formsRun(t *wire.DataTable) error {
 	for _, line := range cells(t) {
 		if err := sc.makesFields(); err != nil {
 			return err
@@ -246,6 +246,6 @@ func (sc *scenario) formsWrote() error {
 	if len(sc.forms) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no sync has run")
 	}
-	sc.Proof("%s", plural.Count(len(sc.forms), "form"))
+	sc.Proof("%s", quantity.Count(len(sc.forms), "form"))
 	return sc.Held()
 }

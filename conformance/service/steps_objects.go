@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
@@ -103,7 +102,7 @@ func (sc *scenario) objectsAreThose() error {
 			sc.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(want), "object"))
+	sc.Proof("%s", quantity.Count(len(want), "object"))
 	return sc.Held()
 }
 
@@ -123,13 +122,13 @@ func (sc *scenario) objectsAreFound() error {
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
 	}
-	sc.Proof("%s", plural.Count(found, "object"))
+	sc.Proof("%s", quantity.Count(found, "object"))
 	return sc.Held()
 }
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
 // seen with a capital letter.
-func (sc *scenario) agrees(what string, t *datatable.Table) error {
+func (sc *scenario) agrees(what string, t *wire.DataTable) error {
 	pl, err := sc.plan()
 	if err != nil {
 		return err
@@ -159,7 +158,7 @@ func (sc *scenario) agrees(what string, t *datatable.Table) error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
 	}
-	sc.Proof("%s", plural.Count(compared, "value"))
+	sc.Proof("%s", quantity.Count(compared, "value"))
 	return sc.Held()
 }
 
@@ -189,7 +188,7 @@ func (sc *scenario) namesAreThose(what string) error {
 			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "look"))
+	sc.Proof("%s", quantity.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -233,7 +232,7 @@ func (sc *scenario) keysAreRight(which string) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "look"))
+	sc.Proof("%s", quantity.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -263,7 +262,7 @@ func (sc *scenario) objectsAgree() error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
 	}
-	sc.Proof("%s", plural.Count(compared, "comparison"))
+	sc.Proof("%s", quantity.Count(compared, "comparison"))
 	return sc.Held()
 }
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // operationsSteps are for OPER: operations and strategies end to end (spec 4.2, 2.6).
@@ -36,7 +36,7 @@ func operationsSteps() []conformance.Step {
 	}
 }
 
-func (sc *scenario) aSyncOf(operation, setting, value string, rows *datatable.Table) error {
+func (sc *scenario) aSyncOf(operation, setting, value string, rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (sc *scenario) aSyncOf(operation, setting, value string, rows *datatable.Ta
 	return err
 }
 
-func (sc *scenario) sourceHolds(rows *datatable.Table) error {
+func (sc *scenario) sourceHolds(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (sc *scenario) sourceHolds(rows *datatable.Table) error {
 }
 
 // alreadyHolds writes into the simulator as another client would.
-func (sc *scenario) alreadyHolds(rows *datatable.Table) error {
+func (sc *scenario) alreadyHolds(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -174,9 +174,9 @@ func (sc *scenario) runSendsNothing(run int) error {
 		return err
 	}
 	if len(batches) > 0 {
-		sc.brokenCall(fmt.Sprintf("run %s sync_batch for nothing", plural.Count(run, "call")), fmt.Sprintf("%s of sync_batch", plural.Count(len(batches), "call")), batches...)
+		sc.brokenCall(fmt.Sprintf("run %s sync_batch for nothing", quantity.Count(run, "call")), fmt.Sprintf("%s of sync_batch", quantity.Count(len(batches), "call")), batches...)
 	}
-	sc.Proof("%s before", plural.Count(len(sc.latest().dest.Seen("")), "call"))
+	sc.Proof("%s before", quantity.Count(len(sc.latest().dest.Seen("")), "call"))
 	return sc.Held()
 }
 
@@ -201,12 +201,12 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 			sc.brokenCall(fmt.Sprintf("no record of run %d has the %s %q%s", run, what, name, twice), "one has", r.call)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(records), "record"))
+	sc.Proof("%s", quantity.Count(len(records), "record"))
 	return sc.Held()
 }
 
 // destinationHolds compares all that is there, in the columns of the table.
-func (sc *scenario) destinationHolds(rows *datatable.Table) error {
+func (sc *scenario) destinationHolds(rows *wire.DataTable) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -237,7 +237,7 @@ func (sc *scenario) destinationHolds(rows *datatable.Table) error {
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", batches...)
 	}
-	sc.Proof("%s as wanted", plural.Count(len(want.rows), "record"))
+	sc.Proof("%s as wanted", quantity.Count(len(want.rows), "record"))
 	return sc.Held()
 }
 
@@ -260,7 +260,7 @@ func (sc *scenario) everyBatchIs(one, other string) error {
 			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.Param("sync_plan", "operation")), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(batches), "batch"))
+	sc.Proof("%s", quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -277,7 +277,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(batches), "batch"))
+	sc.Proof("%s", quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -306,6 +306,6 @@ func (sc *scenario) identifiersStand() error {
 			sc.brokenCall("every record carries the identifier", fmt.Sprintf("a record with operation %s does not", r.operation), r.call)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(batches), "batch"))
+	sc.Proof("%s", quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }

@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
@@ -89,7 +88,7 @@ func (sc *scenario) invitesTo(first, role, second, otherRole string) error {
 			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), jsonvalue.Raw(n), answers[i])
 		}
 	}
-	sc.Proof("%s", plural.Count(len(data), "invitation"))
+	sc.Proof("%s", quantity.Count(len(data), "invitation"))
 	return sc.Held()
 }
 
@@ -132,7 +131,7 @@ func (sc *scenario) dataOf() (answers []*answer, data []*wire.Node, err error) {
 }
 
 // dataHasMembers holds data against a table, | member | type |.
-func (sc *scenario) dataHasMembers(t *datatable.Table) error {
+func (sc *scenario) dataHasMembers(t *wire.DataTable) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func (sc *scenario) dataHasMembers(t *datatable.Table) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(data), "thing"))
+	sc.Proof("%s", quantity.Count(len(data), "thing"))
 	return sc.Held()
 }
 
@@ -164,12 +163,12 @@ func (sc *scenario) dataHasOnly(list string) error {
 			sc.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
 		}
 	}
-	sc.Proof("%s", plural.Count(len(data), "thing"))
+	sc.Proof("%s", quantity.Count(len(data), "thing"))
 	return sc.Held()
 }
 
 // dataHasValues compares with a table, | member | JSON |.
-func (sc *scenario) dataHasValues(t *datatable.Table) error {
+func (sc *scenario) dataHasValues(t *wire.DataTable) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
@@ -186,7 +185,7 @@ func (sc *scenario) dataHasValues(t *datatable.Table) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(data), "thing"))
+	sc.Proof("%s", quantity.Count(len(data), "thing"))
 	return sc.Held()
 }
 
@@ -203,7 +202,7 @@ func (sc *scenario) noneHas(name string) error {
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%s", plural.Count(good, "answer"))
+	sc.Proof("%s", quantity.Count(good, "answer"))
 	return sc.Held()
 }
 
@@ -227,7 +226,7 @@ func (sc *scenario) memberHasRole(_, role, where string) error {
 	if got != role {
 		sc.broken(fmt.Sprintf("%s is in the %s as %s", sc.named.member.value, where, role), got, a)
 	}
-	sc.Proof("%s", plural.Count(len(a.at("data").Items), "user"))
+	sc.Proof("%s", quantity.Count(len(a.at("data").Items), "user"))
 	return sc.Held()
 }
 
@@ -252,6 +251,6 @@ func (sc *scenario) listShows(path, how, what string) error {
 	if bytes.Contains(bytes.ToLower(a.Body), bytes.ToLower([]byte(text))) != (how == "shows") {
 		sc.broken(fmt.Sprintf("%s %s %s", path, how, text), a.short(), a)
 	}
-	sc.Proof("%s listed", plural.Count(len(a.at("data").Items), "thing"))
+	sc.Proof("%s listed", quantity.Count(len(a.at("data").Items), "thing"))
 	return sc.Held()
 }

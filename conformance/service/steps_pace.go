@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
@@ -117,7 +117,7 @@ func (sc *scenario) allRun() error {
 	return nil
 }
 
-func (sc *scenario) runsWithSpeeds(t *datatable.Table) error {
+func (sc *scenario) runsWithSpeeds(t *wire.DataTable) error {
 	for _, line := range t.Rows() {
 		sc.answersSpeed(line[0])
 		if err := sc.theSyncRuns(); err != nil {
@@ -157,7 +157,7 @@ func (sc *scenario) speedIsAsked() error {
 		}
 		last = batches[len(batches)-1].Came
 	}
-	sc.Proof("%s, get_sync_speed %s", plural.Count(len(s.runs), "run"), plural.Count(len(asked), "time"))
+	sc.Proof("%s, get_sync_speed %s", quantity.Count(len(s.runs), "run"), quantity.Count(len(asked), "time"))
 	return sc.Held()
 }
 
@@ -176,13 +176,13 @@ func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
 	for _, c := range batches {
 		n := len(c.Records())
 		if total += n; n > most {
-			sc.brokenCall(fmt.Sprintf("at most %s in a batch", plural.Count(most, "record")), plural.Count(n, "record"), c)
+			sc.brokenCall(fmt.Sprintf("at most %s in a batch", quantity.Count(most, "record")), quantity.Count(n, "record"), c)
 		}
 	}
 	if total <= most {
 		return few(total, "records")
 	}
-	sc.Proof("%s in %s", plural.Count(total, "record"), plural.Count(len(batches), "batch"))
+	sc.Proof("%s in %s", quantity.Count(total, "record"), quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -215,9 +215,9 @@ func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
 		}
 		most, which := endpoint.MostAtOnce(batches)
 		if most > limit {
-			sc.brokenCall(fmt.Sprintf("at most %s under way at once", plural.Count(limit, "batch")), plural.Count(most, "batch"), which...)
+			sc.brokenCall(fmt.Sprintf("at most %s under way at once", quantity.Count(limit, "batch")), quantity.Count(most, "batch"), which...)
 		}
-		sc.Proof("%s%d of %s at once", named(name), most, plural.Count(len(batches), "batch"))
+		sc.Proof("%s%d of %s at once", named(name), most, quantity.Count(len(batches), "batch"))
 	}
 	return sc.Held()
 }
@@ -240,9 +240,9 @@ func (sc *scenario) manyAtOnce(wanted int) error {
 	}
 	most, which := endpoint.MostAtOnce(batches)
 	if most < wanted {
-		sc.brokenCall(fmt.Sprintf("%s under way at once", plural.Count(wanted, "batch")), fmt.Sprintf("at most %d", most), which...)
+		sc.brokenCall(fmt.Sprintf("%s under way at once", quantity.Count(wanted, "batch")), fmt.Sprintf("at most %d", most), which...)
 	}
-	sc.Proof("%d of %s at once", most, plural.Count(len(batches), "batch"))
+	sc.Proof("%d of %s at once", most, quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -256,9 +256,9 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 		most = max(most, len(bySync(endpoint.Beside(batches, c))))
 	}
 	if most < wanted {
-		sc.brokenCall(fmt.Sprintf("batches of %s under way at once", plural.Count(wanted, "sync")), fmt.Sprintf("of %d at most", most), batches...)
+		sc.brokenCall(fmt.Sprintf("batches of %s under way at once", quantity.Count(wanted, "sync")), fmt.Sprintf("of %d at most", most), batches...)
 	}
-	sc.Proof("batches of %s at once", plural.Count(most, "sync"))
+	sc.Proof("batches of %s at once", quantity.Count(most, "sync"))
 	return sc.Held()
 }
 
@@ -277,10 +277,10 @@ func (sc *scenario) slowRecords(limit int, ofEach string) error {
 		}
 		most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
 		if most > limit {
-			sc.brokenCall(fmt.Sprintf("at most %s within a second", plural.Count(limit, "record")),
-				fmt.Sprintf("%s%s within %s", named(name), plural.Count(most, "record"), lasting(within)), within...)
+			sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "record")),
+				fmt.Sprintf("%s%s within %s", named(name), quantity.Count(most, "record"), lasting(within)), within...)
 		}
-		sc.Proof("%s%s, at most %d within %s", named(name), plural.Count(total, "record"), most, judgedSecond)
+		sc.Proof("%s%s, at most %d within %s", named(name), quantity.Count(total, "record"), most, judgedSecond)
 	}
 	return sc.Held()
 }
@@ -304,10 +304,10 @@ func (sc *scenario) runsFail() error {
 			return err
 		}
 		if len(batches) > 0 {
-			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), plural.Count(len(batches), "batch"), batches...)
+			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), quantity.Count(len(batches), "batch"), batches...)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(s.runs), "run"))
+	sc.Proof("%s", quantity.Count(len(s.runs), "run"))
 	return sc.Held()
 }
 

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // planningSteps are for PLAN: planning and caching (spec 4.2).
@@ -61,7 +60,7 @@ func (sc *scenario) testsHave(what string) error {
 	if calls == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no connection was tested")
 	}
-	sc.Proof("%s", plural.Count(len(sc.tests), "connection test"))
+	sc.Proof("%s", quantity.Count(len(sc.tests), "connection test"))
 	return sc.Held()
 }
 
@@ -86,7 +85,7 @@ func (sc *scenario) testSays(text string) error {
 			sc.brokenTest(fmt.Sprintf("a message with %q", text), t, seen)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.tests), "connection test"))
+	sc.Proof("%s", quantity.Count(len(sc.tests), "connection test"))
 	return sc.Held()
 }
 
@@ -99,7 +98,7 @@ func (sc *scenario) callsFirst(method string) error {
 	if calls[0].Method != method {
 		sc.brokenCall("the first call is "+method, calls[0].Method, calls[0])
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -118,7 +117,7 @@ func (sc *scenario) connectionBecomes(what, value string) error {
 	return err
 }
 
-func (sc *scenario) withObjects(t *datatable.Table) error {
+func (sc *scenario) withObjects(t *wire.DataTable) error {
 	c, err := readObjects(t)
 	if err != nil {
 		return err
@@ -254,7 +253,7 @@ func (sc *scenario) runsCall(which, list string) error {
 	if runs < 2 {
 		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
 	}
-	sc.Proof("%s", plural.Count(runs, "run"))
+	sc.Proof("%s", quantity.Count(runs, "run"))
 	return sc.Held()
 }
 

@@ -7,19 +7,18 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
 func repliesSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario) any {
-			return func(method string, t *datatable.Table) error { return sc.connectsEach(method, http.StatusOK, t) }
+			return func(method string, t *wire.DataTable) error { return sc.connectsEach(method, http.StatusOK, t) }
 		}),
 		step(`^a client connects a destination that answers "([a-z_]+)" with status (\d+) and each of:$`, func(sc *scenario) any { return sc.connectsEach }),
 		step(`^a client connects a destination whose answer to "([a-z_]+)" (is cut in the middle|never begins|is shorter than its Content-Length)$`,
@@ -64,7 +63,7 @@ func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*e
 }
 
 // connectsEach makes a connection for each reply.
-func (sc *scenario) connectsEach(method string, status int, t *datatable.Table) error {
+func (sc *scenario) connectsEach(method string, status int, t *wire.DataTable) error {
 	for _, line := range t.Rows() {
 		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply {
 			r := answered(line[0], c)
@@ -115,13 +114,13 @@ func (sc *scenario) eachRefusesSync(object string) error {
 			return err
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.tests), "connection"))
+	sc.Proof("%s", quantity.Count(len(sc.tests), "connection"))
 	return nil
 }
 
 // syncOfReplies makes a sync whose batches are of one record; the last record is
 // answered as it should be, the others each with a reply of their own.
-func (sc *scenario) syncOfReplies(t *datatable.Table) error {
+func (sc *scenario) syncOfReplies(t *wire.DataTable) error {
 	replies := map[string]string{}
 	for i, line := range t.Rows() {
 		replies[fmt.Sprintf("r%05d", i+1)] = line[0]

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // retriesSteps are for RTRY: what is sent again, and when everything is (spec
@@ -171,9 +171,9 @@ func (sc *scenario) runSendsRecord(run int, id, often string) error {
 func (sc *scenario) sentSoOften(who string, records []sent, id, often string) error {
 	records = slices.DeleteFunc(records, func(r sent) bool { return r.identifier != id })
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
-		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), plural.Count(len(records), "time"), callsOf(records)...)
+		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), quantity.Count(len(records), "time"), callsOf(records)...)
 	}
-	sc.Proof("%s sends %q %s", who, id, plural.Count(len(records), "time"))
+	sc.Proof("%s sends %q %s", who, id, quantity.Count(len(records), "time"))
 	return sc.Held()
 }
 
@@ -251,12 +251,12 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 	case message != "" && (lines[i].StatusMessage == nil || !strings.Contains(*lines[i].StatusMessage, refusal)):
 		sc.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
 	}
-	sc.Proof("%s in the history", plural.Count(len(lines), "record"))
+	sc.Proof("%s in the history", quantity.Count(len(lines), "record"))
 	return sc.Held()
 }
 
 // historyOf compares the records of one status, by their identifiers.
-func (sc *scenario) historyOf(run int, status string, want *datatable.Table) error {
+func (sc *scenario) historyOf(run int, status string, want *wire.DataTable) error {
 	lines, a, err := sc.history(run, "&status="+status)
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func (sc *scenario) historyOf(run int, status string, want *datatable.Table) err
 	if slices.Sort(got); !slices.Equal(got, wanted) {
 		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}
-	sc.Proof("%s", plural.Count(len(got), "record"))
+	sc.Proof("%s", quantity.Count(len(got), "record"))
 	return sc.Held()
 }
 
@@ -308,7 +308,7 @@ func (sc *scenario) waitsGrow(run int) error {
 		waits = append(waits, times[batches[i].Number].Sub(times[batches[i-1].Number]))
 	}
 	if len(waits) < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", plural.Count(len(batches), "batch"))
+		return conformance.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))
 	}
 	for i := 1; i < len(waits); i++ {
 		if float64(waits[i]) < growth*float64(waits[i-1]) {

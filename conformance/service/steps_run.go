@@ -5,7 +5,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // runSteps make syncs run.
@@ -63,6 +63,6 @@ func (sc *scenario) allArrived() error {
 			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.Batches()...)
 		}
 	}
-	sc.Proof("%s stored", plural.Count(len(stored), "record"))
+	sc.Proof("%s stored", quantity.Count(len(stored), "record"))
 	return sc.Held()
 }

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // syncRunsSteps are for RUN: executions of syncs (spec 2.9).
@@ -101,7 +101,7 @@ func (sc *scenario) runEnds() error {
 }
 
 // runShows compares the latest run, as it ended.
-func (sc *scenario) runShows(t *datatable.Table) error {
+func (sc *scenario) runShows(t *wire.DataTable) error {
 	s := sc.latest()
 	if len(s.runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
@@ -116,7 +116,7 @@ func (sc *scenario) runShows(t *datatable.Table) error {
 			sc.broken("the run shows "+field+" "+jsonvalue.Brief(value), why, run)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(wanted), "field"))
+	sc.Proof("%s", quantity.Count(len(wanted), "field"))
 	return sc.Held()
 }
 
@@ -129,7 +129,7 @@ func (sc *scenario) runsListed(n int) error {
 	}
 	listed := itemsOf(list.at("data"))
 	if len(listed) != n || len(s.runs) != n {
-		sc.broken(fmt.Sprintf("the list has the %s of the sync", plural.Count(n, "run")), fmt.Sprintf("it has %d", len(listed)), list)
+		sc.broken(fmt.Sprintf("the list has the %s of the sync", quantity.Count(n, "run")), fmt.Sprintf("it has %d", len(listed)), list)
 		return sc.Held()
 	}
 	for _, run := range s.runs {
@@ -143,7 +143,7 @@ func (sc *scenario) runsListed(n int) error {
 			sc.broken("the list shows "+jsonvalue.Brief(wanted), jsonvalue.Brief(found), list, run)
 		}
 	}
-	sc.Proof("%s", plural.Count(n, "run"))
+	sc.Proof("%s", quantity.Count(n, "run"))
 	return sc.Held()
 }
 

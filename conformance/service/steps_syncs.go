@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -44,7 +44,7 @@ func syncsSteps() []conformance.Step {
 }
 
 // syncsHave is for all syncs that the scenario makes from here on.
-func (sc *scenario) syncsHave(t *datatable.Table) error {
+func (sc *scenario) syncsHave(t *wire.DataTable) error {
 	g := sc.nextSync()
 	if _, err := sc.draft(); err != nil { // placeholders need what it stands on
 		return err
@@ -63,7 +63,7 @@ func (sc *scenario) syncsHave(t *datatable.Table) error {
 }
 
 // given makes a sync that the scenario builds on.
-func (sc *scenario) given(t *datatable.Table) error {
+func (sc *scenario) given(t *wire.DataTable) error {
 	body, err := sc.draft()
 	if err == nil && t != nil {
 		body, err = sc.laid(body, t)
@@ -119,7 +119,7 @@ func (sc *scenario) tries(body, fields map[string]any, made bool) error {
 }
 
 // asked are the rows of a table as fields by path; nil for one that is left out.
-func (sc *scenario) asked(t *datatable.Table) (map[string]any, error) {
+func (sc *scenario) asked(t *wire.DataTable) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
@@ -135,7 +135,7 @@ func (sc *scenario) asked(t *datatable.Table) (map[string]any, error) {
 	return fields, nil
 }
 
-func (sc *scenario) clientCreates(t *datatable.Table) error {
+func (sc *scenario) clientCreates(t *wire.DataTable) error {
 	body, err := sc.draft()
 	if err == nil {
 		body, err = sc.laid(body, t)
@@ -151,12 +151,12 @@ func (sc *scenario) clientCreates(t *datatable.Table) error {
 }
 
 // single is a table with one row of another.
-func single(t *datatable.Table, row int) *datatable.Table {
-	return datatable.New(t.Rows()[0], t.Rows()[row])
+func single(t *wire.DataTable, row int) *wire.DataTable {
+	return wire.NewDataTable(t.Rows()[0], t.Rows()[row])
 }
 
 // each does something with every row of a table by itself.
-func each(t *datatable.Table, do func(*datatable.Table) error) error {
+func each(t *wire.DataTable, do func(*wire.DataTable) error) error {
 	for i := range t.Rows()[1:] {
 		if err := do(single(t, i+1)); err != nil {
 			return err
@@ -165,12 +165,12 @@ func each(t *datatable.Table, do func(*datatable.Table) error) error {
 	return nil
 }
 
-func (sc *scenario) clientCreatesEach(t *datatable.Table) error { return each(t, sc.clientCreates) }
+func (sc *scenario) clientCreatesEach(t *wire.DataTable) error { return each(t, sc.clientCreates) }
 
-func (sc *scenario) clientUpdatesEach(t *datatable.Table) error { return each(t, sc.clientUpdates) }
+func (sc *scenario) clientUpdatesEach(t *wire.DataTable) error { return each(t, sc.clientUpdates) }
 
 // clientUpdates sends the whole sync again, with changes.
-func (sc *scenario) clientUpdates(t *datatable.Table) error {
+func (sc *scenario) clientUpdates(t *wire.DataTable) error {
 	body, err := sc.laid(sc.latest().body, t)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (sc *scenario) clientUpdates(t *datatable.Table) error {
 }
 
 // clientSendsOnly sends no more than the table has.
-func (sc *scenario) clientSendsOnly(t *datatable.Table) error {
+func (sc *scenario) clientSendsOnly(t *wire.DataTable) error {
 	body, err := sc.laid(map[string]any{}, t)
 	if err != nil {
 		return err

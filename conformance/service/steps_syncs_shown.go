@@ -5,16 +5,15 @@ import (
 	"reflect"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.
 func (sc *scenario) data() *wire.Node { return sc.last.at("data") }
 
-func (sc *scenario) answerSays(t *datatable.Table) error {
+func (sc *scenario) answerSays(t *wire.DataTable) error {
 	for _, row := range cells(t) {
 		wanted, err := sc.value(row["value"])
 		if err != nil {
@@ -28,23 +27,23 @@ func (sc *scenario) answerSays(t *datatable.Table) error {
 			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
+	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
-func (sc *scenario) answerHasTypes(t *datatable.Table) error {
+func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
 	for _, row := range cells(t) {
 		n := jsonvalue.Down(sc.data(), row["field"])
 		if !jsonvalue.HasType(n, row["type"]) {
 			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
+	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
 // syncShows reads the latest sync and compares.
-func (sc *scenario) syncShows(t *datatable.Table) error {
+func (sc *scenario) syncShows(t *wire.DataTable) error {
 	a, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err
@@ -56,7 +55,7 @@ func (sc *scenario) syncShows(t *datatable.Table) error {
 		}
 		sc.compare(a, row["field"], wanted)
 	}
-	sc.Proof("%s", plural.Count(len(t.Rows())-1, "field"))
+	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
 	return sc.Held()
 }
 
@@ -93,7 +92,7 @@ func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(trials), "request"))
+	sc.Proof("%s", quantity.Count(len(trials), "request"))
 	return sc.Held()
 }
 
@@ -112,7 +111,7 @@ func (sc *scenario) allShown() error {
 			sc.compare(t.shown, field, wanted)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(trials), "sync"))
+	sc.Proof("%s", quantity.Count(len(trials), "sync"))
 	return sc.Held()
 }
 
@@ -137,7 +136,7 @@ func (sc *scenario) noneShown() error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(trials), "request"))
+	sc.Proof("%s", quantity.Count(len(trials), "request"))
 	return sc.Held()
 }
 
@@ -195,6 +194,6 @@ func (sc *scenario) listedAlike() error {
 			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, jsonvalue.Brief(jsonvalue.Decode(m.Value))), jsonvalue.Brief(got), list, one)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(one.at("data").Members), "field"))
+	sc.Proof("%s", quantity.Count(len(one.at("data").Members), "field"))
 	return sc.Held()
 }

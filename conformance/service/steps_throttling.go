@@ -10,7 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // throttlingSteps are for THR: 429 and Retry-After.
@@ -225,9 +225,9 @@ func (sc *scenario) batchesAreWhole(n int) error {
 	}
 	for _, c := range batches {
 		if got := endpoint.CountRecords(c); got != n {
-			sc.brokenCall(fmt.Sprintf("%s in each batch", plural.Count(n, "record")), plural.Count(got, "record"), c)
+			sc.brokenCall(fmt.Sprintf("%s in each batch", quantity.Count(n, "record")), quantity.Count(got, "record"), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(batches), "batch"))
+	sc.Proof("%s", quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }

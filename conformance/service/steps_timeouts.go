@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // timeoutsSteps are for TOUT: requests that take too long (spec 8).
@@ -152,7 +152,7 @@ func (sc *scenario) firstIsRepeated() error {
 			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
-	sc.Proof("%s, %s", plural.Count(len(first.Records()), "record"), plural.Count(len(batches), "batch"))
+	sc.Proof("%s, %s", quantity.Count(len(first.Records()), "record"), quantity.Count(len(batches), "batch"))
 	return sc.Held()
 }
 
@@ -182,6 +182,6 @@ func (sc *scenario) othersCome() error {
 	if n == 0 {
 		sc.brokenCall("batches beside the one that is not answered", "none", first)
 	}
-	sc.Proof("%s beside it", plural.Count(n, "batch"))
+	sc.Proof("%s beside it", quantity.Count(n, "batch"))
 	return sc.Held()
 }

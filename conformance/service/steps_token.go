@@ -7,7 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // tokenSteps are about who may call (spec 5.1).
@@ -34,7 +34,7 @@ func (sc *scenario) tokensStayHidden() error {
 			sc.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
 	return sc.Held()
 }
 
@@ -45,7 +45,7 @@ func (sc *scenario) refusalsNameScheme() error {
 			sc.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "refusal"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "refusal"))
 	return sc.Held()
 }
 
@@ -65,7 +65,7 @@ func (sc *scenario) noNewWorkspace() error {
 			sc.broken("a refused call makes nothing", "the workspace "+name+" is there", append(sc.batch, a)...)
 		}
 	}
-	sc.Proof("%s looked at", plural.Count(len(a.at("data").Items), "workspace"))
+	sc.Proof("%s looked at", quantity.Count(len(a.at("data").Items), "workspace"))
 	return sc.Held()
 }
 
@@ -86,6 +86,6 @@ func (sc *scenario) elsewhereUnseen() error {
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
 	}
-	sc.Proof("%s", plural.Count(good, "answer"))
+	sc.Proof("%s", quantity.Count(good, "answer"))
 	return sc.Held()
 }

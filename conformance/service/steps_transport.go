@@ -13,7 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // transportSteps look at the calls as HTTP requests (spec 4.2).
@@ -44,7 +44,7 @@ func (sc *scenario) callsHaveHeader(which, name, value string) error {
 			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -60,7 +60,7 @@ func (sc *scenario) callsGoToURL() error {
 			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 
@@ -78,9 +78,9 @@ func (sc *scenario) connectionsAreKept() error {
 		peers[c.HTTP.RemoteAddr]++
 	}
 	if len(peers) == len(calls) {
-		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%s on %s", plural.Count(len(calls), "call"), plural.Count(len(peers), "connection")), calls...)
+		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection")), calls...)
 	}
-	sc.Proof("%s on %s", plural.Count(len(calls), "call"), plural.Count(len(peers), "connection"))
+	sc.Proof("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
 	return sc.Held()
 }
 

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 const day = 24 * time.Hour
@@ -30,13 +29,13 @@ func trustSteps() []conformance.Step {
 
 // trusted gives the authority of the run, which the service knows. Only a
 // stand-in takes one.
-func (sc *scenario) trusted() (*certificate.Authority, error) {
+func (sc *scenario) trusted() (*endpoint.Authority, error) {
 	sc.trust.mu.Lock()
 	defer sc.trust.mu.Unlock()
 	if sc.trust.authority != nil {
 		return sc.trust.authority, nil
 	}
-	a, err := certificate.New()
+	a, err := endpoint.NewAuthority()
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +48,10 @@ func (sc *scenario) trusted() (*certificate.Authority, error) {
 
 // standsWith puts a destination behind a listener of its own, whose certificate is
 // signed by an authority.
-func (sc *scenario) standsWith(by *certificate.Authority, c certificate.Properties) (*destination, *certificate.Shown, error) {
-	w := &certificate.Shown{}
+func (sc *scenario) standsWith(by *endpoint.Authority, c endpoint.Properties) (*destination, *endpoint.Shown, error) {
+	w := &endpoint.Shown{}
 	// The address is known only when it listens; until then no one comes.
-	first, err := by.Issue("localhost", certificate.Properties{})
+	first, err := by.Issue("localhost", endpoint.Properties{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +85,7 @@ func (sc *scenario) standsWith(by *certificate.Authority, c certificate.Properti
 	return d, w, nil
 }
 
-func (sc *scenario) connectsWith(c certificate.Properties) error {
+func (sc *scenario) connectsWith(c endpoint.Properties) error {
 	by, err := sc.trusted()
 	if err != nil {
 		return err
@@ -102,7 +101,7 @@ func (sc *scenario) connectsWith(c certificate.Properties) error {
 // goodIsAccepted makes sure that a refusal means something: the same authority
 // has signed a certificate that the service takes.
 func (sc *scenario) goodIsAccepted() error {
-	if err := sc.connectsWith(certificate.Properties{}); err != nil {
+	if err := sc.connectsWith(endpoint.Properties{}); err != nil {
 		return err
 	}
 	if t := sc.tests[len(sc.tests)-1]; !t.passed() {
@@ -112,7 +111,7 @@ func (sc *scenario) goodIsAccepted() error {
 }
 
 func (sc *scenario) connectsWithBad(how string) error {
-	c := certificate.Properties{}
+	c := endpoint.Properties{}
 	switch how {
 	case "is self-signed":
 		c.SelfSigned = true
@@ -125,7 +124,7 @@ func (sc *scenario) connectsWithBad(how string) error {
 	case "comes without its intermediate":
 		c.Alone = true
 	case "is of an unknown authority":
-		by, err := certificate.New()
+		by, err := endpoint.NewAuthority()
 		if err != nil {
 			return err
 		}
@@ -148,7 +147,7 @@ func (sc *scenario) certificateExpires() error {
 	if err != nil {
 		return fmt.Errorf("read address: %w", err)
 	}
-	expired, err := by.Issue(u.Hostname(), certificate.Properties{Begins: -2 * day, Lasts: -time.Hour})
+	expired, err := by.Issue(u.Hostname(), endpoint.Properties{Begins: -2 * day, Lasts: -time.Hour})
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func (sc *scenario) destinationIsCalled(which, not string) error {
 	case not != "" && from == 0 && t.passed():
 		sc.broken("a failed connection test", t.a.short(), t.a)
 	}
-	sc.Proof("%s", plural.Count(len(calls), "call"))
+	sc.Proof("%s", quantity.Count(len(calls), "call"))
 	return sc.Held()
 }
 

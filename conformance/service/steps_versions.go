@@ -5,9 +5,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // versionsSteps are for DEP: versions and what is deprecated (spec 9).
@@ -21,7 +20,7 @@ func versionsSteps() []conformance.Step {
 
 // callsHost calls paths outside of the base address, and the base address
 // beside them: a host that answers nothing at all shows nothing.
-func (sc *scenario) callsHost(paths *datatable.Table) error {
+func (sc *scenario) callsHost(paths *wire.DataTable) error {
 	if _, err := sc.must(request{method: http.MethodGet, path: "/syncs"}); err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func (sc *scenario) noneIsAPI() error {
 			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(sc.batch), "address"))
+	sc.Proof("%s", quantity.Count(len(sc.batch), "address"))
 	return sc.Held()
 }
 
@@ -69,6 +68,6 @@ func (sc *scenario) deprecationIsAnnounced(which string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%s", plural.Count(seen, "answer"))
+	sc.Proof("%s", quantity.Count(seen, "answer"))
 	return sc.Held()
 }

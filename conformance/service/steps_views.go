@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.
@@ -30,7 +29,7 @@ func viewSteps() []conformance.Step {
 
 // callsAll makes the calls of a table, | method | path | body |. What one of
 // them makes is deleted at the end.
-func (sc *scenario) callsAll(t *datatable.Table) error {
+func (sc *scenario) callsAll(t *wire.DataTable) error {
 	var all []*answer
 	for _, row := range t.Rows() {
 		var cells []string
@@ -96,7 +95,7 @@ func (sc *scenario) answersHaveStatus(first, second string) error {
 			sc.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "answer"))
+	sc.Proof("%s", quantity.Count(len(all), "answer"))
 	return sc.Held()
 }
 
@@ -111,12 +110,12 @@ func (sc *scenario) answersHaveWord(want string) error {
 			sc.broken(`"status":"`+want+`"`, a.short(), a)
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "answer"))
+	sc.Proof("%s", quantity.Count(len(all), "answer"))
 	return sc.Held()
 }
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
-func (sc *scenario) viewsHaveMembers(kind string, t *datatable.Table) error {
+func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
 	all, err := sc.looked(kind)
 	if err != nil {
 		return err
@@ -134,12 +133,12 @@ func (sc *scenario) viewsHaveMembers(kind string, t *datatable.Table) error {
 			}
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "look"))
+	sc.Proof("%s", quantity.Count(len(all), "look"))
 	return sc.Held()
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
-func (sc *scenario) viewsHaveValues(kind string, t *datatable.Table) error {
+func (sc *scenario) viewsHaveValues(kind string, t *wire.DataTable) error {
 	all, err := sc.looked(kind)
 	if err != nil {
 		return err
@@ -149,12 +148,12 @@ func (sc *scenario) viewsHaveValues(kind string, t *datatable.Table) error {
 			return err
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "look"))
+	sc.Proof("%s", quantity.Count(len(all), "look"))
 	return sc.Held()
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
-func (sc *scenario) namedHasValues(kind, name string, t *datatable.Table) error {
+func (sc *scenario) namedHasValues(kind, name string, t *wire.DataTable) error {
 	found := 0
 	for _, v := range sc.shown(kind) {
 		if v.name() != name {
@@ -168,11 +167,11 @@ func (sc *scenario) namedHasValues(kind, name string, t *datatable.Table) error 
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
 	}
-	sc.Proof("%s", plural.Count(found, "look"))
+	sc.Proof("%s", quantity.Count(found, "look"))
 	return sc.Held()
 }
 
-func (sc *scenario) hasValues(v *view, t *datatable.Table) error {
+func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
 	for _, row := range t.Rows() {
 		member := row[0]
 		want, err := sc.spoken(row[1])
@@ -207,7 +206,7 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
 	}
-	sc.Proof("%s", plural.Count(len(all), "look"))
+	sc.Proof("%s", quantity.Count(len(all), "look"))
 	return sc.Held()
 }
 
@@ -237,7 +236,7 @@ func (sc *scenario) hidesSecret(word, butURL string) error {
 	if len(sc.answers) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
-	sc.Proof("%s", plural.Count(len(sc.answers), "answer"))
+	sc.Proof("%s", quantity.Count(len(sc.answers), "answer"))
 	return sc.Held()
 }
 

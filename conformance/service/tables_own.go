@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/datatable"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // ownTable makes a table in an emulated warehouse of the scenario, and lets its
 // syncs read it: unlike a dataset, it gets columns without a word to the service.
-func (sc *scenario) ownTable(rows *datatable.Table) error {
+func (sc *scenario) ownTable(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (sc *scenario) liveSync(family string) error {
 
 // producerSends appends messages to the topic, and waits until the service has
 // nothing left to do. Nothing is triggered.
-func (sc *scenario) producerSends(rows *datatable.Table) error {
+func (sc *scenario) producerSends(rows *wire.DataTable) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Target is the service under judgement.
@@ -132,7 +132,7 @@ func (r *run) planWaits(p *conformance.PlanReport) {
 		}
 	}
 	if waiting > 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s %s for real, side by side where they can; --timeout bounds the whole run, here %s", plural.Count(waiting, "check"), plural.Verb(waiting, "waits", "wait"), inWords(r.opts.Timeout)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s %s for real, side by side where they can; --timeout bounds the whole run, here %s", quantity.Count(waiting, "check"), quantity.Verb(waiting, "waits", "wait"), inWords(r.opts.Timeout)))
 	}
 }
 

@@ -71,10 +71,10 @@ func (o options) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer os.RemoveAll(w.folder)
 	rows, failed := w.sections(chosen)
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	report := report{rows: rows, machine: thisMachine(), options: o, took: time.Since(w.began)}
 	fmt.Println(report.text())
@@ -149,8 +149,6 @@ func newWorkshop(ctx context.Context, o options) (*workshop, error) {
 	}
 	return w, nil
 }
-
-func (w *workshop) close() { _ = os.RemoveAll(w.folder) }
 
 // say reports progress.
 func (w *workshop) say(format string, args ...any) {

@@ -25,8 +25,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // Path is where a console stands, below the root of its program. It is below
@@ -250,8 +250,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if loopback.Own(r) {
-		http.Error(w, loopback.ErrOutbound.Error(), http.StatusForbidden)
+	if reach.OwnOrigin(r) {
+		http.Error(w, reach.ErrOutbound.Error(), http.StatusForbidden)
 		return
 	}
 	switch strings.TrimPrefix(r.URL.Path, Path) {

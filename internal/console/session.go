@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // errSignIn says that the console wants the control token.
@@ -26,12 +26,12 @@ const sessionTime = 12 * time.Hour
 // admit says why a request may not see the console: the rules of /_control, with a
 // cookie as the browser's way to give the token.
 func (c *Console) admit(r *http.Request) error {
-	if loopback.Own(r) {
-		return loopback.ErrOutbound
+	if reach.OwnOrigin(r) {
+		return reach.ErrOutbound
 	}
 	token := c.opts.Token
 	if token == "" {
-		return errors.Join(loopback.Admit(r), fromForm(r))
+		return errors.Join(reach.AdmitLoopback(r), fromForm(r))
 	}
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && sameText(given, token) {
 		return nil
@@ -39,7 +39,7 @@ func (c *Console) admit(r *http.Request) error {
 	if signedIn(r, token) {
 		return fromForm(r)
 	}
-	if c.opts.LoopbackToo && loopback.Admit(r) == nil {
+	if c.opts.LoopbackToo && reach.AdmitLoopback(r) == nil {
 		return fromForm(r)
 	}
 	return errSignIn

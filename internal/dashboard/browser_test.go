@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/browsertest"
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit/browser"
 	"github.com/destkit/destkit/loadgen"
 	"github.com/destkit/destkit/server"
 )
@@ -65,7 +65,7 @@ func TestMatrixDashboardWalk(t *testing.T) {
 	control := &loadgen.Control{}
 	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%"), threshold(t, "lost>0")}
 	l, server := served(t, LoadConfig{Control: control, Limits: limits})
-	b := browsertest.New(t, server.URL+console.Path)
+	b := browser.New(t, server.URL+console.Path)
 	b.Do(chromedp.Navigate(server.URL + "/"))
 	b.Sees("The first figures come soon.")
 	b.Look("load-start")
@@ -83,21 +83,21 @@ func TestMatrixDashboardWalk(t *testing.T) {
 	require.True(t, b.Until("document.querySelectorAll('.charts path.line').length > 8"), "no curves")
 	b.Look("load")
 	b.Fill("input[name=rate]", "20")
-	b.Click(browsertest.Button("/rate"))
+	b.Click(browser.Button("/rate"))
 	b.Sees("The rate is 20 requests/s from now on.")
 	b.Sees("of 20 asked for")
 	b.Fill("input[name=rate]", "fast")
-	b.Click(browsertest.Button("/rate"))
+	b.Click(browser.Button("/rate"))
 	b.Sees("must be a number of requests per second")
 	b.Look("load-refused")
 	b.Open("/")
-	b.Click(browsertest.Button("/pause"))
+	b.Click(browser.Button("/pause"))
 	b.Sees("paused")
 	b.Look("load-paused")
-	b.Click(browsertest.Button("/resume"))
+	b.Click(browser.Button("/resume"))
 	b.Sees("The load goes on.")
 	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
-	b.Click(browsertest.Button("/stop"))
+	b.Click(browser.Button("/stop"))
 	b.Sees("ended by: stopped")
 	require.NoError(t, <-ended)
 	b.Look("load-report")
@@ -131,7 +131,7 @@ func TestMatrixServiceDashboardWalk(t *testing.T) {
 	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%")}
 	l, page := served(t, LoadConfig{Control: control, Limits: limits})
 	url, key := unsteadyService(t)
-	b := browsertest.New(t, page.URL+console.Path)
+	b := browser.New(t, page.URL+console.Path)
 	b.Do(chromedp.Navigate(page.URL + "/"))
 	b.Sees("The first figures come soon.")
 
@@ -148,15 +148,15 @@ func TestMatrixServiceDashboardWalk(t *testing.T) {
 	require.True(t, b.Until("!/records/i.test(document.querySelector('main').innerText)"), "the page of a REST API speaks of records")
 	b.Look("load-service")
 	b.Fill("input[name=rate]", "20")
-	b.Click(browsertest.Button("/rate"))
+	b.Click(browser.Button("/rate"))
 	b.Sees("The rate is 20 requests/s from now on.")
 	b.Sees("of 20 asked for")
-	b.Click(browsertest.Button("/pause"))
+	b.Click(browser.Button("/pause"))
 	b.Sees("paused")
-	b.Click(browsertest.Button("/resume"))
+	b.Click(browser.Button("/resume"))
 	b.Sees("The load goes on.")
 	b.Do(chromedp.Evaluate("window.confirm = () => true", nil))
-	b.Click(browsertest.Button("/stop"))
+	b.Click(browser.Button("/stop"))
 	b.Sees("ended by: stopped")
 	require.NoError(t, <-ended)
 	b.Look("load-service-report")

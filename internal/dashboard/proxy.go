@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/console"
-	"github.com/destkit/destkit/internal/outline"
+	"github.com/destkit/destkit/internal/page"
 )
 
 // The page of a proxy has types of its own for what it shows: the program fills them from
@@ -65,7 +65,7 @@ type Call struct {
 type Side struct {
 	Key, Name string // "endpoint", "The endpoint"
 	Verdict   string
-	outline.Outline
+	page.Outline
 	Records int
 	Notes   []string
 	Titles  map[string]string // of all its checks, by id
@@ -250,8 +250,8 @@ func (p *Proxy) showFindings(*console.Request) (any, error) { return p.frame(), 
 // breach is a rule that one exchange breaks.
 type breach struct {
 	Side, ID, Title string
-	Findings        []outline.Finding
-	Causes          []outline.Cause
+	Findings        []page.Finding
+	Causes          []page.Cause
 }
 
 // exchangePage is one exchange in full.
@@ -313,8 +313,8 @@ func breaches(c *Call, sides []Side) (list []breach) {
 }
 
 // seenIn are the findings that an exchange shows, without what the one before says already.
-func seenIn(number int, findings []outline.Finding) (list []outline.Finding) {
-	before := outline.Finding{}
+func seenIn(number int, findings []page.Finding) (list []page.Finding) {
+	before := page.Finding{}
 	for _, f := range findings {
 		if !slices.Contains(f.Exchanges, number) {
 			continue

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/console"
-	"github.com/destkit/destkit/internal/outline"
+	"github.com/destkit/destkit/internal/page"
 )
 
 // seen is traffic that a test makes.
@@ -67,22 +67,22 @@ func aBatch() Call {
 // bothSides are two judgements: the endpoint breaks a rule twice, the caller none.
 func bothSides() []Side {
 	write := func(w io.Writer) error { _, err := io.WriteString(w, "<!doctype html><p>the report"); return err }
-	finding := outline.Finding{Place: "object contact, operation upsert", Expected: "3 results " + hostile, Actual: "2 results", Times: 2, Exchanges: []int{1}}
+	finding := page.Finding{Place: "object contact, operation upsert", Expected: "3 results " + hostile, Actual: "2 results", Times: 2, Exchanges: []int{1}}
 	other := finding
 	other.Actual, other.Exchanges = "no results", []int{9}
 	return []Side{{
 		Key: SideEndpoint, Name: "The endpoint", Verdict: "non-conformant", Records: 3,
 		Titles: map[string]string{"RES-002": "Every record has a result"}, Notes: []string{"3 calls were answered by the proxy " + hostile},
 		Report: write, Policy: "default-src 'none'; script-src 'sha256-abc'",
-		Outline: outline.Outline{Tone: "bad", Summary: "1 of 100 MUSTs failed (RES-002); 5 need --development off", Counts: []outline.Count{{Status: "FAIL", Tone: "bad", Checks: 1}, {Status: "PASS", Tone: "good", Checks: 51}}, Failures: []outline.Check{{
+		Outline: page.Outline{Tone: "bad", Summary: "1 of 100 MUSTs failed (RES-002); 5 need --development off", Counts: []page.Count{{Status: "FAIL", Tone: "bad", Checks: 1}, {Status: "PASS", Tone: "good", Checks: 51}}, Failures: []page.Check{{
 			ID: "RES-002", Title: "Every record has a result", Status: "FAIL", Tone: "bad", Rank: "MUST · spec 7.2.4", Reason: "A record without one is lost.", Again: "destkit conform --from calls.ndjson --select RES-002",
-			Causes:   []outline.Cause{{CauseLabel: "Possible cause", Cause: "the list is cut", Fix: "answer for each record", Examples: []outline.Finding{finding}, More: 1, Exchanges: []int{1, 9}, Curl: "curl -sS x"}},
-			Findings: []outline.Finding{finding, other},
+			Causes:   []page.Cause{{CauseLabel: "Possible cause", Cause: "the list is cut", Fix: "answer for each record", Examples: []page.Finding{finding}, More: 1, Exchanges: []int{1, 9}, Curl: "curl -sS x"}},
+			Findings: []page.Finding{finding, other},
 		}},
-			Undecided: []outline.Undecided{{What: "decided by active judging", How: "destkit conform", Musts: 1, Checks: []outline.Check{{ID: "DUR-001", Title: "Every record is there at once"}}}},
-			Problems:  []outline.Problem{{Message: "a waiver is stale", Fix: "take it away"}}},
+			Undecided: []page.Undecided{{What: "decided by active judging", How: "destkit conform", Musts: 1, Checks: []page.Check{{ID: "DUR-001", Title: "Every record is there at once"}}}},
+			Problems:  []page.Problem{{Message: "a waiver is stale", Fix: "take it away"}}},
 	}, {
-		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: outline.Outline{Tone: "part", Summary: "none of 27 MUSTs failed"}, Titles: map[string]string{"CALL-017": "Every batch carries the whole plan"}, Report: write,
+		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: page.Outline{Tone: "part", Summary: "none of 27 MUSTs failed"}, Titles: map[string]string{"CALL-017": "Every batch carries the whole plan"}, Report: write,
 	}}
 }
 

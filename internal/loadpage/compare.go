@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -88,7 +87,7 @@ func comparedText(c *loadgen.Comparison, tolerance float64) string {
 }
 
 func figuresAre(figures int) string {
-	return plural.Count(figures, "figure") + plural.Verb(figures, " is", " are")
+	return quantity.Count(figures, "figure") + quantity.Verb(figures, " is", " are")
 }
 
 // comparedTiles are the figures at the top, under the names that a reader has for them.

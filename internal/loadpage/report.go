@@ -13,7 +13,6 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/page"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -108,13 +107,13 @@ func whenText(r *loadgen.Result) string {
 func howText(r *loadgen.Result) string {
 	switch r.Load.Mode {
 	case "closed":
-		return fmt.Sprintf("closed loop, %s", plural.Count(r.Load.Connections, "connection"))
+		return fmt.Sprintf("closed loop, %s", quantity.Count(r.Load.Connections, "connection"))
 	case "as-declared":
 		return "exactly as fast as the destination declares"
 	case "search":
 		return "the run that confirms it"
 	}
-	return fmt.Sprintf("open loop, %s requests/s asked for, %s", quantity.Rate(r.Load.Rate), plural.Count(r.Load.Connections, "connection"))
+	return fmt.Sprintf("open loop, %s requests/s asked for, %s", quantity.Rate(r.Load.Rate), quantity.Count(r.Load.Connections, "connection"))
 }
 
 // verdictText is the first sentence that a reader wants.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // Control shows what a recorder keeps, over HTTP:
@@ -93,11 +93,11 @@ func (c *Control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refused says why a caller is not answered, "" when it is.
 func (c *Control) refused(r *http.Request) string {
-	if loopback.Own(r) {
-		return loopback.ErrOutbound.Error()
+	if reach.OwnOrigin(r) {
+		return reach.ErrOutbound.Error()
 	}
 	if c.Token == "" {
-		if err := loopback.Admit(r); err != nil {
+		if err := reach.AdmitLoopback(r); err != nil {
 			return err.Error() + "; --control-token-env opens it to others"
 		}
 		return ""

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -50,7 +50,7 @@ type Config struct {
 	// be nil: then nothing is kept.
 	Observer Observer
 	// Secrets is what no message of the proxy may hold; nil: nothing.
-	Secrets *redact.Redactor
+	Secrets *foreign.Redactor
 }
 
 // Observer gets what went by.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/destkit/destkit/internal/plural"
 )
 
 // Roughly is a duration as people say it.
@@ -22,8 +20,8 @@ func Roughly(d time.Duration) string {
 }
 
 // Counted is a number with its thousands apart and its noun: "1 record", "12,000 records".
-func Counted[N plural.Integer](n N, noun string) string {
-	return Grouped(int64(n)) + " " + plural.Noun(n, noun)
+func Counted[N Integer](n N, noun string) string {
+	return Grouped(int64(n)) + " " + Noun(n, noun)
 }
 
 // Grouped writes a number with its thousands apart.

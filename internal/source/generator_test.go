@@ -13,7 +13,6 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/internal/source/internal/generated"
-	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -50,26 +49,26 @@ func TestGeneratedTypes(t *testing.T) {
 	for i, line := range readAll(t, src, Object{Name: "generated"}, nil, nil) {
 		var cells []json.RawMessage
 		require.NoError(t, json.Unmarshal([]byte(line), &cells))
-		for c, cell := range cells {
-			requireCanonical(t, cell)
-			text := strings.Trim(string(cell), `"`)
+		for c, value := range cells {
+			requireCanonical(t, value)
+			text := strings.Trim(string(value), `"`)
 			switch described[c].Kind {
 			case api.KindInteger:
-				require.True(t, valuekind.IsInteger(text), "%s", cell)
+				require.True(t, cell.IsInteger(text), "%s", value)
 			case api.KindDecimal, api.KindFloat:
-				require.True(t, valuekind.IsFloat(text), "%s", cell)
+				require.True(t, cell.IsFloat(text), "%s", value)
 			case api.KindBoolean:
-				require.True(t, valuekind.IsBoolean(text), "%s", cell)
+				require.True(t, cell.IsBoolean(text), "%s", value)
 			case api.KindDate:
-				require.True(t, valuekind.IsDate(text), "%s", cell)
+				require.True(t, cell.IsDate(text), "%s", value)
 			case api.KindDateTime:
-				require.True(t, valuekind.IsMoment(text), "%s", cell)
+				require.True(t, cell.IsMoment(text), "%s", value)
 			case api.KindObject:
-				require.Equal(t, byte('{'), cell[0])
+				require.Equal(t, byte('{'), value[0])
 			case api.KindArray:
-				require.Equal(t, byte('['), cell[0])
+				require.Equal(t, byte('['), value[0])
 			case api.KindString:
-				require.Equal(t, byte('"'), cell[0])
+				require.Equal(t, byte('"'), value[0])
 			default:
 				t.Fatalf("kind %s", described[c].Kind)
 			}

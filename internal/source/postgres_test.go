@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // postgresDatabase makes a database by a script and returns its credentials.
@@ -124,7 +124,7 @@ func TestPostgresProbe(t *testing.T) {
 		}
 		return values
 	}
-	closed, err := postgrestest.FreePort()
+	closed, err := testkit.FreePort()
 	require.NoError(t, err)
 	passed := []string{"credentials passed", "address passed", "connect passed", "authenticate passed", "read passed"}
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/destkit/destkit/internal/handles"
 	"github.com/destkit/destkit/internal/reach"
-	"github.com/destkit/destkit/internal/source/internal/valuekind"
+	"github.com/destkit/destkit/internal/source/internal/cell"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -312,7 +312,7 @@ func (s *sqliteSource) columnsOf(conn *sqlite.Conn, schema, name string) ([]api.
 // column describes one column by its declared type; an emulated warehouse shows
 // its own word for it.
 func (s *sqliteSource) column(name, declared string) api.Column {
-	kind := valuekind.Declared(declared)
+	kind := cell.Declared(declared)
 	switch {
 	case s.warehouse != nil:
 		declared = s.warehouse.dialect.typeName(declared, kind)

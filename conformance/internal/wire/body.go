@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // readBody reads the body as its framing says into g, chunk framing removed.
@@ -21,7 +21,7 @@ func (h *headReader) readBody(g *grower, framing string, length int64) ([]Header
 			if err := h.readN(g, recordedResponse, recordedResponse); err != nil {
 				return nil, err
 			}
-			return nil, tooLarge("the body has %s, more than %d", plural.Count(length, "byte"), g.max)
+			return nil, tooLarge("the body has %s, more than %d", quantity.Count(length, "byte"), g.max)
 		}
 		return nil, h.readN(g, length, length)
 	case FramingChunked:
@@ -42,7 +42,7 @@ func (h *headReader) readN(g *grower, n, total int64) error {
 		g.buf = g.buf[:at+got]
 		n -= int64(got)
 		if g.size() > g.max {
-			return tooLarge("the body is larger than %s", plural.Count(g.max, "byte"))
+			return tooLarge("the body is larger than %s", quantity.Count(g.max, "byte"))
 		}
 		if err != nil && n > 0 {
 			return eofInside(err, 1)
@@ -60,7 +60,7 @@ func (h *headReader) readAll(g *grower) error {
 		got, err := h.br.Read(g.buf[len(g.buf):cap(g.buf)])
 		g.buf = g.buf[:len(g.buf)+got]
 		if g.size() > g.max {
-			return tooLarge("the body is larger than %s", plural.Count(g.max, "byte"))
+			return tooLarge("the body is larger than %s", quantity.Count(g.max, "byte"))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -99,7 +99,7 @@ func (h *headReader) readChunks(g *grower) ([]Header, error) {
 			return nil, chunkEnd(err)
 		}
 		if end != [2]byte{'\r', '\n'} {
-			return nil, malformed("a chunk of %s is followed by %q, not by a line break", plural.Count(n, "byte"), end[:])
+			return nil, malformed("a chunk of %s is followed by %q, not by a line break", quantity.Count(n, "byte"), end[:])
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // The memory of all replies of one client that are still in use. Small bodies
@@ -131,7 +131,7 @@ const heavy = 2 << 20
 // ended is the error of a body that has come to its end, nil when all of it was kept.
 func (g *grower) ended() error {
 	if g.lost != nil && g.size() >= heavy {
-		return tooLarge("the body has %s, and the bodies of all calls in flight are together larger than %d", plural.Count(g.size(), "byte"), g.budget.max)
+		return tooLarge("the body has %s, and the bodies of all calls in flight are together larger than %d", quantity.Count(g.size(), "byte"), g.budget.max)
 	}
 	return g.lost
 }
@@ -147,7 +147,7 @@ func (g *grower) lose() {
 		g.buf = g.buf[:head]
 		return
 	}
-	g.lost = unread("the bodies of all calls in flight are together larger than %s", plural.Count(g.budget.max, "byte"))
+	g.lost = unread("the bodies of all calls in flight are together larger than %s", quantity.Count(g.budget.max, "byte"))
 	old := int64(cap(g.buf))
 	g.buf = append(make([]byte, 0, scratch), g.buf[:head]...)
 	g.budget.give(old)
@@ -166,7 +166,7 @@ func (g *grower) room(total int64) error {
 	}
 	// One byte over the bound is enough to see that it is exceeded.
 	if size = min(size, g.max+1); size <= old && g.lost == nil {
-		return tooLarge("the body is larger than %s", plural.Count(g.max, "byte"))
+		return tooLarge("the body is larger than %s", quantity.Count(g.max, "byte"))
 	}
 	if g.lost != nil || !g.budget.take(size) {
 		g.lose()

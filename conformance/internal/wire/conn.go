@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // longAgo is a deadline that has passed.
@@ -127,7 +127,7 @@ func (c *Conn) wake() error {
 	switch {
 	case err == nil:
 		n := c.br.Buffered()
-		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%s came after the end of the previous response", plural.Count(n, "byte"))}
+		return &Error{Kind: KindMalformed, Op: "reuse connection", Err: fmt.Errorf("%s came after the end of the previous response", quantity.Count(n, "byte"))}
 	case isTimeout(err):
 		return nil
 	}

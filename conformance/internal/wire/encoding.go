@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // decodeBody undoes the Content-Encoding of a reply. An encoding that was not
@@ -25,7 +25,7 @@ func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
 		return nil
 	}
 	if len(codings) > 2 {
-		return encodingError("%s on top of each other", plural.Count(len(codings), "encoding"))
+		return encodingError("%s on top of each other", quantity.Count(len(codings), "encoding"))
 	}
 	for i := len(codings) - 1; i >= 0; i-- {
 		if !offers(q, codings[i]) {
@@ -102,7 +102,7 @@ func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte,
 		g.buf = g.buf[:len(g.buf)+n]
 		switch {
 		case g.size() > g.max:
-			return g.clip(), tooLarge("the decoded body is larger than %s", plural.Count(g.max, "byte"))
+			return g.clip(), tooLarge("the decoded body is larger than %s", quantity.Count(g.max, "byte"))
 		case errors.Is(err, io.EOF) && g.lost != nil:
 			return g.clip(), g.ended()
 		case errors.Is(err, io.EOF):

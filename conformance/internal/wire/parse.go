@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // MaxDepth is how deep values may be nested.
@@ -115,7 +115,7 @@ func (p *parser) document() (*Node, error) {
 		return nil, err
 	}
 	if p.space(); p.at < len(p.b) {
-		return nil, p.fail(SyntaxTrailing, p.at, "%s %s the value", plural.Count(len(p.b)-p.at, "byte"), plural.Verb(len(p.b)-p.at, "follows", "follow"))
+		return nil, p.fail(SyntaxTrailing, p.at, "%s %s the value", quantity.Count(len(p.b)-p.at, "byte"), quantity.Verb(len(p.b)-p.at, "follows", "follow"))
 	}
 	return root, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // What is recorded of a body, in bytes.
@@ -121,7 +121,7 @@ const (
 func (c *Client) seedRedactor() {
 	c.redact.Add(c.opts.Token, tokenPlaceholder)
 	for name, value := range c.opts.Headers {
-		if !redact.PlainWord(value) {
+		if !foreign.PlainWord(value) {
 			c.redact.Add(value, "$DESTKIT_HEADER_"+shellName(name))
 		}
 		// A header may carry a scheme; its second half is the secret.
@@ -162,7 +162,7 @@ func (c *Client) seedQuery(query string) {
 			decoded = value
 		}
 		for _, secret := range []string{value, decoded} {
-			if len(secret) >= redact.ShortSecret && !redact.PlainWord(secret) && !hidden(secret) {
+			if len(secret) >= foreign.ShortSecret && !foreign.PlainWord(secret) && !hidden(secret) {
 				c.redact.Add(secret, placeholder)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/redact/redacttest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // handlerClient judges a handler in memory.
@@ -38,7 +38,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 	}, func(w http.ResponseWriter, r *http.Request) {
 		var all []string
 		for _, secret := range secrets {
-			for name, coded := range redacttest.Encodings(secret) {
+			for name, coded := range testkit.Encodings(secret) {
 				all = append(all, coded)
 				w.Header().Add("X-Echo-"+http.CanonicalHeaderKey(strings.ReplaceAll(name, " ", "-")), strings.NewReplacer("\n", "", "\t", "", "\x00", "").Replace(coded))
 			}
@@ -57,7 +57,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		text, err := json.Marshal(r.Exchange())
 		require.NoError(t, err)
 		for _, secret := range secrets {
-			for name, coded := range redacttest.Encodings(secret) {
+			for name, coded := range testkit.Encodings(secret) {
 				if name == "utf-16" || strings.HasPrefix(name, "base64 three") {
 					continue // the bodies of this test are long: they are looked into two encodings deep
 				}

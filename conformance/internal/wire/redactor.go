@@ -4,14 +4,14 @@ import (
 	"encoding/base64"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Redactor takes secrets out of whatever is recorded.
-type Redactor = redact.Redactor
+type Redactor = foreign.Redactor
 
 // NewRedactor gives a redactor without secrets.
-func NewRedactor() *Redactor { return redact.New() }
+func NewRedactor() *Redactor { return foreign.New() }
 
 // RequestBody and ResponseBody give a whole body as an exchange keeps it:
 // redacted, and cut where it is long.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // ContinueWait bounds how long a body waits for the answer to Expect
@@ -255,7 +255,7 @@ func surplus(q *request, r *Reply, conn *Conn, deadline time.Time) error {
 	if r.Surplus = conn.br.Buffered(); r.Surplus == 0 {
 		return nil
 	}
-	return malformed("%s %s after the end of the response", plural.Count(r.Surplus, "byte"), plural.Verb(r.Surplus, "comes", "come"))
+	return malformed("%s %s after the end of the response", quantity.Count(r.Surplus, "byte"), quantity.Verb(r.Surplus, "comes", "come"))
 }
 
 // keepAliveHint reads `Keep-Alive: timeout=N`.

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Sight is an exchange between two others, as a third party between them saw it: a
@@ -146,7 +146,7 @@ func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 	}
 	if rest, _ := br.Discard(len(s.Raw)); rest > 0 {
 		r.Surplus = rest
-		return malformed("%s %s after the end of the response", plural.Count(r.Surplus, "byte"), plural.Verb(r.Surplus, "comes", "come"))
+		return malformed("%s %s after the end of the response", quantity.Count(r.Surplus, "byte"), quantity.Verb(r.Surplus, "comes", "come"))
 	}
 	return v.decode(q, r)
 }
@@ -226,7 +226,7 @@ func SecretHeader(name string) bool {
 func AddHeaderSecrets(secrets *Redactor, lines []Header) int {
 	n := 0
 	for _, h := range lines {
-		if !SecretHeader(h.Name) || h.Value == "" || redact.PlainWord(h.Value) {
+		if !SecretHeader(h.Name) || h.Value == "" || foreign.PlainWord(h.Value) {
 			continue
 		}
 		placeholder := "$DESTKIT_HEADER_" + shellName(h.Name)

@@ -13,12 +13,11 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
-	"github.com/destkit/destkit/conformance/internal/zoo"
 )
 
 // judge runs the judge as an author does: with writes, and with or without
 // read-back.
-func judge(t *testing.T, language, name string, s zoo.Setting, readback bool) *conformance.Report {
+func judge(t *testing.T, language, name string, s Setting, readback bool) *conformance.Report {
 	t.Helper()
 	url := ""
 	if s.Own {
@@ -42,7 +41,7 @@ func judge(t *testing.T, language, name string, s zoo.Setting, readback bool) *c
 		opts.Skip = []string{"DAT-012"} // bodies of megabytes take a third of the time of the whole
 	}
 	if len(opts.Objects) == 0 {
-		opts.Objects = zoo.Objects(language)[:1]
+		opts.Objects = Objects(language)[:1]
 	}
 	if readback {
 		opts.Readback = conformance.HookSpec{URL: url + "/readback"}
@@ -77,7 +76,7 @@ func (o outcome) String() string {
 }
 
 // found looks for the checks that must see a mistake.
-func found(r *conformance.Report, m zoo.Mistake) outcome {
+func found(r *conformance.Report, m Mistake) outcome {
 	o := outcome{seconds: r.DurationMS / 1000}
 	for _, want := range []conformance.Status{conformance.Fail, conformance.Warn} {
 		for _, c := range r.Checks {

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/zoo"
 )
 
 // results collects what the runs found, for the page and for the shares.
@@ -25,7 +24,7 @@ type collected struct {
 
 func keyOf(language, name string) string { return language + "/" + name }
 
-func (c *collected) mistake(m zoo.Mistake, readback bool, o outcome) {
+func (c *collected) mistake(m Mistake, readback bool, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := keyOf(m.Language, m.Name)
@@ -35,7 +34,7 @@ func (c *collected) mistake(m zoo.Mistake, readback bool, o outcome) {
 	c.mistakes[k][readback] = o
 }
 
-func (c *collected) habit(h zoo.Habit, readback bool, r *conformance.Report) {
+func (c *collected) habit(h Habit, readback bool, r *conformance.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := keyOf(h.Language, h.Name)
@@ -52,7 +51,7 @@ func (c *collected) habit(h zoo.Habit, readback bool, r *conformance.Report) {
 	c.habits[k][readback] = text
 }
 
-func (c *collected) pair(first, second zoo.Mistake, one, two outcome) {
+func (c *collected) pair(first, second Mistake, one, two outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pairs[first.Name+"+"+second.Name] = [2]outcome{one, two}
@@ -62,7 +61,7 @@ func (c *collected) pair(first, second zoo.Mistake, one, two outcome) {
 // read-back.
 func (c *collected) share() float64 {
 	all, seen := 0, 0
-	for _, m := range zoo.Mistakes() {
+	for _, m := range Mistakes() {
 		o, judged := c.mistakes[keyOf(m.Language, m.Name)][true]
 		if m.Slip || !judged {
 			continue
@@ -78,7 +77,7 @@ func (c *collected) share() float64 {
 // missed names the mistakes that do not end in a FAIL.
 func (c *collected) missed() string {
 	var out []string
-	for _, m := range zoo.Mistakes() {
+	for _, m := range Mistakes() {
 		if o, judged := c.mistakes[keyOf(m.Language, m.Name)][true]; judged && !m.Slip && o.status != conformance.Fail {
 			out = append(out, keyOf(m.Language, m.Name)+" ("+o.String()+")")
 		}
@@ -110,12 +109,12 @@ func (c *collected) hidden() string {
 
 // complete reports whether everything was judged in every way.
 func (c *collected) complete() bool {
-	for _, m := range zoo.Mistakes() {
+	for _, m := range Mistakes() {
 		if len(c.mistakes[keyOf(m.Language, m.Name)]) != 2 {
 			return false
 		}
 	}
-	for _, h := range zoo.Habits() {
+	for _, h := range Habits() {
 		if len(c.habits[keyOf(h.Language, h.Name)]) != 2 {
 			return false
 		}
@@ -146,13 +145,13 @@ func (c *collected) page() string {
 	c.mistakeTable(&b, "Mistakes against a rule", "With read-back, at least 95 % end in a FAIL.", false)
 	c.mistakeTable(&b, "Mistakes against a recommendation", "The protocol leaves these open or only recommends the right way, so the author gets a warning.", true)
 	b.WriteString("\n## Habits\n\nThese are correct: no check fails, without or with read-back.\n\n| habit | language | what is unusual | without read-back | with read-back |\n|---|---|---|---|---|\n")
-	for _, h := range zoo.Habits() {
+	for _, h := range Habits() {
 		o := c.habits[keyOf(h.Language, h.Name)]
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.Name, h.Language, cell(h.Sentence), o[false], o[true])
 	}
 	both, pairs := c.bothFound()
 	fmt.Fprintf(&b, "\n## Pairs\n\nTwo of ten common mistakes in one server, judged once, with read-back. The judge finds both in %d of %d pairs.\n\n| first | found | second | found | seconds |\n|---|---|---|---|---|\n", both, pairs)
-	common := zoo.Common()
+	common := Common()
 	for i, first := range common {
 		for _, second := range common[i+1:] {
 			o := c.pairs[first.Name+"+"+second.Name]
@@ -165,7 +164,7 @@ func (c *collected) page() string {
 func (c *collected) mistakeTable(b *strings.Builder, title, sentence string, slips bool) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| mistake | language | what the author did | without read-back | with read-back | seconds |\n|---|---|---|---|---|---|\n", title, sentence)
 	n := 0
-	for _, m := range zoo.Mistakes() {
+	for _, m := range Mistakes() {
 		if m.Slip != slips {
 			continue
 		}

@@ -12,16 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/internal/zoo"
-	"github.com/destkit/destkit/conformance/internal/zoo/golang"
+	"github.com/destkit/destkit/conformance/internal/zoo/testdata/golang"
 )
 
 const token = "t0ken-Of-The-Zoo"
 
 // programs start the servers of the other languages.
 var programs = map[string][]string{
-	zoo.Node:   {"node", "node/server.mjs"},
-	zoo.Python: {"python3", "python/server.py"},
+	Node:   {"node", "testdata/node/server.mjs"},
+	Python: {"python3", "testdata/python/server.py"},
 }
 
 // process is a running server; it ends when its standard input does.
@@ -59,7 +58,7 @@ func start(language string, env ...string) (*process, error) {
 }
 
 // shared are the servers that all tests use, one for each language.
-var shared = map[string]*sharedServer{zoo.Node: {}, zoo.Python: {}}
+var shared = map[string]*sharedServer{Node: {}, Python: {}}
 
 type sharedServer struct {
 	once sync.Once
@@ -73,7 +72,7 @@ var goServer = sync.OnceValue(func() *httptest.Server { return golang.Start(toke
 // baseURL is where a server of the language answers.
 func baseURL(t *testing.T, language string) string {
 	t.Helper()
-	if language == zoo.Go {
+	if language == Go {
 		return goServer().URL
 	}
 	needProgram(t, language)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/zoo"
 )
 
 var (
@@ -22,7 +21,7 @@ var (
 // TestTablesAndCodeAgree: every mistake and habit of a server is in the tables,
 // and every one of the tables is in its server.
 func TestTablesAndCodeAgree(t *testing.T) {
-	for language, glob := range map[string]string{zoo.Node: "node/*.mjs", zoo.Python: "python/*.py", zoo.Go: "golang/*.go"} {
+	for language, glob := range map[string]string{Node: "testdata/node/*.mjs", Python: "testdata/python/*.py", Go: "testdata/golang/*.go"} {
 		files, err := filepath.Glob(glob)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -40,12 +39,12 @@ func TestTablesAndCodeAgree(t *testing.T) {
 			}
 		}
 		var wantMistakes, wantHabits []string
-		for _, m := range zoo.Mistakes() {
+		for _, m := range Mistakes() {
 			if m.Language == language {
 				wantMistakes = append(wantMistakes, m.Name)
 			}
 		}
-		for _, h := range zoo.Habits() {
+		for _, h := range Habits() {
 			if h.Language == language {
 				wantHabits = append(wantHabits, h.Name)
 			}
@@ -61,7 +60,7 @@ func TestTablesAndCodeAgree(t *testing.T) {
 func TestTablesNameChecks(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
-	for _, m := range zoo.Mistakes() {
+	for _, m := range Mistakes() {
 		require.NotEmpty(t, m.Finds, m.Name)
 		require.NotEmpty(t, m.Sentence, m.Name)
 		for _, glob := range slices.Concat(m.Finds, m.Never) {

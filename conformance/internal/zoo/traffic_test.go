@@ -19,7 +19,6 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
-	"github.com/destkit/destkit/conformance/internal/zoo"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
@@ -44,15 +43,15 @@ func TestMatrixTraffic(t *testing.T) {
 		seen, decided []string
 	)
 	t.Run("of", func(t *testing.T) {
-		for _, language := range []string{zoo.Node, zoo.Python, zoo.Go} {
+		for _, language := range []string{Node, Python, Go} {
 			t.Run("base/"+language, func(t *testing.T) {
 				t.Parallel()
-				r := syncsInto(t, language, "none", "none", zoo.Setting{})
+				r := syncsInto(t, language, "none", "none", Setting{})
 				require.Empty(t, failed(r, append(broken, conformance.Warn)...), explain(r, append(broken, conformance.Warn)...))
 				require.Greater(t, r.Counts[conformance.Pass], 50, r.Summary)
 			})
 		}
-		for i, h := range zoo.Habits() {
+		for i, h := range Habits() {
 			if i%9 != 0 && !matrixtest.Whole() && !matrixtest.Named() {
 				continue
 			}
@@ -62,7 +61,7 @@ func TestMatrixTraffic(t *testing.T) {
 				require.Empty(t, failed(r, broken...), explain(r, broken...))
 			})
 		}
-		for i, m := range alternating(zoo.Mistakes()) {
+		for i, m := range alternating(Mistakes()) {
 			if i%30 != 3 && !matrixtest.Whole() && !matrixtest.Named() || m.Name == "mutable-default" { // a minute of single records
 				continue
 			}
@@ -88,7 +87,7 @@ func TestMatrixTraffic(t *testing.T) {
 	if !matrixtest.Whole() || matrixtest.Named() {
 		return
 	}
-	t.Logf("%d mistakes, %d of them against a rule that traffic can show, %d shown by these syncs", len(zoo.Mistakes()), len(decided), len(seen))
+	t.Logf("%d mistakes, %d of them against a rule that traffic can show, %d shown by these syncs", len(Mistakes()), len(decided), len(seen))
 	for _, name := range decided {
 		if !slices.Contains(seen, name) {
 			t.Logf("not shown: %s", name)
@@ -147,13 +146,13 @@ func (s *stand) settle() { s.must("POST", "/_control/clock", map[string]string{"
 
 // syncsInto runs syncs of every kind into an endpoint of the zoo, through a proxy, and
 // gives what its judge has found. The fields are those of the endpoint called like.
-func syncsInto(t *testing.T, language, name, like string, set zoo.Setting) *conformance.Report {
+func syncsInto(t *testing.T, language, name, like string, set Setting) *conformance.Report {
 	t.Helper()
 	base := baseURL(t, language)
 	if set.Own {
 		base = ownURL(t, language, set.Restarts)
 	}
-	object := zoo.Objects(language)[0]
+	object := Objects(language)[0]
 	if len(set.Objects) > 0 {
 		object = set.Objects[0]
 	}
@@ -271,7 +270,7 @@ func tableOf(table string, fields []rpc.Field) string {
 }
 
 // rowsOf inserts rows; every ninth lacks what is required, and its record must fail.
-func rowsOf(table string, fields []rpc.Field, set zoo.Setting, from, to int) string {
+func rowsOf(table string, fields []rpc.Field, set Setting, from, to int) string {
 	var all []string
 	for n := from; n <= to; n++ {
 		values := []string{fmt.Sprint(n)}
@@ -283,7 +282,7 @@ func rowsOf(table string, fields []rpc.Field, set zoo.Setting, from, to int) str
 	return fmt.Sprintf("INSERT INTO %s_ROWS VALUES %s", table, strings.Join(all, ", "))
 }
 
-func valueOf(table string, f rpc.Field, set zoo.Setting, n, i int) string {
+func valueOf(table string, f rpc.Field, set Setting, n, i int) string {
 	number := n*7 + i
 	if f.Identifier {
 		number = int(max(set.KeyFrom, 1000)) + n + 1000*slices.Index(kinds, table)
@@ -331,7 +330,7 @@ func changeOf(table string, fields []rpc.Field) string {
 	var set []string
 	for i, f := range fields {
 		if !f.Identifier {
-			set = append(set, column(f)+" = "+valueOf(table, f, zoo.Setting{}, 300+i, i))
+			set = append(set, column(f)+" = "+valueOf(table, f, Setting{}, 300+i, i))
 		}
 	}
 	if len(set) == 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/zoo"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
 
@@ -45,10 +44,10 @@ func TestZoo(t *testing.T) {
 
 // base judges the servers without a mistake: nothing is found.
 func base(t *testing.T) {
-	for _, language := range []string{zoo.Node, zoo.Python, zoo.Go} {
+	for _, language := range []string{Node, Python, Go} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			inBothWays(t, language, "none", zoo.Setting{Objects: zoo.Objects(language), Large: true}, func(t *testing.T, _ bool, r *conformance.Report) {
+			inBothWays(t, language, "none", Setting{Objects: Objects(language), Large: true}, func(t *testing.T, _ bool, r *conformance.Report) {
 				require.Empty(t, failed(r, append(broken, conformance.Warn)...), explain(r, append(broken, conformance.Warn)...))
 				require.Zero(t, r.ExitStatus, r.Summary)
 			})
@@ -58,7 +57,7 @@ func base(t *testing.T) {
 
 // habits judges what is right and unusual: nothing fails.
 func habits(t *testing.T) {
-	for i, h := range zoo.Habits() {
+	for i, h := range Habits() {
 		if i%9 != 0 && !matrixtest.Whole() && !matrixtest.Named() {
 			continue
 		}
@@ -76,7 +75,7 @@ func habits(t *testing.T) {
 // mistakes judges servers with one mistake each: a check whose sentence is about it
 // finds it, and none that has nothing to do with it.
 func mistakes(t *testing.T) {
-	for i, m := range alternating(zoo.Mistakes()) {
+	for i, m := range alternating(Mistakes()) {
 		if i%30 != 3 && !matrixtest.Whole() && !matrixtest.Named() {
 			continue
 		}
@@ -114,7 +113,7 @@ func TestKeysAreProposed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a full run")
 	}
-	r := judge(t, zoo.Python, "keys-of-32-bits", zoo.Setting{Objects: zoo.Objects(zoo.Python)[1:]}, true)
+	r := judge(t, Python, "keys-of-32-bits", Setting{Objects: Objects(Python)[1:]}, true)
 	require.Empty(t, failed(r, broken...), explain(r, broken...))
 	require.Equal(t, 3, r.ExitStatus, r.Summary)
 	require.Equal(t, "keys", r.Problems[0].Kind)
@@ -124,14 +123,14 @@ func TestKeysAreProposed(t *testing.T) {
 
 // alternating orders mistakes by turns of the languages: each language has one
 // process, which is at work all the time that way.
-func alternating(all []zoo.Mistake) []zoo.Mistake {
+func alternating(all []Mistake) []Mistake {
 	turn := map[string]int{}
 	turns := make(map[string]int, len(all))
 	for _, m := range all {
 		turn[m.Language]++
 		turns[keyOf(m.Language, m.Name)] = turn[m.Language]
 	}
-	slices.SortStableFunc(all, func(a, b zoo.Mistake) int {
+	slices.SortStableFunc(all, func(a, b Mistake) int {
 		return turns[keyOf(a.Language, a.Name)] - turns[keyOf(b.Language, b.Name)]
 	})
 	return all
@@ -142,15 +141,15 @@ func pairs(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
 		t.Skip("pairs are judged in the matrix tier")
 	}
-	needProgram(t, zoo.Node)
-	common := zoo.Common()
+	needProgram(t, Node)
+	common := Common()
 	require.Len(t, common, 10)
 	for i, first := range common {
 		for _, second := range common[i+1:] {
 			t.Run(first.Name+"+"+second.Name, func(t *testing.T) {
 				t.Parallel()
-				s := zoo.Setting{Objects: zoo.Objects(zoo.Node)}
-				r := judge(t, zoo.Node, first.Name+"+"+second.Name, s, true)
+				s := Setting{Objects: Objects(Node)}
+				r := judge(t, Node, first.Name+"+"+second.Name, s, true)
 				one, two := found(r, first), found(r, second)
 				results.pair(first, second, one, two)
 				t.Logf("%s | %s; FAIL %v WARN %v", one, two, failed(r, broken...), failed(r, conformance.Warn))
@@ -160,7 +159,7 @@ func pairs(t *testing.T) {
 }
 
 // inBothWays judges without and with read-back; the test tier with it only.
-func inBothWays(t *testing.T, language, name string, s zoo.Setting, look func(*testing.T, bool, *conformance.Report)) {
+func inBothWays(t *testing.T, language, name string, s Setting, look func(*testing.T, bool, *conformance.Report)) {
 	t.Run("readback", func(t *testing.T) {
 		t.Parallel()
 		look(t, true, judge(t, language, name, s, true))

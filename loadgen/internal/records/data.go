@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // File is a file of records in memory.
@@ -42,27 +42,27 @@ const (
 func ReadFile(ctx context.Context, path string, most int) (*File, error) {
 	typ, ok := formats[strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")]
 	if !ok {
-		return nil, failure.Usagef("data file %s: its name must end in .csv, .jsonl or .parquet", path)
+		return nil, wire.Usagef("data file %s: its name must end in .csv, .jsonl or .parquet", path)
 	}
 	whole, err := filepath.Abs(path)
 	if err != nil {
-		return nil, failure.Usagef("data file %s: %v", path, err)
+		return nil, wire.Usagef("data file %s: %v", path, err)
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		return nil, failure.Usagef("data file %s: %v", path, err)
+		return nil, wire.Usagef("data file %s: %v", path, err)
 	}
 	src, err := source.Open(ctx, typ, map[string]json.RawMessage{"path": text}, source.Options{})
 	if err != nil {
-		return nil, failure.Usagef("data file: %v", err)
+		return nil, wire.Usagef("data file: %v", err)
 	}
 	defer src.Close()
 	d := &File{path: path}
 	if err := d.read(ctx, src, most); err != nil {
-		return nil, failure.Usagef("data file: %v", err)
+		return nil, wire.Usagef("data file: %v", err)
 	}
 	if len(d.cells) == 0 {
-		return nil, failure.Usagef("data file %s: there is no record in it", path)
+		return nil, wire.Usagef("data file %s: there is no record in it", path)
 	}
 	return d, nil
 }
@@ -78,7 +78,7 @@ func (d *File) read(ctx context.Context, src source.Source, most int) error {
 		return err
 	}
 	if len(tables) != 1 {
-		return fmt.Errorf("read %s: %s where one file was meant", d.path, plural.Count(len(tables), "table"))
+		return fmt.Errorf("read %s: %s where one file was meant", d.path, quantity.Count(len(tables), "table"))
 	}
 	table := tables[0]
 	for _, c := range table.Columns {
@@ -126,7 +126,7 @@ func (m *Maker) FromFile(d *File, ownKeys bool) ([]Row, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, failure.Usagef("data file %s: no column for %s; it has %s", d.path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
+		return nil, wire.Usagef("data file %s: no column for %s; it has %s", d.path, strings.Join(missing, ", "), strings.Join(d.columns, ", "))
 	}
 	m.Object.Mapped = slices.DeleteFunc(slices.Clone(m.Object.Mapped), func(f rpc.Field) bool {
 		_, there := at[f.APIName]
@@ -135,7 +135,7 @@ func (m *Maker) FromFile(d *File, ownKeys bool) ([]Row, error) {
 	rows := make([]Row, len(d.cells))
 	for i, cells := range d.cells {
 		if err := m.dataRow(&rows[i], ownKeys, at, cells); err != nil {
-			return nil, failure.Usagef("data file %s: record %d: %v", d.path, i+1, err)
+			return nil, wire.Usagef("data file %s: record %d: %v", d.path, i+1, err)
 		}
 	}
 	return rows, nil

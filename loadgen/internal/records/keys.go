@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 const (
@@ -36,17 +36,17 @@ func NewKeys(template, run string, from, to int64) (Keys, error) {
 		template = DefaultTemplate
 	}
 	if !strings.Contains(template, "{n}") {
-		return Keys{}, failure.Usagef("the key template %q has no {n}: every record would have the same key", template)
+		return Keys{}, wire.Usagef("the key template %q has no {n}: every record would have the same key", template)
 	}
 	if !strings.Contains(template, "{run}") {
-		return Keys{}, failure.Usagef("the key template %q has no {run}: no one could tell whose records they are", template)
+		return Keys{}, wire.Usagef("the key template %q has no {run}: no one could tell whose records they are", template)
 	}
 	if strings.Count(template, "{n}") > 1 {
-		return Keys{}, failure.Usagef("the key template %q has {n} more than once", template)
+		return Keys{}, wire.Usagef("the key template %q has {n} more than once", template)
 	}
 	k := Keys{Template: strings.ReplaceAll(template, "{run}", run), From: from, To: to}
 	if !utf8.ValidString(k.Template) {
-		return Keys{}, failure.Usagef("the key template %q is not UTF-8", template)
+		return Keys{}, wire.Usagef("the key template %q is not UTF-8", template)
 	}
 	if from == 0 && to == 0 {
 		h := fnv.New32a()
@@ -56,9 +56,9 @@ func NewKeys(template, run string, from, to int64) (Keys, error) {
 	}
 	switch {
 	case k.From < 0:
-		return Keys{}, failure.Usagef("the key range %d:%d has negative numbers", from, to)
+		return Keys{}, wire.Usagef("the key range %d:%d has negative numbers", from, to)
 	case k.From > k.To:
-		return Keys{}, failure.Usagef("the key range %d:%d is empty", from, to)
+		return Keys{}, wire.Usagef("the key range %d:%d is empty", from, to)
 	}
 	// All keys have as many digits as the last: a request is patched in place.
 	least := int64(1)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Object is a destination object with what a plan needs of it.
@@ -21,14 +21,14 @@ type Object struct {
 func (o Object) ForOperation(operation, identifier string, only []string) (Object, error) {
 	if o.Identifier = chooseIdentifier(o.Fields, identifier); o.Identifier.APIName == "" {
 		if identifier != "" {
-			return o, failure.Usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
+			return o, wire.Usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
 		}
-		return o, failure.Usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
+		return o, wire.Usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
 	}
 	o.Mapped = []rpc.Field{o.Identifier}
 	for _, name := range only {
 		if !slices.ContainsFunc(o.Fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return o, failure.Usagef("the object %q has no field %q", o.APIName, name)
+			return o, wire.Usagef("the object %q has no field %q", o.APIName, name)
 		}
 	}
 	for _, f := range o.Fields {

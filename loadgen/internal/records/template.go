@@ -11,7 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/rawjson"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // A template is one JSON object: the fields of a record, with placeholders in
@@ -30,11 +30,11 @@ func (m *Maker) FromTemplate(text []byte) ([]Row, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&members); err != nil || members == nil {
-		return nil, failure.Usagef("template: it must be one JSON object: %v", describeJSON(err, decoder.InputOffset()))
+		return nil, wire.Usagef("template: it must be one JSON object: %v", describeJSON(err, decoder.InputOffset()))
 	}
 	for name := range members {
 		if !slices.ContainsFunc(m.Object.Fields, func(f rpc.Field) bool { return f.APIName == name }) {
-			return nil, failure.Usagef("template: the object %q has no field %q", m.Object.APIName, name)
+			return nil, wire.Usagef("template: the object %q has no field %q", m.Object.APIName, name)
 		}
 	}
 	kept := []rpc.Field{m.Object.Identifier}
@@ -42,12 +42,12 @@ func (m *Maker) FromTemplate(text []byte) ([]Row, error) {
 		if _, there := members[f.APIName]; there {
 			kept = append(kept, f)
 		} else if f.Required {
-			return nil, failure.Usagef("template: the field %q is required and not in it", f.APIName)
+			return nil, wire.Usagef("template: the field %q is required and not in it", f.APIName)
 		}
 	}
 	m.Object.Mapped = kept
 	if v, there := members[m.Object.Identifier.APIName]; there && v != "{{key}}" {
-		return nil, failure.Usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.Object.Identifier.APIName)
+		return nil, wire.Usagef("template: the identifier %q must be \"{{key}}\", so that it carries the run", m.Object.Identifier.APIName)
 	}
 	rows := make([]Row, Pooled)
 	for i := range rows {
@@ -67,7 +67,7 @@ func (m *Maker) templateRow(r *Row, members map[string]any) error {
 		}
 		value, err := m.render(members[f.APIName], f)
 		if err != nil {
-			return failure.Usagef("template: field %q: %v", f.APIName, err)
+			return wire.Usagef("template: field %q: %v", f.APIName, err)
 		}
 		r.Text = append(r.Text, value...)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
@@ -45,28 +44,28 @@ func CheckStatus(rep wire.Reply) error {
 	case http.StatusOK:
 		return nil
 	case http.StatusTooManyRequests:
-		return failure.Newf(failure.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
+		return wire.Newf(wire.KindThrottled, "HTTP status 429, Retry-After %q", rep.Retry)
 	}
 	var says struct{ Message string }
 	if json.Unmarshal(rep.Body, &says) == nil && says.Message != "" {
-		return failure.Newf(failure.KindStatus, "HTTP status %d: %s", rep.Status, foreign.Clip(says.Message, failure.LongestMessage))
+		return wire.Newf(wire.KindStatus, "HTTP status %d: %s", rep.Status, foreign.Clip(says.Message, wire.LongestMessage))
 	}
-	return failure.Newf(failure.KindStatus, "%s", failure.StatusText(rep.Status, rep.Body))
+	return wire.Newf(wire.KindStatus, "%s", wire.StatusText(rep.Status, rep.Body))
 }
 
 // open reads the envelope of a reply.
 func open(body []byte) (e envelope, err error) {
 	if !json.Valid(body) {
-		return e, failure.Newf(failure.KindJSON, "the body is no JSON")
+		return e, wire.Newf(wire.KindJSON, "the body is no JSON")
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return e, failure.Newf(failure.KindEnvelope, "the reply is not an object")
+		return e, wire.Newf(wire.KindEnvelope, "the reply is not an object")
 	}
 	if string(e.Status) != `"success"` {
-		return e, failure.Newf(failure.KindEnvelope, `the status of the reply is not "success"`)
+		return e, wire.Newf(wire.KindEnvelope, `the status of the reply is not "success"`)
 	}
 	if len(e.Data) == 0 || string(e.Data) == "null" {
-		return e, failure.Newf(failure.KindEnvelope, "the reply has no data")
+		return e, wire.Newf(wire.KindEnvelope, "the reply has no data")
 	}
 	return e, nil
 }
@@ -81,7 +80,7 @@ func decodeItem(data json.RawMessage) (Item, error) {
 		Message  *string `json:"error_message"`
 	}
 	if err := json.Unmarshal(data, &v); err != nil || v.ID == nil {
-		return Item{}, failure.Newf(failure.KindItem, "an item is no object with an id that is an integer")
+		return Item{}, wire.Newf(wire.KindItem, "an item is no object with an id that is an integer")
 	}
 	item := Item{ID: *v.ID, sync: -1, canceled: v.Canceled}
 	if v.SyncID != nil {
@@ -104,11 +103,11 @@ func DecodePage(body []byte, page int64, perPage int) (*ListPage, error) {
 	}
 	var data []json.RawMessage
 	if json.Unmarshal(e.Data, &data) != nil {
-		return nil, failure.Newf(failure.KindEnvelope, "the data of a list is no array")
+		return nil, wire.Newf(wire.KindEnvelope, "the data of a list is no array")
 	}
 	var p pagination
 	if json.Unmarshal(e.Pagination, &p) != nil || p.Total == nil || p.PerPage == nil || p.Page == nil || p.Last == nil {
-		return nil, failure.Newf(failure.KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
+		return nil, wire.Newf(wire.KindPagination, "pagination does not have total_records, per_page, page and last_page as integers")
 	}
 	list := &ListPage{total: *p.Total, page: *p.Page, last: *p.Last}
 	prev, okPrev := pageNumber(p.Prev)
@@ -117,22 +116,22 @@ func DecodePage(body []byte, page int64, perPage int) (*ListPage, error) {
 	per, last := int64(perPage), (list.total+int64(perPage)-1)/int64(perPage)
 	switch {
 	case !okPrev || !okNext:
-		return nil, failure.Newf(failure.KindPagination, "prev_page and next_page are not both a page or null")
+		return nil, wire.Newf(wire.KindPagination, "prev_page and next_page are not both a page or null")
 	case *p.PerPage != per || list.page != page:
-		return nil, failure.Newf(failure.KindPagination, "the reply has another page or per_page than was asked for")
+		return nil, wire.Newf(wire.KindPagination, "the reply has another page or per_page than was asked for")
 	case list.total < 0 || list.last != last:
-		return nil, failure.Newf(failure.KindPagination, "last_page is not total_records divided by per_page, rounded up")
+		return nil, wire.Newf(wire.KindPagination, "last_page is not total_records divided by per_page, rounded up")
 	case next != 0 && next != page+1 || (next != 0) != (page < last):
-		return nil, failure.Newf(failure.KindPagination, "next_page is neither the page that follows nor, on the last one, null")
+		return nil, wire.Newf(wire.KindPagination, "next_page is neither the page that follows nor, on the last one, null")
 	case prev != 0 && prev != page-1 || (prev != 0) != (page > 1):
-		return nil, failure.Newf(failure.KindPagination, "prev_page is neither the page before nor, on the first one, null")
+		return nil, wire.Newf(wire.KindPagination, "prev_page is neither the page before nor, on the first one, null")
 	case int64(len(data)) > per:
-		return nil, failure.Newf(failure.KindPagination, "a page has more items than per_page")
+		return nil, wire.Newf(wire.KindPagination, "a page has more items than per_page")
 	}
 	if want := min(per, max(list.total-(page-1)*per, 0)); int64(len(data)) < want {
-		return nil, failure.Newf(failure.KindItemMissing, "a page has fewer items than total_records and per_page leave for it")
+		return nil, wire.Newf(wire.KindItemMissing, "a page has fewer items than total_records and per_page leave for it")
 	} else if int64(len(data)) > want {
-		return nil, failure.Newf(failure.KindPagination, "a page has more items than total_records leaves for it")
+		return nil, wire.Newf(wire.KindPagination, "a page has more items than total_records leaves for it")
 	}
 	for _, text := range data {
 		item, err := decodeItem(text)
@@ -165,12 +164,12 @@ func (w *walk) add(p *ListPage) error {
 	w.total = p.total
 	for _, item := range p.Items {
 		if w.seen[item.ID] {
-			return failure.Newf(failure.KindItemRepeated, "an item stands in a list twice")
+			return wire.Newf(wire.KindItemRepeated, "an item stands in a list twice")
 		}
 		w.seen[item.ID] = true
 	}
 	if n := int64(len(w.seen)); p.Next == 0 && n < w.total && !w.shrunk {
-		return failure.Newf(failure.KindItemMissing, "a list has ended with fewer items than its total_records")
+		return wire.Newf(wire.KindItemMissing, "a list has ended with fewer items than its total_records")
 	}
 	return nil
 }
@@ -186,13 +185,13 @@ func CheckSync(body []byte, id int64) error {
 	case err != nil:
 		return err
 	case item.ID != id:
-		return failure.Newf(failure.KindItem, "the reply is about another sync than was asked for")
+		return wire.Newf(wire.KindItem, "the reply is about another sync than was asked for")
 	}
 	switch item.status {
 	case "ready", "up to date", "failing":
 		return nil
 	}
-	return failure.Newf(failure.KindItem, "the status of a sync is none of ready, up to date and failing")
+	return wire.Newf(wire.KindItem, "the status of a sync is none of ready, up to date and failing")
 }
 
 // decodeRun reads the reply to GET /sync_runs/{id}.
@@ -213,11 +212,11 @@ func decodeRun(body []byte, id, sync int64) (Item, error) {
 func (r Item) check(id, sync int64) error {
 	switch {
 	case id >= 0 && r.ID != id:
-		return failure.Newf(failure.KindItem, "the reply is about another run than was asked for")
+		return wire.Newf(wire.KindItem, "the reply is about another run than was asked for")
 	case r.sync != sync:
-		return failure.Newf(failure.KindItem, "a run is shown for a sync that it is not of")
+		return wire.Newf(wire.KindItem, "a run is shown for a sync that it is not of")
 	case !r.over() && r.status != "queued" && r.status != "working":
-		return failure.Newf(failure.KindRunState, "the status of a run is none of queued, working, completed, failed and skipped")
+		return wire.Newf(wire.KindRunState, "the status of a run is none of queued, working, completed, failed and skipped")
 	}
 	return nil
 }
@@ -242,7 +241,7 @@ func decodeTriggered(body []byte) (int64, error) {
 		Run *int64 `json:"sync_run_id"`
 	}
 	if json.Unmarshal(e.Data, &data) != nil || data.Run == nil {
-		return 0, failure.Newf(failure.KindItem, "the reply to a trigger has no sync_run_id that is an integer")
+		return 0, wire.Newf(wire.KindItem, "the reply to a trigger has no sync_run_id that is an integer")
 	}
 	return *data.Run, nil
 }

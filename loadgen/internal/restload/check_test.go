@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // TestServiceWalks: what only the whole list shows.
@@ -24,8 +24,8 @@ func TestServiceWalks(t *testing.T) {
 		"whole":                 {[]*ListPage{page(4, 2, 1, 2), page(4, 0, 3, 4)}, ""},
 		"one was created":       {[]*ListPage{page(3, 2, 1, 2), page(4, 0, 3, 4)}, ""},
 		"one was deleted":       {[]*ListPage{page(5, 2, 1, 2), page(4, 0, 4)}, ""},
-		"on two pages":          {[]*ListPage{page(4, 2, 1, 2), page(4, 0, 2, 3)}, failure.KindItemRepeated},
-		"total grew for itself": {[]*ListPage{page(4, 2, 1, 2), page(9, 0, 3, 4)}, failure.KindItemMissing},
+		"on two pages":          {[]*ListPage{page(4, 2, 1, 2), page(4, 0, 2, 3)}, wire.KindItemRepeated},
+		"total grew for itself": {[]*ListPage{page(4, 2, 1, 2), page(9, 0, 3, 4)}, wire.KindItemMissing},
 	} {
 		w := walk{seen: map[int64]bool{}}
 		var err error
@@ -38,7 +38,7 @@ func TestServiceWalks(t *testing.T) {
 			require.NoError(t, err, name)
 			continue
 		}
-		var f *failure.Failure
+		var f *wire.Failure
 		require.ErrorAs(t, err, &f, name)
 		require.Equal(t, c.kind, f.Kind, name)
 	}

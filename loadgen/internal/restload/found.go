@@ -6,7 +6,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/histogram"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Runs are what became of the runs that were started.
@@ -59,7 +59,7 @@ func (f *Found) finish(run Item, took int64) {
 		f.runs.Canceled++
 	default:
 		f.runs.Failed++
-		f.runs.Failure = foreign.Clip(run.message, failure.LongestMessage)
+		f.runs.Failure = foreign.Clip(run.message, wire.LongestMessage)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // Call is one call of the API.
@@ -157,7 +157,7 @@ func (p *polling) same(run Item) error {
 	id := p.work.Syncs[p.at]
 	before := p.ended[id]
 	if before.status != "" && before.run == run.ID && before.status != run.status {
-		return failure.Newf(failure.KindRunState, "a run that had ended as %s is %s later", before.status, run.status)
+		return wire.Newf(wire.KindRunState, "a run that had ended as %s is %s later", before.status, run.status)
 	}
 	if run.over() {
 		p.ended[id] = endedRun{run.ID, run.status}
@@ -200,7 +200,7 @@ func (t *triggering) Took(c Call, body []byte) error {
 			return err
 		}
 		if !t.work.Found.begin(run) {
-			return failure.Newf(failure.KindItem, "the trigger answers with the id of a run that was started before")
+			return wire.Newf(wire.KindItem, "the trigger answers with the id of a run that was started before")
 		}
 		t.run, t.going, t.started = run, true, t.now()
 		return nil
@@ -215,7 +215,7 @@ func (t *triggering) Took(c Call, body []byte) error {
 		t.work.Found.finish(run, took)
 		t.turn()
 	case took > int64(t.work.RunTimeout):
-		return failure.Newf(failure.KindRunUnfinished, "a run has not ended after %s: it is %s", t.work.RunTimeout, run.status)
+		return wire.Newf(wire.KindRunUnfinished, "a run has not ended after %s: it is %s", t.work.RunTimeout, run.status)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen/internal/wire"
 )
 
 // The scenarios of a load on the REST API of a service.
@@ -46,42 +46,42 @@ func (s Options) WithDefaults(write bool) (Options, error) {
 	case ScenarioList, ScenarioPoll:
 	case ScenarioTrigger:
 		if len(s.Syncs) == 0 {
-			return s, failure.Usagef("the scenario trigger starts runs of syncs: name each with --sync ID, and say so with --write")
+			return s, wire.Usagef("the scenario trigger starts runs of syncs: name each with --sync ID, and say so with --write")
 		}
 		if !write {
-			return s, failure.Usagef("the scenario trigger starts runs, which write into the destination of the sync: say so with --write")
+			return s, wire.Usagef("the scenario trigger starts runs, which write into the destination of the sync: say so with --write")
 		}
 	case "":
-		return s, failure.Usagef("name the scenario: --scenario list, poll or trigger")
+		return s, wire.Usagef("name the scenario: --scenario list, poll or trigger")
 	default:
-		return s, failure.Usagef("there is no scenario %q; there are list, poll and trigger", s.Scenario)
+		return s, wire.Usagef("there is no scenario %q; there are list, poll and trigger", s.Scenario)
 	}
 	switch {
 	case s.PerPage < 0 || s.PerPage > MostPerPage:
-		return s, failure.Usagef("%s per page are not from 1 to %d", plural.Count(s.PerPage, "item"), MostPerPage)
+		return s, wire.Usagef("%s per page are not from 1 to %d", quantity.Count(s.PerPage, "item"), MostPerPage)
 	case s.PollInterval < 0 || s.RunTimeout < 0:
-		return s, failure.Usagef("an interval and a time limit cannot be negative")
+		return s, wire.Usagef("an interval and a time limit cannot be negative")
 	case len(s.Lists) > 0 && s.Scenario != ScenarioList:
-		return s, failure.Usagef("lists are walked in the scenario list, not in %s", s.Scenario)
+		return s, wire.Usagef("lists are walked in the scenario list, not in %s", s.Scenario)
 	case s.FullSync && s.Scenario != ScenarioTrigger:
-		return s, failure.Usagef("full syncs are started in the scenario trigger, not in %s", s.Scenario)
+		return s, wire.Usagef("full syncs are started in the scenario trigger, not in %s", s.Scenario)
 	}
 	for i, id := range s.Syncs {
 		if id < 0 || slices.Contains(s.Syncs[:i], id) {
-			return s, failure.Usagef("the sync %d is named twice, or is no id", id)
+			return s, wire.Usagef("the sync %d is named twice, or is no id", id)
 		}
 	}
 	for i, name := range s.Lists {
 		if _, known := lists[name]; !known {
-			return s, failure.Usagef("there is no list %q; there are %s", name, strings.Join(listNames(), ", "))
+			return s, wire.Usagef("there is no list %q; there are %s", name, strings.Join(listNames(), ", "))
 		}
 		if slices.Contains(s.Lists[:i], name) {
-			return s, failure.Usagef("the list %q is named twice", name)
+			return s, wire.Usagef("the list %q is named twice", name)
 		}
 	}
 	if s.Scenario == ScenarioList {
 		if runs := slices.Contains(s.Lists, "sync_runs"); runs != (len(s.Syncs) > 0) {
-			return s, failure.Usagef("the list sync_runs and --sync ID go together: a sync has a list of its runs")
+			return s, wire.Usagef("the list sync_runs and --sync ID go together: a sync has a list of its runs")
 		}
 	}
 	if len(s.Lists) == 0 {

@@ -11,8 +11,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // readBody reads what the head announces. What it returns is a part of l.in.
@@ -40,13 +39,13 @@ func (l *Link) readBody(h head) ([]byte, error) {
 	}
 	l.r += size
 	if l.r < l.w {
-		return nil, failure.Newf(failure.KindHTTP, "the reply is longer than its Content-Length of %d", size)
+		return nil, Newf(KindHTTP, "the reply is longer than its Content-Length of %d", size)
 	}
 	return l.in[from:l.r], nil
 }
 
-func tooLarge(most int64) *failure.Failure {
-	return failure.Newf(failure.KindTooLarge, "the reply has more than %s", plural.Count(most, "byte"))
+func tooLarge(most int64) *Failure {
+	return Newf(KindTooLarge, "the reply has more than %s", quantity.Count(most, "byte"))
 }
 
 // readToEnd reads a body that ends with its connection (RFC 9112 section 6.3).
@@ -90,7 +89,7 @@ func (l *Link) readChunks(most int64) ([]byte, error) {
 			}
 		}
 		if string(l.in[l.r+int(size):l.r+int(size)+2]) != "\r\n" {
-			return nil, failure.Newf(failure.KindHTTP, "a chunk does not end where it says")
+			return nil, Newf(KindHTTP, "a chunk does not end where it says")
 		}
 		copy(l.in[to:], l.in[l.r:l.r+int(size)])
 		to += int(size)
@@ -106,11 +105,11 @@ func (l *Link) readChunks(most int64) ([]byte, error) {
 			break
 		}
 		if trailers += len(line); trailers > longestHead {
-			return nil, failure.Newf(failure.KindHTTP, "the trailers have more than %d bytes", longestHead)
+			return nil, Newf(KindHTTP, "the trailers have more than %d bytes", longestHead)
 		}
 	}
 	if l.r < l.w {
-		return nil, failure.Newf(failure.KindHTTP, "there are bytes after the last chunk")
+		return nil, Newf(KindHTTP, "there are bytes after the last chunk")
 	}
 	return l.in[from:to], nil
 }
@@ -130,7 +129,7 @@ func (l *Link) chunkSize(keep int) (int64, error) {
 	digits = bytes.TrimRight(digits, " \t")
 	size, err := strconv.ParseUint(string(digits), 16, 62)
 	if err != nil || digits[0] == '+' {
-		return 0, failure.Newf(failure.KindHTTP, "the length of a chunk is %q", foreign.Clip(line, failure.LongestQuote))
+		return 0, Newf(KindHTTP, "the length of a chunk is %q", foreign.Clip(line, LongestQuote))
 	}
 	return int64(size), nil
 }
@@ -144,7 +143,7 @@ func (l *Link) line() ([]byte, error) {
 			return line, nil
 		}
 		if l.w-l.r > longestHead {
-			return nil, failure.Newf(failure.KindHTTP, "a line of the body has more than %d bytes", longestHead)
+			return nil, Newf(KindHTTP, "a line of the body has more than %d bytes", longestHead)
 		}
 		seen = max(0, l.w-l.r-1)
 		if err := l.fill(1); err != nil {

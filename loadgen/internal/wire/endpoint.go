@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/redact"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Target is the custom destination, as the options of a load have it.
@@ -73,7 +72,7 @@ type Endpoint struct {
 	Header    http.Header // the same for net/http
 	host      string      // a Host header that replaces that of the URL
 	Transport Transport
-	Hidden    *redact.Redactor  // what is never shown
+	Hidden    *foreign.Redactor // what is never shown
 	memory    *memory           // of all connections
 	Shared    http.RoundTripper // of the standard client
 }
@@ -83,26 +82,26 @@ func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
 	u, err := url.Parse(t.URL)
 	switch {
 	case err != nil:
-		return nil, failure.Usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+		return nil, Usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, failure.Usagef("the URL of the endpoint must start with https:// (or http:// in development)")
+		return nil, Usagef("the URL of the endpoint must start with https:// (or http:// in development)")
 	case u.Hostname() == "":
-		return nil, failure.Usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
+		return nil, Usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
 	}
 	port := u.Port()
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
-		return nil, failure.Usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
+		return nil, Usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
 	}
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	e := &Endpoint{URL: u, address: net.JoinHostPort(u.Hostname(), port), Transport: tr.withDefaults(), host: u.Host,
-		Hidden: redact.New(), memory: &memory{most: mostReplies}}
+		Hidden: foreign.New(), memory: &memory{most: mostReplies}}
 	e.seed(t)
 	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && PrivateHost(u.Hostname())
 	switch {
 	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
-		return nil, failure.Usagef("development %q is none of auto, on and off", t.Development)
+		return nil, Usagef("development %q is none of auto, on and off", t.Development)
 	case u.Scheme == "https":
 		// spec 5.2.1: a chain that does not verify is for development only.
 		e.tls = &tls.Config{
@@ -110,10 +109,10 @@ func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
 			NextProtos: []string{"http/1.1"}, ClientSessionCache: tls.NewLRUClientSessionCache(0),
 		}
 	case !development:
-		return nil, failure.Usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
+		return nil, Usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
 	}
 	if e.Transport.HTTP2 && e.tls == nil {
-		return nil, failure.Usagef("HTTP/2 is offered over https only, and the URL is http://")
+		return nil, Usagef("HTTP/2 is offered over https only, and the URL is http://")
 	}
 	return e, e.setHeaders(t)
 }
@@ -144,9 +143,9 @@ func (e *Endpoint) setHeaders(t Target) error {
 	for name, value := range t.Headers {
 		switch {
 		case !fieldName([]byte(name)) || !fieldValue([]byte(value)):
-			return failure.Usagef("the header %q has a name or a value that HTTP does not allow", name)
+			return Usagef("the header %q has a name or a value that HTTP does not allow", name)
 		case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, "Connection"):
-			return failure.Usagef("the header %q is set by the client itself", name)
+			return Usagef("the header %q is set by the client itself", name)
 		case strings.EqualFold(name, "Host"):
 			e.host = value
 			continue
@@ -154,7 +153,7 @@ func (e *Endpoint) setHeaders(t Target) error {
 		h.Set(name, value)
 	}
 	if !fieldValue([]byte(t.Token)) {
-		return failure.Usagef("the token holds a character that no header may have")
+		return Usagef("the token holds a character that no header may have")
 	}
 	e.Header = h
 	var b strings.Builder
@@ -163,7 +162,7 @@ func (e *Endpoint) setHeaders(t Target) error {
 		b.WriteString("Connection: close\r\n")
 	}
 	if err := h.Write(&b); err != nil {
-		return failure.Usagef("the headers cannot be written: %v", err)
+		return Usagef("the headers cannot be written: %v", err)
 	}
 	e.Lines = b.String()
 	e.Head = []byte("POST " + e.URL.RequestURI() + " HTTP/1.1\r\n" + e.Lines + "Content-Length: ")
@@ -203,7 +202,7 @@ func (e *Endpoint) SeedURL(u *url.URL, name string) {
 		}
 		plain, err := url.QueryUnescape(part)
 		for _, text := range []string{part, plain} {
-			if err == nil && len(text) >= longSecret && !redact.PlainWord(text) {
+			if err == nil && len(text) >= longSecret && !foreign.PlainWord(text) {
 				e.Hidden.Add(text, name+"_PATH")
 			}
 		}
@@ -219,9 +218,9 @@ func (e *Endpoint) Redact(text string) string { return e.Hidden.String(text) }
 
 // Hide takes secrets out of an error that names what the target has.
 func (e *Endpoint) Hide(err error) error {
-	var usage *failure.UsageError
+	var usage *UsageError
 	if errors.As(err, &usage) {
-		return &failure.UsageError{Message: e.Redact(err.Error())}
+		return &UsageError{Message: e.Redact(err.Error())}
 	}
 	return err // discover has redacted what the target said
 }
@@ -235,7 +234,7 @@ func (e *Endpoint) Replicas(t Target) ([]*Endpoint, error) {
 		r, err := NewEndpoint(t, e.Transport)
 		if err != nil {
 			// The messages are about the URL of the endpoint.
-			return nil, failure.Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
+			return nil, Usagef("replica: %s", strings.ReplaceAll(err.Error(), "destkit load https", "--replica https"))
 		}
 		r.memory, r.Hidden = e.memory, e.Hidden
 		e.SeedURL(r.URL, "$DESTKIT_URL")

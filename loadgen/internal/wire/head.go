@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // head is what the client needs of the head of a response.
@@ -38,7 +37,7 @@ func parseHead(text []byte) (h head, err error) {
 		}
 		colon := bytes.IndexByte(line, ':')
 		if colon < 1 || !fieldName(line[:colon]) {
-			return h, fmt.Errorf("the head has a line that is no header: %q", foreign.Clip(line, failure.LongestQuote))
+			return h, fmt.Errorf("the head has a line that is no header: %q", foreign.Clip(line, LongestQuote))
 		}
 		value := bytes.Trim(line[colon+1:], " \t")
 		if !fieldValue(value) {
@@ -59,11 +58,11 @@ var crlf = []byte("\r\n")
 // statusLine reads "HTTP/1.1 200 OK".
 func statusLine(line []byte) (status int, closing bool, err error) {
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[7] != '1' && line[7] != '0' || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
-		return 0, false, fmt.Errorf("the reply is not HTTP/1.1: it begins with %q", foreign.Clip(line, failure.LongestQuote))
+		return 0, false, fmt.Errorf("the reply is not HTTP/1.1: it begins with %q", foreign.Clip(line, LongestQuote))
 	}
 	for _, c := range line[9:12] {
 		if c < '0' || c > '9' {
-			return 0, false, fmt.Errorf("the reply has no status: it begins with %q", foreign.Clip(line, failure.LongestQuote))
+			return 0, false, fmt.Errorf("the reply has no status: it begins with %q", foreign.Clip(line, LongestQuote))
 		}
 		status = status*10 + int(c-'0')
 	}
@@ -71,7 +70,7 @@ func statusLine(line []byte) (status int, closing bool, err error) {
 		return 0, false, fmt.Errorf("the reply has the status %03d", status)
 	}
 	if !fieldValue(line[12:]) {
-		return 0, false, fmt.Errorf("the status line has a control character: it begins with %q", foreign.Clip(line, failure.LongestQuote))
+		return 0, false, fmt.Errorf("the status line has a control character: it begins with %q", foreign.Clip(line, LongestQuote))
 	}
 	return status, line[7] == '0', nil
 }
@@ -82,12 +81,12 @@ func (h *head) field(name, value []byte) error {
 	case is(name, "content-length"):
 		n, err := strconv.ParseUint(string(value), 10, 62)
 		if err != nil || value[0] == '+' || h.length >= 0 && h.length != int64(n) {
-			return fmt.Errorf("the header Content-Length is %q", foreign.Clip(value, failure.LongestQuote))
+			return fmt.Errorf("the header Content-Length is %q", foreign.Clip(value, LongestQuote))
 		}
 		h.length = int64(n)
 	case is(name, "transfer-encoding"):
 		if !is(value, "chunked") || h.chunked {
-			return fmt.Errorf("the header Transfer-Encoding is %q", foreign.Clip(value, failure.LongestQuote))
+			return fmt.Errorf("the header Transfer-Encoding is %q", foreign.Clip(value, LongestQuote))
 		}
 		h.chunked = true
 	case is(name, "connection"):

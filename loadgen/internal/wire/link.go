@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // Link is one connection to the target with the bytes read from it: HTTP/1.1,
@@ -91,7 +90,7 @@ func (l *Link) Call(r Request, now int64) (rep Reply, err error) {
 // exchange writes and reads; both errors end the connection.
 func (l *Link) exchange(request []byte) (head, []byte, error) {
 	if l.r != l.w {
-		return head{}, nil, failure.Newf(failure.KindHTTP, "the target sent bytes that were not asked for")
+		return head{}, nil, Newf(KindHTTP, "the target sent bytes that were not asked for")
 	}
 	l.r, l.w = 0, 0
 	l.sock.send(l.conn, request)
@@ -107,14 +106,14 @@ func (l *Link) exchange(request []byte) (head, []byte, error) {
 	if l.sock.failed != nil {
 		err = l.sock.failed
 	}
-	var own *failure.Failure
+	var own *Failure
 	switch {
 	case l.late.Load():
-		return head{}, nil, failure.Newf(failure.KindTimeout, "no whole reply in time")
+		return head{}, nil, Newf(KindTimeout, "no whole reply in time")
 	case errors.As(err, &own):
 		return head{}, nil, own
 	}
-	return head{}, nil, failure.Call(err, l.w > 0)
+	return head{}, nil, Call(err, l.w > 0)
 }
 
 // readHead reads up to the blank line.
@@ -128,13 +127,13 @@ func (l *Link) readHead() (head, error) {
 			text := l.in[l.r : l.r+end+4]
 			h, err := parseHead(text)
 			if err != nil {
-				return h, failure.Newf(failure.KindHTTP, "%v", err)
+				return h, Newf(KindHTTP, "%v", err)
 			}
 			l.r += len(text)
 			if h.status/100 == 1 {
 				// 100 Continue and the like come before the response.
 				if informed++; h.status == 101 || informed > 8 {
-					return h, failure.Newf(failure.KindHTTP, "status %d instead of a response", h.status)
+					return h, Newf(KindHTTP, "status %d instead of a response", h.status)
 				}
 				continue
 			}
@@ -142,10 +141,10 @@ func (l *Link) readHead() (head, error) {
 			return h, nil
 		}
 		if l.w-l.r >= longestHead {
-			return head{}, failure.Newf(failure.KindHTTP, "the head of the reply has more than %d bytes", longestHead)
+			return head{}, Newf(KindHTTP, "the head of the reply has more than %d bytes", longestHead)
 		}
 		if l.w-l.r >= 8 && string(l.in[l.r:l.r+7]) != "HTTP/1." {
-			return head{}, failure.Newf(failure.KindHTTP, "the reply is not HTTP/1.1: it begins with %q", foreign.Clip(l.in[l.r:min(l.w, l.r+24)], failure.LongestQuote))
+			return head{}, Newf(KindHTTP, "the reply is not HTTP/1.1: it begins with %q", foreign.Clip(l.in[l.r:min(l.w, l.r+24)], LongestQuote))
 		}
 		if err := l.fill(1); err != nil {
 			return head{}, err
@@ -180,9 +179,9 @@ func (l *Link) connect() error {
 	conn, err := l.end.Transport.Dial(ctx, "tcp", l.end.address)
 	if err != nil {
 		if l.ctx.Err() != nil {
-			return failure.Newf(failure.KindInterrupted, "the run ended while connecting")
+			return Newf(KindInterrupted, "the run ended while connecting")
 		}
-		return failure.Dial(err)
+		return Dial(err)
 	}
 	l.sock = newSocket(conn, &l.late)
 	l.conn = l.sock
@@ -191,14 +190,14 @@ func (l *Link) connect() error {
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
 			l.conn = nil
-			return failure.TLS(err)
+			return TLS(err)
 		}
 		l.conn = secure
 	}
 	l.open.Store(l.sock)
 	if l.late.Load() {
 		l.drop()
-		return failure.Newf(failure.KindTimeout, "connecting took too long")
+		return Newf(KindTimeout, "connecting took too long")
 	}
 	l.r, l.w, l.lastHead = 0, 0, l.lastHead[:0]
 	return nil
@@ -252,12 +251,12 @@ func (m *memory) decode(buf []byte, encoding string, body []byte, most int64) (a
 	if err == nil {
 		buf, plain, err = m.read(buf, r, most)
 	}
-	var own *failure.Failure
+	var own *Failure
 	switch {
-	case errors.As(err, &own) && own.Kind == failure.KindTooLarge:
-		return buf, nil, failure.Newf(failure.KindTooLarge, "decoded, %s", own.Message)
+	case errors.As(err, &own) && own.Kind == KindTooLarge:
+		return buf, nil, Newf(KindTooLarge, "decoded, %s", own.Message)
 	case err != nil:
-		return buf, nil, failure.Newf(failure.KindHTTP, "%v", fmt.Errorf("decode %s: %w", foreign.Clip(encoding, failure.LongestQuote), err))
+		return buf, nil, Newf(KindHTTP, "%v", fmt.Errorf("decode %s: %w", foreign.Clip(encoding, LongestQuote), err))
 	}
 	return buf, plain, nil
 }

@@ -4,8 +4,7 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/destkit/destkit/internal/plural"
-	"github.com/destkit/destkit/loadgen/internal/failure"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Replies come from outside. Each has a bound, and what all connections hold
@@ -86,6 +85,6 @@ func (m *memory) read(buf []byte, r io.Reader, most int64) (all, body []byte, er
 	}
 }
 
-func (m *memory) full() *failure.Failure {
-	return failure.Newf(failure.KindTooLarge, "the replies to all connections have together more than %s", plural.Count(m.most, "byte"))
+func (m *memory) full() *Failure {
+	return Newf(KindTooLarge, "the replies to all connections have together more than %s", quantity.Count(m.most, "byte"))
 }

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // sockets are both sides of a connection, the near one as a link has it.
@@ -165,8 +163,8 @@ func TestTurnsFail(t *testing.T) {
 	if s.failed != nil {
 		err = s.failed
 	}
-	kind := failure.Call(err, false).Kind
-	require.Contains(t, []string{failure.KindReset, failure.KindClosed}, kind, "%v", err)
+	kind := Call(err, false).Kind
+	require.Contains(t, []string{KindReset, KindClosed}, kind, "%v", err)
 
 	s, far = sockets(t)
 	ended := make(chan error, 1)
@@ -181,5 +179,5 @@ func TestTurnsFail(t *testing.T) {
 	require.NoError(t, far.Close())
 	err = <-ended
 	require.ErrorIs(t, err, syscall.ECONNRESET)
-	require.Equal(t, failure.KindReset, failure.Call(err, false).Kind)
+	require.Equal(t, KindReset, Call(err, false).Kind)
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/destkit/destkit/loadgen/internal/failure"
 )
 
 // RoundTripper is a transport of net/http to the endpoint: of planning calls, and
@@ -40,7 +38,7 @@ func CheckProxy(raw string) error {
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" && u.Scheme != "socks5h" {
-		return failure.Usagef("the proxy must be a URL such as http://HOST:PORT or socks5://HOST:PORT")
+		return Usagef("the proxy must be a URL such as http://HOST:PORT or socks5://HOST:PORT")
 	}
 	return nil
 }
@@ -76,7 +74,7 @@ func (s *Standard) Call(r Request, _ int64) (rep Reply, err error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(r.Body))
 	if err != nil {
-		return rep, failure.Newf(failure.KindHTTP, "the request cannot be made")
+		return rep, Newf(KindHTTP, "the request cannot be made")
 	}
 	req.Header = s.end.Header.Clone()
 	req.Host = s.end.host
@@ -87,7 +85,7 @@ func (s *Standard) Call(r Request, _ int64) (rep Reply, err error) {
 	defer resp.Body.Close()
 	most := s.end.Transport.MaxReply
 	var body []byte
-	var own *failure.Failure
+	var own *Failure
 	switch s.buf, body, err = s.end.memory.read(s.buf, resp.Body, most); {
 	case errors.As(err, &own):
 		s.release()
@@ -119,7 +117,7 @@ func (s *Standard) release() {
 }
 
 // failure sorts an error of net/http like one of a link.
-func (s *Standard) failure(err error, begun bool) *failure.Failure {
+func (s *Standard) failure(err error, begun bool) *Failure {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err // the URL may be secret
@@ -127,15 +125,15 @@ func (s *Standard) failure(err error, begun bool) *failure.Failure {
 	var op *net.OpError
 	switch {
 	case s.late.Load():
-		return failure.Newf(failure.KindTimeout, "no whole reply in time")
+		return Newf(KindTimeout, "no whole reply in time")
 	case errors.As(err, &op) && op.Op == "dial":
-		return failure.Dial(err)
+		return Dial(err)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
-		return failure.TLS(err)
+		return TLS(err)
 	case strings.Contains(err.Error(), "malformed HTTP"):
-		return failure.Newf(failure.KindHTTP, "the reply is not HTTP")
+		return Newf(KindHTTP, "the reply is not HTTP")
 	}
-	return failure.Call(err, begun)
+	return Call(err, begun)
 }
 
 // Interrupt breaks the call that is under way, from another goroutine.

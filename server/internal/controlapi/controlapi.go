@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -172,8 +172,8 @@ func (a *API) Guard(next http.Handler) http.Handler {
 // name of loopback (a page of another site that resolves its own name to
 // 127.0.0.1 has not), and must not be a page of another origin.
 func (a *API) admit(r *http.Request) error {
-	if loopback.Own(r) {
-		return problem.Refuse(http.StatusForbidden, "%v", loopback.ErrOutbound)
+	if reach.OwnOrigin(r) {
+		return problem.Refuse(http.StatusForbidden, "%v", reach.ErrOutbound)
 	}
 	if token := a.token; token != "" {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -185,8 +185,8 @@ func (a *API) admit(r *http.Request) error {
 		}
 		return nil
 	}
-	err := loopback.Admit(r)
-	if errors.Is(err, loopback.ErrPeer) {
+	err := reach.AdmitLoopback(r)
+	if errors.Is(err, reach.ErrPeer) {
 		return problem.Refuse(http.StatusForbidden, "the control API is open on loopback only; start the service with a control token and send it as Authorization: Bearer")
 	} else if err != nil {
 		return problem.Refuse(http.StatusForbidden, "%v; or use a control token", err)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/search"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -56,7 +55,7 @@ type journalFilter struct {
 	organization, limit, after, before int64
 	newest                             bool
 	status                             func(int) bool
-	text                               search.Text
+	text                               foreign.Search
 }
 
 // common are the parameters that journalFilter reads, beside after.
@@ -91,7 +90,7 @@ func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 	if f.newest && query.Get("after") != "" {
 		return f, problem.InvalidField("after", "goes from the oldest on; with newest=true use before")
 	}
-	f.text = search.New(query.Get("text"))
+	f.text = foreign.NewSearch(query.Get("text"))
 	f.status, err = statusFilter(query.Get("status"))
 	return f, err
 }
@@ -133,7 +132,7 @@ func (j *Journal) requests(ctx context.Context, query url.Values) (none journalP
 		return none, err
 	}
 	id, operation, method, fault := query.Get("id"), query.Get("operation"), query.Get("method"), query.Get("fault")
-	path, text := search.New(query.Get("path")), &f.text
+	path, text := foreign.NewSearch(query.Get("path")), &f.text
 	return read(ctx, &j.Requests, &f, func(e *RequestEntry) bool {
 		return is(id, e.ID) && is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && f.status(e.Status) &&
 			is(operation, e.Operation) && is(method, e.Method) && (fault == "" || slices.Contains(e.Faults, fault)) &&

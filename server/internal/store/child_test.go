@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	tasks := map[string]func(*Store) error{"hold": hold, "write": write, "world": oneWorld}
 	task := tasks[os.Getenv(childTask)]
 	if task == nil {
-		os.Exit(postgrestest.Run(m))
+		os.Exit(testkit.RunWithPostgres(m))
 	}
 	s, err := Open(context.Background(), Options{Dir: os.Getenv(childDir), URL: os.Getenv(childURL), MasterKey: testKey, Owner: "pid 4711, http://127.0.0.1:8080"})
 	if err == nil {

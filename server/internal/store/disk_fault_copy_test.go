@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/diskfault"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit/diskfault"
 )
 
 // TestFaultsUnderABackup: whichever operation of a backup fails, on either disk, the one

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/diskfault"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit/diskfault"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/migrations"
 )
@@ -22,7 +22,7 @@ import (
 // plain is a connection beside every store, as an administrator has one.
 func plain(t testing.TB, schema string) *pgx.Conn {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), serverURL(postgrestest.Start(t), schema))
+	c, err := pgx.Connect(t.Context(), serverURL(testkit.StartPostgres(t), schema))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
@@ -106,7 +106,7 @@ func TestTextsThatPostgresCannotHold(t *testing.T) {
 // What is wrong with a server, a login or a schema is said before anything is
 // changed, and without the password.
 func TestPostgresThatCannotBeUsed(t *testing.T) {
-	server := postgrestest.Start(t)
+	server := testkit.StartPostgres(t)
 	admin := plain(t, "refused_admin")
 	command(t, admin, `CREATE ROLE guest LOGIN PASSWORD 'SECRET';
 		CREATE SCHEMA foreign_tables; CREATE TABLE foreign_tables.t (x int);
@@ -121,11 +121,11 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 		is   error
 		want string
 	}{
-		"wrong password":  {strings.Replace(good, postgrestest.Password, "SECRET", 1), ErrUnfit, "password authentication failed"},
-		"no password":     {strings.Replace(good, ":"+postgrestest.Password, "", 1), ErrUnfit, "as " + postgrestest.User + " without a password: "},
-		"no such user":    {strings.Replace(good, postgrestest.User+":", "nobody:", 1), ErrUnfit, "authentication failed"},
+		"wrong password":  {strings.Replace(good, testkit.PostgresPassword, "SECRET", 1), ErrUnfit, "password authentication failed"},
+		"no password":     {strings.Replace(good, ":"+testkit.PostgresPassword, "", 1), ErrUnfit, "as " + testkit.PostgresUser + " without a password: "},
+		"no such user":    {strings.Replace(good, testkit.PostgresUser+":", "nobody:", 1), ErrUnfit, "authentication failed"},
 		"no such base":    {strings.Replace(good, "@/postgres", "@/missing", 1), ErrUnfit, `database "missing" does not exist`},
-		"no right":        {strings.Replace(good, postgrestest.User+":"+postgrestest.Password, "guest:SECRET", 1), ErrUnfit, "GRANT CREATE ON DATABASE postgres TO guest, or CREATE SCHEMA nobody_uses_this AUTHORIZATION guest"},
+		"no right":        {strings.Replace(good, testkit.PostgresUser+":"+testkit.PostgresPassword, "guest:SECRET", 1), ErrUnfit, "GRANT CREATE ON DATABASE postgres TO guest, or CREATE SCHEMA nobody_uses_this AUTHORIZATION guest"},
 		"nobody there":    {strings.Replace(good, fmt.Sprint("port=", server.Port), "port=1", 1), ErrUnavailable, "connect to"},
 		"other tables":    {serverURL(server, "foreign_tables"), ErrUnfit, "holds tables that are not of destkit"},
 		"other mark":      {serverURL(server, "foreign_mark"), ErrUnfit, "not of destkit"},
@@ -137,7 +137,7 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 			require.ErrorIs(t, err, c.is)
 			require.ErrorContains(t, err, c.want)
 			require.NotContains(t, err.Error(), "SECRET")
-			require.NotContains(t, err.Error(), postgrestest.Password)
+			require.NotContains(t, err.Error(), testkit.PostgresPassword)
 			_, err = Holds(t.Context(), Options{URL: c.url})
 			if name != "no right" { // nothing is there to be seen
 				require.ErrorIs(t, err, c.is)
@@ -225,7 +225,7 @@ func TestLostConnections(t *testing.T) {
 func TestOutOfConnections(t *testing.T) {
 	admin := plain(t, "crowd_admin")
 	command(t, admin, "CREATE ROLE lone LOGIN PASSWORD 'lone-word' CONNECTION LIMIT 3; CREATE SCHEMA crowd AUTHORIZATION lone")
-	url := strings.Replace(serverURL(postgrestest.Start(t), "crowd"), postgrestest.User+":"+postgrestest.Password, "lone:lone-word", 1)
+	url := strings.Replace(serverURL(testkit.StartPostgres(t), "crowd"), testkit.PostgresUser+":"+testkit.PostgresPassword, "lone:lone-word", 1)
 	s := open(t, Options{URL: url})
 	require.NoError(t, s.View(t.Context(), func(*Tx) error {
 		err := s.View(t.Context(), func(*Tx) error { return nil })

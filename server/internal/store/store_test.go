@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -71,13 +71,13 @@ var schemas atomic.Int64
 // schemaURL is a schema of its own on the PostgreSQL of this test process.
 func schemaURL(t testing.TB) string {
 	t.Helper()
-	server := postgrestest.Start(t)
+	server := testkit.StartPostgres(t)
 	return serverURL(server, fmt.Sprint("test_", schemas.Add(1)))
 }
 
-func serverURL(server postgrestest.Server, schema string) string {
+func serverURL(server testkit.Postgres, schema string) string {
 	return fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=%s",
-		postgrestest.User, postgrestest.Password, server.Folder, server.Port, schema)
+		testkit.PostgresUser, testkit.PostgresPassword, server.Folder, server.Port, schema)
 }
 
 // placeOf says where a store is, to open it again.
@@ -85,7 +85,7 @@ func placeOf(s *Store) Options {
 	o := Options{Dir: s.dir}
 	if s.Shared() {
 		at := s.Pool().Config().ConnConfig
-		o.URL = serverURL(postgrestest.Server{Folder: at.Host, Port: int(at.Port)}, s.Schema())
+		o.URL = serverURL(testkit.Postgres{Folder: at.Host, Port: int(at.Port)}, s.Schema())
 	}
 	return o
 }

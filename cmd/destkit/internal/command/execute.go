@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -73,7 +72,7 @@ func screen(w io.Writer) io.Writer {
 	if _, ok := w.(*foreign.Writer); ok {
 		return w
 	}
-	return foreign.NewWriter(w, terminal.Colourful(w, false))
+	return foreign.NewWriter(w, Colourful(w, false))
 }
 
 // longestLine of a message, in characters: an argument may be as long as a shell takes.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -54,7 +53,7 @@ func invalidFlag(f *pflag.Flag, value string) error {
 	switch f.Value.Type() {
 	case "bool":
 		if f.Name == "write" {
-			return endpoint.WriteTakesNoValue(value)
+			return WriteTakesNoValue(value)
 		}
 		return fmt.Errorf("--%s %s: the flag is on or off; --%s=false turns it off", f.Name, value, f.Name)
 	case "duration":
@@ -77,8 +76,8 @@ func valueOfSwitch(cmd *cobra.Command, args []string) error {
 		switch {
 		case slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(word)):
 			return exit.Usagef("%q is no argument: a flag that is on or off has no word behind it; --NAME=false turns it off", word)
-		case on("write") && !endpoint.LooksLikeURL(word):
-			return endpoint.WriteTakesNoValue(word)
+		case on("write") && !LooksLikeURL(word):
+			return WriteTakesNoValue(word)
 		}
 	}
 	return nil

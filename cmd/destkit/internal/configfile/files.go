@@ -8,7 +8,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 )
@@ -128,7 +128,7 @@ func DecodeHooks(file string, src []byte) (conformance.Hooks, error) {
 		if h.spec.URL == "" {
 			continue
 		}
-		if err := endpoint.CheckURL("hook "+h.name, h.spec.URL); err != nil {
+		if err := command.CheckURL("hook "+h.name, h.spec.URL); err != nil {
 			return hooks, fault(err.Error(), h.name, "url")
 		}
 	}

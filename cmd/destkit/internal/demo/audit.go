@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -44,7 +42,7 @@ func (a Audit) String() string {
 		verdict = "not clean"
 	}
 	return fmt.Sprintf("%s: %s read back from the destination, %s of the source and %s of the ledger compared, %s counted up anew; %.1f s",
-		verdict, quantity.Counted(a.Checked.Destination, "record"), quantity.Counted(a.Checked.Source, "row"), quantity.Counted(a.Checked.Ledger, "identifier"), plural.Count(a.Checked.Runs, "run"), a.Seconds)
+		verdict, quantity.Counted(a.Checked.Destination, "record"), quantity.Counted(a.Checked.Source, "row"), quantity.Counted(a.Checked.Ledger, "identifier"), quantity.Count(a.Checked.Runs, "run"), a.Seconds)
 }
 
 // prove has the service audited, after the last run.
@@ -52,7 +50,7 @@ func (d *Demo) prove(ctx context.Context, w *World, last step) error {
 	foreign.Print(d.Out, "\naudit ") // it takes a moment
 	began := time.Now()
 	body := map[string]any{"sync_id": w.Sync, "readback": map[string]string{"url": w.Destination.Root + "/_control/readback"}}
-	done := terminal.GoesOn(d.Screen, d.quiet, "auditing")
+	done := command.GoesOn(d.Screen, d.quiet, "auditing")
 	err := w.API.Control(ctx, http.MethodPost, "/audit", body, &d.audit)
 	done()
 	if err != nil {
@@ -73,7 +71,7 @@ func (d *Demo) prove(ctx context.Context, w *World, last step) error {
 	// An audit that looks at nothing is clean as well.
 	if a.Checked.Source != last.source || a.Checked.Destination != last.stored || a.Checked.Ledger < last.stored || a.Checked.Runs != int64(len(d.runs)) {
 		d.wrong("the audit looked at %s, %s and %s instead of %s, %s and %d", quantity.Counted(a.Checked.Source, "row"),
-			quantity.Counted(a.Checked.Destination, "record"), plural.Count(a.Checked.Runs, "run"), quantity.Grouped(last.source), quantity.Grouped(last.stored), len(d.runs))
+			quantity.Counted(a.Checked.Destination, "record"), quantity.Count(a.Checked.Runs, "run"), quantity.Grouped(last.source), quantity.Grouped(last.stored), len(d.runs))
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -88,7 +87,7 @@ type Demo struct {
 	dir, data   string
 	rows        int64
 	quiet       bool
-	profiling   profiling.Flags
+	profiling   command.Profiling
 	Out, Screen io.Writer
 
 	runs       []figures

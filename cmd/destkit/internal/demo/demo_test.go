@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -64,11 +64,11 @@ func TestDemoAudit(t *testing.T) {
 		"it looked at nothing":       {`{"clean":true,"checked":{}}`, []string{"the audit looked at 0 rows, 0 records and 0 runs instead of 995, 995 and 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, url := resttest.Answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
+			s, url := testkit.Answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
 			var out bytes.Buffer
 			d := Demo{Out: &out, runs: make([]figures, 1)}
-			w := &World{Sync: 1, API: &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
-				Destination: &rest.Client{Root: "https://127.0.0.1:1"}}
+			w := &World{Sync: 1, API: &syncs.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient},
+				Destination: &syncs.Client{Root: "https://127.0.0.1:1"}}
 			require.NoError(t, d.prove(t.Context(), w, last))
 			require.Equal(t, tc.want, d.problems)
 			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.Said())

@@ -4,12 +4,10 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
@@ -71,11 +69,11 @@ func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	step, done := outputs.Progress(d.Screen, d.quiet)
 	result, err := destination.Run(ctx, destination.Target{URL: port.URL + "/", Token: Token}, conformance.Options{
 		Write: true, Objects: []string{Object}, Roots: port.roots(), Hooks: hooks, Progress: step,
-		Readback: conformance.HookSpec{URL: port.URL + "/_control/readback"}, Version: build.Read().Version,
+		Readback: conformance.HookSpec{URL: port.URL + "/_control/readback"}, Version: command.ReadBuild().Version,
 	})
 	done()
 	if err != nil {
-		return nil, failure.OfJudge(err)
+		return nil, command.JudgeFailure(err)
 	}
 	return result, nil
 }
@@ -90,7 +88,7 @@ func (d *Demo) deliver(name string, one *judged) error {
 		return exit.Untested(err)
 	}
 	err := report.WriteText(d.Out, one.Report, report.Options{
-		Color: terminal.Colourful(d.Out, false), Width: terminal.Width(d.Out), ReportFile: data, Group: outputs.Groups(d.Out),
+		Color: command.Colourful(d.Out, false), Width: command.Width(d.Out), ReportFile: data, Group: outputs.Groups(d.Out),
 	})
 	if err != nil {
 		return exit.Untested(err)

@@ -8,11 +8,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/loadpage"
@@ -39,18 +37,18 @@ func (d *Demo) loadOnce(ctx context.Context) (err error) {
 		}
 	}()
 	foreign.Printf(d.Out, "\nA load of that destination, over https, every reply checked:\n\n")
-	show := loadview.NewDisplay(d.Screen, d.quiet || !terminal.Is(d.Screen))
+	show := loads.NewDisplay(d.Screen, d.quiet || !command.Is(d.Screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.URL + "/", Token: Token, Roots: port.roots()},
-		Write:  true, Closed: true, Duration: loadFor, Version: build.Read().Version, Progress: show.Moment,
+		Write:  true, Closed: true, Duration: loadFor, Version: command.ReadBuild().Version, Progress: show.Moment,
 		Work: loadgen.Work{Objects: []loadgen.Share{{Name: Object}}, BatchSize: 100},
 	})
 	show.Done()
 	if err != nil {
-		return failure.OfLoad(err)
+		return command.LoadFailure(err)
 	}
 	d.load = result
-	loadview.WriteSummary(d.Out, result)
+	loads.WriteSummary(d.Out, result)
 	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
 		d.wrong("the load: %s of %s were acknowledged", quantity.Grouped(result.Acknowledged), quantity.Counted(result.Records, "record"))
 	}

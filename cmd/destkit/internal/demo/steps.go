@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
@@ -57,7 +55,7 @@ func (r figures) String() string {
 
 // step changes the world, runs the sync and compares.
 func (d *Demo) step(ctx context.Context, w *World, step step) error {
-	done := terminal.GoesOn(d.Screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
+	done := command.GoesOn(d.Screen, d.quiet, fmt.Sprintf("run %d (%s)", len(d.runs)+1, step.title))
 	defer done()
 	if step.mirror {
 		if err := w.mirror(ctx); err != nil {
@@ -82,9 +80,9 @@ func (d *Demo) step(ctx context.Context, w *World, step step) error {
 		return fmt.Errorf("read the counts of the destination: %w", err)
 	}
 	r := figures{
-		Number: len(d.runs) + 1, Title: step.title, Source: syncview.Count(v.Run.SourceRecordCount), Updates: syncview.Count(v.Run.SourceRecordUpdates),
-		Deletes: syncview.Count(v.Run.SourceRecordDeletes), Processed: syncview.Count(v.Run.RecordsProcessed), Updated: syncview.Count(v.Run.RecordsUpdated),
-		Failed: syncview.Count(v.Run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
+		Number: len(d.runs) + 1, Title: step.title, Source: syncs.Count(v.Run.SourceRecordCount), Updates: syncs.Count(v.Run.SourceRecordUpdates),
+		Deletes: syncs.Count(v.Run.SourceRecordDeletes), Processed: syncs.Count(v.Run.RecordsProcessed), Updated: syncs.Count(v.Run.RecordsUpdated),
+		Failed: syncs.Count(v.Run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
 		Seconds: v.Elapsed.Seconds(), PerSecond: int64(v.RecordsPerSecond),
 	}
 	d.runs = append(d.runs, r)
@@ -96,24 +94,24 @@ func (d *Demo) step(ctx context.Context, w *World, step step) error {
 
 // RunOnce triggers the sync and waits for the end of the run; rows are in the
 // table, by which the end is foretold.
-func (w *World) RunOnce(ctx context.Context, d *Demo, rows int64) (v syncview.View, err error) {
-	f := &syncs.Follower{Client: w.API, Show: syncview.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
-	if terminal.Is(d.Screen) && !d.quiet {
-		f.Show = syncview.NewBar(d.Screen, d.Screen)
+func (w *World) RunOnce(ctx context.Context, d *Demo, rows int64) (v syncs.View, err error) {
+	f := &syncs.Follower{Client: w.API, Show: syncs.Quiet{}, Every: 200 * time.Millisecond, Now: time.Now, Wait: syncs.Elapse}
+	if command.Is(d.Screen) && !d.quiet {
+		f.Show = syncs.NewBar(d.Screen, d.Screen)
 	}
-	p := syncview.NewPulse(f.Now(), &api.SyncRun{SourceRecordCount: &rows})
+	p := syncs.NewPulse(f.Now(), &api.SyncRun{SourceRecordCount: &rows})
 	run, err := w.API.Trigger(ctx, w.Sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
 	}
-	return f.Follow(ctx, syncview.Sync{ID: w.Sync, Label: api.Ptr("Contacts")}, run, p)
+	return f.Follow(ctx, syncs.Sync{ID: w.Sync, Label: api.Ptr("Contacts")}, run, p)
 }
 
 // compare notes every number that is not what it must be (spec 2.9): what is to
 // be sent is what has changed, all of it arrives, and the destination holds it.
 func (d *Demo) compare(r figures, step step, run api.SyncRun) {
-	if !syncview.HasStatus(run.Status, api.RunCompleted) {
-		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, syncview.Text(run.ErrorCode), foreign.Line(syncview.Text(run.ErrorMessage)))
+	if !syncs.HasStatus(run.Status, api.RunCompleted) {
+		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, syncs.Text(run.ErrorCode), foreign.Line(syncs.Text(run.ErrorMessage)))
 	}
 	if run.FullSync {
 		d.wrong("run %d was a full sync, for no reason", r.Number)
@@ -124,9 +122,9 @@ func (d *Demo) compare(r figures, step step, run api.SyncRun) {
 		got, want int64
 	}{
 		{"source_record_count", r.Source, step.source}, {"source_record_updates", r.Updates, step.updates},
-		{"source_record_deletes", r.Deletes, step.deletes}, {"source_record_invalids", syncview.Count(run.SourceRecordInvalids), 0},
+		{"source_record_deletes", r.Deletes, step.deletes}, {"source_record_invalids", syncs.Count(run.SourceRecordInvalids), 0},
 		{"records_processed", r.Processed, moved}, {"records_updated", r.Updated, moved},
-		{"records_failed", r.Failed, 0}, {"records_invalid", syncview.Count(run.RecordsInvalid), 0},
+		{"records_failed", r.Failed, 0}, {"records_invalid", syncs.Count(run.RecordsInvalid), 0},
 		{"the number of records in the destination", r.Stored, step.stored},
 	} {
 		if n.got != n.want {
@@ -134,6 +132,6 @@ func (d *Demo) compare(r figures, step step, run api.SyncRun) {
 		}
 	}
 	if (r.Requests > 0) != (moved > 0) {
-		d.wrong("run %d: the destination got %s for %s", r.Number, plural.Count(r.Requests, "batch"), quantity.Counted(moved, "record"))
+		d.wrong("run %d: the destination got %s for %s", r.Number, quantity.Count(r.Requests, "batch"), quantity.Counted(moved, "record"))
 	}
 }

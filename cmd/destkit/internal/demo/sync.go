@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -19,8 +19,8 @@ const Object = "contact"
 
 // World is the service, the destination and the ids of what was made.
 type World struct {
-	API         *rest.Client // of the service
-	Destination *rest.Client // of the simulator's control API
+	API         *syncs.Client // of the service
+	Destination *syncs.Client // of the simulator's control API
 	source      int64
 	Target      int64
 	Sync        int64
@@ -55,31 +55,31 @@ func (d *Demo) syncAll(ctx context.Context, dir string) (err error) {
 	w := &World{API: client, Destination: ControlOf(target)}
 	foreign.Printf(d.Out, "service at %s, destination at %s\n", port.URL, target.URL)
 	began := time.Now()
-	done := terminal.GoesOn(d.Screen, d.quiet, "filling the table")
+	done := command.GoesOn(d.Screen, d.quiet, "filling the table")
 	err = w.Make(ctx, target.URL, d.rows)
 	done()
 	if err != nil {
-		return rest.Failure("prepare the demo", err)
+		return syncs.Failure("prepare the demo", err)
 	}
 	foreign.Printf(d.Out, "a table of %s, made in %s; a sync of it, over https, through the REST API:\n\n", quantity.Counted(d.rows, "row"), quantity.Roughly(time.Since(began)))
 	foreign.Println(d.Out, header)
 	steps := steps(d.rows)
 	for _, step := range steps {
 		if err := d.step(ctx, w, step); err != nil {
-			return rest.Failure(step.title, err)
+			return syncs.Failure(step.title, err)
 		}
 	}
 	if err := d.prove(ctx, w, steps[len(steps)-1]); err != nil {
-		return rest.Failure("audit", err)
+		return syncs.Failure("audit", err)
 	}
 	return nil
 }
 
 // ControlOf is a client of a simulator.
-func ControlOf(p *Port) *rest.Client {
+func ControlOf(p *Port) *syncs.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig.RootCAs = p.roots()
-	return &rest.Client{Root: p.URL, HTTP: &http.Client{Timeout: time.Minute, Transport: transport}}
+	return &syncs.Client{Root: p.URL, HTTP: &http.Client{Timeout: time.Minute, Transport: transport}}
 }
 
 // Make creates the table, the source, the destination and the sync.

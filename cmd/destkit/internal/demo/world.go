@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
 	"github.com/destkit/destkit/cmd/destkit/internal/serve"
+	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 )
@@ -26,7 +25,7 @@ func places(dir string) Places {
 
 // Port is a handler that is served on loopback.
 type Port struct {
-	*listen.Background
+	*command.Background
 	Certificates *destsim.Certificates // nil: plain http
 }
 
@@ -48,14 +47,14 @@ func NewDestination(ctx context.Context, config destsim.Config, front ...func(ht
 	if err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
-	port := &listen.Port{Addr: "127.0.0.1:0", Handler: sim}
+	port := &command.Port{Addr: "127.0.0.1:0", Handler: sim}
 	for _, f := range front {
 		port.Handler = f(port.Handler)
 	}
 	if port.TLS, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, exit.Untested(errors.Join(err, sim.Close()))
 	}
-	served, err := listen.Start(ctx, port, sim.Close)
+	served, err := command.StartPort(ctx, port, sim.Close)
 	if err != nil {
 		return nil, err
 	}
@@ -68,19 +67,19 @@ const callTimeout = 15 * time.Minute
 // NewService serves the service on a data directory, as 'destkit serve'
 // does, and returns a client of it with the key of its workspace. Tests change its
 // configuration.
-func NewService(ctx context.Context, files Places, trusted []byte, change ...func(*server.Config)) (*Port, *rest.Client, error) {
+func NewService(ctx context.Context, files Places, trusted []byte, change ...func(*server.Config)) (*Port, *syncs.Client, error) {
 	key, err := serve.MakeKeyFile(files.Key)
 	if err != nil {
 		return nil, nil, err
 	}
 	s := serve.Flags{}
 	s.Config.Dir, s.Config.MasterKey, s.Config.Trusted = files.Service, key.Bytes, trusted
-	s.Config.Version, s.Config.Owner = build.Read().Version, "destkit demo"
+	s.Config.Version, s.Config.Owner = command.ReadBuild().Version, "destkit demo"
 	s.Config.CallTimeout = 30 * time.Second
 	for _, f := range change {
 		f(&s.Config)
 	}
-	listening := &listen.Port{Addr: "127.0.0.1:0"}
+	listening := &command.Port{Addr: "127.0.0.1:0"}
 	ln, url, err := listening.Open() // first: the service never calls itself there
 	if err != nil {
 		return nil, nil, err
@@ -93,7 +92,7 @@ func NewService(ctx context.Context, files Places, trusted []byte, change ...fun
 		return nil, nil, errors.Join(err, ln.Close())
 	}
 	listening.Handler = world
-	port := &Port{Background: listen.StartOn(ctx, listening, ln, url, world.Close)}
-	client := &rest.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: callTimeout}}
+	port := &Port{Background: command.StartPortOn(ctx, listening, ln, url, world.Close)}
+	client := &syncs.Client{Root: port.URL, Token: world.FirstTokens().WorkspaceAPIKey, HTTP: &http.Client{Timeout: callTimeout}}
 	return port, client, nil
 }

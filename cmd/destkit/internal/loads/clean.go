@@ -8,11 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/shell"
-	"github.com/destkit/destkit/internal/redact"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -24,16 +22,16 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	words := []string{"destkit load clean"}
 	if address := l.options.Target.URL; plainURL(address) {
-		words = append(words, shell.Quote(address))
-	} else if os.Getenv(endpoint.URLVariable) != address {
-		words = append(words, `"$`+endpoint.URLVariable+`"`) // the caller has to set it: no line shows a secret
+		words = append(words, command.Quote(address))
+	} else if os.Getenv(command.URLVariable) != address {
+		words = append(words, `"$`+command.URLVariable+`"`) // the caller has to set it: no line shows a secret
 	}
 	objects := 0
 	words = append(words, "--run", r.Load.Run)
 	for _, k := range r.Keys {
 		if k.Count > 0 {
 			objects++
-			words = append(words, "--object", shell.Quote(k.Object+"="+strconv.FormatInt(k.Count, 10)))
+			words = append(words, "--object", command.Quote(k.Object+"="+strconv.FormatInt(k.Count, 10)))
 		}
 	}
 	if objects == 0 {
@@ -41,12 +39,12 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	for _, name := range []string{"identifier", "key-template", "key-range", "token-env", "tls-roots", "development"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			words = append(words, "--"+name, shell.Quote(f.Value.String()))
+			words = append(words, "--"+name, command.Quote(f.Value.String()))
 		}
 	}
 	for _, header := range l.Headers {
 		name, _, _ := strings.Cut(header, ":")
-		words = append(words, "--header", shell.Quote(name+": …"))
+		words = append(words, "--header", command.Quote(name+": …"))
 	}
 	return strings.Join(words, " ")
 }
@@ -59,7 +57,7 @@ func plainURL(raw string) bool {
 	}
 	const secret = 8 // letters from which a part of a path may be one
 	for part := range strings.SplitSeq(u.EscapedPath(), "/") {
-		if len(part) >= secret && !redact.PlainWord(part) {
+		if len(part) >= secret && !foreign.PlainWord(part) {
 			return false
 		}
 	}
@@ -80,7 +78,7 @@ func runKeys(run string, objects []string, identifier string, o loadgen.Options)
 		}
 		keys, err := loadgen.RunKeys(run, o.KeyTemplate, o.KeyFrom, o.KeyTo)
 		if err != nil {
-			return nil, failure.OfLoad(err)
+			return nil, command.LoadFailure(err)
 		}
 		all = append(all, loadgen.WrittenKeys{Object: name, Field: identifier, Count: count, Keys: keys})
 	}

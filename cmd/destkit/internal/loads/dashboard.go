@@ -8,10 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -21,7 +19,7 @@ import (
 type dashboardFlags struct {
 	on, keep bool
 	addr     string
-	token    secret.Flag
+	token    command.TokenFlag
 }
 
 func (d *dashboardFlags) register(f *pflag.FlagSet) {
@@ -39,7 +37,7 @@ func (d *dashboardFlags) check(cmd *cobra.Command) error {
 			return exit.Usagef("--%s is about the page of --dashboard: add that", name)
 		}
 	}
-	return listen.OpenToOthers("--dashboard-addr", d.addr, d.token)
+	return command.OpenToOthers("--dashboard-addr", d.addr, d.token)
 }
 
 // stays reports whether the report stays on the page after the load. At a terminal there
@@ -48,7 +46,7 @@ func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
 	if cmd.Flags().Changed("dashboard-keep") {
 		return d.keep
 	}
-	return os.Getenv("CI") == "" && terminal.Is(cmd.ErrOrStderr()) && terminal.Input(cmd.InOrStdin())
+	return os.Getenv("CI") == "" && command.Is(cmd.ErrOrStderr()) && command.Input(cmd.InOrStdin())
 }
 
 // loadPage is the page of a load on its port; nil: none was asked for.
@@ -73,7 +71,7 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 	o.Control, o.Limits = &loadgen.Control{}, limits
 	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd), ended: make(chan struct{})}
 	p.Load = pages.NewLoad(pages.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
-	port := &listen.Port{Addr: d.addr, Flag: "--dashboard-addr", Handler: p.Load}
+	port := &command.Port{Addr: d.addr, Flag: "--dashboard-addr", Handler: p.Load}
 	ln, url, err := port.Open()
 	if err != nil {
 		return nil, err

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -27,14 +26,14 @@ func (l *loading) resolve(url string) error {
 	}
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
-		Replicas: endpoint.Replicas(l.replicas),
+		Replicas: command.Replicas(l.replicas),
 	}
 	for _, replica := range o.Target.Replicas {
-		if err := endpoint.CheckScheme("replica", replica); err != nil {
+		if err := command.CheckScheme("replica", replica); err != nil {
 			return err
 		}
 	}
-	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, build.Read().Version
+	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, command.ReadBuild().Version
 	o.Work.Fields = l.fields
 	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveClient, l.resolveWork, l.resolveVerify} {
 		if err := step(); err != nil {

@@ -11,11 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
@@ -24,7 +20,7 @@ import (
 // loading holds the flags of `destkit load`. Most bind onto loadgen.Options;
 // resolve turns the rest into it.
 type loading struct {
-	endpoint.Connection
+	command.Connection
 	dials   conformance.Options // where the flags of a connection put their values
 	options loadgen.Options
 
@@ -37,14 +33,14 @@ type loading struct {
 	data                                    loadgen.Data
 	dataKeys, template, keyRange            string
 	failIf                                  []string
-	reading                                 endpoint.Reading
+	reading                                 command.Reading
 	replicas                                []string
 	verify                                  string
 	files                                   files
 	prometheus                              string
 	dashboard                               dashboardFlags
 	quiet, noColor                          bool
-	profiling                               profiling.Flags
+	profiling                               command.Profiling
 }
 
 // New is the hammer's door.
@@ -198,7 +194,7 @@ func (l *loading) registerOutput(cmd *cobra.Command) {
 
 // run loads, writes the files and shows the result.
 func (l *loading) run(cmd *cobra.Command, args []string) error {
-	address, err := endpoint.URL(cmd, args)
+	address, err := command.EndpointURL(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -259,7 +255,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 	defer page.close()
 	result, err := l.watched(cmd, l.options, page)
 	if err != nil {
-		return failure.OfLoad(err)
+		return command.LoadFailure(err)
 	}
 	delivered := l.deliver(cmd, result, thresholds)
 	if err := page.finish(cmd.Context(), result); err != nil {
@@ -271,7 +267,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 // watched runs a load with its live view, its metrics and its page.
 func (l *loading) watched(cmd *cobra.Command, o loadgen.Options, page *loadPage) (*loadgen.Result, error) {
 	screen := cmd.ErrOrStderr()
-	show := loadview.NewDisplay(screen, l.quiet)
+	show := NewDisplay(screen, l.quiet)
 	meter, err := ServeMetrics(cmd.Context(), l.prometheus, screen)
 	if err != nil {
 		return nil, err
@@ -300,7 +296,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	if l.files.takesStdout() {
 		out = cmd.ErrOrStderr()
 	}
-	loadview.WriteSummary(out, result)
+	WriteSummary(out, result)
 	if why := result.Useless(); why != "" && result.Ended != "interrupted" {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+why)
 	}

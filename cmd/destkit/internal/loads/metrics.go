@@ -9,8 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -45,10 +44,10 @@ func ServeMetrics(ctx context.Context, addr string, screen io.Writer) (*loadMete
 	registry.MustRegister(m)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	profiles := profiling.ForThisMachine(http.HandlerFunc(profiling.Serve))
+	profiles := command.ForThisMachine(http.HandlerFunc(command.ServeProfiles))
 	mux.Handle("GET /debug/pprof", profiles)
 	mux.Handle("GET /debug/pprof/", profiles)
-	port := &listen.Port{Addr: addr, Flag: "--prometheus", Handler: mux}
+	port := &command.Port{Addr: addr, Flag: "--prometheus", Handler: mux}
 	ln, url, err := port.Open()
 	if err != nil {
 		return nil, err

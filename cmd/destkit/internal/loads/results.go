@@ -11,11 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/failure"
-	"github.com/destkit/destkit/cmd/destkit/internal/keyrange"
-	"github.com/destkit/destkit/cmd/destkit/internal/loadview"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
@@ -176,7 +172,7 @@ stands for all.`,
 			}
 			merged, err := loadgen.Merge(results)
 			if err != nil {
-				return failure.OfLoad(err)
+				return command.LoadFailure(err)
 			}
 			if err := files.write(cmd.OutOrStdout(), merged); err != nil {
 				return exit.Untested(err)
@@ -185,7 +181,7 @@ stands for all.`,
 			if files.takesStdout() {
 				out = cmd.ErrOrStderr()
 			}
-			loadview.WriteSummary(out, merged)
+			WriteSummary(out, merged)
 			return nil
 		},
 	}
@@ -196,10 +192,10 @@ stands for all.`,
 // newClean deletes what a load has left.
 func newClean() *cobra.Command {
 	var dials conformance.Options
-	var conn endpoint.Connection
+	var conn command.Connection
 	var journal, url, run, identifier string
 	var objects []string
-	var own keyrange.Own
+	var own command.OwnKeys
 	var options loadgen.Options
 	cmd := &cobra.Command{
 		Use:   "clean {--journal FILE | --run RUN --object NAME=N} [URL]",
@@ -238,7 +234,7 @@ goes to a public address that it names only with --token-env.`,
 				given = args[0]
 			}
 			if run != "" && given == "" {
-				if given, err = endpoint.URL(cmd, nil); err != nil {
+				if given, err = command.EndpointURL(cmd, nil); err != nil {
 					return err
 				}
 			}
@@ -248,7 +244,7 @@ goes to a public address that it names only with --token-env.`,
 					return exit.Usage(err)
 				}
 			}
-			address, err := endpoint.URLOr(cmd, given, journal, named)
+			address, err := command.EndpointURLOr(cmd, given, journal, named)
 			if err != nil {
 				return err
 			}
@@ -260,7 +256,7 @@ goes to a public address that it names only with --token-env.`,
 			options.Transport.Timeout, options.Transport.PlanningTimeout = dials.BatchTimeout, dials.PlanningTimeout
 			result, err := loadgen.Clean(cmd.Context(), options, keys)
 			if err != nil {
-				return failure.OfLoad(err)
+				return command.LoadFailure(err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "%s acknowledged, %s left\n", quantity.Counted(result.Deleted, "delete"), quantity.Grouped(result.Left))
 			if result.Deleted > 0 {

@@ -5,11 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/endpoint"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -17,7 +14,7 @@ import (
 type serviceLoading struct {
 	loading
 	service loadgen.Service
-	token   secret.Flag
+	token   command.TokenFlag
 }
 
 func newService() *cobra.Command {
@@ -75,7 +72,7 @@ func (l *serviceLoading) register(cmd *cobra.Command) {
 	f.DurationVar(&l.service.RunTimeout, "run-timeout", 10*time.Minute, "how long a run may take to its end")
 	f.DurationVar(&o.Transport.Timeout, "request-timeout", 30*time.Second, "deadline of a request")
 
-	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+secret.WorkspaceKeyVariable+")")
+	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+command.WorkspaceKeyVariable+")")
 	f.StringArrayVar(&l.Headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
 	f.StringVar(&l.Roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&l.Development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
@@ -95,7 +92,7 @@ func (l *serviceLoading) run(cmd *cobra.Command, url string) error {
 // resolve turns the flags into options.
 func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 	for _, u := range append([]string{url}, l.replicas...) {
-		if err := endpoint.CheckScheme("service", u); err != nil {
+		if err := command.CheckScheme("service", u); err != nil {
 			return err
 		}
 	}
@@ -127,21 +124,21 @@ func (l *serviceLoading) resolve(cmd *cobra.Command, url string) error {
 func (l *serviceLoading) resolveTarget(url string) error {
 	o := &l.options
 	if l.token.Variable == "" {
-		l.token = secret.Flag{Name: secret.WorkspaceKeyVariable, Variable: secret.WorkspaceKeyVariable}
+		l.token = command.TokenFlag{Name: command.WorkspaceKeyVariable, Variable: command.WorkspaceKeyVariable}
 	}
 	token, err := l.token.Read()
 	if err != nil {
 		return err
 	}
-	headers, err := endpoint.Headers(l.Headers)
+	headers, err := command.Headers(l.Headers)
 	if err != nil {
 		return err
 	}
-	roots, err := endpoint.Roots(l.Roots)
+	roots, err := command.Roots(l.Roots)
 	if err != nil {
 		return err
 	}
 	o.Target = loadgen.Target{URL: url, Replicas: l.replicas, Token: token, Headers: headers, Roots: roots, Development: l.Development}
-	o.Service, o.Version = &l.service, build.Read().Version
+	o.Service, o.Version = &l.service, command.ReadBuild().Version
 	return nil
 }

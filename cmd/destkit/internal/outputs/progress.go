@@ -9,10 +9,10 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Progress shows how far a judgement is: a bar on a terminal, a line now and then
@@ -22,7 +22,7 @@ func Progress(w io.Writer, quiet bool) (step func(conformance.Progress), done fu
 	switch {
 	case quiet:
 		return nil, func() {}
-	case !terminal.Is(w):
+	case !command.Is(w):
 		return progressLines(w)
 	}
 	bar := progressbar.NewOptions(1,
@@ -44,14 +44,14 @@ func Progress(w io.Writer, quiet bool) (step func(conformance.Progress), done fu
 func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 	var mu sync.Mutex
 	var last conformance.Progress
-	done = terminal.EveryTenSeconds(w, func(after time.Duration) string {
+	done = command.EveryTenSeconds(w, func(after time.Duration) string {
 		mu.Lock()
 		p := last
 		mu.Unlock()
 		if p.Total == 0 {
 			return fmt.Sprintf("judging for %s: no check is done yet", after)
 		}
-		return fmt.Sprintf("judging for %s: %d of %s, the last was %s", after, p.Done, plural.Count(p.Total, "check"), p.Result.ID)
+		return fmt.Sprintf("judging for %s: %d of %s, the last was %s", after, p.Done, quantity.Count(p.Total, "check"), p.Result.ID)
 	})
 	step = func(p conformance.Progress) {
 		mu.Lock()
@@ -63,7 +63,7 @@ func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
 
 // Groups folds parts of what is printed in the log of GitHub Actions; nil elsewhere.
 func Groups(w io.Writer) func(io.Writer, string, string) error {
-	if os.Getenv("GITHUB_ACTIONS") != "true" || terminal.Is(w) {
+	if os.Getenv("GITHUB_ACTIONS") != "true" || command.Is(w) {
 		return nil
 	}
 	return foreign.Group

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 )
 
@@ -50,10 +50,10 @@ func TestColoursAreDecidedInOnePlace(t *testing.T) {
 		{"CLICOLOR_FORCE", "1", false, true}, {"CLICOLOR_FORCE", "0", false, false},
 	} {
 		t.Setenv(c.name, c.value)
-		require.Equal(t, c.want, terminal.Colourful(&bytes.Buffer{}, c.refused), "%+v", c)
+		require.Equal(t, c.want, command.Colourful(&bytes.Buffer{}, c.refused), "%+v", c)
 		t.Setenv(c.name, "")
 	}
 	t.Setenv("FORCE_COLOR", "1")
 	t.Setenv("NO_COLOR", "1")
-	require.False(t, terminal.Colourful(&bytes.Buffer{}, false), "NO_COLOR wins")
+	require.False(t, command.Colourful(&bytes.Buffer{}, false), "NO_COLOR wins")
 }

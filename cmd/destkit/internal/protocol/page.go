@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/internal/anchors"
+	"github.com/destkit/destkit/features"
 )
 
 // WritePage writes docs/protocol.md.
@@ -105,7 +105,7 @@ func (p *pageWriter) specification(sections []citedSection) {
 		"\"spec 7.2.4\". These are the sections that bind a destination, with the checks that cite each; "+
 		"[evidence/service-sentences.md](evidence/service-sentences.md) has every section."))
 	for _, s := range sections {
-		p.printf("\n<a id=\"%s\"></a>\n\n### spec %s: %s\n\n", anchors.Of(s.Number), s.Number, s.Title)
+		p.printf("\n<a id=\"%s\"></a>\n\n### spec %s: %s\n\n", features.Anchor(s.Number), s.Number, s.Title)
 		if len(s.Checks) > 0 {
 			p.printf("%s\n\n", fold("Checks: "+idRanges(s.Checks)))
 		}
@@ -113,7 +113,7 @@ func (p *pageWriter) specification(sections []citedSection) {
 		for _, sentence := range s.Sentences {
 			number := ""
 			if sentence.Rule != "" {
-				number = fmt.Sprintf("<a id=\"%s\"></a>%s", anchors.Of(sentence.Rule), sentence.Rule)
+				number = fmt.Sprintf("<a id=\"%s\"></a>%s", features.Anchor(sentence.Rule), sentence.Rule)
 			}
 			p.printf("| %s | %s | %s |\n", number, cell(sentence.Says), idRanges(sentence.Checks))
 		}

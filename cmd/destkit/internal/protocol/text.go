@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -57,18 +57,18 @@ func (b *Book) WriteText(w io.Writer, methods []Method, coloured bool) error {
 }
 
 func (b *Book) overview(t textWriter) error {
-	foreign.Printf(t, "%s\n\n%s\n\n", t.paint(bold, "The custom destination protocol"), terminal.Indent(introduction))
+	foreign.Printf(t, "%s\n\n%s\n\n", t.paint(bold, "The custom destination protocol"), command.Indent(introduction))
 	t.block("  ", diagram)
 	foreign.Println(t)
 	t.block("  ", sequence)
 	t.head("Every call")
-	foreign.Printf(t, "%s\n\n", terminal.Indent(b.Description))
+	foreign.Printf(t, "%s\n\n", command.Indent(b.Description))
 	exchanges, err := exchangesOf(b.Methods[0], 76)
 	if err != nil {
 		return err
 	}
 	t.exchange(httpRequest+exchanges[0].request, httpResponse+exchanges[0].response)
-	foreign.Printf(t, "\n%s\n", terminal.Indent(envelope))
+	foreign.Printf(t, "\n%s\n", command.Indent(envelope))
 	refused, err := layoutExchange(refusedRequest, refusedResponse, 76)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (b *Book) overview(t textWriter) error {
 }
 
 func (b *Book) writeMethod(t textWriter, m Method) error {
-	foreign.Printf(t, "%s  %s\n\n%s\n", t.paint(bold, m.Name), t.paint(dim, m.Phase), terminal.Indent(m.Summary+" "+m.Description))
+	foreign.Printf(t, "%s  %s\n\n%s\n", t.paint(bold, m.Name), t.paint(dim, m.Phase), command.Indent(m.Summary+" "+m.Description))
 	t.writeMembers("Params", m.Params)
 	t.writeMembers("Result", m.Result)
 	exchanges, err := exchangesOf(m, 76)
@@ -98,7 +98,7 @@ func (b *Book) writeMethod(t textWriter, m Method) error {
 	for _, e := range exchanges {
 		t.head("Example: " + e.name)
 		if e.description != "" {
-			foreign.Printf(t, "%s\n", terminal.Indent(e.description))
+			foreign.Printf(t, "%s\n", command.Indent(e.description))
 		}
 		t.exchange(e.request, e.response)
 	}
@@ -125,13 +125,13 @@ func (t textWriter) writeMembers(title string, members []Member) {
 			need = "required"
 		}
 		rest := m.Type + ", " + need
-		if len(m.Path)+len(rest) > terminal.TextWidth-2 {
+		if len(m.Path)+len(rest) > command.TextWidth-2 {
 			foreign.Printf(t, "  %s\n      %s\n", m.Path, t.paint(dim, rest))
 		} else {
 			foreign.Printf(t, "  %s  %s\n", m.Path, t.paint(dim, rest))
 		}
 		if m.Description != "" {
-			foreign.Printf(t, "%s\n", terminal.Indent("    "+m.Description))
+			foreign.Printf(t, "%s\n", command.Indent("    "+m.Description))
 		}
 	}
 }
@@ -140,6 +140,6 @@ func (t textWriter) writeRules(rules []*conformance.Check) {
 	t.head("Rules and usual mistakes")
 	for _, c := range rules {
 		foreign.Printf(t, "  %s %s  %s\n", t.paint(dim, c.ID), t.paint(dim, string(c.Level)), c.Title)
-		foreign.Printf(t, "%s\n", terminal.Indent("    mistake: "+c.Cause))
+		foreign.Printf(t, "%s\n", command.Indent("    mistake: "+c.Cause))
 	}
 }

@@ -13,12 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/build"
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/emulation"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/terminal"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -27,7 +23,7 @@ import (
 // not go together.
 func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	s.Config.Dialect = server.Dialect(s.dialect)
-	s.Config.Version = build.Read().Version
+	s.Config.Version = command.ReadBuild().Version
 	switch {
 	case s.Config.Dialect != server.DialectSpec && s.Config.Dialect != server.DialectLive:
 		return exit.Usagef("--dialect %q is neither spec nor live", s.dialect)
@@ -67,20 +63,20 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 		who = []any{"process", s.Config.Process}
 	}
 	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
-	s.Config.Requests = cmd.Flags().Changed("log-level") || terminal.Is(cmd.ErrOrStderr())
+	s.Config.Requests = cmd.Flags().Changed("log-level") || command.Is(cmd.ErrOrStderr())
 	if s.Config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
 		return err
 	}
-	if s.Config.PersonalAccessToken, err = secret.Optional(secret.AccessTokenVariable); err != nil {
+	if s.Config.PersonalAccessToken, err = command.OptionalSecret(command.AccessTokenVariable); err != nil {
 		return err
 	}
-	if s.Config.WorkspaceAPIKey, err = secret.Optional(secret.WorkspaceKeyVariable); err != nil {
+	if s.Config.WorkspaceAPIKey, err = command.OptionalSecret(command.WorkspaceKeyVariable); err != nil {
 		return err
 	}
 	if key := s.Config.WorkspaceAPIKey; key != "" && key == s.Config.PersonalAccessToken {
-		return exit.Usagef("%s and %s hold the same value: each call would be one of the workspace; give two", secret.AccessTokenVariable, secret.WorkspaceKeyVariable)
+		return exit.Usagef("%s and %s hold the same value: each call would be one of the workspace; give two", command.AccessTokenVariable, command.WorkspaceKeyVariable)
 	}
-	if s.Config.ControlToken, err = (&secret.Flag{Name: "control-token-env", Variable: s.control}).Read(); err != nil {
+	if s.Config.ControlToken, err = (&command.TokenFlag{Name: "control-token-env", Variable: s.control}).Read(); err != nil {
 		return err
 	}
 	return s.readAuthorities()
@@ -106,7 +102,7 @@ func (s *Flags) readAuthorities() error {
 // openWorld is a service with the simulators behind its emulated destinations.
 type openWorld struct {
 	*server.Server
-	simulators *emulation.Pool
+	simulators *Pool
 }
 
 // Close ends the service first: it may still call the simulators.
@@ -126,11 +122,11 @@ func (s *Flags) Open(ctx context.Context, key masterKey) (*openWorld, error) {
 		s.Config.Restore = from
 	}
 	s.Config.Private = s.private(key) // who may make a source must not read them
-	shared, err := emulation.DatabaseOf(s.place.at())
+	shared, err := DatabaseOf(s.place.at())
 	if err != nil {
 		return nil, err
 	}
-	sims := emulation.NewPool(s.Config.Dir, shared)
+	sims := NewPool(s.Config.Dir, shared)
 	s.Config.Emulate = sims.Emulate
 	world, err := server.New(ctx, s.Config)
 	if err != nil {
@@ -159,13 +155,13 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.As(err, &owned):
 		return exit.Untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
 	case errors.Is(err, server.ErrWrongKey):
-		return exit.Usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, secret.MasterKeyVariable)
+		return exit.Usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, command.MasterKeyVariable)
 	case errors.Is(err, server.ErrHasData):
 		return exit.Usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, server.ErrDamaged):
 		return exit.Untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
 	case errors.Is(err, server.ErrUnfit), errors.Is(err, server.ErrLedger):
-		return exit.Usage(secret.WithoutStorePassword(err, "without a password"))
+		return exit.Usage(command.WithoutStorePassword(err, "without a password"))
 	}
 	return exit.Untested(err)
 }
@@ -221,7 +217,7 @@ func (s *Flags) plant(ctx context.Context, out io.Writer, world *openWorld, src 
 			// A seed of the first organization shows its key, which may be the
 			// caller's own.
 			if w := &seeded.Organizations[i].Workspaces[j]; w.APIKey != "" && w.APIKey == s.Config.WorkspaceAPIKey {
-				w.APIKey = "the one in " + secret.WorkspaceKeyVariable
+				w.APIKey = "the one in " + command.WorkspaceKeyVariable
 			}
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // TestMistakesOfServe are told before anything is opened, and without a secret.
@@ -23,8 +23,8 @@ func TestMistakesOfServe(t *testing.T) {
 		"is a URL: give its host alone: x":          {args: []string{"--allow-hosts", "http://x"}},
 		"--to " + folder + " is a folder; name the": {args: []string{"backup", "--data", folder, "--to", folder}},
 	} {
-		t.Setenv(secret.AccessTokenVariable, c.token)
-		t.Setenv(secret.WorkspaceKeyVariable, c.key)
+		t.Setenv(command.AccessTokenVariable, c.token)
+		t.Setenv(command.WorkspaceKeyVariable, c.key)
 		cmd := New()
 		cmd.SetArgs(append(c.args, []string{"--data", folder}...))
 		cmd.SetOut(&bytes.Buffer{})

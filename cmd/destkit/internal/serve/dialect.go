@@ -6,7 +6,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -20,6 +20,6 @@ func explainDialect(w io.Writer, asJSON bool) error {
 	for _, d := range differences {
 		foreign.Printf(w, "%s\n  spec    %s\n  live    %s\n  source  %s\n  at      %s\n", d.Name, d.Spec, d.Live, d.Source, strings.Join(d.Places, ", "))
 	}
-	foreign.Printf(w, "%s\n", plural.Count(len(differences), "difference"))
+	foreign.Printf(w, "%s\n", quantity.Count(len(differences), "difference"))
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 	"github.com/destkit/destkit/server"
 )
 
@@ -48,7 +48,7 @@ func (s *Flags) ending() *ending {
 }
 
 // until serves until ctx ends.
-func (s *Flags) until(ctx context.Context, port *listen.Port, ln net.Listener, world drainer) error {
+func (s *Flags) until(ctx context.Context, port *command.Port, ln net.Listener, world drainer) error {
 	if e := s.ending(); e != nil {
 		return e.serve(ctx, port, ln, world)
 	}
@@ -65,7 +65,7 @@ func (s *Flags) close(world drainer) error {
 
 // serve answers on ln until ctx ends. Then the process says at once that it is not
 // ready, hands its runs back, and answers on until balancers have noticed.
-func (e *ending) serve(ctx context.Context, port *listen.Port, ln net.Listener, world drainer) error {
+func (e *ending) serve(ctx context.Context, port *command.Port, ln net.Listener, world drainer) error {
 	open, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	over := make(chan error, 1)

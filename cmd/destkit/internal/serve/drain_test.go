@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
 )
 
 // draining is a world that drains when the test lets it.
@@ -54,7 +54,7 @@ func (d *draining) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func ended(t *testing.T, e *ending, world *draining) (url string, end context.CancelCauseFunc, over chan error) {
 	t.Helper()
 	world.began, world.let = make(chan struct{}), make(chan struct{})
-	port := &listen.Port{Addr: "127.0.0.1:0", Handler: world}
+	port := &command.Port{Addr: "127.0.0.1:0", Handler: world}
 	ln, url, err := port.Open()
 	require.NoError(t, err)
 	ctx, end := context.WithCancelCause(t.Context())

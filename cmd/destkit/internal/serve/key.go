@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
@@ -25,7 +25,7 @@ const keySize = 32
 type keySource struct{ file string }
 
 func (k *keySource) register(f *pflag.FlagSet) {
-	f.StringVar(&k.file, "key-file", "", "`FILE` with the master key, readable by you alone (default: "+secret.MasterKeyVariable+", else the one in your configuration folder)")
+	f.StringVar(&k.file, "key-file", "", "`FILE` with the master key, readable by you alone (default: "+command.MasterKeyVariable+", else the one in your configuration folder)")
 }
 
 // masterKey is a key with the place that it came from.
@@ -64,9 +64,9 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 		return key, err
 	// A new key could not open what the file holds.
 	case restore:
-		return key, exit.Usagef("--restore needs the master key of the service that it came from: set %s or --key-file", secret.MasterKeyVariable)
+		return key, exit.Usagef("--restore needs the master key of the service that it came from: set %s or --key-file", command.MasterKeyVariable)
 	case held:
-		return key, exit.Usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, secret.MasterKeyVariable, file)
+		return key, exit.Usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, command.MasterKeyVariable, file)
 	}
 	key, err = MakeKeyFile(file)
 	if place.url != "" && errors.Is(err, fs.ErrExist) {
@@ -89,10 +89,10 @@ func awaitKeyFile(file string) (key masterKey, err error) {
 
 // given reads the key that the caller has named; without bytes when none was.
 func (k *keySource) given(dir string) (masterKey, error) {
-	text := os.Getenv(secret.MasterKeyVariable)
+	text := os.Getenv(command.MasterKeyVariable)
 	switch {
 	case k.file != "" && text != "":
-		return masterKey{}, exit.Usagef("--key-file and %s are both set; leave one out", secret.MasterKeyVariable)
+		return masterKey{}, exit.Usagef("--key-file and %s are both set; leave one out", command.MasterKeyVariable)
 	case k.file != "":
 		if err := refuseWithin(k.file, dir); err != nil {
 			return masterKey{}, err
@@ -101,9 +101,9 @@ func (k *keySource) given(dir string) (masterKey, error) {
 	case text != "":
 		bytes, err := parseKey(text)
 		if err != nil {
-			return masterKey{}, exit.Usagef("%s: %w", secret.MasterKeyVariable, err)
+			return masterKey{}, exit.Usagef("%s: %w", command.MasterKeyVariable, err)
 		}
-		return masterKey{Bytes: bytes, from: secret.MasterKeyVariable}, nil
+		return masterKey{Bytes: bytes, from: command.MasterKeyVariable}, nil
 	}
 	return masterKey{}, nil
 }
@@ -173,7 +173,7 @@ func MakeKeyFile(file string) (masterKey, error) {
 func defaultKeyFile() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", exit.Usagef("no configuration folder for the master key (%w); set %s or --key-file", err, secret.MasterKeyVariable)
+		return "", exit.Usagef("no configuration folder for the master key (%w); set %s or --key-file", err, command.MasterKeyVariable)
 	}
 	return filepath.Join(dir, "destkit", "master.key"), nil
 }
@@ -188,7 +188,7 @@ func refuseWithin(file, dir string) error {
 	if err != nil || within == ".." || strings.HasPrefix(within, ".."+string(filepath.Separator)) {
 		return nil // on another volume, or above
 	}
-	return exit.Usagef("the master key %s must not lie in the data directory %s; move it or set %s", file, dir, secret.MasterKeyVariable)
+	return exit.Usagef("the master key %s must not lie in the data directory %s; move it or set %s", file, dir, command.MasterKeyVariable)
 }
 
 // resolved follows links as far as the path exists.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/server"
 )
 
@@ -50,7 +50,7 @@ func (m *mailFlags) resolve(cmd *cobra.Command, smtp *server.SMTP) (err error) {
 	case m.passwordVariable != "" && m.passwordFile != "":
 		return exit.Usagef("--smtp-password-env and --smtp-password-file exclude each other")
 	case m.passwordVariable != "":
-		smtp.Password, err = (&secret.Flag{Name: "smtp-password-env", Variable: m.passwordVariable}).Read()
+		smtp.Password, err = (&command.TokenFlag{Name: "smtp-password-env", Variable: m.passwordVariable}).Read()
 	case m.passwordFile != "":
 		smtp.Password, err = readPassword(m.passwordFile)
 	case smtp.Username != "":

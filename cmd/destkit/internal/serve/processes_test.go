@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // asked makes a call and gives its status and body.
@@ -47,10 +47,10 @@ var sharedPlaces atomic.Int64
 // sharedPlace is a new schema of the database of the tests, as --store names it.
 func sharedPlace(t *testing.T, schema string) *storePlace {
 	t.Helper()
-	db := postgrestest.Start(t)
+	db := testkit.StartPostgres(t)
 	return &storePlace{
-		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s_%d", postgrestest.User, db.Folder, db.Port, schema, sharedPlaces.Add(1)),
-		password: postgrestest.Password,
+		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s_%d", testkit.PostgresUser, db.Folder, db.Port, schema, sharedPlaces.Add(1)),
+		password: testkit.PostgresPassword,
 	}
 }
 
@@ -58,7 +58,7 @@ func sharedPlace(t *testing.T, schema string) *storePlace {
 // a data directory; another machine is told which key it lacks.
 func TestServeAsSeveralProcesses(t *testing.T) {
 	place := sharedPlace(t, "processes")
-	t.Setenv(secret.StorePasswordVariable, postgrestest.Password)
+	t.Setenv(command.StorePasswordVariable, testkit.PostgresPassword)
 	config := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", config)
 	store := "--store=" + place.url
@@ -114,11 +114,11 @@ func TestServeAsSeveralProcesses(t *testing.T) {
 	require.Equal(t, 2, status, out)
 	require.Contains(t, out, "was sealed with a master key that is not here: set DESTKIT_MASTER_KEY or --key-file")
 	require.NoDirExists(t, filepath.Join(elsewhere, "destkit"))
-	t.Setenv(secret.MasterKeyVariable, strings.Repeat("0f", keySize))
+	t.Setenv(command.MasterKeyVariable, strings.Repeat("0f", keySize))
 	status, out = ran(t, "serve", "--addr=127.0.0.1:0", store)
 	require.Equal(t, 2, status, out)
 	require.Contains(t, out, "the master key in DESTKIT_MASTER_KEY does not open postgres://")
-	require.NoError(t, os.Unsetenv(secret.MasterKeyVariable))
+	require.NoError(t, os.Unsetenv(command.MasterKeyVariable))
 
 	require.Equal(t, 0, first.stop())
 	require.Equal(t, 0, second.stop())
@@ -128,8 +128,8 @@ func TestServeAsSeveralProcesses(t *testing.T) {
 // slower one has made a key that seals nothing, and takes it away again.
 func TestMadeKeyOfTheSlower(t *testing.T) {
 	place := sharedPlace(t, "slower")
-	t.Setenv(secret.StorePasswordVariable, postgrestest.Password)
-	t.Setenv(secret.MasterKeyVariable, strings.Repeat("0f", keySize))
+	t.Setenv(command.StorePasswordVariable, testkit.PostgresPassword)
+	t.Setenv(command.MasterKeyVariable, strings.Repeat("0f", keySize))
 	_, stop := served(t, "listening", "--store="+place.url)
 	require.Equal(t, 0, stop())
 	made, err := MakeKeyFile(filepath.Join(t.TempDir(), "master.key"))
@@ -166,10 +166,10 @@ const runSeed = `organizations:
 // has stored the first one shows; a seed is put in once, whoever has the flag.
 func TestServeAPIAndWorker(t *testing.T) {
 	place := sharedPlace(t, "roles")
-	t.Setenv(secret.StorePasswordVariable, postgrestest.Password)
-	t.Setenv(secret.MasterKeyVariable, strings.Repeat("0f", keySize))
+	t.Setenv(command.StorePasswordVariable, testkit.PostgresPassword)
+	t.Setenv(command.MasterKeyVariable, strings.Repeat("0f", keySize))
 	key := "given-workspace-key-1234567890"
-	t.Setenv(secret.WorkspaceKeyVariable, key)
+	t.Setenv(command.WorkspaceKeyVariable, key)
 	seed := filepath.Join(t.TempDir(), "seed.yaml")
 	require.NoError(t, os.WriteFile(seed, []byte(runSeed), 0o600))
 	lines, stopAPI := served(t, "}", "--store="+place.url, "--role=api", "--seed="+seed)
@@ -206,8 +206,8 @@ func TestServeAPIAndWorker(t *testing.T) {
 	status, text = asked(t, "DELETE", api+"/api/v1/destinations/1", key, nil)
 	require.Less(t, status, 300, text)
 	require.Equal(t, 0, stopAPI())
-	db := postgrestest.Start(t)
-	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", postgrestest.User, postgrestest.Password, db.Folder, db.Port))
+	db := testkit.StartPostgres(t)
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", testkit.PostgresUser, testkit.PostgresPassword, db.Folder, db.Port))
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	var left int

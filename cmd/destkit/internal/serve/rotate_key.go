@@ -11,7 +11,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -67,7 +66,7 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 		return nil
 	}
 	if r.newFile == "" && old.file == "" {
-		return exit.Usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", secret.MasterKeyVariable)
+		return exit.Usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", command.MasterKeyVariable)
 	}
 	next, err := r.next(old)
 	if err != nil {

@@ -17,9 +17,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/listen"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
@@ -44,8 +41,8 @@ type Flags struct {
 	destinationCA, control       string
 	level, format                string // of the log
 	explainDialect, list         bool
-	parent                       listen.Parent
-	profiling                    profiling.Flags
+	parent                       command.Parent
+	profiling                    command.Profiling
 }
 
 // New opens the one port of the service: API, control and health share it.
@@ -64,14 +61,14 @@ that.
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
 start without one. With --json all that is one JSON object on the first line.
-Tokens in ` + secret.AccessTokenVariable + ` and ` + secret.WorkspaceKeyVariable + `
+Tokens in ` + command.AccessTokenVariable + ` and ` + command.WorkspaceKeyVariable + `
 are taken over at every start and never printed. It stops on SIGINT and SIGTERM.
 
 With --data, the folder ledger in it belongs to destkit.db beside it: a start
 with one that is gone, or another one, is refused with what to put back or to
 move away.
 
-With --data, secrets are sealed under a master key: ` + secret.MasterKeyVariable + ` (64 hex
+With --data, secrets are sealed under a master key: ` + command.MasterKeyVariable + ` (64 hex
 digits, or base64 of 32 bytes), or --key-file. Without either, the first start
 makes one in your configuration folder and says so. Keep it: the
 secrets of the directory, of its snapshots and of its backups cannot be read
@@ -202,7 +199,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &listen.Port{Addr: s.addr}
+	port := &command.Port{Addr: s.addr}
 	// Before the directory is opened, so that its owner is known by an address.
 	ln, url, err := port.Open()
 	if err != nil {
@@ -226,7 +223,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	if s.Config.Store != "" && s.Config.Advertise == "" {
 		s.Config.Advertise = advertised(ln.Addr())
 	}
-	s.Config.Profile = http.HandlerFunc(profiling.Serve)
+	s.Config.Profile = http.HandlerFunc(command.ServeProfiles)
 	world, err := s.Open(cmd.Context(), key)
 	if err != nil {
 		// A key that has sealed nothing must not lie about unannounced.
@@ -240,7 +237,7 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	port.Handler = world
 	// First of all, by which whoever started it finds the port.
 	first := world.FirstTokens()
-	err = s.parent.Listening(cmd.OutOrStdout(), url, listen.FirstLine{API: url + "/api/v1", Organization: s.notGiven(first)})
+	err = s.parent.Listening(cmd.OutOrStdout(), url, command.FirstLine{API: url + "/api/v1", Organization: s.notGiven(first)})
 	if err != nil {
 		return errors.Join(err, s.close(world))
 	}
@@ -298,8 +295,8 @@ func (s *Flags) printFirst(out io.Writer, first *server.Tokens) {
 		}
 		foreign.Printf(out, "%s: %s\n", what, token)
 	}
-	show("personal access token", first.PersonalAccessToken, s.Config.PersonalAccessToken, secret.AccessTokenVariable)
-	show("workspace API key", first.WorkspaceAPIKey, s.Config.WorkspaceAPIKey, secret.WorkspaceKeyVariable)
+	show("personal access token", first.PersonalAccessToken, s.Config.PersonalAccessToken, command.AccessTokenVariable)
+	show("workspace API key", first.WorkspaceAPIKey, s.Config.WorkspaceAPIKey, command.WorkspaceKeyVariable)
 	if !s.place.none() {
 		foreign.Printf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
 	}

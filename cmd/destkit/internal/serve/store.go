@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/server"
 )
 
@@ -23,7 +23,7 @@ type storePlace struct {
 
 // register adds --store, with what it is for; the commands word --data themselves.
 func (p *storePlace) register(f *pflag.FlagSet, does string) {
-	f.StringVar(&p.url, "store", "", does+", `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+secret.StorePasswordVariable+"; schema: "+server.DefaultSchema+")")
+	f.StringVar(&p.url, "store", "", does+", `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+command.StorePasswordVariable+"; schema: "+server.DefaultSchema+")")
 }
 
 // resolve reads the password and refuses a URL that cannot be meant. The URL is
@@ -32,7 +32,7 @@ func (p *storePlace) resolve() (err error) {
 	if p.url == "" {
 		return checkFolder(p.dir)
 	}
-	if p.password, err = secret.Optional(secret.StorePasswordVariable); err != nil {
+	if p.password, err = command.OptionalSecret(command.StorePasswordVariable); err != nil {
 		return err
 	}
 	if _, err := p.at().Schema(); err != nil {

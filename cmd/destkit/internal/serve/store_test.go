@@ -16,8 +16,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // ran is one command with all that it said.
@@ -28,7 +27,7 @@ func ran(t *testing.T, args ...string) (status int, out string) {
 	root.SetOut(&text)
 	root.SetErr(&text)
 	status = command.Execute(t.Context(), root, args)
-	require.NotContains(t, text.String(), postgrestest.Password)
+	require.NotContains(t, text.String(), testkit.PostgresPassword)
 	require.NotContains(t, text.String(), "SECRET")
 	return status, text.String()
 }
@@ -71,12 +70,12 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 // TestServeOnPostgres keeps a service in PostgreSQL, over a restart, beside the
 // commands for its keys, tokens and backups.
 func TestServeOnPostgres(t *testing.T) {
-	server := postgrestest.Start(t)
-	t.Setenv(secret.StorePasswordVariable, postgrestest.Password)
+	server := testkit.StartPostgres(t)
+	t.Setenv(command.StorePasswordVariable, testkit.PostgresPassword)
 	folder := t.TempDir()
 	key, err := MakeKeyFile(filepath.Join(folder, "master.key"))
 	require.NoError(t, err)
-	place := []string{"--store", fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d", postgrestest.User, server.Folder, server.Port), "--key-file", key.file}
+	place := []string{"--store", fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d", testkit.PostgresUser, server.Folder, server.Port), "--key-file", key.file}
 	data := append([]string{"--data", filepath.Join(folder, "data")}, place...)
 
 	status, out := ran(t, append([]string{"serve", "new-token"}, place...)...)
@@ -122,16 +121,16 @@ func TestStoresThatCannotBe(t *testing.T) {
 	folder := t.TempDir()
 	key, err := MakeKeyFile(filepath.Join(folder, "master.key"))
 	require.NoError(t, err)
-	server := postgrestest.Start(t)
-	t.Setenv(secret.StorePasswordVariable, "")
-	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", postgrestest.User, server.Port)
+	server := testkit.StartPostgres(t)
+	t.Setenv(command.StorePasswordVariable, "")
+	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", testkit.PostgresUser, server.Port)
 	for _, c := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
 		{[]string{"--store", nameless}, 2, "without a password: the database cannot be used: "},
-		{[]string{"--store", nameless}, 2, "; set " + secret.StorePasswordVariable},
+		{[]string{"--store", nameless}, 2, "; set " + command.StorePasswordVariable},
 		{[]string{"--data", "d", "--store", "mysql://u:SECRET@h/d"}, 2, "--store: the database cannot be used: read its URL: it is not of the form postgres://"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@h/d?search_path=a,b"}, 2, "is not the name of one schema"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@127.0.0.1:1/d"}, 3, "connect to 127.0.0.1 port 1 as u: the database is not available: connect: connection refused"},

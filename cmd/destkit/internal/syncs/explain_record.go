@@ -12,14 +12,12 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
 // recordExplainer holds the flags of `destkit explain-record`.
 type recordExplainer struct {
-	rest            rest.Flags
+	rest            Flags
 	run, sync       int64
 	control         string
 	asJSON, verbose bool
@@ -84,7 +82,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
 	// The key of the workspace is none of the control API's business.
-	e.rest.Token = secret.Flag{Name: "control-token-env", Variable: e.control}
+	e.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: e.control}
 	client, err := e.rest.Open()
 	if err != nil {
 		return err
@@ -107,9 +105,9 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 
 // controlFailure is restFailure for calls of the control API.
 func controlFailure(what string, err error) error {
-	var refused *rest.Error
+	var refused *Error
 	if errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden) {
 		return exit.Untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
 	}
-	return rest.Failure(what, err)
+	return Failure(what, err)
 }

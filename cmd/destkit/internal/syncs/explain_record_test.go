@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 func TestExplainRecord(t *testing.T) {
@@ -25,7 +25,7 @@ func TestExplainRecord(t *testing.T) {
 		case r.URL.Query().Get("identifier") == "gone":
 			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"source_error":"no such table","copies":2,"invalid":"the identifier is NULL","decision":"invalid","schema_changes":[{"change":"added","column":"city","type_before":null,"type_after":"TEXT","handling":"mapped to the field \"city\""}],"attempts":[],"next_retry":{"when":"none","at":null}}`))
 		default:
-			_, _ = w.Write([]byte(resttest.RecordWay))
+			_, _ = w.Write([]byte(testkit.RecordWay))
 		}
 	}))
 	defer served.Close()
@@ -65,7 +65,7 @@ func TestExplainRecord(t *testing.T) {
   verdict       none: it was not sent in this run
   next retry    none
 `},
-		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, exit.OK, "/_control/explain?identifier=%2242%22&sync_id=1", resttest.RecordWay + "\n"},
+		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, exit.OK, "/_control/explain?identifier=%2242%22&sync_id=1", testkit.RecordWay + "\n"},
 		"nobody":        {[]string{"--sync", "1", "nobody"}, exit.BadUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
 		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, exit.NotTested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
 		"no run":        {[]string{"a"}, exit.BadUsage, "", "in which run? --sync-run N"},

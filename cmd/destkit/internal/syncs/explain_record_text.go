@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server"
@@ -45,7 +44,7 @@ func (w *recordWay) text(verbose bool) string {
 		line("  ", "record", cmp.Or(command.CompactJSON(w.Record), "none"))
 	}
 	line("  ", "fingerprint", fmt.Sprintf("before %s, after %s, of the row as it is now %s",
-		cmp.Or(syncview.Text(w.Prints.Before), "none"), cmp.Or(syncview.Text(w.Prints.After), "none"), cmp.Or(syncview.Text(w.Prints.Now), "none")))
+		cmp.Or(Text(w.Prints.Before), "none"), cmp.Or(Text(w.Prints.After), "none"), cmp.Or(Text(w.Prints.Now), "none")))
 	line("  ", "decision", strings.TrimSuffix(w.Decision+"; "+w.Reason, "; "))
 	for _, c := range w.SchemaChanges {
 		line("  ", "column", fmt.Sprintf("%q %s: %s", c.Column, c.Change, c.Handling))
@@ -56,7 +55,7 @@ func (w *recordWay) text(verbose bool) string {
 		showCall(try.Exchange, line)
 		line("    ", "verdict", joined(try.Verdict, try.Message))
 	}
-	line("  ", "verdict", joined(cmp.Or(syncview.Text(w.Verdict), "none: it was not sent in this run"), w.Message))
+	line("  ", "verdict", joined(cmp.Or(Text(w.Verdict), "none: it was not sent in this run"), w.Message))
 	next := cmp.Or(w.Next.When, "none")
 	if w.Next.At != nil {
 		next += ", " + clock(w.Next.At)

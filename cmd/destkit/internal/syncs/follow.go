@@ -13,20 +13,17 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/profiling"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/server/api"
 )
 
 // following holds the flags of what shows runs as they go.
 type following struct {
-	rest          rest.Flags
+	rest          Flags
 	asJSON, quiet bool
 	interval      time.Duration
 	patience      time.Duration
 	maxFailed     int64
-	profiling     profiling.Flags
+	profiling     command.Profiling
 }
 
 func (o *following) register(cmd *cobra.Command) {
@@ -58,7 +55,7 @@ func (o *following) open(out, screen io.Writer) (*Follower, error) {
 		return nil, err
 	}
 	return &Follower{
-		Client: client, Show: syncview.NewDisplay(out, screen, o.asJSON, o.quiet, time.Now), Every: o.interval,
+		Client: client, Show: NewSyncDisplay(out, screen, o.asJSON, o.quiet, time.Now), Every: o.interval,
 		patience: o.patience, maxFailed: o.maxFailed, Now: time.Now, Wait: Elapse,
 	}, nil
 }
@@ -74,8 +71,8 @@ const exitTable = `Exit status:
 
 // Follower looks at runs through the API, again and again, politely.
 type Follower struct {
-	Client          *rest.Client
-	Show            syncview.Display
+	Client          *Client
+	Show            Display
 	Every, patience time.Duration
 	maxFailed       int64 // negative: any number
 	Now             func() time.Time
@@ -123,8 +120,8 @@ func (f *Follower) ask(ctx context.Context, call func() error) error {
 // passes reports whether an error may go away by itself, and what Retry-After asks
 // for.
 func passes(err error) (hint time.Duration, passing bool) {
-	var gone *rest.Unreachable
-	var refused *rest.Error
+	var gone *Unreachable
+	var refused *Error
 	switch {
 	case errors.As(err, &gone):
 		return 0, !gone.Plain() // a URL does not mend itself
@@ -142,7 +139,7 @@ func passes(err error) (hint time.Duration, passing bool) {
 const firstLook = 50 * time.Millisecond
 
 // Follow shows a run until it is over.
-func (f *Follower) Follow(ctx context.Context, s syncview.Sync, id int64, p *syncview.Pulse) (v syncview.View, err error) {
+func (f *Follower) Follow(ctx context.Context, s Sync, id int64, p *Pulse) (v View, err error) {
 	for pause := min(firstLook, f.Every); ; pause = min(2*pause, f.Every) {
 		var r api.SyncRun
 		err := f.ask(ctx, func() (err error) {
@@ -152,12 +149,12 @@ func (f *Follower) Follow(ctx context.Context, s syncview.Sync, id int64, p *syn
 		if err != nil {
 			return v, err
 		}
-		v = syncview.View{Sync: s, Run: r, Figures: p.Take(f.Now(), r)}
-		if syncview.Over(r) {
+		v = View{Sync: s, Run: r, Figures: p.Take(f.Now(), r)}
+		if Over(r) {
 			f.Show.Moment(nil)
 			return v, nil
 		}
-		f.Show.Moment([]syncview.View{v})
+		f.Show.Moment([]View{v})
 		if err := f.Wait(ctx, pause); err != nil {
 			return v, err
 		}
@@ -167,9 +164,9 @@ func (f *Follower) Follow(ctx context.Context, s syncview.Sync, id int64, p *syn
 // verdict is the exit status of a run that is over.
 func (f *Follower) verdict(r api.SyncRun) int {
 	switch {
-	case !syncview.HasStatus(r.Status, api.RunCompleted):
+	case !HasStatus(r.Status, api.RunCompleted):
 		return exit.GateFailed
-	case f.maxFailed >= 0 && syncview.Count(r.RecordsFailed)+syncview.Count(r.RecordsInvalid) > f.maxFailed:
+	case f.maxFailed >= 0 && Count(r.RecordsFailed)+Count(r.RecordsInvalid) > f.maxFailed:
 		return exit.GateFailed
 	}
 	return exit.OK
@@ -178,7 +175,7 @@ func (f *Follower) verdict(r api.SyncRun) int {
 // lastCompleted finds the run by which the next one is estimated; nil is none.
 func lastCompleted(runs []api.SyncRun) *api.SyncRun {
 	for _, r := range runs {
-		if syncview.HasStatus(r.Status, api.RunCompleted) {
+		if HasStatus(r.Status, api.RunCompleted) {
 			return &r
 		}
 	}

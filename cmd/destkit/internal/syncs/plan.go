@@ -12,9 +12,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server"
@@ -22,7 +19,7 @@ import (
 
 // dryRunner holds the flags of `destkit sync plan`.
 type dryRunner struct {
-	rest         rest.Flags
+	rest         Flags
 	control      string
 	full, asJSON bool
 	limit        int64
@@ -89,7 +86,7 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		return exit.Usagef("--limit must be 0 to 100, not %d", d.limit)
 	}
 	// The key of the workspace is none of the control API's business.
-	d.rest.Token = secret.Flag{Name: "control-token-env", Variable: d.control}
+	d.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: d.control}
 	client, err := d.rest.Open()
 	if err != nil {
 		return err
@@ -127,7 +124,7 @@ func (p *plannedRun) text() string {
 	foreign.Printf(&b, "%s: a run would read %s and send %s; nothing was sent, %s\n", name,
 		quantity.Counted(p.SourceRecordCount, "row"), quantity.Counted(p.SourceRecordUpdates+p.SourceRecordDeletes, "record"), quantity.Roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
 	if p.FullSync {
-		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(syncview.Text(p.FullSyncReason), "every row is sent"))
+		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(Text(p.FullSyncReason), "every row is sent"))
 	}
 	for _, count := range []struct {
 		action string

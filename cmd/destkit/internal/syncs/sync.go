@@ -14,9 +14,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -29,7 +26,7 @@ func New() *cobra.Command {
 		Long: `Plan, run, watch and cancel syncs of a running service (destkit serve, or any
 other that speaks its REST API) from the terminal. The API key of the workspace
 is in
-` + secret.WorkspaceKeyVariable + `, or in the variable that --token-env names;
+` + command.WorkspaceKeyVariable + `, or in the variable that --token-env names;
 plan asks the control API of destkit serve instead.`,
 		Args: command.NoSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -106,17 +103,17 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	defer stopProfile()
 	s, err := f.Client.Sync(ctx, id)
 	if err != nil {
-		return rest.Failure(fmt.Sprintf("read sync %d", id), err)
+		return Failure(fmt.Sprintf("read sync %d", id), err)
 	}
 	// Before the trigger, or the new run would be among them.
 	earlier, err := f.Client.LastRuns(ctx, id, 20)
 	if err != nil {
-		return rest.Failure(fmt.Sprintf("read runs of sync %d", id), err)
+		return Failure(fmt.Sprintf("read runs of sync %d", id), err)
 	}
-	p := syncview.NewPulse(f.Now(), lastCompleted(earlier))
+	p := NewPulse(f.Now(), lastCompleted(earlier))
 	run, err := f.Client.Trigger(ctx, id, r.full)
 	if err != nil {
-		return rest.Failure(fmt.Sprintf("trigger sync %d", id), err)
+		return Failure(fmt.Sprintf("trigger sync %d", id), err)
 	}
 	if r.detach {
 		foreign.Println(cmd.OutOrStdout(), run)
@@ -129,7 +126,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	if err != nil {
-		return rest.Failure(fmt.Sprintf("follow run %d", run), err)
+		return Failure(fmt.Sprintf("follow run %d", run), err)
 	}
 	f.Show.Ended(v)
 	return exit.With(f.verdict(v.Run))
@@ -139,7 +136,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 const cancelTime = time.Minute
 
 // interrupted leaves the run alone, or cancels it and waits for its end.
-func (r *runner) interrupted(ctx context.Context, f *Follower, s syncview.Sync, run int64, p *syncview.Pulse) (v syncview.View, err error) {
+func (r *runner) interrupted(ctx context.Context, f *Follower, s Sync, run int64, p *Pulse) (v View, err error) {
 	f.Show.Moment(nil) // takes the bar away
 	if !r.cancel {
 		return v, exit.Untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
@@ -147,13 +144,13 @@ func (r *runner) interrupted(ctx context.Context, f *Follower, s syncview.Sync, 
 	f.Show.Note(fmt.Sprintf("interrupted; cancelling run %d", run))
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
-	var refused *rest.Error
+	var refused *Error
 	// A run that is over by now has an end to show.
 	if err := f.Client.Cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.Code != http.StatusConflict) {
-		return v, rest.Failure(fmt.Sprintf("cancel run %d", run), err)
+		return v, Failure(fmt.Sprintf("cancel run %d", run), err)
 	}
 	if v, err = f.Follow(ctx, s, run, p); err != nil {
-		return v, rest.Failure(fmt.Sprintf("follow run %d", run), err)
+		return v, Failure(fmt.Sprintf("follow run %d", run), err)
 	}
 	return v, nil
 }
@@ -161,7 +158,7 @@ func (r *runner) interrupted(ctx context.Context, f *Follower, s syncview.Sync, 
 // newSyncCancel is what an interrupted `sync run` points at: a cancelled run ends
 // as failed with canceled true.
 func newSyncCancel() *cobra.Command {
-	var flags rest.Flags
+	var flags Flags
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "Cancel a run",
@@ -179,7 +176,7 @@ acknowledged stays.`,
 				return err
 			}
 			if err := client.Cancel(cmd.Context(), run); err != nil {
-				return rest.Failure(fmt.Sprintf("cancel run %d", run), err)
+				return Failure(fmt.Sprintf("cancel run %d", run), err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "run %d: cancelled\n", run)
 			return nil

@@ -8,14 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
-	"github.com/destkit/destkit/cmd/destkit/internal/secret"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 func TestSyncRun(t *testing.T) {
-	working := resttest.OneRun("working", "reading", 100000, 30, 10, 0, "")
+	working := testkit.OneRun("working", "reading", 100000, 30, 10, 0, "")
 	const failure = `,"error_code":"UNREACHABLE","error_message":"the destination gives no answer","error_detail":"line\nbreak"`
 	for name, tc := range map[string]struct {
 		runs   []string
@@ -24,27 +23,27 @@ func TestSyncRun(t *testing.T) {
 		out    []string
 	}{
 		"completed": {
-			[]string{resttest.OneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, resttest.OneRun("completed", "", 100000, 30, 30, 0, "")}, nil, exit.OK,
+			[]string{testkit.OneRun("queued", "Waiting to run", 0, 0, 0, 0, ""), working, testkit.OneRun("completed", "", 100000, 30, 30, 0, "")}, nil, exit.OK,
 			[]string{"sync 1 (Contacts), run 4: queued", "run 4: reading, 100,000 read, 30 to send, 10 sent", "run 4: completed",
 				"100,000 rows read, 30 updates, 0 deletes, 0 invalid; 30 records processed, 30 updated, 0 failed"}},
 		"capitals and words of other versions": {
-			[]string{resttest.OneRun("Preparing", "", 0, 0, 0, 0, ""), resttest.OneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), resttest.OneRun("Completed", "", 1, 1, 1, 0, "")}, nil, exit.OK,
+			[]string{testkit.OneRun("Preparing", "", 0, 0, 0, 0, ""), testkit.OneRun("Retrying", "Running Sync", 1, 1, 0, 0, ""), testkit.OneRun("Completed", "", 1, 1, 1, 0, "")}, nil, exit.OK,
 			[]string{"Running Sync", "run 4: completed"}},
 		"failed": {
-			[]string{working, resttest.OneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, exit.GateFailed,
+			[]string{working, testkit.OneRun("failed", "reading", 100000, 30, 10, 2, failure)}, nil, exit.GateFailed,
 			[]string{"run 4: failed", "8 updated, 2 failed", "  UNREACHABLE: the destination gives no answer\n  line break\n"}},
 		"cancelled": {
-			[]string{resttest.OneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, exit.GateFailed, []string{"run 4: cancelled", "  CANCELED\n"}},
-		"skipped":                {[]string{resttest.OneRun("skipped", "", 0, 0, 0, 0, "")}, nil, exit.GateFailed, []string{"skipped: an earlier run of the sync is still active"}},
-		"failed records":         {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, nil, exit.OK, []string{"7 updated, 2 failed"}},
-		"too many":               {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, exit.GateFailed, []string{"2 failed"}},
-		"as many as may":         {[]string{resttest.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, exit.OK, []string{"2 failed"}},
-		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", resttest.OneRun("completed", "", 9, 9, 9, 0, "")}, nil, exit.OK, []string{"run 4: completed"}},
-		"quiet":                  {[]string{working, resttest.OneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, exit.GateFailed, nil},
-		"full":                   {[]string{resttest.OneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, exit.OK, []string{"completed (full sync)"}},
+			[]string{testkit.OneRun("failed", "reading", 1, 1, 1, 0, `,"canceled":true,"error_code":"CANCELED"`)}, nil, exit.GateFailed, []string{"run 4: cancelled", "  CANCELED\n"}},
+		"skipped":                {[]string{testkit.OneRun("skipped", "", 0, 0, 0, 0, "")}, nil, exit.GateFailed, []string{"skipped: an earlier run of the sync is still active"}},
+		"failed records":         {[]string{testkit.OneRun("completed", "", 9, 9, 9, 2, "")}, nil, exit.OK, []string{"7 updated, 2 failed"}},
+		"too many":               {[]string{testkit.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed", "1"}, exit.GateFailed, []string{"2 failed"}},
+		"as many as may":         {[]string{testkit.OneRun("completed", "", 9, 9, 9, 2, "")}, []string{"--max-failed=2"}, exit.OK, []string{"2 failed"}},
+		"the service comes back": {[]string{working, "000", "503 <html>", "429 {\"status\":429}", testkit.OneRun("completed", "", 9, 9, 9, 0, "")}, nil, exit.OK, []string{"run 4: completed"}},
+		"quiet":                  {[]string{working, testkit.OneRun("failed", "", 9, 9, 9, 2, failure)}, []string{"-q"}, exit.GateFailed, nil},
+		"full":                   {[]string{testkit.OneRun("completed", "", 9, 9, 9, 0, `,"full_sync":true`)}, []string{"--full"}, exit.OK, []string{"completed (full sync)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
+			s, url := testkit.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": tc.runs})
 			args := append([]string{"sync", "run", "1", "--url", url, "--interval", "1ms"}, tc.args...)
 			status, out, screen := runHere(t.Context(), args...)
 			require.Equal(t, tc.status, status, out+screen)
@@ -65,14 +64,14 @@ func TestSyncRun(t *testing.T) {
 }
 
 func TestSyncRunAsJSON(t *testing.T) {
-	_, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {
-		resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("completed", "", 9, 9, 9, 0, ""),
+	_, url := testkit.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {
+		testkit.OneRun("working", "reading", 5, 5, 1, 0, ""), testkit.OneRun("working", "reading", 5, 5, 1, 0, ""), testkit.OneRun("completed", "", 9, 9, 9, 0, ""),
 	}})
 	status, out, _ := runHere(t.Context(), "sync", "run", "1", "--url", url+"/api/v1/", "--interval", "1ms", "--json")
 	require.Zero(t, status)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.Len(t, lines, 2, "nothing is said twice")
-	var last syncview.Line
+	var last Line
 	require.NoError(t, json.Unmarshal([]byte(lines[1]), &last))
 	require.Equal(t, "completed", last.Run.Status)
 	require.Equal(t, int64(9), *last.Run.RecordsUpdated)
@@ -95,13 +94,13 @@ func TestSyncRunInterrupted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
-			s, url := resttest.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {resttest.OneRun("working", "reading", 5, 5, 1, 0, "")}})
+			s, url := testkit.Answering(t, map[string][]string{"GET /api/v1/sync_runs/4": {testkit.OneRun("working", "reading", 5, 5, 1, 0, "")}})
 			s.Each = func(call string) {
 				switch call {
 				case "GET /api/v1/sync_runs/4":
 					interrupt()
 				case "POST /api/v1/sync_runs/4/cancel":
-					s.Answers["GET /api/v1/sync_runs/4"] = []string{resttest.OneRun("failed", "reading", 5, 5, 1, 0, `,"canceled":true`)}
+					s.Answers["GET /api/v1/sync_runs/4"] = []string{testkit.OneRun("failed", "reading", 5, 5, 1, 0, `,"canceled":true`)}
 				}
 			}
 			status, out, screen := runHere(ctx, append([]string{"sync", "run", "1", "--url", url}, tc.args...)...)
@@ -137,13 +136,13 @@ func TestSyncRefusals(t *testing.T) {
 		"a subcommand that isn't": {nil, "", []string{"runn"}, exit.BadUsage, `unknown command "runn", did you mean "run"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, url := resttest.Answering(t, tc.answers)
+			_, url := testkit.Answering(t, tc.answers)
 			switch tc.key {
 			case "":
 			case "-":
-				unset(t, secret.WorkspaceKeyVariable)
+				unset(t, command.WorkspaceKeyVariable)
 			default:
-				t.Setenv(secret.WorkspaceKeyVariable, tc.key)
+				t.Setenv(command.WorkspaceKeyVariable, tc.key)
 			}
 			args := append([]string{"sync"}, tc.args...)
 			if !strings.Contains(strings.Join(args, " "), "--url") && len(args) > 2 {

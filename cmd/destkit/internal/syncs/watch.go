@@ -11,8 +11,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
@@ -71,7 +69,7 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	switch {
 	case cmd.Context().Err() == nil:
 		if err != nil {
-			return rest.Failure("watch", err)
+			return Failure("watch", err)
 		}
 		return exit.With(w.status)
 	case l.once:
@@ -92,10 +90,10 @@ type syncWatch struct {
 
 // watched is one sync.
 type watched struct {
-	sync   syncview.Sync
-	seen   int64                     // runs up to this id are known
-	active map[int64]*syncview.Pulse // by run
-	ended  *api.SyncRun              // the last run that was completed
+	sync   Sync
+	seen   int64            // runs up to this id are known
+	active map[int64]*Pulse // by run
+	ended  *api.SyncRun     // the last run that was completed
 }
 
 // looksAtOnce bounds the calls between two pauses: a workspace may have
@@ -130,14 +128,14 @@ func (w *syncWatch) run(ctx context.Context) error {
 
 // list finds the syncs; at first it takes note of the runs that they had.
 func (w *syncWatch) list(ctx context.Context, first bool) error {
-	var all []syncview.Sync
+	var all []Sync
 	err := w.ask(ctx, func() (err error) {
 		if w.only == 0 {
-			all, err = rest.AllOf[syncview.Sync](ctx, w.Client, "/syncs")
+			all, err = AllOf[Sync](ctx, w.Client, "/syncs")
 			return err
 		}
 		s, err := w.Client.Sync(ctx, w.only)
-		all = []syncview.Sync{s}
+		all = []Sync{s}
 		return err
 	})
 	if err != nil {
@@ -150,7 +148,7 @@ func (w *syncWatch) list(ctx context.Context, first bool) error {
 			known.sync = s
 			continue
 		}
-		one := &watched{sync: s, active: map[int64]*syncview.Pulse{}}
+		one := &watched{sync: s, active: map[int64]*Pulse{}}
 		w.syncs[s.ID] = one
 		if !first {
 			continue // all of its runs are news
@@ -179,11 +177,11 @@ func (w *syncWatch) past(ctx context.Context, one *watched) error {
 	var last *api.SyncRun // that did anything
 	for _, r := range runs {
 		one.seen = max(one.seen, r.ID)
-		if last == nil && !syncview.HasStatus(r.Status, api.RunSkipped) {
+		if last == nil && !HasStatus(r.Status, api.RunSkipped) {
 			last = &r
 		}
-		if !syncview.Over(r) {
-			one.active[r.ID] = syncview.NewPulse(w.Now(), one.ended)
+		if !Over(r) {
+			one.active[r.ID] = NewPulse(w.Now(), one.ended)
 			one.active[r.ID].Late = true
 		}
 	}
@@ -208,7 +206,7 @@ func (w *syncWatch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRu
 
 // missing tells that a thing has been deleted.
 func missing(err error) bool {
-	var refused *rest.Error
+	var refused *Error
 	return errors.As(err, &refused) && refused.Code == http.StatusNotFound
 }
 
@@ -237,10 +235,10 @@ func (w *syncWatch) lookAround(ctx context.Context) error {
 				continue
 			}
 			one.seen = r.ID
-			p := syncview.NewPulse(w.Now(), one.ended)
+			p := NewPulse(w.Now(), one.ended)
 			p.Late = true
 			// Too short to be seen at work, and told of all the same.
-			if syncview.Over(r) {
+			if Over(r) {
 				w.end(one, r, p)
 				continue
 			}
@@ -251,7 +249,7 @@ func (w *syncWatch) lookAround(ctx context.Context) error {
 }
 
 // activeRuns looks at each run that was not over.
-func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err error) {
+func (w *syncWatch) activeRuns(ctx context.Context) (active []View, err error) {
 	for _, one := range w.syncs {
 		for id, p := range one.active {
 			var r api.SyncRun
@@ -264,27 +262,27 @@ func (w *syncWatch) activeRuns(ctx context.Context) (active []syncview.View, err
 				delete(one.active, id)
 			case err != nil:
 				return nil, err
-			case syncview.Over(r):
+			case Over(r):
 				delete(one.active, id)
 				w.end(one, r, p)
 			default:
-				active = append(active, syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
+				active = append(active, View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
 			}
 		}
 	}
-	slices.SortFunc(active, func(a, b syncview.View) int { return int(a.Run.ID - b.Run.ID) })
+	slices.SortFunc(active, func(a, b View) int { return int(a.Run.ID - b.Run.ID) })
 	return active, nil
 }
 
 // end shows how a run has ended.
-func (w *syncWatch) end(one *watched, r api.SyncRun, p *syncview.Pulse) {
+func (w *syncWatch) end(one *watched, r api.SyncRun, p *Pulse) {
 	if p == nil {
-		p = syncview.NewPulse(w.Now(), nil)
+		p = NewPulse(w.Now(), nil)
 		p.Late = true
 	}
-	if syncview.HasStatus(r.Status, api.RunCompleted) {
+	if HasStatus(r.Status, api.RunCompleted) {
 		one.ended = &r
 	}
 	w.status = exit.Worst(w.status, w.verdict(r))
-	w.Show.Ended(syncview.View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
+	w.Show.Ended(View{Sync: one.sync, Run: r, Figures: p.Take(w.Now(), r)})
 }

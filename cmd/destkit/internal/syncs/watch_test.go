@@ -12,9 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest"
-	"github.com/destkit/destkit/cmd/destkit/internal/rest/resttest"
-	"github.com/destkit/destkit/cmd/destkit/internal/syncview"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 func TestSyncWatch(t *testing.T) {
@@ -22,13 +20,13 @@ func TestSyncWatch(t *testing.T) {
 	list := func(runs ...string) string {
 		return `200 {"status":"success","data":[` + strings.Join(runs, ",") + `]}`
 	}
-	other := strings.Replace(resttest.RunText("completed", "", 7, 7, 7, 0, ""), `"id":4,"sync_id":1`, `"id":3,"sync_id":2`, 1)
+	other := strings.Replace(testkit.RunText("completed", "", 7, 7, 7, 0, ""), `"id":4,"sync_id":1`, `"id":3,"sync_id":2`, 1)
 	t.Run("once", func(t *testing.T) {
-		_, url := resttest.Answering(t, map[string][]string{
+		_, url := testkit.Answering(t, map[string][]string{
 			"GET /api/v1/syncs":             {two},
-			"GET /api/v1/syncs/1/sync_runs": {list(resttest.RunText("working", "reading", 5, 5, 1, 0, ""))},
+			"GET /api/v1/syncs/1/sync_runs": {list(testkit.RunText("working", "reading", 5, 5, 1, 0, ""))},
 			"GET /api/v1/syncs/2/sync_runs": {list(other)},
-			"GET /api/v1/sync_runs/4":       {resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("failed", "reading", 5, 5, 1, 1, "")},
+			"GET /api/v1/sync_runs/4":       {testkit.OneRun("working", "reading", 5, 5, 1, 0, ""), testkit.OneRun("failed", "reading", 5, 5, 1, 1, "")},
 		})
 		status, out, screen := runHere(t.Context(), "sync", "watch", "--once", "--url", url, "--interval", "1ms")
 		require.Equal(t, exit.GateFailed, status, screen)
@@ -38,12 +36,12 @@ func TestSyncWatch(t *testing.T) {
 	})
 	t.Run("until interrupted", func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
-		s, url := resttest.Answering(t, map[string][]string{
+		s, url := testkit.Answering(t, map[string][]string{
 			"GET /api/v1/syncs": {two},
 			// A run comes, is over before anybody has looked, and another is followed.
-			"GET /api/v1/syncs/1/sync_runs": {list(), list(resttest.RunText("working", "reading", 5, 5, 1, 0, ""))},
+			"GET /api/v1/syncs/1/sync_runs": {list(), list(testkit.RunText("working", "reading", 5, 5, 1, 0, ""))},
 			"GET /api/v1/syncs/2/sync_runs": {list(), list(other)},
-			"GET /api/v1/sync_runs/4":       {resttest.OneRun("working", "reading", 5, 5, 1, 0, ""), resttest.OneRun("completed", "", 5, 5, 5, 0, "")},
+			"GET /api/v1/sync_runs/4":       {testkit.OneRun("working", "reading", 5, 5, 1, 0, ""), testkit.OneRun("completed", "", 5, 5, 5, 0, "")},
 		})
 		looked := 0
 		s.Each = func(call string) {
@@ -61,7 +59,7 @@ func TestSyncWatch(t *testing.T) {
 		require.Equal(t, 1, strings.Count(out, "sync 1 (Contacts), run 4: completed"))
 	})
 	t.Run("a sync that is gone", func(t *testing.T) {
-		_, url := resttest.Answering(t, nil)
+		_, url := testkit.Answering(t, nil)
 		status, _, screen := runHere(t.Context(), "sync", "watch", "9", "--url", url)
 		require.Equal(t, exit.BadUsage, status)
 		require.Contains(t, screen, "404")
@@ -77,11 +75,11 @@ func TestWatchIsPolite(t *testing.T) {
 		answers[fmt.Sprintf("GET /api/v1/syncs/%d/sync_runs", id)] = []string{`200 {"data":[]}`}
 	}
 	answers["GET /api/v1/syncs"] = []string{`200 {"pagination":{"page":1},"data":[` + strings.Join(data, ",") + `]}`}
-	s, url := resttest.Answering(t, answers)
-	client := &rest.Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient}
+	s, url := testkit.Answering(t, answers)
+	client := &Client{Root: url, Token: "the-key-of-the-test", HTTP: http.DefaultClient}
 	var counts []int
 	enough := errors.New("enough")
-	w := &syncWatch{syncs: map[int64]*watched{}, Follower: &Follower{Client: client, Show: syncview.Quiet{}, Now: time.Now,
+	w := &syncWatch{syncs: map[int64]*watched{}, Follower: &Follower{Client: client, Show: Quiet{}, Now: time.Now,
 		Wait: func(context.Context, time.Duration) error {
 			counts = append(counts, len(s.Said()))
 			if len(counts) == 6 {

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server"
 )
 
@@ -23,7 +23,7 @@ func Print(w io.Writer, all []destsim.Violation, asJSON bool) error {
 			foreign.Printf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
 		}
 	}
-	foreign.Printf(w, "%s\n", plural.Count(len(all), "violation"))
+	foreign.Printf(w, "%s\n", quantity.Count(len(all), "violation"))
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/plural"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Missing says where a value of the API lacks something that is wanted, "" when
@@ -43,7 +43,7 @@ func Missing(wanted, got any, at string) string {
 
 func missesElements(wanted, got []any, at string) string {
 	if len(wanted) != len(got) {
-		return fmt.Sprintf("%s has %s, not %d: %s", at, plural.Count(len(got), "element"), len(wanted), Brief(got))
+		return fmt.Sprintf("%s has %s, not %d: %s", at, quantity.Count(len(got), "element"), len(wanted), Brief(got))
 	}
 	left := slices.Clone(got)
 	for _, w := range wanted {

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
-	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -128,7 +127,7 @@ func (CSV) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds := make([]valuekind.Inference, len(names))
+	kinds := make([]cell.Inference, len(names))
 	for range sampled {
 		record, err := r.next()
 		if errors.Is(err, io.EOF) {
@@ -143,7 +142,7 @@ func (CSV) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	}
 	columns := make([]api.Column, len(names))
 	for i, name := range names {
-		kind := kinds[i].Kind(valuekind.Every...)
+		kind := kinds[i].Kind(cell.Every...)
 		columns[i] = api.Column{Name: name, Type: string(kind), Kind: kind}
 	}
 	return columns, nil
@@ -199,13 +198,13 @@ func appendText(dst []byte, value string, kind api.Kind) []byte {
 	bare := false
 	switch kind {
 	case api.KindBoolean:
-		bare = valuekind.IsBoolean(value)
+		bare = cell.IsBoolean(value)
 	case api.KindInteger:
-		bare = valuekind.IsInteger(value)
+		bare = cell.IsInteger(value)
 	case api.KindDecimal:
-		bare = valuekind.IsDecimal(value)
+		bare = cell.IsDecimal(value)
 	case api.KindFloat:
-		bare = valuekind.IsFloat(value)
+		bare = cell.IsFloat(value)
 	}
 	if bare {
 		return append(dst, value...)

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/source/internal/cell"
-	"github.com/destkit/destkit/internal/source/internal/valuekind"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -149,8 +148,8 @@ func (JSONLines) columns(ctx context.Context, f *os.File) ([]api.Column, error) 
 // jsonKinds collects the kinds of the values of one key.
 type jsonKinds struct {
 	line    int // of the last value
-	strings valuekind.Inference
-	numbers valuekind.Inference
+	strings cell.Inference
+	numbers cell.Inference
 	others  map[api.Kind]bool
 }
 

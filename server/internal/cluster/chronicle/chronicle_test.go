@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 var schemas atomic.Int64
 
@@ -26,9 +26,9 @@ var schemas atomic.Int64
 // first of which is that of this test.
 func processes(t testing.TB, names ...string) []*Chronicle {
 	t.Helper()
-	server := postgrestest.Start(t)
+	server := testkit.StartPostgres(t)
 	s, err := store.Open(t.Context(), store.Options{MasterKey: make([]byte, 32), URL: fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=chronicle_%d",
-		postgrestest.User, postgrestest.Password, server.Folder, server.Port, schemas.Add(1))})
+		testkit.PostgresUser, testkit.PostgresPassword, server.Folder, server.Port, schemas.Add(1))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	var list []*Chronicle

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // fleet is an installation in a schema of its own, whose processes are queues of
 // this one.
@@ -33,7 +33,7 @@ type fleet struct {
 
 func newFleet(t testing.TB, schema string) *fleet {
 	t.Helper()
-	s := postgrestest.Start(t)
+	s := testkit.StartPostgres(t)
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	f := &fleet{t: t, schema: schema, host: s.Folder, port: s.Port, log: &records{}}
@@ -49,7 +49,7 @@ func newFleet(t testing.TB, schema string) *fleet {
 func (f *fleet) connect() *pgxpool.Pool {
 	f.t.Helper()
 	pool, err := pgxpool.New(context.Background(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres search_path=%s pool_max_conns=4",
-		f.host, f.port, postgrestest.User, postgrestest.Password, f.schema))
+		f.host, f.port, testkit.PostgresUser, testkit.PostgresPassword, f.schema))
 	require.NoError(f.t, err)
 	f.t.Cleanup(pool.Close)
 	return pool

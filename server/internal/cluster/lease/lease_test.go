@@ -15,19 +15,19 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // tables makes the two tables in a schema of the test, as the store does.
 func tables(t *testing.T, schema string) *pgxpool.Pool {
 	t.Helper()
-	s := postgrestest.Start(t)
+	s := testkit.StartPostgres(t)
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	pool, err := pgxpool.New(t.Context(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres search_path=%s",
-		s.Folder, s.Port, postgrestest.User, postgrestest.Password, schema))
+		s.Folder, s.Port, testkit.PostgresUser, testkit.PostgresPassword, schema))
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	steps, err := os.ReadFile("../../store/migrations/postgres/0002_shared.sql")

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // childOf names the schema for a test program that is one of several processes.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if connection := os.Getenv(childOf); connection != "" {
 		os.Exit(child(connection))
 	}
-	os.Exit(postgrestest.Run(m))
+	os.Exit(testkit.RunWithPostgres(m))
 }
 
 // child sends until it is killed, and prints the moments.

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -22,14 +22,14 @@ import (
 // gives connections for one process after the other.
 func installation(t testing.TB, schema string) (process func() *pgxpool.Pool) {
 	t.Helper()
-	s := postgrestest.Start(t)
+	s := testkit.StartPostgres(t)
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		require.Eventually(t, func() bool { return goleak.Find(before) == nil }, 10*time.Second, time.Millisecond)
 	})
 	process = func() *pgxpool.Pool {
 		pool, err := pgxpool.New(context.Background(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres search_path=%s pool_max_conns=4",
-			s.Folder, s.Port, postgrestest.User, postgrestest.Password, schema))
+			s.Folder, s.Port, testkit.PostgresUser, testkit.PostgresPassword, schema))
 		require.NoError(t, err)
 		t.Cleanup(pool.Close)
 		return pool

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/cluster/shelf/shelftest"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // room is a shelf, its connections, and the number of a sync that is free.
 func room(t testing.TB) (*shelf.Shelf, *pgxpool.Pool, int64) {

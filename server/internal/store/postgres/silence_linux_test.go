@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // passage is a way to the server on which nothing is heard any more once it is mute.
@@ -31,7 +31,7 @@ func newPassage(t *testing.T) *passage {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &passage{Listener: l, to: fmt.Sprintf("127.0.0.1:%d", postgrestest.Start(t).Port), mute: make(chan struct{})}
+	p := &passage{Listener: l, to: fmt.Sprintf("127.0.0.1:%d", testkit.StartPostgres(t).Port), mute: make(chan struct{})}
 	p.gone, p.end = context.WithCancel(context.Background())
 	context.AfterFunc(p.gone, func() { _ = l.Close() })
 	p.ways.Go(func() {
@@ -84,7 +84,7 @@ func silenceOf(t *testing.T, c *pgx.Conn) (ms int) {
 // hold no one up for ever, whatever the context of the statement says.
 func TestSilence(t *testing.T) {
 	way := newPassage(t)
-	p, err := New(Options{URL: fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", postgrestest.User, postgrestest.Password, way.Addr())})
+	p, err := New(Options{URL: fmt.Sprintf("postgres://%s:%s@%s/postgres?sslmode=disable", testkit.PostgresUser, testkit.PostgresPassword, way.Addr())})
 	require.NoError(t, err)
 	c, err := p.dial(t.Context(), false)
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
@@ -47,7 +47,7 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 		}
 		header.Set(name, *h.Value)
 	}
-	header.Set(loopback.Outbound, outbound) // after the custom ones: none takes its place
+	header.Set(reach.Outbound, outbound) // after the custom ones: none takes its place
 	p, shared := g.pool(id)
 	c := &customConnection{gate: g, url: u, token: token != ""}
 	if !shared {

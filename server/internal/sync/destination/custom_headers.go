@@ -11,7 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -20,7 +20,7 @@ const maxHeaders = 100
 // protectedHeaders belong to the protocol or to the connection itself.
 var protectedHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Accept-Encoding",
-	loopback.Outbound, "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
+	reach.Outbound, "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
 }
 
 // headerMembers are the fields of one custom header. A value may be empty.

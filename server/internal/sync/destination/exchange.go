@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/search"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
@@ -80,7 +80,7 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 }
 
 // Mentions reports whether the bodies as they are shown have a text.
-func (x *Exchange) Mentions(text *search.Text) bool {
+func (x *Exchange) Mentions(text *foreign.Search) bool {
 	if !text.InBytes(x.params) && !text.InBytes(x.result) { // to take the secrets out costs more
 		return false
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
@@ -82,7 +82,7 @@ func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) 
 		r.Header[name] = values
 	}
 	r.Header.Set("User-Agent", g.options.UserAgent)
-	r.Header.Set(loopback.Outbound, outbound)
+	r.Header.Set(reach.Outbound, outbound)
 	p, _ := g.pool(postPool)
 	var failed error
 	client := retryablehttp.Client{

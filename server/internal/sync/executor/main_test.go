@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // children are what a process can do that these tests start: its work stands in
@@ -31,5 +31,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(postgrestest.Run(m))
+	os.Exit(testkit.RunWithPostgres(m))
 }

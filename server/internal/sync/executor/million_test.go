@@ -26,8 +26,8 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/codec"
-	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -113,8 +113,8 @@ func millionSQLite(b *testing.B, rows int) (millionWork, func()) {
 
 // millionPostgres makes it in a server.
 func millionPostgres(b *testing.B, rows int) (millionWork, func()) {
-	server := postgrestest.Start(b)
-	conn, err := pgx.Connect(b.Context(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres", server.Folder, server.Port, postgrestest.User, postgrestest.Password))
+	server := testkit.StartPostgres(b)
+	conn, err := pgx.Connect(b.Context(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres", server.Folder, server.Port, testkit.PostgresUser, testkit.PostgresPassword))
 	require.NoError(b, err)
 	sql := func(text string, args ...any) {
 		_, err := conn.Exec(context.Background(), text, args...)

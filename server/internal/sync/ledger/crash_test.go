@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 // The test program is also the process that is killed.
@@ -26,7 +26,7 @@ const childEnv = "DESTKIT_LEDGER_TEST_CHILD"
 func TestMain(m *testing.M) {
 	text := os.Getenv(childEnv)
 	if text == "" {
-		os.Exit(postgrestest.Run(m))
+		os.Exit(testkit.RunWithPostgres(m))
 	}
 	var work childWork
 	err := json.Unmarshal([]byte(text), &work)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/store"
@@ -41,8 +41,8 @@ func Take(t testing.TB) Room {
 	t.Helper()
 	url := os.Getenv(serverVariable)
 	if url == "" {
-		at := postgrestest.Start(t)
-		url = fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", postgrestest.User, postgrestest.Password, at.Folder, at.Port)
+		at := testkit.StartPostgres(t)
+		url = fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", testkit.PostgresUser, testkit.PostgresPassword, at.Folder, at.Port)
 	}
 	url, err := schemaOn(url)
 	if err != nil {

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+	runtime "runtime/pprof"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/internal/reach"
+)
+
+// ServeProfiles answers what is below …/pprof/ with profiles of this process, as
+// net/http/pprof does below /debug/pprof/. That package puts its handlers on
+// http.DefaultServeMux as well, which nothing here serves. Its cmdline and
+// symbol are left out: arguments may hold the secret part of a URL, and
+// profiles of Go carry their symbols.
+func ServeProfiles(w http.ResponseWriter, r *http.Request) {
+	_, name, below := strings.Cut(r.URL.Path, "/pprof/")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case !below:
+		// Relative, since a prefix may have been taken off this path.
+		w.Header().Set("Location", "pprof/")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	case name == "":
+		list(w)
+	case name == "profile":
+		pprof.Profile(w, r)
+	case name == "trace":
+		pprof.Trace(w, r)
+	case runtime.Lookup(name) != nil:
+		pprof.Handler(name).ServeHTTP(w, r)
+	default:
+		http.Error(w, "there is no such profile; the page above lists them", http.StatusNotFound)
+	}
+}
+
+// list is the page of all profiles, for people.
+func list(w http.ResponseWriter) {
+	var b strings.Builder
+	b.WriteString("<!DOCTYPE html><html lang=\"en\"><title>destkit: profiles</title>\n<table>\n" +
+		"<tr><td><td><a href=\"profile?seconds=10\">profile</a><td>where the processor's time goes, for ?seconds=\n" +
+		"<tr><td><td><a href=\"trace?seconds=1\">trace</a><td>an execution trace for ?seconds=, for go tool trace\n")
+	profiles := runtime.Profiles()
+	slices.SortFunc(profiles, func(a, b *runtime.Profile) int { return cmp.Compare(a.Name(), b.Name()) })
+	for _, p := range profiles {
+		fmt.Fprintf(&b, "<tr><td>%d<td><a href=\"%[2]s?debug=1\">%[2]s</a><td>%s\n", p.Count(), p.Name(), meanings[p.Name()])
+	}
+	b.WriteString("</table>\n<p>Without debug=1 it is for go tool pprof, with ?seconds= the difference over that time.\n")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte(b.String()))
+}
+
+// meanings say what the profiles of the runtime are; one that is not here
+// is shown without a word.
+var meanings = map[string]string{
+	"allocs": "all memory ever allocated", "block": "where goroutines waited, with --profile-block",
+	"goroutine": "the stacks of all goroutines; ?debug=2 in full", "heap": "the memory in use; ?gc=1 collects first",
+	"mutex": "contended locks, with --profile-mutex", "threadcreate": "what made threads of the system",
+}
+
+// ForThisMachine keeps a port that is open for figures from showing more than
+// that to others: the peer must be on loopback, under a name of loopback.
+func ForThisMachine(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reach.AdmitLoopback(r) != nil {
+			http.Error(w, "profiles are for this machine alone, at 127.0.0.1 or localhost", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,128 @@
+package loads
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// Display shows a load while it runs: a block that is drawn over on a terminal,
+// a line now and then elsewhere.
+type Display struct {
+	screen io.Writer
+	quiet  bool
+	redraw bool
+	drawn  int // lines on the screen
+	said   time.Duration
+	phase  string
+}
+
+// NewDisplay shows a load on screen; quiet shows nothing.
+func NewDisplay(screen io.Writer, quiet bool) *Display {
+	return &Display{screen: screen, quiet: quiet, redraw: command.Is(screen)}
+}
+
+// lineEvery is how often a line is written where none can be taken back: ten
+// times in a short run, and every ten seconds in a long one.
+func lineEvery(of time.Duration) time.Duration {
+	return min(max(of/10, time.Second), command.Every)
+}
+
+// Moment shows how far the load is.
+func (v *Display) Moment(m loadgen.Moment) {
+	if v.quiet {
+		return
+	}
+	if v.redraw {
+		v.wipe()
+		text := block(m, max(command.Columns(v.screen), 40))
+		v.drawn = strings.Count(text, "\n")
+		foreign.Print(v.screen, text)
+		return
+	}
+	// Each try of a search begins at nothing again.
+	if m.Phase == v.phase && m.Elapsed >= v.said && m.Elapsed-v.said < lineEvery(m.Of) {
+		return
+	}
+	v.phase, v.said = m.Phase, m.Elapsed
+	foreign.Println(v.screen, line(m))
+}
+
+// Note writes a line that stays.
+func (v *Display) Note(text string) {
+	v.wipe()
+	if !v.quiet {
+		foreign.Printf(v.screen, "note: %s\n", text)
+	}
+}
+
+// Done ends the display.
+func (v *Display) Done() { v.wipe() }
+
+// wipe takes the block away: up, and clear to the end of the screen.
+func (v *Display) wipe() {
+	if v.drawn > 0 {
+		foreign.Printf(foreign.Raw(v.screen), "\x1b[%dA\x1b[J", v.drawn)
+		v.drawn = 0
+	}
+}
+
+// line is a moment in one line.
+func line(m loadgen.Moment) string {
+	p := m.Latest
+	if m.Phase == "verify" {
+		return fmt.Sprintf("%s %s: %s read back, %s", m.Phase, elapsed(m), quantity.Counted(m.Records, "record"), quantity.Counted(m.Errors, "error"))
+	}
+	if m.Service {
+		return fmt.Sprintf("%s %s: %s requests/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
+			m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
+	}
+	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s, %d in flight",
+		m.Phase, elapsed(m), quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond), quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max), quantity.Counted(m.Errors, "error"), m.InFlight)
+}
+
+// block is a moment in a few lines no wider than columns.
+func block(m loadgen.Moment, columns int) string {
+	p := m.Latest
+	head := fmt.Sprintf("%s %s", m.Phase, elapsed(m))
+	if m.Of > 0 {
+		wide := min(30, columns-len(head)-4)
+		if full := int(float64(wide) * min(1, m.Elapsed.Seconds()/m.Of.Seconds())); wide > 5 {
+			head += " [" + strings.Repeat("#", full) + strings.Repeat(".", wide-full) + "]"
+		}
+	}
+	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", quantity.Rate(p.RequestsPerSecond), quantity.Rate(p.RecordsPerSecond))
+	sent := quantity.Counted(m.Records, "record") + " so far"
+	if m.Service {
+		rate, sent = fmt.Sprintf("  rate      %s requests/s", quantity.Rate(p.RequestsPerSecond)), quantity.Counted(m.Requests, "request")+" so far"
+	}
+	if m.Asked > 0 {
+		rate += fmt.Sprintf("; asked for %s", quantity.Rate(m.Asked))
+	}
+	lines := []string{
+		head, rate,
+		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", quantity.Milliseconds(p.P50), quantity.Milliseconds(p.P95), quantity.Milliseconds(p.P99), quantity.Milliseconds(p.Max)),
+		fmt.Sprintf("  errors    %s; %d in flight; %s", quantity.Grouped(m.Errors), m.InFlight, sent),
+	}
+	if m.Phase == "verify" {
+		lines = []string{head, fmt.Sprintf("  read back %s; %s", quantity.Counted(m.Records, "record"), quantity.Counted(m.Errors, "error"))}
+	}
+	for i, line := range lines {
+		lines[i] = foreign.Clip(line, columns-2)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// elapsed is how far a phase is.
+func elapsed(m loadgen.Moment) string {
+	if m.Of <= 0 {
+		return m.Elapsed.Round(time.Second / 10).String()
+	}
+	return fmt.Sprintf("%s of %s", m.Elapsed.Round(time.Second/10), m.Of)
+}

@@ -1,0 +1,106 @@
+// Package zoo is a collection of custom destinations as real authors write
+// them: in plain Node, Python and Go, each with one honest mistake, or with one
+// habit that is right and unusual. A mistake is a code path of the base server
+// of its language, in the folders node, python and golang; the tables here say
+// which checks of the judge must see it. The kill matrix breaks rules by lying;
+// the zoo is wrong without knowing it.
+package zoo_test
+
+// The languages of the servers.
+const (
+	Node   = "Node"
+	Python = "Python"
+	Go     = "Go"
+)
+
+// Mistake is one mistake of an author and what a judge must say about it.
+type Mistake struct {
+	// Open says why the judge does not tell the mistake for what it is yet, or blames
+	// another rule beside it; "" for all others. It counts as missed all the same.
+	Open     string
+	Name     string // the path of its server: /m/NAME/rpc
+	Language string
+	Sentence string // what the author did
+	// Cause is part of the cause that a run with read-back must state as observed; ""
+	// where none can be.
+	Cause string
+	// Finds are checks whose sentences are about this mistake: with read-back at
+	// least one of them fails.
+	Finds []string
+	// Never are checks whose failure would be a wrong diagnosis.
+	Never []string
+	// Race is a mistake that shows only when calls meet at the same moment: a run that
+	// does not see it is repeated, twice at most.
+	Race bool
+	// Slip is a mistake against a recommendation only: a warning is right.
+	Slip bool
+	Setting
+}
+
+// Habit is a right and unusual endpoint: none of its checks may fail.
+type Habit struct {
+	Name     string
+	Language string
+	Sentence string
+	Setting
+}
+
+// Setting is what the author gives to the judge with the URL. The zero value
+// names the first object.
+type Setting struct {
+	// Seed makes the keys of a run, 7 when zero.
+	Seed uint64
+	// Large judges bodies of megabytes too.
+	Large   bool
+	Objects []string
+	// Own asks for a separate process, since this one ends; Restarts for one
+	// that a supervisor starts again.
+	Own, Restarts bool
+	// AlterSchema gives the hook that adds a field.
+	AlterSchema bool
+	// KeyFrom and KeyTo bound integer keys, KeyTemplate makes texts.
+	KeyFrom, KeyTo int64
+	KeyTemplate    string
+	SkipConvention string
+	// Fixtures are values by object and field, as JSON.
+	Fixtures map[string]map[string]string
+}
+
+// Mistakes are all mistakes, language by language.
+func Mistakes() []Mistake {
+	var out []Mistake
+	for _, part := range [][]Mistake{
+		named(Node, nodeEnvelope), named(Node, nodeBatches), named(Node, nodeValues),
+		named(Python, pythonPlanning), named(Python, pythonBatches), named(Python, pythonSQL), named(Python, pythonValues),
+		named(Go, goCalls), named(Go, goBatches), named(Go, goValues),
+	} {
+		out = append(out, part...)
+	}
+	return out
+}
+
+// Habits are all habits.
+func Habits() []Habit {
+	return unusual
+}
+
+func named(language string, mistakes []Mistake) []Mistake {
+	out := make([]Mistake, len(mistakes))
+	for i, m := range mistakes {
+		m.Language = language
+		out[i] = m
+	}
+	return out
+}
+
+// Objects are the objects that the base server of a language is judged on.
+func Objects(language string) []string {
+	switch language {
+	case Python:
+		return []string{"person", "device"}
+	case Go:
+		return []string{"account", "invoice"}
+	default:
+		return []string{"contact", "order"}
+	}
+}

@@ -1,6 +1,0 @@
-//go:build unix && !linux
-
-package postgrestest
-
-// memory is a folder that lies in memory; nothing is known of one here.
-func memory() string { return "" }

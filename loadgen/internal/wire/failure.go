@@ -1,0 +1,109 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/destkit/destkit/internal/unreached"
+)
+
+// Failure is why a request failed as a whole.
+type Failure struct{ Kind, Message string }
+
+func (f *Failure) Error() string { return f.Kind + ": " + f.Message }
+
+// Newf makes one.
+func Newf(kind, format string, args ...any) *Failure {
+	return &Failure{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// Dial sorts an error of connecting. Exhaustion is said as such: it is
+// the generator's own limit and not the target's.
+func Dial(err error) *Failure {
+	var dns *net.DNSError
+	cause := unreached.Of(err, "target", "the address")
+	words := cause.What + ": " + cause.Fix
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return Newf(KindDescriptors, "no file descriptor is left on this machine: raise 'ulimit -n' or use fewer connections")
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return Newf(KindPorts, "no local port is left on this machine: keep connections, or widen net.ipv4.ip_local_port_range")
+	case errors.As(err, &dns):
+		return Newf(KindDNS, "%s", words)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Newf(KindRefused, "%s", words)
+	case TimedOut(err):
+		return Newf(KindTimeout, "connecting took too long")
+	case cause.What != "":
+		return Newf(KindConnect, "%s", words)
+	}
+	return Newf(KindConnect, "connect: %v", bare(err))
+}
+
+// What a URL with the wrong scheme meets.
+const (
+	PlainPort = "plain http is spoken on this port, and the URL begins with https://: begin it with http://"
+	TLSPort   = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
+)
+
+// TLS sorts an error of the handshake.
+func TLS(err error) *Failure {
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &unknown):
+		return Newf(KindTLS, "the certificate is signed by an unknown authority; --tls-roots FILE trusts your own")
+	case errors.As(err, &certificate):
+		return Newf(KindTLS, "the certificate does not verify: %v", certificate.Err)
+	case errors.As(err, &record):
+		if string(record.RecordHeader[:]) != "HTTP/" {
+			return Newf(KindTLS, "no TLS is spoken on this port, and the URL begins with https://: look at the port")
+		}
+		return Newf(KindTLS, PlainPort)
+	case TimedOut(err):
+		return Newf(KindTimeout, "the TLS handshake took too long")
+	}
+	return Newf(KindTLS, "TLS handshake: %v", bare(err))
+}
+
+// Call sorts an error of writing or reading; begun says that a part of
+// the reply was there.
+func Call(err error, begun bool) *Failure {
+	switch {
+	case TimedOut(err):
+		return Newf(KindTimeout, "no whole reply in time")
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return Newf(KindReset, "the target reset the connection")
+	case errors.Is(err, io.EOF) && begun, errors.Is(err, io.ErrUnexpectedEOF):
+		return Newf(KindTruncated, "the connection closed in the middle of a reply")
+	case errors.Is(err, io.EOF):
+		return Newf(KindClosed, "the server closed the connection without responding")
+	case errors.Is(err, context.Canceled), errors.Is(err, net.ErrClosed):
+		return Newf(KindInterrupted, "the run ended before the reply")
+	}
+	return Newf(KindReset, "%v", bare(err))
+}
+
+func TimedOut(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// bare takes the addresses out of an error of package net: local ports would
+// make every message another one.
+func bare(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err
+	}
+	return err
+}
