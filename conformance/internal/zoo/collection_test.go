@@ -84,9 +84,9 @@ func Habits() []Habit {
 	return unusual
 }
 
-func named(language string, mistakes []Mistake) []Mistake {
-	out := make([]Mistake, len(mistakes))
-	for i, m := range mistakes {
+func named(language string, all []Mistake) []Mistake {
+	out := make([]Mistake, len(all))
+	for i, m := range all {
 		m.Language = language
 		out[i] = m
 	}
