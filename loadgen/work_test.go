@@ -150,7 +150,7 @@ func TestRecordsFromFiles(t *testing.T) {
 	}
 	bad := write("bad.jsonl", "{\"email\":\"a\"}\n{\"email\":\n")
 	require.ErrorContains(t, bad.load(context.Background()), "line 2")
-	require.ErrorContains(t, write("a.xml", "x").load(context.Background()), "none of csv, jsonl and parquet")
+	require.ErrorContains(t, write("a.xml", "x").load(context.Background()), "end in .csv, .jsonl or .parquet")
 	require.Error(t, (&Data{Path: filepath.Join(dir, "none.csv")}).load(context.Background()))
 }
 

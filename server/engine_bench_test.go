@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // BenchmarkRunWithoutChanges is a run of a table of three rows that finds nothing to

@@ -340,22 +340,20 @@ var arrows = map[string][]string{
 	"internal/source/rowsort":             {},                                                                    // the executor and the audit sort too
 
 	// Only tests import these.
-	"internal/testkit/browser":                 {},
-	"conformance/internal/zoo":                 {}, // wrong apart from everything of ours
-	"conformance/internal/zoo/testdata/golang": {},
-	"internal/crowd":                           {"openapi"},
-	"internal/testkit/diskfault":               {"internal/handles"},
-	"internal/matrixtest":                      {},
-	"internal/testkit":                         {"cmd/destkit/internal/command"},
-	"openapi/internal/clients":                 {"server/api"}, // generated clients
-	"server/internal/cluster/shelf/shelftest":  {"internal/testkit", "server/internal/..."},
+	"internal/testkit/browser":                {},
+	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
+	"internal/testkit/diskfault":              {"internal/handles"},
+	"internal/matrixtest":                     {},
+	"internal/testkit":                        {"cmd/destkit/internal/command"},
+	"openapi/internal/clients":                {"server/api"}, // generated clients
+	"server/internal/cluster/shelf/shelftest": {"internal/testkit", "server/internal/..."},
 }
 
 // testArrows are what tests may import beyond that; all may import the helpers of
 // tests.
 var testArrows = map[string][]string{
 	"internal/source":            {"internal/rawjson"},
-	"cmd/destkit":                {"internal/yamldoc", "loadgen", "openapi", "server/api"},
+	"cmd/destkit":                {"cmd/destkit/testdata/crowd", "internal/yamldoc", "loadgen", "openapi", "server/api"},
 	"cmd/destkit/internal/serve": {"destsim/rpc"},
 	"conformance/destination":    {"conformance/report", "destsim"},
 	"conformance/internal/wire":  {"destsim"},
@@ -386,7 +384,7 @@ var testArrows = map[string][]string{
 }
 
 // testHelpers are what every test may import.
-var testHelpers = []string{"internal/testkit", "internal/testkit/browser", "internal/crowd", "internal/testkit/diskfault", "internal/matrixtest"}
+var testHelpers = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/diskfault", "internal/matrixtest"}
 
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree
@@ -397,7 +395,7 @@ var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/fsnotify/":        {"cmd/destkit"},
 	"github.com/getkin/":          {"openapi"},
-	"github.com/HdrHistogram/":    {"internal/crowd", "internal/histogram", "loadgen"},
+	"github.com/HdrHistogram/":    {"internal/histogram", "loadgen"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit/internal/configfile", "server/internal/sync/mapping"},
 	"github.com/hashicorp/":       {"server/internal/sync/destination"},
 	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store", "server/internal/store/postgres"},

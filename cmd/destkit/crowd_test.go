@@ -20,7 +20,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
-	"github.com/destkit/destkit/internal/crowd"
+	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
 )
 
 // crowdSize says how much a crowd does.

@@ -29,8 +29,8 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
+	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/crowd"
 	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )

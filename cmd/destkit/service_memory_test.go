@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/crowd"
+	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server/api"
 )

@@ -3,7 +3,7 @@
 // cut out is withheld as a whole.
 //
 // It leaves to its callers what is secret. Texts of the commands are those of
-// internal/redact, which names what it hides and can put it back.
+// internal/foreign, which names what it hides and can put it back.
 package hide
 
 import (
