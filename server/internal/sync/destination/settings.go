@@ -41,19 +41,13 @@ func (g *Gate) CheckSettings(typ string, c *api.SyncConfig) []api.Problem {
 
 // Under is the plan of batches that obey the settings.
 func (p *Plan) Under(s catalogue.Settings) *Plan {
-	if len(s.Stamps) == 0 && !s.Top {
+	if len(s.Stamps) == 0 {
 		return p
 	}
 	plan := p.SyncPlan
 	plan.Schema = maps.Clone(plan.Schema)
-	add := func(name, typ string) {
-		plan.Schema[name] = rpc.SchemaField{Field: rpc.Field{APIName: name, Label: name, Createable: true, Updateable: true, Type: typ}}
-	}
 	for _, one := range s.Stamps {
-		add(one.Field, one.Type)
-	}
-	if s.Top {
-		add(catalogue.PositionField, rpc.TypeInteger)
+		plan.Schema[one.Field] = rpc.SchemaField{Field: rpc.Field{APIName: one.Field, Label: one.Field, Createable: true, Updateable: true, Type: one.Type}}
 	}
 	under := NewPlan(plan, p.order)
 	under.handling, under.settings = p.handling, s

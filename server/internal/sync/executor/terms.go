@@ -32,7 +32,7 @@ func (t *terms) prepare() error {
 	t.began = t.options.Clock.Now()
 	t.plan, problems = mapping.Compile(t.job.Config, t.job.DestinationObject, t.job.Columns, mapping.Env{
 		RunID: t.job.Run, SyncID: t.job.Sync, Now: t.began, DestinationType: t.job.DestinationType,
-		HiddenIdentifier: t.job.HiddenIdentifier, Segments: t.job.Segments, NullText: t.job.Settings.NullText,
+		HiddenIdentifier: t.job.HiddenIdentifier, Segments: t.job.Segments,
 	})
 	if len(problems) > 0 {
 		f := failed(CodeConfiguration, nil, "the sync does not fit its source and destination any more: %s", problems[0])

@@ -19,9 +19,6 @@ type Env struct {
 	// HiddenIdentifier is the field that tells records apart where no mapping
 	// does, as the destination names it; "" where it has none.
 	HiddenIdentifier string
-	// NullText stands for null in fields of text, other than the identifier and
-	// references; nil: null does.
-	NullText *string
 	// Segments are those of the dataset that the sync reads, for mappings of type
 	// segment_membership, whose rows have a column more (SegmentColumn).
 	Segments []Segment
@@ -120,10 +117,9 @@ type planStep struct {
 	column   int    // place in the row
 	wire     wire
 	array    bool
-	exact    bool   // floats of the column are the shortest text already
-	skipNull bool   // sync_null_values is false
-	asText   bool   // stepClose: the object is written as JSON text
-	nullText []byte // written for null; nil: null is
+	exact    bool // floats of the column are the shortest text already
+	skipNull bool // sync_null_values is false
+	asText   bool // stepClose: the object is written as JSON text
 	literal  []byte
 	template *liquid.Template
 }

@@ -76,8 +76,6 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 			keyFrom, keyTo = from, len(dst)
 		} else if s.skipNull && string(dst[from:]) == "null" {
 			dst = dst[:before]
-		} else if s.nullText != nil && string(dst[from:]) == "null" {
-			dst = append(dst[:from], s.nullText...)
 		}
 	}
 	dst = append(dst, '}')

@@ -89,9 +89,6 @@ func (k *compiler) fit(m placed, one *member, kind api.Kind) {
 	}
 	s.wire, s.array = wires[typ], array
 	s.exact = kind == api.KindFloat
-	if k.env.NullText != nil && s.wire == wireString && !array && !nested && !m.IsPrimaryIdentifier && top.LookupObject == "" {
-		s.nullText = appendText(nil, *k.env.NullText)
-	}
 	if s.kind != stepLiteral {
 		one.sorts = s.kind == stepColumn && !array && (kind == api.KindString && s.wire == wireString ||
 			kind == api.KindInteger && (s.wire == wireInteger || s.wire == wireString))
@@ -205,9 +202,6 @@ func (k *compiler) finish(members []*member) {
 	h := sha256.New()
 	// The operation and the run stay out: the same records come of both.
 	fmt.Fprintf(h, "%s %v %q\n", k.env.DestinationType, k.plan.generated, k.plan.identifier)
-	if k.env.NullText != nil {
-		fmt.Fprintf(h, "null %q\n", *k.env.NullText)
-	}
 	for _, one := range members {
 		s := &one.step
 		fmt.Fprintf(h, "%s %d %v %v %v %v %v %v %q\n", one.about, s.wire, s.array, s.exact, s.skipNull, one.primary,

@@ -693,28 +693,3 @@ func TestCreatedFields(t *testing.T) {
 		require.Equal(t, c.record, string(record), name)
 	}
 }
-
-// The text for null stands in fields of text alone, and not where a null is left out.
-func TestNullText(t *testing.T) {
-	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{
-		field("id", api.TypeInteger), field("a", api.TypeString), field("b", api.TypeString), field("n", api.TypeInteger), arrayField("l", api.TypeString),
-	}}
-	left := mapped("x", "b")
-	left.SyncNullValues = api.Ptr(false)
-	config := api.SyncConfig{Operation: api.OperationUpsert, Mappings: []api.Mapping{
-		identifier("id", "id"), mapped("x", "a"), left, mapped("x", "n"), mapped("x", "l"),
-	}}
-	columns := []api.Column{column("id", api.KindInteger), column("x", api.KindAny)}
-	prints := map[[16]byte]bool{}
-	for text, want := range map[string]string{"n/a": `{"id":1,"a":"n/a","n":null,"l":null}`, `"`: `{"id":1,"a":"\"","n":null,"l":null}`} {
-		env := testEnv
-		env.NullText = &text
-		p := compiledPlan(t, config, object, columns, env)
-		record, _, _ := p.AppendRecord(nil, texts(`1`, `null`))
-		require.Equal(t, want, string(record))
-		prints[p.Fingerprint()] = true
-	}
-	plain := compiledPlan(t, config, object, columns, testEnv)
-	prints[plain.Fingerprint()] = true
-	require.Len(t, prints, 3, "another text makes other records")
-}

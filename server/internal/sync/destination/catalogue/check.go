@@ -2,7 +2,6 @@ package catalogue
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,16 +182,9 @@ func (a *Parameter) check(place string, c *complaints) {
 
 // checkEffect: a key that does nothing is not listed.
 func (a *Parameter) checkEffect(place string, c *complaints) {
-	typ, known := effectTypes[a.Effect]
-	if !known {
-		c.oneOf(place+".effect", a.Effect, slices.Sorted(maps.Keys(effectTypes))...)
-		return
-	}
-	if typ != "" && typ != a.Type {
-		c.add(place+".effect", "%s needs a key of type %s", a.Effect, typ)
-	}
-	if a.Effect == effectRows && !slices.Contains(a.SupportedValues, rowsTop) {
-		c.add(place+".effect", "rows needs %q among supported_values", rowsTop)
+	c.oneOf(place+".effect", a.Effect, effectBatchSize, effectStamp)
+	if a.Effect == effectBatchSize && a.Type != "integer" {
+		c.add(place+".effect", "%s needs a key of type integer", a.Effect)
 	}
 	if (a.Effect == effectStamp) != (a.Field != "") {
 		c.add(place+".field", "stands with the effect stamp, and only there")

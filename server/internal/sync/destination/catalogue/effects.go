@@ -18,34 +18,13 @@ import (
 // and does nothing.
 const (
 	effectBatchSize = "batch_size" // the most records of one batch
-	effectBulk      = "bulk"       // false: batches of singleBatch records at most
-	effectNullText  = "null_text"  // stands for null in fields of text
-	effectRows      = "rows"       // top: new rows come before the others, by their position
 	effectStamp     = "stamp"      // kept with every record that is written, in a field that clients do not see
 )
-
-// effectTypes is the type that a key of each effect has.
-var effectTypes = map[string]string{
-	effectBatchSize: "integer", effectBulk: "boolean", effectNullText: "string", effectRows: "string", effectStamp: "",
-}
-
-// singleBatch is how many records an application takes at once outside of its bulk
-// interface.
-const singleBatch = 200
-
-// PositionField keeps the order of the rows of an object that has one: rows without a
-// position come in the order of their creation, those with a lower one before them.
-const PositionField = "row_position"
-
-// rowsTop is the value of effectRows that puts new rows before the others.
-const rowsTop = "top"
 
 // Settings are what advanced_configuration (spec 2.6) says about sending to an object
 // of an emulated application. The zero value changes nothing.
 type Settings struct {
 	BatchSize int64   // the most records of one batch; 0: as many as the store takes
-	NullText  *string // stands for null in fields of text
-	Top       bool    // new rows come before the others
 	Stamps    []Stamp // kept with every record
 }
 
@@ -74,25 +53,11 @@ func (o *Object) Settings(given map[string]json.RawMessage) (s Settings) {
 
 // apply adds one value, whose type was checked with the sync.
 func (a *Parameter) apply(s *Settings, value json.RawMessage) {
-	text := connector.Text(value)
 	switch a.Effect {
 	case effectBatchSize:
-		n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
-		if err == nil && n > 0 && (s.BatchSize == 0 || n < s.BatchSize) {
-			s.BatchSize = n
-		}
-	case effectBulk:
-		if string(bytes.TrimSpace(value)) == "false" && (s.BatchSize == 0 || s.BatchSize > singleBatch) {
-			s.BatchSize = singleBatch
-		}
-	case effectNullText:
-		if text != "" {
-			s.NullText = &text
-		}
-	case effectRows:
-		s.Top = text == rowsTop
+		s.BatchSize, _ = strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 	case effectStamp:
-		if a.Type != "string" || text != "" {
+		if a.Type != "string" || connector.Text(value) != "" {
 			s.Stamps = append(s.Stamps, Stamp{a.Field, a.Type, bytes.Clone(value)})
 		}
 	}
@@ -126,11 +91,8 @@ func (o *Object) CheckSettings(c *api.SyncConfig) (problems []api.Problem) {
 func (o *Object) OwnFields() map[string]string {
 	own := map[string]string{}
 	for i := range o.AdvancedParameters {
-		switch a := &o.AdvancedParameters[i]; a.Effect {
-		case effectStamp:
+		if a := &o.AdvancedParameters[i]; a.Effect == effectStamp {
 			own[a.Field] = a.Type
-		case effectRows:
-			own[PositionField] = rpc.TypeInteger
 		}
 	}
 	return own

@@ -106,7 +106,7 @@ type Parameter struct {
 	Default         any      `yaml:"default"`
 	Required        *bool    `yaml:"required"`
 	SupportedValues []string `yaml:"supported_values"`
-	Effect          string   `yaml:"effect"` // what it does: batch_size, bulk, null_text, rows or stamp
+	Effect          string   `yaml:"effect"` // what it does: batch_size or stamp
 	Field           string   `yaml:"field"`  // of a stamp
 	Low             int64    `yaml:"low"`    // of an integer, with high; without it there is no bound
 	High            int64    `yaml:"high"`

@@ -65,7 +65,6 @@ func TestEntryMistakes(t *testing.T) {
 		{"advanced without effect", "effect: stamp, field: order_note", "placeholder: x", "objects[0].advanced_configuration[0].effect"},
 		{"unknown effect", "effect: stamp", "effect: colour", "objects[0].advanced_configuration[0].effect"},
 		{"effect of another type", "effect: stamp, field: order_note", "effect: batch_size", "objects[0].advanced_configuration[0].effect"},
-		{"rows without top", "effect: stamp, field: order_note", "effect: rows", "objects[0].advanced_configuration[0].effect"},
 		{"stamp without field", ", field: order_note", "", "objects[0].advanced_configuration[0].field"},
 		{"stamp on a field", "field: order_note", "field: id", "objects[0].advanced_configuration"},
 		{"bounds of a text", "field: order_note", "field: order_note, low: 1, high: 2", "objects[0].advanced_configuration[0].low"},
