@@ -116,7 +116,7 @@ func (m *schemaMaker) structure(typ reflect.Type) schemaNode {
 // always written.
 func (m *schemaMaker) members(typ reflect.Type, properties schemaNode, needed []string) []string {
 	for field := range typ.Fields() {
-		if field.Anonymous && !m.strict && field.Tag.Get("json") == "" {
+		if field.Anonymous && (field.Tag.Get("yaml") == ",inline" || !m.strict && field.Tag.Get("json") == "") {
 			needed = m.members(field.Type, properties, needed)
 			continue
 		}

@@ -107,47 +107,66 @@ func (r Refuse) Refused(credentials map[string]Raw) string {
 	return ""
 }
 
-// Declared is what a catalogue says about the credentials of a type.
+// Declared is what every type of a catalogue has: its names, and what it says about
+// credentials.
 type Declared struct {
-	Fields []Field
-	OneOf  [][]string // sets of fields, of which one must be complete
-	Refuse Refuse
+	ServiceName       string     `yaml:"service_name"`
+	Label             string     `yaml:"label"`
+	DocumentationSlug string     `yaml:"documentation_slug"` // one made of the name when left out
+	Refuse            Refuse     `yaml:"refuse"`
+	Credentials       []Field    `yaml:"credentials"`
+	OneOf             [][]string `yaml:"one_of"` // sets of credentials, of which one must be complete
 }
 
-// Complaint is one thing that is wrong with a declaration, with its place below
-// it, such as credentials[2].type.
-type Complaint struct{ Place, Message string }
+// Problems collects what is wrong with a declaration, each with its place in it, such
+// as credentials[2].type.
+type Problems []api.Problem
+
+// Add notes one problem.
+func (p *Problems) Add(place, format string, args ...any) {
+	*p = append(*p, api.Problem{Field: place, Message: fmt.Sprintf(format, args...)})
+}
+
+// OneOf notes a word that is none of the known ones, and lists these.
+func (p *Problems) OneOf(place, value string, known ...string) {
+	if !slices.Contains(known, value) {
+		p.Add(place, "unknown value %q; use one of %s", value, strings.Join(known, ", "))
+	}
+}
 
 // Check looks at what decoding cannot see.
-func (d Declared) Check() (found []Complaint) {
-	add := func(place, format string, args ...any) {
-		found = append(found, Complaint{place, fmt.Sprintf(format, args...)})
+func (d *Declared) Check() (found Problems) {
+	if !identifier.MatchString(d.ServiceName) {
+		found.Add("service_name", notIdentifier)
+	}
+	if d.Label == "" {
+		found.Add("label", "must not be empty")
 	}
 	known := map[string]bool{}
-	for i := range d.Fields {
+	for i := range d.Credentials {
 		place := fmt.Sprintf("credentials[%d]", i)
-		d.Fields[i].check(d.Fields, func(at, format string, args ...any) { add(place+at, format, args...) })
-		if id := d.Fields[i].ID; known[id] {
-			add(place+".id", "%q stands twice", id)
+		d.Credentials[i].check(d.Credentials, place, &found)
+		if id := d.Credentials[i].ID; known[id] {
+			found.Add(place+".id", "%q stands twice", id)
 		} else {
 			known[id] = true
 		}
 	}
 	if !known[d.Refuse.Credential] || d.Refuse.Word == "" {
-		add("refuse", "names a credential and a word")
+		found.Add("refuse", "names a credential and a word")
 	}
 	for i, id := range d.Refuse.Or {
 		if !known[id] {
-			add(fmt.Sprintf("refuse.or[%d]", i), "%q is no credential", id)
+			found.Add(fmt.Sprintf("refuse.or[%d]", i), "%q is no credential", id)
 		}
 	}
 	for i, set := range d.OneOf {
 		if len(set) == 0 {
-			add(fmt.Sprintf("one_of[%d]", i), "must not be empty")
+			found.Add(fmt.Sprintf("one_of[%d]", i), "must not be empty")
 		}
 		for j, id := range set {
-			if f := Find(d.Fields, id); f == nil || f.AliasOf != "" || slices.Contains(f.Rules, Required) {
-				add(fmt.Sprintf("one_of[%d][%d]", i, j), "%q is no credential that is optional by itself", id)
+			if f := Find(d.Credentials, id); f == nil || f.AliasOf != "" || slices.Contains(f.Rules, Required) {
+				found.Add(fmt.Sprintf("one_of[%d][%d]", i, j), "%q is no credential that is optional by itself", id)
 			}
 		}
 	}
@@ -156,9 +175,9 @@ func (d Declared) Check() (found []Complaint) {
 
 // Example gives credentials that pass the checks of the type: what must be given,
 // with its placeholder.
-func (d Declared) Example() map[string]Raw {
+func (d *Declared) Example() map[string]Raw {
 	wanted := map[string]bool{}
-	for _, f := range d.Fields {
+	for _, f := range d.Credentials {
 		wanted[f.ID] = slices.Contains(f.Rules, Required)
 	}
 	if len(d.OneOf) > 0 {
@@ -167,7 +186,7 @@ func (d Declared) Example() map[string]Raw {
 		}
 	}
 	example := map[string]Raw{}
-	for _, f := range d.Fields {
+	for _, f := range d.Credentials {
 		if wanted[f.ID] {
 			example[f.ID] = f.example()
 		}
@@ -198,50 +217,47 @@ func (f *Field) example() Raw {
 	return api.Raw(text)
 }
 
-// identifier is what the id of a field looks like.
+// identifier is what the name of a type and the id of a field look like.
 var identifier = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+const notIdentifier = "must be a lower-case letter, followed by up to 62 of a-z, 0-9 and _"
 
 // check keeps the promise of spec 2.10 to clients: a type they can render, a
 // pattern that compiles, values to choose from exactly where a list is shown.
-func (f *Field) check(all []Field, add func(at, format string, args ...any)) {
+func (f *Field) check(all []Field, place string, found *Problems) {
 	if !identifier.MatchString(f.ID) {
-		add(".id", "must be a lower-case letter, followed by up to 62 of a-z, 0-9 and _")
+		found.Add(place+".id", notIdentifier)
 	}
 	if f.Label == "" {
-		add(".label", "must not be empty")
+		found.Add(place+".label", "must not be empty")
 	}
-	oneOf := func(at, value string, known ...string) {
-		if !slices.Contains(known, value) {
-			add(at, "unknown value %q; use one of %s", value, strings.Join(known, ", "))
-		}
-	}
-	oneOf(".type", f.Type, String, Integer, Boolean, Object)
-	oneOf(".input_type", f.InputType, "text", "textarea", "password", "number", "dropdown", "checkbox")
+	found.OneOf(place+".type", f.Type, String, Integer, Boolean, Object)
+	found.OneOf(place+".input_type", f.InputType, "text", "textarea", "password", "number", "dropdown", "checkbox")
 	for i, rule := range f.Rules {
-		oneOf(fmt.Sprintf(".rules[%d]", i), rule, Required)
+		found.OneOf(fmt.Sprintf("%s.rules[%d]", place, i), rule, Required)
 	}
 	if pattern, err := regexp.Compile(f.Matches); err != nil {
-		add(".matches", "%v", err)
+		found.Add(place+".matches", "%v", err)
 	} else if f.Placeholder != "" && !pattern.MatchString(f.Placeholder) {
-		add(".placeholder", "does not match %s: the field would refuse it", f.Matches)
+		found.Add(place+".placeholder", "does not match %s: the field would refuse it", f.Matches)
 	}
 	if (f.InputType == "dropdown") != (len(f.PossibleValues) > 0) {
-		add(".possible_values", "stand with input_type dropdown, and only there")
+		found.Add(place+".possible_values", "stand with input_type dropdown, and only there")
 	}
 	if of := Find(all, f.AliasOf); f.AliasOf != "" && (of == nil || of.AliasOf != "" || of.Type != f.Type || of.Password != f.Password) {
-		add(".alias_of", "%q is no other credential of the same type", f.AliasOf)
+		found.Add(place+".alias_of", "%q is no other credential of the same type", f.AliasOf)
 	}
 	if flag := Find(all, f.RequiredIf); f.RequiredIf != "" && (flag == nil || flag.Type != Boolean) {
-		add(".required_if", "%q is no credential of type boolean", f.RequiredIf)
+		found.Add(place+".required_if", "%q is no credential of type boolean", f.RequiredIf)
 	}
 	if f.Format != "" && (f.Format != ServiceAccount || f.Type != Object) {
-		add(".format", "is service_account on a field of type object, or is left out")
+		found.Add(place+".format", "is service_account on a field of type object, or is left out")
 	}
 	if f.Password && f.Default != nil {
-		add(".default", "does not go with password: a secret is never shown")
+		found.Add(place+".default", "does not go with password: a secret is never shown")
 	}
 	if !fits(f.Type, f.Default) {
-		add(".default", "does not fit the type %s", f.Type)
+		found.Add(place+".default", "does not fit the type %s", f.Type)
 	}
 }
 

@@ -34,8 +34,8 @@ func TestCoerce(t *testing.T) {
 // Of several ways to log in one must be complete, and the message says which.
 func TestProblemsOfSets(t *testing.T) {
 	d := Declared{
-		Fields: []Field{{ID: "id"}, {ID: "secret"}, {ID: "user"}, {ID: "login", AliasOf: "user"}, {ID: "key", RequiredIf: "signed"}, {ID: "signed", Type: Boolean}},
-		OneOf:  [][]string{{"id", "secret"}, {"user", "key"}},
+		Credentials: []Field{{ID: "id"}, {ID: "secret"}, {ID: "user"}, {ID: "login", AliasOf: "user"}, {ID: "key", RequiredIf: "signed"}, {ID: "signed", Type: Boolean}},
+		OneOf:       [][]string{{"id", "secret"}, {"user", "key"}},
 	}
 	for given, want := range map[string][]string{
 		`{"id":"a","secret":"b"}`:               nil,
@@ -48,7 +48,7 @@ func TestProblemsOfSets(t *testing.T) {
 		var credentials map[string]Raw
 		require.NoError(t, json.Unmarshal([]byte(given), &credentials))
 		var said []string
-		for _, p := range d.Problems(credentials) {
+		for _, p := range d.Lacking(credentials) {
 			said = append(said, p.Field+": "+p.Message)
 		}
 		require.Equal(t, want, said, given)

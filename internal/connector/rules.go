@@ -30,14 +30,14 @@ func Text(raw Raw) (text string) {
 
 // Canonical gives credentials under the ids by which they are kept: an alias is
 // another spelling of its field. Who sends both must send the same.
-func (d Declared) Canonical(given map[string]Raw) (kept map[string]Raw, problems []api.Problem) {
+func (d *Declared) Canonical(given map[string]Raw) (kept map[string]Raw, problems []api.Problem) {
 	kept = map[string]Raw{}
 	for id, raw := range given {
-		if f := Find(d.Fields, id); f == nil || f.AliasOf == "" {
+		if f := Find(d.Credentials, id); f == nil || f.AliasOf == "" {
 			kept[id] = raw
 		}
 	}
-	for _, f := range d.Fields {
+	for _, f := range d.Credentials {
 		raw, ok := given[f.ID]
 		if f.AliasOf == "" || !ok {
 			continue
@@ -53,12 +53,12 @@ func (d Declared) Canonical(given map[string]Raw) (kept map[string]Raw, problems
 	return kept, problems
 }
 
-// Problems names what single fields cannot say: sets of which one must be
+// Lacking names what single fields cannot say: sets of which one must be
 // complete, fields that others require, and what stands in a key file. The
 // credentials are canonical; Field is relative to them.
-func (d Declared) Problems(credentials map[string]Raw) []api.Problem {
+func (d *Declared) Lacking(credentials map[string]Raw) []api.Problem {
 	problems := d.incomplete(credentials)
-	for _, f := range d.Fields {
+	for _, f := range d.Credentials {
 		raw := credentials[f.ID]
 		var set bool
 		if f.RequiredIf != "" && json.Unmarshal(credentials[f.RequiredIf], &set) == nil && set && !filled(raw) {
@@ -72,7 +72,7 @@ func (d Declared) Problems(credentials map[string]Raw) []api.Problem {
 }
 
 // incomplete says what is missing in the set of which most is there.
-func (d Declared) incomplete(credentials map[string]Raw) (problems []api.Problem) {
+func (d *Declared) incomplete(credentials map[string]Raw) (problems []api.Problem) {
 	var best, missing []string
 	most := -1
 	for _, set := range d.OneOf {
@@ -86,7 +86,7 @@ func (d Declared) incomplete(credentials map[string]Raw) (problems []api.Problem
 	}
 	for _, id := range missing {
 		message := "is required"
-		for _, f := range d.Fields {
+		for _, f := range d.Credentials {
 			if f.AliasOf == id {
 				message += ", as " + id + " or " + f.ID
 			}

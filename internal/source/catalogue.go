@@ -3,9 +3,7 @@ package source
 import (
 	"context"
 	"embed"
-	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"sync"
@@ -80,32 +78,10 @@ func readBuiltIn() *Catalogue {
 		t.compile()
 		c.add(t)
 	}
-	for _, e := range mustEntries() {
+	for _, e := range connector.MustRead[Entry](catalogueFiles, "catalogue/*.yaml") {
 		c.add(e.sourceType())
 	}
 	return c
-}
-
-// mustEntries reads the embedded files, in the order of their names. A test
-// rules out that they are damaged.
-func mustEntries() (entries []*Entry) {
-	list, err := catalogueFiles.ReadDir("catalogue")
-	for _, file := range list {
-		var src []byte
-		name := path.Join("catalogue", file.Name())
-		if src, err = catalogueFiles.ReadFile(name); err != nil {
-			break
-		}
-		var e *Entry
-		if e, err = readEntry(name, src); err != nil {
-			break
-		}
-		entries = append(entries, e)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("read embedded catalogue: %v", err))
-	}
-	return entries
 }
 
 // compile makes the patterns of the fields.

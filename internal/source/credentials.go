@@ -99,7 +99,7 @@ func (c *Catalogue) Read(typ string, sent map[string]json.RawMessage, lenient bo
 	if t.entry == nil {
 		return read, nil
 	}
-	read, problems = t.entry.declared().Canonical(read)
+	read, problems = t.entry.Canonical(read)
 	for i := range problems {
 		problems[i].Field = "credentials." + problems[i].Field
 	}

@@ -2,9 +2,7 @@ package source
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/source/internal/generated"
-	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -20,18 +17,13 @@ import (
 // how it names what is in it. It is not copied and, once it was checked, not
 // changed.
 type Entry struct {
-	ServiceName       string            `yaml:"service_name"`
-	Aliases           []string          `yaml:"aliases"` // other spellings of service_name that clients send
-	Label             string            `yaml:"label"`
-	DocumentationSlug string            `yaml:"documentation_slug"` // sources/ and the name when left out
-	Engines           []string          `yaml:"engines"`            // basic when left out
-	Writeback         bool              `yaml:"writeback"`
-	StreamingDatabase bool              `yaml:"streaming_database"` // live syncs read it (spec 2.6)
-	Refuse            connector.Refuse  `yaml:"refuse"`
-	Credentials       []connector.Field `yaml:"credentials"`
-	OneOf             [][]string        `yaml:"one_of"`
-	Details           []detailEntry     `yaml:"details"` // every credential that is no password when left out
-	Warehouse         warehouseEntry    `yaml:"warehouse"`
+	connector.Declared `yaml:",inline"`
+	Aliases            []string       `yaml:"aliases"` // other spellings of service_name that clients send
+	Engines            []string       `yaml:"engines"` // basic when left out
+	Writeback          bool           `yaml:"writeback"`
+	StreamingDatabase  bool           `yaml:"streaming_database"` // live syncs read it (spec 2.6)
+	Details            []detailEntry  `yaml:"details"`            // every credential that is no password when left out
+	Warehouse          warehouseEntry `yaml:"warehouse"`
 
 	once sync.Once
 	made *sourceType
@@ -98,60 +90,26 @@ func plainName(name string) bool {
 
 const notPlain = "must be a name of up to 128 bytes without points, quotes, brackets and control characters, and not begin with sqlite_"
 
-// readEntry decodes one file strictly and checks what it says.
-func readEntry(file string, src []byte) (*Entry, error) {
-	e := &Entry{}
-	if err := yamldoc.Decode(file, src, e); err != nil {
-		return nil, err
-	}
-	var failures []error
-	for _, problem := range e.Check() {
-		failures = append(failures, fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message))
-	}
-	return e, errors.Join(failures...)
-}
-
-// declared is what the entry says about credentials.
-func (e *Entry) declared() connector.Declared {
-	return connector.Declared{Fields: e.Credentials, OneOf: e.OneOf, Refuse: e.Refuse}
-}
-
-// serviceName is what the name of a type looks like.
-var serviceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
-
 // Check looks at what decoding cannot see. All problems come together, each with
 // its place in the entry.
-func (e *Entry) Check() (problems []api.Problem) {
-	add := func(place, format string, args ...any) {
-		problems = append(problems, api.Problem{Field: place, Message: fmt.Sprintf(format, args...)})
-	}
-	if !serviceName.MatchString(e.ServiceName) {
-		add("service_name", "must be a lower-case letter, followed by up to 62 of a-z, 0-9 and _")
-	}
-	if e.Label == "" {
-		add("label", "must not be empty")
-	}
+func (e *Entry) Check() connector.Problems {
+	problems := e.Declared.Check()
 	for i, engine := range e.Engines {
-		if engine != api.EngineBasic && engine != api.EngineAdvanced {
-			add(fmt.Sprintf("engines[%d]", i), "unknown value %q; use one of basic, advanced", engine)
-		}
-	}
-	for _, c := range e.declared().Check() {
-		add(c.Place, "%s", c.Message)
+		problems.OneOf(fmt.Sprintf("engines[%d]", i), engine, api.EngineBasic, api.EngineAdvanced)
 	}
 	for i, d := range e.Details {
 		place := fmt.Sprintf("details[%d]", i)
 		from := connector.Find(e.Credentials, d.credential())
 		switch {
 		case d.Name == "":
-			add(place+".name", "must not be empty")
+			problems.Add(place+".name", "must not be empty")
 		case from == nil && (d.From != "" || d.Value == nil):
-			add(place+".from", "%q is no credential", d.credential())
+			problems.Add(place+".from", "%q is no credential", d.credential())
 		case from != nil && from.Password && !slices.Contains(shownMembers, d.Member):
-			add(place+".member", "%s is a secret: of a key file only %s can be shown", from.ID, strings.Join(shownMembers, ", "))
+			problems.Add(place+".member", "%s is a secret: of a key file only %s can be shown", from.ID, strings.Join(shownMembers, ", "))
 		}
 	}
-	e.Warehouse.check(e.Credentials, add)
+	e.Warehouse.check(e.Credentials, &problems)
 	return problems
 }
 
@@ -166,34 +124,34 @@ func (d detailEntry) credential() string {
 	return d.Name
 }
 
-func (w *warehouseEntry) check(credentials []connector.Field, add func(place, format string, args ...any)) {
+func (w *warehouseEntry) check(credentials []connector.Field, problems *connector.Problems) {
 	if f := connector.Find(credentials, w.Catalog); f == nil || f.Type != connector.String || f.Password {
-		add("warehouse.catalog", "%q is no credential of type string", w.Catalog)
+		problems.Add("warehouse.catalog", "%q is no credential of type string", w.Catalog)
 	}
 	if len(w.Schemas) == 0 || len(w.Tables) == 0 && len(w.Schemas) < 3 {
-		add("warehouse.schemas", "names at least one schema, and three where the sample tables are to be there")
+		problems.Add("warehouse.schemas", "names at least one schema, and three where the sample tables are to be there")
 	}
 	schemas := map[string]bool{}
 	for i, schema := range w.Schemas {
 		at := fmt.Sprintf("warehouse.schemas[%d]", i)
 		if !plainName(schema) {
-			add(at, notPlain)
+			problems.Add(at, notPlain)
 		}
 		if key := strings.ToLower(schema); schemas[key] {
-			add(at, "%q stands twice", schema)
+			problems.Add(at, "%q stands twice", schema)
 		} else {
 			schemas[key] = true
 		}
 	}
 	for _, kind := range sortedKeys(w.Types) {
 		if plainTypes[api.Kind(kind)] == "" {
-			add("warehouse.types."+kind, "is no kind of values; use one of %s", strings.Join(kinds(), ", "))
+			problems.Add("warehouse.types."+kind, "is no kind of values; use one of %s", strings.Join(kinds(), ", "))
 		} else if w.Types[kind] == "" {
-			add("warehouse.types."+kind, "must not be empty")
+			problems.Add("warehouse.types."+kind, "must not be empty")
 		}
 	}
 	if len(w.Tables) > maxSampleTables {
-		add("warehouse.tables", "must not be more than %d", maxSampleTables)
+		problems.Add("warehouse.tables", "must not be more than %d", maxSampleTables)
 	}
 	tables := map[string]bool{}
 	for i, t := range w.Tables {
@@ -202,11 +160,11 @@ func (w *warehouseEntry) check(credentials []connector.Field, add func(place, fo
 			t.Schema = w.Schemas[0]
 		}
 		if name := strings.ToLower(t.Schema + "." + t.Name); tables[name] {
-			add(place+".name", "%q stands twice", t.Name)
+			problems.Add(place+".name", "%q stands twice", t.Name)
 		} else {
 			tables[name] = true
 		}
-		t.check(place, w.Schemas, add)
+		t.check(place, w.Schemas, problems)
 	}
 }
 
@@ -219,31 +177,31 @@ func kinds() (names []string) {
 	return names
 }
 
-func (t *tableEntry) check(place string, schemas []string, add func(place, format string, args ...any)) {
+func (t *tableEntry) check(place string, schemas []string, problems *connector.Problems) {
 	if !plainName(t.Name) {
-		add(place+".name", notPlain)
+		problems.Add(place+".name", notPlain)
 	}
 	if t.Schema != "" && !slices.Contains(schemas, t.Schema) {
-		add(place+".schema", "%q is none of the schemas", t.Schema)
+		problems.Add(place+".schema", "%q is none of the schemas", t.Schema)
 	}
 	if t.Rows < 0 || t.Rows > maxSampleRows {
-		add(place+".rows", "must be 0 to %d, not %d", maxSampleRows, t.Rows)
+		problems.Add(place+".rows", "must be 0 to %d, not %d", maxSampleRows, t.Rows)
 	}
 	if len(t.Columns) == 0 || len(t.Columns) > generated.MaxColumns {
-		add(place+".columns", "must be 1 to %d", generated.MaxColumns)
+		problems.Add(place+".columns", "must be 1 to %d", generated.MaxColumns)
 	}
 	names := map[string]bool{}
 	for j, c := range t.Columns {
 		at := fmt.Sprintf("%s.columns[%d]", place, j)
 		if key := strings.ToLower(c.Name); names[key] {
-			add(at+".name", "%q stands twice", c.Name)
+			problems.Add(at+".name", "%q stands twice", c.Name)
 		} else if !plainName(c.Name) {
-			add(at+".name", notPlain)
+			problems.Add(at+".name", notPlain)
 		} else {
 			names[key] = true
 		}
 		if _, known := generated.Kind(c.Values); !known {
-			add(at+".values", "unknown value %q; use one of %s", c.Values, strings.Join(generated.Types(), ", "))
+			problems.Add(at+".values", "unknown value %q; use one of %s", c.Values, strings.Join(generated.Types(), ", "))
 		}
 	}
 }

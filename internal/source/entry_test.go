@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/destkit/destkit/internal/connector"
 	"github.com/stretchr/testify/require"
 )
 
@@ -24,7 +25,7 @@ warehouse:
 `
 
 func TestSmallEntry(t *testing.T) {
-	e, err := readEntry("lake.yaml", []byte(smallEntry))
+	e, err := connector.Read[Entry]("lake.yaml", []byte(smallEntry))
 	require.NoError(t, err)
 	types := BuiltIn().With(e)
 	given := credentials(map[string]any{"name": "north", "key": "lake-secret"})
@@ -64,7 +65,7 @@ func TestSmallEntryMistakes(t *testing.T) {
 		{"warehouse:", "engines: [fast]\nwarehouse:", "engines[0]: unknown value"},
 	} {
 		require.Contains(t, smallEntry, c.old)
-		_, err := readEntry("lake.yaml", []byte(strings.Replace(smallEntry, c.old, c.replacement, 1)))
+		_, err := connector.Read[Entry]("lake.yaml", []byte(strings.Replace(smallEntry, c.old, c.replacement, 1)))
 		require.ErrorContains(t, err, c.want)
 	}
 }
@@ -74,7 +75,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add(smallEntry)
 	f.Add("warehouse: {schemas: [a], tables: [{columns: [{}]}]}")
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := readEntry("x.yaml", []byte(text))
+		e, err := connector.Read[Entry]("x.yaml", []byte(text))
 		if err != nil {
 			return
 		}
@@ -86,7 +87,7 @@ func FuzzEntry(f *testing.F) {
 		types := BuiltIn().With(e)
 		key := "fuzz of entries"
 		defer Forget(key)
-		src, err := openWarehouse(t.Context(), types.types[e.ServiceName], settings(e.declared().Example()), Options{Key: key})
+		src, err := openWarehouse(t.Context(), types.types[e.ServiceName], settings(e.Example()), Options{Key: key})
 		require.NoError(t, err)
 		defer src.Close()
 		tables, err := src.Tables(t.Context())

@@ -89,7 +89,7 @@ func emulated(d Description, e *Entry) *sourceType {
 		return nil
 	}
 	check := func(s settings) []api.Problem {
-		problems := e.declared().Problems(s)
+		problems := e.Lacking(s)
 		for i := range problems {
 			problems[i].Field = "credentials." + problems[i].Field
 		}

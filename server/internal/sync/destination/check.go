@@ -57,7 +57,7 @@ func (g *Gate) CheckConnection(typ string, credentials, previous Credentials) (m
 	c.unknown()
 	if k.emulated != nil {
 		var twice []api.Problem
-		c.given, twice = k.emulated.Declared().Canonical(credentials)
+		c.given, twice = k.emulated.Canonical(credentials)
 		for _, p := range twice {
 			c.bad(p.Field, "%s", p.Message)
 		}

@@ -199,7 +199,7 @@ func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
 
 // entryRules adds what single fields cannot say.
 func entryRules(c *check, e *catalogue.Entry) {
-	for _, p := range e.Declared().Problems(c.merged) {
+	for _, p := range e.Lacking(c.merged) {
 		if !c.failed(p.Field) {
 			c.bad(p.Field, "%s", p.Message)
 		}

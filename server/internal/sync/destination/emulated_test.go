@@ -29,7 +29,7 @@ func credsOf(t *testing.T, typ string) Credentials {
 	}
 	for _, e := range catalogue.BuiltIn() {
 		if e.ServiceName == typ {
-			return e.Declared().Example()
+			return e.Example()
 		}
 	}
 	return nil

@@ -8,15 +8,11 @@ package catalogue
 import (
 	"cmp"
 	"embed"
-	"errors"
-	"fmt"
-	"path"
 	"slices"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/connector"
-	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -26,14 +22,9 @@ var catalogueFiles embed.FS
 // Entry describes one emulated application: what a client is told about it and
 // what the simulator behind it keeps. Once it was checked, it is not changed.
 type Entry struct {
-	ServiceName       string            `yaml:"service_name"`
-	Label             string            `yaml:"label"`
-	DocumentationSlug string            `yaml:"documentation_slug"` // the name when left out
-	Account           account           `yaml:"account"`
-	Refuse            connector.Refuse  `yaml:"refuse"`
-	Credentials       []connector.Field `yaml:"credentials"`
-	OneOf             [][]string        `yaml:"one_of"` // sets of credentials, of which one must be complete
-	Objects           []Object          `yaml:"objects"`
+	connector.Declared `yaml:",inline"`
+	Account            account  `yaml:"account"`
+	Objects            []Object `yaml:"objects"`
 }
 
 // account gives account_id and account_name of connection_details
@@ -116,46 +107,7 @@ type Parameter struct {
 // changed.
 func BuiltIn() []*Entry { return slices.Clone(builtIn()) }
 
-// builtIn reads the embedded files once for a process.
-var builtIn = sync.OnceValue(mustCatalogue)
-
-// mustCatalogue reads the embedded files, in the order of their names.
-func mustCatalogue() []*Entry {
-	list, err := catalogueFiles.ReadDir(".")
-	if err != nil {
-		panic(fmt.Sprintf("read embedded catalogue: %v", err))
-	}
-	var entries []*Entry
-	for _, file := range list {
-		name := path.Join("catalogue", file.Name()) // as messages name it
-		src, err := catalogueFiles.ReadFile(file.Name())
-		if err != nil {
-			panic(fmt.Sprintf("read embedded catalogue: %v", err))
-		}
-		e, err := readEntry(name, src)
-		if err != nil {
-			panic(fmt.Sprintf("read embedded catalogue: %v", err))
-		}
-		entries = append(entries, e)
-	}
-	return entries
-}
-
-// readEntry decodes one file strictly and checks what it says.
-func readEntry(file string, src []byte) (*Entry, error) {
-	e := &Entry{}
-	if err := yamldoc.Decode(file, src, e); err != nil {
-		return nil, err
-	}
-	var failures []error
-	for _, problem := range e.Check() {
-		failures = append(failures, fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message))
-	}
-	if err := errors.Join(failures...); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
+var builtIn = sync.OnceValue(func() []*Entry { return connector.MustRead[Entry](catalogueFiles, "*.yaml") })
 
 // Connector is what GET /connectors shows.
 func (e *Entry) Connector(creatable bool) api.Connector {
@@ -164,11 +116,6 @@ func (e *Entry) Connector(creatable bool) api.Connector {
 		AuthenticationKind: "credentials", CreatableViaAPI: creatable, Emulated: true,
 		ConfigurationFields: api.ConfigFields{Fields: connector.Configs(e.Credentials)},
 	}
-}
-
-// Declared is what the entry says about credentials.
-func (e *Entry) Declared() connector.Declared {
-	return connector.Declared{Fields: e.Credentials, OneOf: e.OneOf, Refuse: e.Refuse}
 }
 
 // Object finds an object by its full_name; nil when there is none.

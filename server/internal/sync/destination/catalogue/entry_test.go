@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/destkit/destkit/internal/connector"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
@@ -29,7 +30,7 @@ objects:
 `
 
 func TestSmallEntry(t *testing.T) {
-	e, err := readEntry("shop.yaml", []byte(smallEntry))
+	e, err := connector.Read[Entry]("shop.yaml", []byte(smallEntry))
 	require.NoError(t, err)
 	require.Equal(t, "shop", e.ServiceName)
 	require.Equal(t, "order", e.Objects[0].FullName)
@@ -77,7 +78,7 @@ func TestEntryMistakes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			require.Contains(t, smallEntry, c.old)
-			_, err := readEntry("shop.yaml", []byte(strings.Replace(smallEntry, c.old, c.replacement, 1)))
+			_, err := connector.Read[Entry]("shop.yaml", []byte(strings.Replace(smallEntry, c.old, c.replacement, 1)))
 			require.ErrorContains(t, err, c.want)
 			require.ErrorContains(t, err, "shop.yaml")
 		})
@@ -88,7 +89,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add(smallEntry)
 	f.Add("objects: [{fields: [{}], advanced_configuration: [{default: {}}]}]")
 	f.Fuzz(func(t *testing.T, src string) {
-		if e, err := readEntry("x.yaml", []byte(src)); err == nil {
+		if e, err := connector.Read[Entry]("x.yaml", []byte(src)); err == nil {
 			config := destsim.Config{}
 			for _, o := range e.EmulatedObjects() {
 				config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))
