@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // customKind is the custom destination: an endpoint of the user's own that
@@ -59,7 +58,7 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 	}
 	c.caller = &caller{
 		gate: g, limiter: g.Limiter(id), id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
-		clean: hide.New(g.Secrets(api.TypeCustomAPI, credentials)),
+		clean: newRedactor(g.Secrets(api.TypeCustomAPI, credentials)),
 		client: rpc.Client{
 			Large: enter,
 			URL:   address, Token: token, Header: header, MaxReply: g.options.MaxReply,
@@ -173,7 +172,7 @@ func customSecrets(credentials Credentials) []string {
 		parts = append(parts, value)
 	}
 	for _, part := range parts {
-		if len(part) >= hide.ShortSecret && !publicWords[strings.ToLower(part)] {
+		if len(part) >= shortSecret && !publicWords[strings.ToLower(part)] {
 			list = append(list, part)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // Emulator opens the store behind an emulated destination, or makes it. It is
@@ -141,7 +140,7 @@ func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credential
 	}}
 	c.caller = &caller{
 		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
-		clean: hide.New(e.Secrets(credentials)), refused: e.Refuses(credentials),
+		clean: newRedactor(e.Secrets(credentials)), refused: e.Refuses(credentials),
 		client: rpc.Client{
 			Large: enter,
 			URL:   "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},

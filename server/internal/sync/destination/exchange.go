@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -55,7 +54,7 @@ type Exchange struct {
 
 	large          bool   // it has a place among the large replies
 	params, result []byte // as they were, for Bodies; nil when they are too large
-	clean          *hide.Redactor
+	clean          *redactor
 }
 
 // MaxBodies is the length in bytes up to which params and result of a call are
@@ -93,7 +92,7 @@ func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
 
 // keep notes what was sent and answered. The params are a buffer that is used
 // again, the result is the caller's alone.
-func (x *Exchange) keep(params any, result []byte, clean *hide.Redactor) {
+func (x *Exchange) keep(params any, result []byte, clean *redactor) {
 	x.clean = clean
 	if text, ok := params.(json.RawMessage); ok && len(text) <= MaxBodies {
 		x.params = bytes.Clone(text)
@@ -188,7 +187,7 @@ type caller struct {
 	host     string // host:port as in the URL
 	problem  string // why the URL must not be called
 	refused  string // why an emulated destination answers nothing but that
-	clean    *hide.Redactor
+	clean    *redactor
 	client   rpc.Client
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 const (
@@ -92,7 +91,7 @@ func (c *filesConnection) describe(root *os.Root, name string) *api.DestinationO
 	}
 	columns, err := c.columns(root, name)
 	if err != nil {
-		upsert.Notes = api.Ptr(foreign.Clip("This object cannot be written to: "+err.Error(), hide.MaxForeign))
+		upsert.Notes = api.Ptr(foreign.Clip("This object cannot be written to: "+err.Error(), maxForeign))
 		mirror.Notes = upsert.Notes
 	}
 	d.CanBeSyncDestination = err == nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // kind is one connection type: what a client is told about it, and what it does.
@@ -84,7 +83,7 @@ func (g *Gate) Secrets(typ string, credentials Credentials) []string {
 
 // Cleaner takes the secrets of a connection out of texts.
 func (g *Gate) Cleaner(typ string, credentials Credentials) func(text string) string {
-	return hide.New(g.Secrets(typ, credentials)).Clean
+	return newRedactor(g.Secrets(typ, credentials)).Clean
 }
 
 // SafeURL is what a log may show of the endpoint: scheme and host, "" for a

@@ -16,7 +16,6 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // goodField is a field of list_fields with all eight keys.
@@ -258,7 +257,7 @@ func FuzzPlanningReplies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, objects, fields, operations string) {
 		list, problem := decodeObjects(json.RawMessage(objects))
 		require.Equal(t, problem != "", list == nil)
-		c := &caller{clean: hide.New(nil)}
+		c := &caller{clean: newRedactor(nil)}
 		names := map[string]bool{}
 		for i := range list {
 			o := &list[i]

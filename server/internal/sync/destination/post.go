@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/destkit/destkit/internal/reach"
-	"github.com/destkit/destkit/server/internal/sync/destination/hide"
 )
 
 // postPool keeps the connections of Post apart from those of destinations,
@@ -138,7 +137,7 @@ func (g *Gate) postError(outer, bounded context.Context, u *url.URL, timeout tim
 	if outcome == OutcomeCanceled {
 		return fmt.Errorf("%s: %w", message, context.Canceled)
 	}
-	return errors.New(hide.New([]string{u.Path, u.RawQuery}).Clean(message))
+	return errors.New(newRedactor([]string{u.Path, u.RawQuery}).Clean(message))
 }
 
 // ClientTLS is the configuration of TLS connections to a host that is no

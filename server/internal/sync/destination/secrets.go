@@ -1,10 +1,4 @@
-// Package hide takes the secrets of one connection out of texts that its destination wrote
-// or that quote what was sent to it. A text that holds a secret in a form that cannot be
-// cut out is withheld as a whole.
-//
-// It leaves to its callers what is secret. Texts of the commands are those of
-// internal/foreign, which names what it hides and can put it back.
-package hide
+package destination
 
 import (
 	"bytes"
@@ -22,28 +16,30 @@ import (
 )
 
 const (
-	// ShortSecret is the length in bytes below which a secret is not looked
+	// shortSecret is the length in bytes below which a secret is not looked
 	// for: three letters are found in any text.
-	ShortSecret = 4
+	shortSecret = 4
 	hidden      = "[hidden]"
 	withheld    = "[text withheld: it holds a secret of the connection]"
-	MaxForeign  = 500 // code points of foreign text that a message shows
+	maxForeign  = 500 // code points of foreign text that a message shows
 )
 
-// Redactor takes the secrets of one connection out of texts: as they are in
-// any case, percent-encoded, JSON- and HTML-escaped, in hex, and in base64 of
-// both alphabets at any offset.
-type Redactor struct {
+// redactor takes the secrets of one connection out of texts that its destination wrote
+// or that quote what was sent to it: as they are in any case, percent-encoded, JSON- and
+// HTML-escaped, in hex, and in base64 of both alphabets at any offset. A text that holds
+// one in a form that cannot be cut out is withheld as a whole. Texts of the commands are
+// those of internal/redact, which names what it hides and can put it back.
+type redactor struct {
 	folded []string // looked for in lower case
 	base64 []string // of the standard alphabet; case counts
 	plain  []string
 }
 
-// New derives all forms once; a connection cleans many texts.
-func New(secrets []string) *Redactor {
-	r := &Redactor{}
+// newRedactor derives all forms once; a connection cleans many texts.
+func newRedactor(secrets []string) *redactor {
+	r := &redactor{}
 	for _, s := range secrets {
-		if len(s) < ShortSecret {
+		if len(s) < shortSecret {
 			continue
 		}
 		r.plain = append(r.plain, fold(s))
@@ -60,7 +56,7 @@ func New(secrets []string) *Redactor {
 		// that depend on the secret alone are looked for.
 		for shift := range 3 {
 			coded := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), s...))
-			if core := coded[(8*shift+5)/6 : 8*(shift+len(s))/6]; len(core) >= ShortSecret {
+			if core := coded[(8*shift+5)/6 : 8*(shift+len(s))/6]; len(core) >= shortSecret {
 				r.base64 = append(r.base64, core)
 			}
 		}
@@ -73,7 +69,7 @@ type span struct{ from, to int }
 
 // Clean replaces every secret. A text that still holds one below an encoding is
 // withheld as a whole.
-func (r *Redactor) Clean(s string) string {
+func (r *redactor) Clean(s string) string {
 	if len(r.plain) == 0 || s == "" {
 		return s
 	}
@@ -90,19 +86,19 @@ func (r *Redactor) Clean(s string) string {
 
 // Foreign is clean for text that a destination wrote: one line of bounded
 // length.
-func (r *Redactor) Foreign(s string) string {
+func (r *redactor) Foreign(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
 			return ' '
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return foreign.Clip(strings.TrimSpace(r.Clean(s)), MaxForeign)
+	return foreign.Clip(strings.TrimSpace(r.Clean(s)), maxForeign)
 }
 
 // find gives the stretches that hold a secret. A base64 match takes its whole
 // run, since the characters around it are the secret's neighbours.
-func (r *Redactor) find(s string) []span {
+func (r *redactor) find(s string) []span {
 	var spans []span
 	low := fold(s)
 	for _, needle := range r.folded {
@@ -137,7 +133,7 @@ func appendAll(spans []span, s, needle string, widen func(from, to int) span) []
 
 // cut adds the beginning of a secret that stands where a text was cut off: of
 // four bytes or more before an ellipsis, of eight or more at the end.
-func (r *Redactor) cut(s string, spans []span) []span {
+func (r *redactor) cut(s string, spans []span) []span {
 	low, std := fold(s), base64Text(s)
 	edge := func(end, least int) {
 		for _, secret := range r.folded {
@@ -147,9 +143,9 @@ func (r *Redactor) cut(s string, spans []span) []span {
 			spans = appendPrefix(spans, std[:end], secret, max(least, 6))
 		}
 	}
-	edge(len(s), 2*ShortSecret)
+	edge(len(s), 2*shortSecret)
 	if end := strings.LastIndex(s, "…"); end >= 0 {
-		edge(end, ShortSecret)
+		edge(end, shortSecret)
 	}
 	return spans
 }

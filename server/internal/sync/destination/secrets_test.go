@@ -1,4 +1,4 @@
-package hide
+package destination
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestClean(t *testing.T) {
-	r := New([]string{"s3cret-Value", "abc", ""})
+	r := newRedactor([]string{"s3cret-Value", "abc", ""})
 	cases := []struct{ text, want string }{
 		{"", ""},
 		{"nothing here", "nothing here"},
@@ -28,13 +28,13 @@ func TestClean(t *testing.T) {
 	for _, c := range cases {
 		require.Equal(t, c.want, r.Clean(c.text), c.text)
 	}
-	require.Equal(t, "anything", New(nil).Clean("anything"))
+	require.Equal(t, "anything", newRedactor(nil).Clean("anything"))
 }
 
 func TestForeign(t *testing.T) {
-	r := New([]string{"secret"})
+	r := newRedactor([]string{"secret"})
 	require.Equal(t, "a b \uFFFD", r.Foreign("a\nb\x00\xff"))
-	require.Len(t, []rune(r.Foreign(strings.Repeat("é", 2*MaxForeign))), MaxForeign+1)
+	require.Len(t, []rune(r.Foreign(strings.Repeat("é", 2*maxForeign))), maxForeign+1)
 }
 
 // Whatever stands around it, a secret does not come through.
@@ -42,9 +42,9 @@ func FuzzClean(f *testing.F) {
 	f.Add("before ", " after", "secret-1234")
 	f.Add("%", "\\u0073", "a%41b\"c")
 	f.Fuzz(func(t *testing.T, before, after, secret string) {
-		if len(secret) < ShortSecret || strings.Contains(fold(hidden+withheld), fold(secret)) || strings.ContainsAny(secret, "[]") {
+		if len(secret) < shortSecret || strings.Contains(fold(hidden+withheld), fold(secret)) || strings.ContainsAny(secret, "[]") {
 			return // a placeholder may hold or complete it
 		}
-		require.NotContains(t, fold(New([]string{secret}).Clean(before+secret+after)), fold(secret))
+		require.NotContains(t, fold(newRedactor([]string{secret}).Clean(before+secret+after)), fold(secret))
 	})
 }
