@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // contractSuccesses walks through every operation as a client would: create,
@@ -158,7 +158,7 @@ func successLinks(w *world, source, destination int64) {
 	}
 	w.remove(fmt.Sprintf("/syncs/%d", y), w.key)
 	address := w.do("GET", "/destinations/authorize_url?type=custom_api&redirect_uri=https%3A%2F%2Fapp.example.com", w.key, nil).want(200)
-	require.Contains(w.t, address.at("authorize_url"), links.Path)
+	require.Contains(w.t, address.at("authorize_url"), rest.LinkPath)
 	w.do("GET", "/destinations/authorize_url?type=custom_api&redirect_uri=javascript%3Aalert", w.key, nil).want(400)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/internal/links"
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 const backTo = "https://app.example.com/connected?tab=1"
@@ -89,7 +89,7 @@ func TestConnectLinks(t *testing.T) {
 	// A destination, by either door; the token is nowhere on the page.
 	address := w.do("GET", "/destinations/authorize_url?type=custom_api&redirect_uri="+url.QueryEscape(backTo), w.key, nil).want(200).at("authorize_url").(string)
 	for _, path := range []string{w.link("/destination_connect_links", map[string]any{"type": "custom_api"}), strings.TrimPrefix(address, "http://example.com")} {
-		require.NotContains(t, string(w.opens(path).want(200).text), strings.TrimPrefix(path, links.Path))
+		require.NotContains(t, string(w.opens(path).want(200).text), strings.TrimPrefix(path, rest.LinkPath))
 		took = w.answers(path, "allow", url.Values{
 			"name": {"Endpoint"}, "credentials.api_version": {"1"}, "credentials.webhook_url": {w.destination()}, "credentials.auth_token": {"destination-token"},
 		}).sentBack()
@@ -219,7 +219,7 @@ func TestLinksAreGuarded(t *testing.T) {
 
 	// The journal shows no address that opens a page.
 	third := make()
-	require.NotContains(t, string(w.control("GET", "/journal/requests", nil).want(200).text), strings.TrimPrefix(third, links.Path))
+	require.NotContains(t, string(w.control("GET", "/journal/requests", nil).want(200).text), strings.TrimPrefix(third, rest.LinkPath))
 }
 
 func TestWrongLinks(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/console"
-	"github.com/destkit/destkit/server/internal/answering"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
@@ -19,13 +18,10 @@ import (
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/forks"
-	"github.com/destkit/destkit/server/internal/front"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
-	"github.com/destkit/destkit/server/internal/links"
-	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/replacement"
@@ -40,7 +36,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/syncs"
 	"github.com/destkit/destkit/server/internal/timing"
 	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/violation"
@@ -94,9 +89,7 @@ type resources struct {
 	destinations  *destinations.Destinations
 	gate          *destination.Gate // to destinations
 	declared      *connectors.Connectors
-	syncs         *syncs.Handlers
-	links         *links.Links
-	rest          *rest.Handlers // of all other resources
+	rest          *rest.Handlers
 	seeds         *seed.Seeds
 	controls      *control.Handlers
 }
@@ -105,14 +98,14 @@ type resources struct {
 type doors struct {
 	mux       *http.ServeMux
 	ready     map[string]*call.Operation // by id
-	answering *answering.Answerer
+	answering *rest.Answerer
 	performer *call.Performer // calls within the process
 	door      *controlapi.API
 	console   *console.Console
-	front     *front.Front
+	front     *rest.Front
 	journal   *journal.Journal
 	faults    *faults.Faults
 	trust     *trust.Trust
 	settings  *settings.Settings // that processes share; nil: this one is alone
-	metrics   *metrics.Metrics
+	metrics   *rest.Metrics
 }

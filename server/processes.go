@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/internal/front"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -54,7 +54,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	if err := s.store.View(ctx, func(*store.Tx) error { return nil }); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
 	}
-	if err := front.Writable(s.config.Dir); err != nil {
+	if err := rest.Writable(s.config.Dir); err != nil {
 		return err
 	}
 	return s.member.Ready()

@@ -9,10 +9,9 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/answering"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/front"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // handlers maps the operations of the OpenAPI document to their code. The
@@ -20,8 +19,6 @@ import (
 func (r *resources) handlers() map[string]call.Handler {
 	all := map[string]call.Handler{"fetchRoot": fetchRoot}
 	maps.Copy(all, r.rest.Operations())
-	maps.Copy(all, r.syncs.Operations())
-	maps.Copy(all, r.links.LinkHandlers())
 	return all
 }
 
@@ -30,11 +27,11 @@ func (r *resources) handlers() map[string]call.Handler {
 func (s *Server) route() {
 	mux := http.NewServeMux()
 	byID := s.handlers()
-	s.answering = answering.New(answering.Parts{
+	s.answering = rest.NewAnswerer(rest.AnswererParts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Faults: s.faults, Journal: s.journal, Metrics: s.metrics,
 		Verify: s.config.Development,
 	})
-	s.links.RouteLinks(mux)
+	s.rest.RouteLinks(mux)
 	for _, described := range openapi.Operations() {
 		handle, ok := byID[described.ID]
 		if !ok {
@@ -45,7 +42,7 @@ func (s *Server) route() {
 		serve := func(w http.ResponseWriter, r *http.Request) { s.answering.Answer(w, r, op) }
 		if described.ID == "fetchRoot" {
 			serve = func(w http.ResponseWriter, r *http.Request) {
-				if front.WantsPage(r) { // a person in a browser
+				if rest.WantsPage(r) { // a person in a browser
 					s.front.Show(w, r)
 					return
 				}
@@ -64,10 +61,10 @@ func (s *Server) route() {
 			s.answering.Refuse(w, r, call.WrongMethod(r, allowed))
 			return
 		}
-		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "%s", front.NothingAt(r.URL.Path)))
+		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "%s", rest.NothingAt(r.URL.Path)))
 	})
 	s.routeControl(mux)
-	s.front = front.New(front.Parts{
+	s.front = rest.NewFront(rest.FrontParts{
 		Log: s.log, BaseURL: s.config.BaseURL, Version: s.config.Version, Dialect: string(cmp.Or(s.config.Dialect, DialectSpec)),
 		Ready: s.Ready, Console: s.console, Metrics: s.door.Guard(s.metrics.Handler()),
 	})

@@ -34,8 +34,6 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
-	"github.com/destkit/destkit/server/internal/links"
-	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -50,7 +48,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/syncs"
 	"github.com/destkit/destkit/server/internal/timing"
 	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/withheld"
@@ -139,7 +136,7 @@ func assemble(config Config) (*Server, error) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background = background.NewWork(s.clock)
-	s.metrics = metrics.New(metrics.Parts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{s.member}})
+	s.metrics = rest.NewMetrics(rest.MetricsParts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{s.member}})
 	s.journal = journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
@@ -248,15 +245,9 @@ func assemble(config Config) (*Server, error) {
 		Files: config.files.Runs, Workers: config.Workers,
 	})
 	s.rest = rest.New(rest.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources,
-		Destinations: s.destinations, Gate: s.gate, Mail: s.mail, Random: config.Random, Process: config.Process,
-	})
-	s.syncs = syncs.New(syncs.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Sources: s.sources, Destinations: s.destinations,
-		Gate: s.gate, Schedule: s.schedule, Runs: s.engine, Ledger: func() *ledger.Ledger { return s.ledger }, Ends: syncEnds{s},
-	})
-	s.links = links.New(links.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Work: s.background, Sources: s.sources,
+		Destinations: s.destinations, Gate: s.gate, Schedule: s.schedule, Runs: s.engine,
+		Ledger: func() *ledger.Ledger { return s.ledger }, Mail: s.mail, Random: config.Random, Process: config.Process, Ends: syncEnds{s},
 		Perform: func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
 			return s.performer.Perform(ctx, who, id, path, nil, body)
 		},
@@ -283,7 +274,7 @@ func assemble(config Config) (*Server, error) {
 		},
 	})
 	s.replacement = replacement.New(replacement.Parts{
-		Shared: s.shared, Latch: s.latch, Member: s.member, Organizations: s.organizations, Connectors: s.declared, Syncs: s.syncs,
+		Shared: s.shared, Latch: s.latch, Member: s.member, Organizations: s.organizations, Connectors: s.declared, Syncs: s.rest,
 		Engine: s.engine, Schedule: s.schedule, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail,
 		Journal: s.journal, Faults: s.faults, Binding: s.binding, Fill: s.snapshots.Fill,
 	})

@@ -17,9 +17,9 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/syncs"
 )
 
 // Parts are those that hold something of the state.
@@ -29,7 +29,7 @@ type Parts struct {
 	Member        *member.Member
 	Organizations *organizations.Organizations
 	Connectors    *connectors.Connectors
-	Syncs         *syncs.Handlers
+	Syncs         *rest.Handlers
 	Engine        *runs.Engine
 	Schedule      *runs.Schedule
 	Retention     *runs.Retention

@@ -68,7 +68,7 @@ func (h *Handlers) createDataset(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	// Only a payload that is right so far is worth a question to the source.
-	checked, err := h.sources.CheckQuery(c.Ctx, a, *body.Query)
+	checked, err := h.Sources.CheckQuery(c.Ctx, a, *body.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (h *Handlers) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.
 	var src *store.Source
 	err := c.View(func(tx *store.Tx) (err error) {
 		if src, err = tx.Source(c.Who.WorkspaceID, *id); err == nil {
-			*a, err = h.sources.Access(tx, src)
+			*a, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func (h *Handlers) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.
 	case err != nil:
 		return nil, err
 	}
-	if err := h.sources.CheckSQL(src); err != nil {
+	if err := h.Sources.CheckSQL(src); err != nil {
 		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
 	}
 	return nil, nil
@@ -199,7 +199,7 @@ func (h *Handlers) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Acc
 	if err != nil {
 		return sources.Access{}, err
 	}
-	return h.sources.Access(tx, src)
+	return h.Sources.Access(tx, src)
 }
 
 // saveDataset asks the source about a new query, and stores a checked body in the
@@ -208,10 +208,10 @@ func (h *Handlers) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Acc
 func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
 	var checked sources.CheckedQuery
 	if body.Query != nil {
-		if checked, err = h.sources.CheckQuery(c.Ctx, a, d.Query); err != nil {
+		if checked, err = h.Sources.CheckQuery(c.Ctx, a, d.Query); err != nil {
 			return nil, err
 		}
-		if err := h.sources.FitSegments(c, a, d); err != nil {
+		if err := h.Sources.FitSegments(c, a, d); err != nil {
 			return nil, err
 		}
 	}

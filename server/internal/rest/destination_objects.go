@@ -19,7 +19,7 @@ func (h *Handlers) listDestinationObjects(c *call.Call) (*call.Reply, error) {
 	page := c.Page()
 	shown := []*api.DestinationObject{}
 	for _, o := range call.SlicePage(objects, page) {
-		shown = append(shown, h.shared.Dialect.Object(o))
+		shown = append(shown, h.Shared.Dialect.Object(o))
 	}
 	return c.List(page, int64(len(objects)), shown)
 }
@@ -34,7 +34,7 @@ func (h *Handlers) fetchDestinationObject(c *call.Call) (*call.Reply, error) {
 	name := c.R.PathValue("object_full_name")
 	for _, o := range objects {
 		if o.FullName == name {
-			return call.OK(h.shared.Dialect.Object(o))
+			return call.OK(h.Shared.Dialect.Object(o))
 		}
 	}
 	return nil, problem.Refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
@@ -46,7 +46,7 @@ func (h *Handlers) objectsOfPath(c *call.Call) (*store.Destination, []*api.Desti
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := h.destinations.Objects(c.Ctx, d)
+	objects, err := h.Destinations.Objects(c.Ctx, d)
 	return d, objects, err
 }
 
@@ -56,7 +56,7 @@ func (h *Handlers) refreshDestinationObjects(c *call.Call) (*call.Reply, error) 
 	if err != nil {
 		return nil, err
 	}
-	return h.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return h.destinations.Refresh(ctx, d) })
+	return h.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return h.Destinations.Refresh(ctx, d) })
 }
 
 // fetchRefreshObjectsStatus tells how a refresh goes. The

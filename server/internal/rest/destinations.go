@@ -63,17 +63,17 @@ func (h *Handlers) listDestinations(c *call.Call) (*call.Reply, error) {
 // hold the URL, a secret that is stored sealed only, so they are made anew from
 // the credentials each time.
 func (h *Handlers) destinationOf(d *store.Destination, credentials map[string]json.RawMessage, objects []*api.DestinationObject, update bool) *api.Destination {
-	files := h.gate.FileSystem(d.Type)
+	files := h.Gate.FileSystem(d.Type)
 	shown := &api.Destination{
 		ID: d.ID, Name: d.Name, Type: d.Type, CreatedAt: api.Time{Time: d.CreatedAt},
 		LastTestResults: d.TestResults, LastTestSucceeded: d.TestSucceeded, LastTestedAt: api.At(d.TestedAt),
-		ConnectionDetails: h.gate.Details(d.Type, credentials), IsFileSystemDestination: &files,
+		ConnectionDetails: h.Gate.Details(d.Type, credentials), IsFileSystemDestination: &files,
 		Objects: append([]*api.DestinationObject{}, objects...),
 	}
 	if shown.ConnectionDetails == nil {
 		shown.ConnectionDetails = map[string]any{}
 	}
-	h.shared.Dialect.Destination(shown, update)
+	h.Shared.Dialect.Destination(shown, update)
 	return shown
 }
 
@@ -94,7 +94,7 @@ func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 		d.Type = *given.Type
 	}
 	given.Credentials = h.forgive(c, d.Type, given.Credentials)
-	credentials, more := h.gate.CheckConnection(d.Type, given.Credentials, nil)
+	credentials, more := h.Gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
@@ -102,7 +102,7 @@ func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// The connection exists from here on, whether or not its client still waits.
-	objects, err := h.destinations.Test(context.WithoutCancel(c.Ctx), d, credentials)
+	objects, err := h.Destinations.Test(context.WithoutCancel(c.Ctx), d, credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +113,15 @@ func (h *Handlers) createDestination(c *call.Call) (*call.Reply, error) {
 // as its field means it, and keeps out what the type does not have, with a
 // warning.
 func (h *Handlers) forgive(c *call.Call, typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
-	if h.shared.Dialect.UnknownFields {
+	if h.Shared.Dialect.UnknownFields {
 		credentials = maps.Clone(credentials)
-		for _, name := range h.gate.Unknown(typ, credentials) {
+		for _, name := range h.Gate.Unknown(typ, credentials) {
 			delete(credentials, name)
 			c.Warnings = append(c.Warnings, "unknown field service_connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	if h.shared.Dialect.CredentialsCoerced {
-		credentials = h.gate.Coerce(typ, credentials)
+	if h.Shared.Dialect.CredentialsCoerced {
+		credentials = h.Gate.Coerce(typ, credentials)
 	}
 	return credentials
 }
@@ -134,7 +134,7 @@ func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// A destination that cannot be asked at the moment still exists.
-	objects, err := h.destinations.Objects(c.Ctx, d)
+	objects, err := h.Destinations.Objects(c.Ctx, d)
 	if errors.Is(err, latch.ErrReplaced) {
 		return nil, err
 	}
@@ -187,17 +187,17 @@ func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 		if err := tx.DropObjectCache(d.ID); err != nil {
 			return err
 		}
-		return h.destinations.TellChanged(tx, d.ID)
+		return h.Destinations.TellChanged(tx, d.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	// What was open under the old credentials must not serve the new ones.
-	if err := h.gate.Forget(d.ID); err != nil {
+	if err := h.Gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
 	ctx := context.WithoutCancel(c.Ctx)
-	objects, err := h.destinations.Test(ctx, d, credentials)
+	objects, err := h.Destinations.Test(ctx, d, credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (h *Handlers) changeConnection(d *store.Destination, given api.ServiceConne
 	if given.Type != nil && *given.Type != d.Type {
 		problems = append(problems, api.Problem{Field: "service_connection.type", Message: "cannot be changed; the destination is of type " + d.Type})
 	}
-	credentials, more := h.gate.CheckConnection(d.Type, given.Credentials, stored)
+	credentials, more := h.Gate.CheckConnection(d.Type, given.Credentials, stored)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
@@ -231,13 +231,13 @@ func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
 		if err := tx.DeleteDestination(d.WorkspaceID, d.ID); err != nil {
 			return err
 		}
-		return h.destinations.TellGone(tx, d.ID)
+		return h.Destinations.TellGone(tx, d.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := h.gate.Remove(d.ID, d.Type); err != nil {
-		h.log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
+	if err := h.Gate.Remove(d.ID, d.Type); err != nil {
+		h.Log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
 	}
 	return call.Deleted()
 }
@@ -245,11 +245,11 @@ func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
 // listConnectors lists the destination types.
 func (h *Handlers) listConnectors(c *call.Call) (*call.Reply, error) {
 	page := c.Page()
-	all := h.gate.Types()
+	all := h.Gate.Types()
 	shown := []api.Connector{}
 	for _, t := range call.SlicePage(all, page) {
 		t.CreatableViaConnectLink = t.CreatableViaAPI && t.ConfigurationFields.Linkable()
-		t.ConfigurationFields.Fields = h.shared.Dialect.Fields(t.ConfigurationFields.Fields)
+		t.ConfigurationFields.Fields = h.Shared.Dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}
 	return c.List(page, int64(len(all)), shown)

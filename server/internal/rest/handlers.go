@@ -1,20 +1,27 @@
-// Package rest owns the resources of the API that runs only read: workspaces and people,
-// webhooks, sources with their tables, destinations with their objects, datasets, models, segments and topics. One file
-// holds one resource.
+// Package rest answers the operations of the API, a file for each resource, and what stands
+// beside them at the service's address: the pages of connect links, where things are, and
+// whether the process is ready. What a run does is left to runs, and what columns mean to
+// columns.
 package rest
 
 import (
+	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/destinations"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // Parts are what the resources of the API need of the service.
@@ -22,44 +29,44 @@ type Parts struct {
 	Shared       *call.Shared
 	Log          *slog.Logger
 	Clock        *clock.Clock
+	Latch        *latch.Latch
 	Work         *background.Work
 	Sources      *sources.Sources
 	Destinations *destinations.Destinations
 	Gate         *destination.Gate
+	Schedule     *runs.Schedule
+	Runs         *runs.Engine
+	Ledger       func() *ledger.Ledger // opened after the parts were assembled
 	Mail         *lifecycle.Mailer
 	Random       io.Reader // makes the secrets of webhooks
 	Process      string    // of several that share an installation
+	Ends         ends
+	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
+	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error)
+}
+
+// ends ends what is done for syncs.
+type ends interface {
+	// Forget drops what a deleted sync leaves behind.
+	Forget(id int64) error
 }
 
 // Handlers answer the operations of the API, one file for each resource.
 type Handlers struct {
-	shared       *call.Shared
-	log          *slog.Logger
-	clock        *clock.Clock
-	work         *background.Work
-	sources      *sources.Sources
-	destinations *destinations.Destinations
-	gate         *destination.Gate
-	mail         *lifecycle.Mailer
-	random       io.Reader
-	process      string
-	settings     *settings.Settings // nil: this process is alone
+	Parts
+	replies  *rendered
+	settings *settings.Settings // nil: this process is alone
 }
 
 // New assembles them.
-func New(p Parts) *Handlers {
-	return &Handlers{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, sources: p.Sources, destinations: p.Destinations, gate: p.Gate, mail: p.Mail,
-		random: p.Random, process: p.Process,
-	}
-}
+func New(p Parts) *Handlers { return &Handlers{Parts: p, replies: newRendered()} }
 
 // Share tells which processes of the installation are alive.
 func (h *Handlers) Share(k *settings.Settings) { h.settings = k }
 
 // Operations are the handlers by the ids that the OpenAPI document gives them.
 func (h *Handlers) Operations() map[string]call.Handler {
-	return map[string]call.Handler{
+	all := map[string]call.Handler{
 		"listSourceTypes":           h.listSourceTypes,
 		"listSources":               h.listSources,
 		"createSource":              h.createSource,
@@ -133,5 +140,21 @@ func (h *Handlers) Operations() map[string]call.Handler {
 		"updateWorkspaceInvitation": h.updateWorkspaceInvitation,
 		"deleteWorkspaceInvitation": h.deleteWorkspaceInvitation,
 		"listUsers":                 h.listUsers,
+		"listSyncs":                 h.listSyncs,
+		"createSync":                h.createSync,
+		"fetchSync":                 h.fetchSync,
+		"updateSync":                h.updateSync,
+		"deleteSync":                h.deleteSync,
+		"triggerSync":               h.triggerSync,
+		"listSyncRuns":              h.listSyncRuns,
+		"fetchSyncRun":              h.fetchSyncRun,
+		"cancelSyncRun":             h.cancelSyncRun,
+		"fetchSyncRunRecords":       h.fetchSyncRunRecords,
 	}
+	maps.Copy(all, h.linkOperations())
+	return all
 }
+
+// ForgetReplies drops the replies that are kept: a restored world has other rows under
+// the ids.
+func (h *Handlers) ForgetReplies() { h.replies.forget() }

@@ -54,7 +54,7 @@ func (h *Handlers) createInvitation(c *call.Call) (*call.Reply, error) {
 		member, err := tx.UserByEmail(i.OrganizationID, i.Email)
 		switch {
 		case err == nil:
-			i.ClaimedAt, i.ClaimedByID = h.clock.Now(), &member.ID
+			i.ClaimedAt, i.ClaimedByID = h.Clock.Now(), &member.ID
 			for _, part := range i.Workspaces {
 				part.ClaimedAt, part.ClaimedByID = i.ClaimedAt, i.ClaimedByID
 			}
@@ -125,7 +125,7 @@ func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceI
 	if err != nil {
 		return err
 	}
-	return h.mail.Keep(tx, &store.Mail{
+	return h.Mail.Keep(tx, &store.Mail{
 		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: organizations.InvitationMail, To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),

@@ -70,7 +70,7 @@ func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
 		if src, err = ownSource(c, tx); err == nil {
-			a, err = h.sources.Access(tx, src)
+			a, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
@@ -78,7 +78,7 @@ func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// Before the body: nothing in it could be right here.
-	if err := h.sources.CheckSQL(src); err != nil {
+	if err := h.Sources.CheckSQL(src); err != nil {
 		return nil, err
 	}
 	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}
@@ -86,7 +86,7 @@ func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	checked, err := h.sources.CheckQuery(c.Ctx, a, d.Query)
+	checked, err := h.Sources.CheckQuery(c.Ctx, a, d.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (h *Handlers) updateModel(c *call.Call) (*call.Reply, error) {
 		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
 			return err
 		}
-		a, err = h.sources.Access(tx, src)
+		a, err = h.Sources.Access(tx, src)
 		return err
 	})
 	if err != nil {

@@ -53,11 +53,11 @@ func (h *Handlers) refreshDataset(find datasetTarget) call.Handler {
 // reread stores what the source says about the query of a dataset, for its model
 // too. A query that was changed meanwhile has been checked by whoever did it.
 func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
-	checked, err := h.sources.AskForQuery(ctx, a, d.Query)
+	checked, err := h.Sources.AskForQuery(ctx, a, d.Query)
 	if err != nil {
 		return err
 	}
-	return h.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	return h.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
 		if err != nil || stored.Query != d.Query {
 			return err
@@ -168,7 +168,7 @@ func (h *Handlers) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 	list := columnList{
 		api.List{Status: api.StatusSuccess, Pagination: call.Paginate(page, int64(len(t.Columns))), Data: shown}, api.Time{Time: at},
 	}
-	if !h.shared.Dialect.NextInEveryList {
+	if !h.Shared.Dialect.NextInEveryList {
 		return &call.Reply{Code: http.StatusOK, Body: list}, nil
 	}
 	return &call.Reply{Code: http.StatusOK, Body: struct {

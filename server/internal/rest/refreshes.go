@@ -14,25 +14,25 @@ import (
 
 // startRefresh notes a refresh, runs it beside the call, and answers its key.
 func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
-	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.clock.Now()}
+	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.Clock.Now()}
 	r.Error = h.refreshOwner()
 	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
 		return nil, err
 	}
 	// The client asks for the status; it need not wait for a slow destination.
-	h.work.Later("refresh "+kind, func(ctx context.Context) {
+	h.Work.Later("refresh "+kind, func(ctx context.Context) {
 		// A failure is noted as one: a client that waits must see an end.
 		r.Status, r.Error = store.RefreshCompleted, ""
 		if err := work(ctx); err != nil {
 			r.Status, r.Error = store.RefreshFailed, err.Error()
-			h.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
+			h.Log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
 		}
-		r.CompletedAt = h.clock.Now()
-		err := h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+		r.CompletedAt = h.Clock.Now()
+		err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
 		// A conflict: another process took this process for dead, and has said so. Who has
 		// deleted its target does not ask for it.
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
-			h.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
+			h.Log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
 		}
 	})
 	return h.refreshReply(r.Key())
@@ -41,7 +41,7 @@ func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work fu
 // refreshReply is {"refresh_key": n}, bare in the live dialect.
 func (h *Handlers) refreshReply(key int64) (*call.Reply, error) {
 	body := map[string]any{"refresh_key": key}
-	if !h.shared.Dialect.BareKeys {
+	if !h.Shared.Dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
 	return &call.Reply{Code: http.StatusOK, Body: body}, nil
@@ -80,7 +80,7 @@ func (h *Handlers) refreshOwner() string {
 	if h.settings == nil {
 		return ""
 	}
-	return h.process
+	return h.Process
 }
 
 // lookAfter fails a refresh whose process is gone: no other one goes on with it.
@@ -89,8 +89,8 @@ func (h *Handlers) lookAfter(ctx context.Context, r *store.Refresh) error {
 	if err != nil || lives {
 		return store.Explained(err)
 	}
-	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", h.clock.Now()
-	err = h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", h.Clock.Now()
+	err = h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
 	if errors.Is(err, store.ErrConflict) {
 		return nil // it was not gone, or another one has looked
 	}

@@ -90,7 +90,7 @@ func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		problems = append(problems, more...)
-		a, err = h.sources.Access(tx, src)
+		a, err = h.Sources.Access(tx, src)
 		return err
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	g.DatasetID = d.ID
-	if g.CachedRecordCount, err = h.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+	if g.CachedRecordCount, err = h.Sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 		return nil, err
 	}
 	err = c.Update(func(tx *store.Tx) error {
@@ -176,7 +176,7 @@ func (h *Handlers) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	if body.Query != nil {
-		if g.CachedRecordCount, err = h.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+		if g.CachedRecordCount, err = h.Sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			return nil, err
 		}
 	}

@@ -59,7 +59,7 @@ func (h *Handlers) applySource(c *call.Call, b sourceBody, src *store.Source, a 
 	described, more := h.applyType(c, b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
-		if err := h.sources.Refused(described.ServiceName); err != nil {
+		if err := h.Sources.Refused(described.ServiceName); err != nil {
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
 		problems = append(problems, h.applyEngine(c, b, src, described)...)
@@ -100,16 +100,16 @@ func (h *Handlers) applyType(c *call.Call, b sourceBody, src *store.Source) (sou
 	bad := func(format string, args ...any) (source.Description, []api.Problem) {
 		return source.Description{}, []api.Problem{{Field: "connection.type", Message: fmt.Sprintf(format, args...)}}
 	}
-	known := strings.Join(h.sources.TypeNames(), ", ")
+	known := strings.Join(h.Sources.TypeNames(), ", ")
 	switch {
-	case src.Type != "" && b.Type != nil && h.sources.TypeName(*b.Type) != h.sources.TypeName(src.Type):
+	case src.Type != "" && b.Type != nil && h.Sources.TypeName(*b.Type) != h.Sources.TypeName(src.Type):
 		return bad("cannot be changed from %s; create another source", src.Type)
 	case src.Type == "" && b.Type == nil:
 		return bad("is required: one of %s", known)
 	case b.Type != nil:
-		src.Type = h.sources.TypeName(*b.Type)
+		src.Type = h.Sources.TypeName(*b.Type)
 	}
-	described, ok := h.sources.Types().Type(src.Type)
+	described, ok := h.Sources.Types().Type(src.Type)
 	if !ok {
 		return bad("unknown type %q: must be one of %s", foreign.Clip(src.Type, 64), known)
 	}
@@ -120,15 +120,15 @@ func (h *Handlers) applyType(c *call.Call, b sourceBody, src *store.Source) (sou
 // value as its field means it, and keeps out what the type does not have, with a
 // warning.
 func (h *Handlers) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
-	types := h.sources.Types()
-	if h.shared.Dialect.UnknownFields {
+	types := h.Sources.Types()
+	if h.Shared.Dialect.UnknownFields {
 		sent = maps.Clone(sent)
 		for _, name := range types.Unknown(typ, sent) {
 			delete(sent, name)
 			c.Warnings = append(c.Warnings, "unknown field connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	return types.Read(typ, sent, h.shared.Dialect.CredentialsCoerced)
+	return types.Read(typ, sent, h.Shared.Dialect.CredentialsCoerced)
 }
 
 // applyEngine takes the sync engine, which is chosen at creation. A
@@ -146,7 +146,7 @@ func (h *Handlers) applyEngine(c *call.Call, b sourceBody, src *store.Source, de
 	case src.Engine != "" && *b.SyncEngine != src.Engine:
 		return bad("cannot be changed from %s; create another source", src.Engine)
 	case !slices.Contains(described.SupportedSyncEngines, *b.SyncEngine):
-		if h.shared.Dialect.EngineOfAnyType {
+		if h.Shared.Dialect.EngineOfAnyType {
 			src.Engine = *b.SyncEngine
 			c.Warnings = append(c.Warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; the service keeps the state of its syncs", described.ServiceName, src.Engine))
 			return nil

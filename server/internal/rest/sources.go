@@ -17,17 +17,17 @@ func (h *Handlers) sourceOf(src *store.Source) api.Source {
 		details = map[string]any{}
 	}
 	return api.Source{
-		ID: src.ID, Name: src.Name, Label: src.Name, Type: h.sources.TypeName(src.Type), SyncEngine: src.Engine,
+		ID: src.ID, Name: src.Name, Label: src.Name, Type: h.Sources.TypeName(src.Type), SyncEngine: src.Engine,
 		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
 		ConnectionDetails: details, ReadOnlyConnection: h.worksAs(src) == api.EngineBasic,
-		WritebackRetention: h.shared.Dialect.Retention(src.WritebackRetention),
+		WritebackRetention: h.Shared.Dialect.Retention(src.WritebackRetention),
 	}
 }
 
 // worksAs is the engine that a source works with. The live dialect shows the one
 // that was sent, also where the type has none but basic.
 func (h *Handlers) worksAs(src *store.Source) string {
-	described, known := h.sources.Types().Type(src.Type)
+	described, known := h.Sources.Types().Type(src.Type)
 	if known && !slices.Contains(described.SupportedSyncEngines, src.Engine) {
 		return api.EngineBasic
 	}
@@ -60,13 +60,13 @@ func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 	}
 	src := &store.Source{WorkspaceID: c.Who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
-	a, forget := h.sources.Trial()
+	a, forget := h.Sources.Trial()
 	defer forget()
 	if err := h.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why, err := h.sources.Probe(c.Ctx, a)
+	tables, why, err := h.Sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		// A world that was replaced may have left a warehouse under this id.
-		if err := (sources.Access{Options: h.sources.Options(src.ID)}).Forget(); err != nil {
+		if err := (sources.Access{Options: h.Sources.Options(src.ID)}).Forget(); err != nil {
 			return err
 		}
 		return tx.PutSourceTables(src.ID, tables)
@@ -104,7 +104,7 @@ func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err = c.View(func(tx *store.Tx) (err error) {
 		if src, err = ownSource(c, tx); err == nil {
-			a, err = h.sources.Access(tx, src)
+			a, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
@@ -114,7 +114,7 @@ func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 	if err := h.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why, err := h.sources.Probe(c.Ctx, a)
+	tables, why, err := h.Sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -156,14 +156,14 @@ func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 		if models > 0 {
 			return &store.InUseError{Kind: "source", ID: src.ID, By: "model", Count: int(models)}
 		}
-		a = sources.Access{ID: src.ID, Type: src.Type, Options: h.sources.Options(src.ID)}
+		a = sources.Access{ID: src.ID, Type: src.Type, Options: h.Sources.Options(src.ID)}
 		return tx.DeleteSource(src.WorkspaceID, src.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := a.Forget(); err != nil { // the source is gone all the same
-		h.log.Warn("tables of a deleted source are left over", "source", a.ID, "error", err)
+		h.Log.Warn("tables of a deleted source are left over", "source", a.ID, "error", err)
 	}
 	return call.Deleted()
 }

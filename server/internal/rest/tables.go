@@ -55,14 +55,14 @@ func (h *Handlers) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	err := c.View(func(tx *store.Tx) error {
 		src, err := ownSource(c, tx)
 		if err == nil {
-			a, err = h.sources.Access(tx, src)
+			a, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return h.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.sources.Rediscover(ctx, a) })
+	return h.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.Sources.Rediscover(ctx, a) })
 }
 
 // refreshTableColumns reads the columns of one table again.
@@ -77,7 +77,7 @@ func (h *Handlers) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (
 	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
 		if src, t, err = find(c, tx); err == nil {
-			a, err = h.sources.Access(tx, src)
+			a, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 	if missing != nil && !errors.Is(missing, source.ErrNoTable) {
 		return errors.New(a.Clean(missing.Error()))
 	}
-	err = h.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err = h.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if changed, err := a.Changed(tx); changed || err != nil {
 			return err
 		}

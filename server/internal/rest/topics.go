@@ -114,7 +114,7 @@ func (h *Handlers) createTopic(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		// Before the body: nothing in it could be right here.
-		if !h.sources.Described(src.Type).Streaming {
+		if !h.Sources.Described(src.Type).Streaming {
 			return problem.Refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
 		t.SourceID = src.ID

@@ -100,7 +100,7 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 // random bytes as text that needs no escaping anywhere.
 func (h *Handlers) newSecret() (string, error) {
 	var key [32]byte
-	if _, err := io.ReadFull(h.random, key[:]); err != nil {
+	if _, err := io.ReadFull(h.Random, key[:]); err != nil {
 		return "", fmt.Errorf("make secret of a webhook: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(key[:]), nil

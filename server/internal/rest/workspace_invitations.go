@@ -109,7 +109,7 @@ func (h *Handlers) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Worksp
 	member, err := tx.UserByEmail(w.OrganizationID, email)
 	switch {
 	case err == nil:
-		i.ClaimedAt, i.ClaimedByID = h.clock.Now(), &member.ID
+		i.ClaimedAt, i.ClaimedByID = h.Clock.Now(), &member.ID
 		if err := organizations.JoinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
 			return nil, err
 		}

@@ -186,7 +186,7 @@ func (h *Handlers) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	body := map[string]any{"api_key": key}
-	if !h.shared.Dialect.BareKeys {
+	if !h.Shared.Dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
 	return &call.Reply{Code: http.StatusOK, Body: body}, nil

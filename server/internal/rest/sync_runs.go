@@ -1,4 +1,4 @@
-package syncs
+package rest
 
 import (
 	"net/http"
@@ -18,14 +18,14 @@ func (h *Handlers) listSyncRuns(c *call.Call) (*call.Reply, error) {
 			return nil, 0, err
 		}
 		return tx.SyncRuns(y.ID, page)
-	}, h.runs.Shown)
+	}, h.Runs.Shown)
 }
 
 // fetchSyncRun shows one run of any sync of the workspace.
 func (h *Handlers) fetchSyncRun(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SyncRun, error) {
 		return tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id"))
-	}, h.runs.Shown)
+	}, h.Runs.Shown)
 }
 
 // triggerSync queues a run. While an earlier one of the sync is active the new
@@ -49,12 +49,12 @@ func (h *Handlers) triggerSync(c *call.Call) (*call.Reply, error) {
 			return problem.InvalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
 		}
 		run.SyncID = y.ID
-		return h.runs.Queue(tx, run, force, api.TriggerReason{UITag: api.ReasonManual, UIDetail: "Manually triggered through the API"})
+		return h.Runs.Queue(tx, run, force, api.TriggerReason{UITag: api.ReasonManual, UIDetail: "Manually triggered through the API"})
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.runs.Launch(run)
+	h.Runs.Launch(run)
 	return call.OK(map[string]int64{"sync_run_id": run.ID})
 }
 
@@ -70,7 +70,7 @@ func (h *Handlers) cancelSyncRun(c *call.Call) (*call.Reply, error) {
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
 			return problem.Refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
 		}
-		told, err = h.runs.CallOff(c.Ctx, tx, run)
+		told, err = h.Runs.CallOff(c.Ctx, tx, run)
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package metrics owns the numbers of one service for Prometheus: requests, calls of
 // destinations, faults, what is stored, and how near the process is to its limits. What
-// only one part knows it collects itself (Parts.More).
-package metrics
+// only one part knows it collects itself (MetricsParts.More).
+package rest
 
 import (
 	"context"
@@ -29,15 +29,15 @@ type Metrics struct {
 	faults   *prometheus.CounterVec
 }
 
-// Parts are what metrics need of the service.
-type Parts struct {
+// MetricsParts are what metrics need of the service.
+type MetricsParts struct {
 	Shared *call.Shared // its store may be opened later
 	Files  *descriptors.Shares
 	More   []prometheus.Collector
 }
 
-// New registers everything in a registry for this service: a program may hold several.
-func New(p Parts) *Metrics {
+// NewMetrics registers everything in a registry for this service: a program may hold several.
+func NewMetrics(p MetricsParts) *Metrics {
 	f := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{

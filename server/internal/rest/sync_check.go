@@ -1,4 +1,4 @@
-package syncs
+package rest
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 // check holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
 func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, existingAlerts []int64) error {
-	folded, err := h.sources.FoldSegment(c, &y.Config)
+	folded, err := h.Sources.FoldSegment(c, &y.Config)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, exi
 	if err != nil {
 		return err
 	}
-	shape, more, err := h.sources.Shape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
+	shape, more, err := h.Sources.Shape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, exi
 		y.Config.SourceAttributes.Object = shape.Object
 	}
 	problems = append(problems, mapping.Check(subject)...)
-	problems = append(problems, h.gate.CheckSettings(subject.DestinationType, &y.Config)...)
+	problems = append(problems, h.Gate.CheckSettings(subject.DestinationType, &y.Config)...)
 	// Defaults are filled into a valid configuration only: half of an invalid
 	// one would be guessed.
 	if len(problems) == 0 {
@@ -77,10 +77,10 @@ func (h *Handlers) checkDestination(c *call.Call, y *store.Sync, subject *mappin
 		return nil, err
 	}
 	y.DestinationID, subject.DestinationType = d.ID, d.Type
-	subject.UpdatesPart = h.shared.Dialect.UpdateNeedsIdentifier
+	subject.UpdatesPart = h.Shared.Dialect.UpdateNeedsIdentifier
 	// From the cache where it can be: a check should not wait for a
 	// destination.
-	objects, err := h.destinations.Objects(c.Ctx, d)
+	objects, err := h.Destinations.Objects(c.Ctx, d)
 	var f *problem.Failure
 	if errors.As(err, &f) && f.Code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.Message}}, nil

@@ -1,4 +1,4 @@
-package syncs
+package rest
 
 import (
 	"encoding/json"
@@ -21,14 +21,14 @@ import (
 // (spec 2.6).
 func (h *Handlers) syncOf(y *store.Sync, update bool) any {
 	shown := &api.Sync{
-		ID: y.ID, Status: h.shared.Dialect.SyncStatus(y.Status), SyncConfig: y.Config,
+		ID: y.ID, Status: h.Shared.Dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
 	shown.Mappings, shown.SourceAttributes = columns.Mappings(y), sources.SegmentSource(y.Config.SourceAttributes)
-	if update || h.shared.Dialect.UpdateOnlyProperties {
+	if update || h.Shared.Dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
-	return h.shared.Dialect.Sync(shown)
+	return h.Shared.Dialect.Sync(shown)
 }
 
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
@@ -37,7 +37,7 @@ func (h *Handlers) listSyncs(c *call.Call) (*call.Reply, error) {
 	at := syncPage{c.Who.WorkspaceID, c.Page()}
 	// Asked before the rows are read: a change in between makes the kept page
 	// useless, never wrong.
-	generation := h.shared.Store.Generation()
+	generation := h.Shared.Store.Generation()
 	if l, ok := h.replies.listed(generation, at); ok {
 		if texts := h.replies.all(l.heads); texts != nil {
 			return listRendered(c, at.page, l.total, texts)
@@ -150,14 +150,14 @@ func (h *Handlers) configured(c *call.Call, y *store.Sync, save func(*store.Tx, 
 	}); err != nil {
 		return nil, err
 	}
-	h.schedule.Put(y)
+	h.Schedule.Put(y)
 	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: shown()}, nil
 }
 
 // validated answers a call with validate_only: the sync as it would be.
 func (h *Handlers) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
 	// As it would stand after the change.
-	now := h.clock.Now()
+	now := h.Clock.Now()
 	if y.ID == 0 {
 		y.CreatedAt = now
 	}
@@ -248,8 +248,8 @@ func (h *Handlers) deleteSync(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.ends.Forget(id); err != nil {
-		h.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
+	if err := h.Ends.Forget(id); err != nil {
+		h.Log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
 	return call.Deleted()
 }

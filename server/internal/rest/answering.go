@@ -1,7 +1,7 @@
 // Package answering is what stands around an operation of the API: who calls, which
 // faults are due, what the journal keeps of it, and whether the reply is what the
 // document promises. What an operation does is its handler's.
-package answering
+package rest
 
 import (
 	"cmp"
@@ -19,33 +19,32 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
-	"github.com/destkit/destkit/server/internal/metrics"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// Parts are what an Answerer works with.
-type Parts struct {
+// AnswererParts are what an Answerer works with.
+type AnswererParts struct {
 	Shared  *call.Shared
 	Log     *slog.Logger
 	Clock   *clock.Clock
 	Latch   *latch.Latch
 	Faults  *faults.Faults
 	Journal *journal.Journal
-	Metrics *metrics.Metrics
+	Metrics *Metrics
 	Verify  bool // a reply that the document does not promise becomes an error
 }
 
 // Answerer serves the operations of the API.
 type Answerer struct {
-	Parts
+	AnswererParts
 	callers call.Callers
 }
 
-// New returns one for a service.
-func New(parts Parts) *Answerer { return &Answerer{Parts: parts} }
+// NewAnswerer returns one for a service.
+func NewAnswerer(parts AnswererParts) *Answerer { return &Answerer{AnswererParts: parts} }
 
 // Answer serves one operation: who calls, which faults are due, is the request
 // well formed, what does the handler say, is that what the document promises.

@@ -1,4 +1,4 @@
-package syncs
+package rest
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if records.Forgotten(run, h.clock.Now()) {
+	if records.Forgotten(run, h.Clock.Now()) {
 		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
 	}
 	query, event := c.R.URL.Query(), records.EventField(y)
@@ -57,10 +57,10 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	if first/page.PerPage != page.Number-1 {
 		first = 1 << 62
 	}
-	logged, total, err = h.ledger().Sync(run.SyncID).Records(run.ID, filter, first, page.PerPage)
+	logged, total, err = h.Ledger().Sync(run.SyncID).Records(run.ID, filter, first, page.PerPage)
 	switch {
 	case errors.Is(err, ledger.ErrDamaged):
-		h.log.Error("the log of a run is damaged", "run", run.ID, "sync", run.SyncID, "error", err)
+		h.Log.Error("the log of a run is damaged", "run", run.ID, "sync", run.SyncID, "error", err)
 		return nil, problem.Refuse(http.StatusGone, "the records of this run cannot be read any more: the file of its log is damaged")
 	case !errors.Is(err, ledger.ErrNoRun):
 	case run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0:

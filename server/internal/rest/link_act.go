@@ -1,4 +1,4 @@
-package links
+package rest
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // actOnLink does what a person has allowed, through the API as the workspace, and
 // says what the browser takes back.
-func (h *Links) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Handlers) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	switch l.Kind {
 	case linkSource:
 		described := h.Sources.Described(l.Type)
@@ -62,7 +62,7 @@ func (h *Links) actOnLink(ctx context.Context, l *openLink, form url.Values) (ur
 }
 
 // saveConnection creates or changes a source or a destination.
-func (h *Links) saveConnection(ctx context.Context, l *openLink, form url.Values, fields []api.ConfigField, kind, operation string, id *int64) (url.Values, error) {
+func (h *Handlers) saveConnection(ctx context.Context, l *openLink, form url.Values, fields []api.ConfigField, kind, operation string, id *int64) (url.Values, error) {
 	credentials, err := credentialsOf(fields, form)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (h *Links) saveConnection(ctx context.Context, l *openLink, form url.Values
 
 // changeSync sends a sync back as it is read, with some of it changed: each dialect
 // takes that.
-func (h *Links) changeSync(ctx context.Context, l *openLink, id int64, change map[string]any) error {
+func (h *Handlers) changeSync(ctx context.Context, l *openLink, id int64, change map[string]any) error {
 	path := map[string]int64{"sync_id": id}
 	text, err := h.Perform(ctx, l.who, "fetchSync", path, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func (h *Links) changeSync(ctx context.Context, l *openLink, id int64, change ma
 	return err
 }
 
-func (h *Links) runSync(ctx context.Context, l *openLink, id int64) (run string, err error) {
+func (h *Handlers) runSync(ctx context.Context, l *openLink, id int64) (run string, err error) {
 	text, err := h.Perform(ctx, l.who, "triggerSync", map[string]int64{"sync_id": id}, nil)
 	if err != nil {
 		return "", err
@@ -135,7 +135,7 @@ func (h *Links) runSync(ctx context.Context, l *openLink, id int64) (run string,
 	return fmt.Sprint(started.Data.ID), err
 }
 
-func (h *Links) changeSyncByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Handlers) changeSyncByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{"sync_id": {fmt.Sprint(*l.TargetID)}}
 	change := map[string]any{"label": form.Get("label"), "paused": form.Get("paused") == "true"}
 	if err := h.changeSync(ctx, l, *l.TargetID, change); err != nil {
@@ -153,7 +153,7 @@ func (h *Links) changeSyncByForm(ctx context.Context, l *openLink, form url.Valu
 
 // changeSyncsByForm pauses, resumes and runs syncs of the workspace, in the order of
 // their ids.
-func (h *Links) changeSyncsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Handlers) changeSyncsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
 	var ids []int64
 	for name := range form {
@@ -186,7 +186,7 @@ func (h *Links) changeSyncsByForm(ctx context.Context, l *openLink, form url.Val
 }
 
 // changeSegmentsByForm deletes segments and creates one.
-func (h *Links) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Handlers) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
 	for _, name := range strictjson.SortedKeys(form) {
 		var sourceID, id int64

@@ -1,4 +1,4 @@
-package links
+package rest
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func connectionForm(title, lead, name string, fields []api.ConfigField, edit boo
 }
 
 // connectorOf describes a type of destination.
-func (h *Links) connectorOf(typ string) (api.Connector, error) {
+func (h *Handlers) connectorOf(typ string) (api.Connector, error) {
 	for _, t := range h.Gate.Types() {
 		if t.ServiceName == typ {
 			return t, nil
@@ -119,7 +119,7 @@ func (h *Links) connectorOf(typ string) (api.Connector, error) {
 }
 
 // linkForm is the page of a link as things are now.
-func (h *Links) linkForm(ctx context.Context, l *openLink) (page linkPage, err error) {
+func (h *Handlers) linkForm(ctx context.Context, l *openLink) (page linkPage, err error) {
 	switch l.Kind {
 	case linkSource:
 		described := h.Sources.Described(l.Type)
@@ -138,7 +138,7 @@ func (h *Links) linkForm(ctx context.Context, l *openLink) (page linkPage, err e
 }
 
 // storedForm is the page of a link to what is in the store.
-func (h *Links) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
+func (h *Handlers) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	const keeps = "What you leave empty stays as it is."
 	switch l.Kind {
 	case linkSourceEdit:

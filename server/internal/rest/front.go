@@ -1,7 +1,7 @@
 // Package front owns what stands beside the API at the service's address: where things are, for
 // people and for programs, whether the process lives and is ready, the OpenAPI document, the
 // figures, and what was meant by a path that is not there.
-package front
+package rest
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// Parts are what the front needs of its service.
-type Parts struct {
+// FrontParts are what the front needs of its service.
+type FrontParts struct {
 	Log     *slog.Logger
 	BaseURL string // of the API, as clients have it; "": taken from each request
 	Version string
@@ -43,10 +43,10 @@ type Console interface {
 }
 
 // Front serves what stands beside the API.
-type Front struct{ Parts }
+type Front struct{ FrontParts }
 
-// New serves it.
-func New(p Parts) *Front { return &Front{p} }
+// NewFront serves it.
+func NewFront(p FrontParts) *Front { return &Front{p} }
 
 // Route puts it onto the mux.
 func (f *Front) Route(mux *http.ServeMux) {

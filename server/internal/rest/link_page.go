@@ -1,4 +1,4 @@
-package links
+package rest
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-//go:embed page.html
+//go:embed link_page.html
 var linkPageText string
 
 var linkTemplate = template.Must(template.New("link").Parse(linkPageText))
@@ -43,13 +43,13 @@ type openLink struct {
 
 // RouteLinks serves the pages of links. No client sends a token in a header there: the
 // address is the key.
-func (h *Links) RouteLinks(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+Path+"{token}", h.serveLink)
-	mux.HandleFunc("POST "+Path+"{token}", h.serveLink)
+func (h *Handlers) RouteLinks(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+LinkPath+"{token}", h.serveLink)
+	mux.HandleFunc("POST "+LinkPath+"{token}", h.serveLink)
 }
 
 // serveLink shows the page of a link, or takes its answer.
-func (h *Links) serveLink(w http.ResponseWriter, r *http.Request) {
+func (h *Handlers) serveLink(w http.ResponseWriter, r *http.Request) {
 	var form url.Values
 	if r.Method == http.MethodPost {
 		if !h.fromOwnPage(r) {
@@ -94,7 +94,7 @@ var (
 )
 
 // linkOfToken finds a link that still opens its page.
-func (h *Links) linkOfToken(ctx context.Context, token string) (*openLink, error) {
+func (h *Handlers) linkOfToken(ctx context.Context, token string) (*openLink, error) {
 	l := &openLink{}
 	err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if l.Link, err = tx.LinkByToken(token); err != nil {
@@ -121,7 +121,7 @@ func (h *Links) linkOfToken(ctx context.Context, token string) (*openLink, error
 // answerLink does what a person has decided, and sends the browser back. A link is
 // spent before anything is done, so that two answers at once do nothing twice; what
 // was not right can be sent again.
-func (h *Links) answerLink(ctx context.Context, w http.ResponseWriter, l *openLink, form url.Values) {
+func (h *Handlers) answerLink(ctx context.Context, w http.ResponseWriter, l *openLink, form url.Values) {
 	switch form.Get("answer") {
 	case "allow", "refuse":
 	default:
@@ -158,7 +158,7 @@ func (h *Links) answerLink(ctx context.Context, w http.ResponseWriter, l *openLi
 }
 
 // sendBack redirects to where the link's maker wanted, with what happened.
-func (h *Links) sendBack(w http.ResponseWriter, l *openLink, outcome url.Values) {
+func (h *Handlers) sendBack(w http.ResponseWriter, l *openLink, outcome url.Values) {
 	u, err := url.Parse(l.RedirectURI) // checked when the link was made
 	if err != nil {
 		h.showLinkFailure(w, l, err)
@@ -173,7 +173,7 @@ func (h *Links) sendBack(w http.ResponseWriter, l *openLink, outcome url.Values)
 }
 
 // showLinkFailure shows why there is no page.
-func (h *Links) showLinkFailure(w http.ResponseWriter, l *openLink, err error) {
+func (h *Handlers) showLinkFailure(w http.ResponseWriter, l *openLink, err error) {
 	code, page := http.StatusGone, linkPage{Title: "This page is not available", Lead: "Ask for a new link where you found this one."}
 	switch {
 	case errors.Is(err, errLinkUsed), errors.Is(err, errLinkExpired):
@@ -191,7 +191,7 @@ func (h *Links) showLinkFailure(w http.ResponseWriter, l *openLink, err error) {
 }
 
 // showLink writes a page. l may be nil.
-func (h *Links) showLink(w http.ResponseWriter, code int, l *openLink, page linkPage) {
+func (h *Handlers) showLink(w http.ResponseWriter, code int, l *openLink, page linkPage) {
 	page.Nonce = rand.Text()
 	var text bytes.Buffer
 	if err := linkTemplate.Execute(&text, page); err != nil {
@@ -207,7 +207,7 @@ func (h *Links) showLink(w http.ResponseWriter, code int, l *openLink, page link
 
 // protectLink keeps a page from running, loading or framing anything but what it is
 // for: it may be framed by, and send the browser to, the site of its redirect_uri.
-func (h *Links) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
+func (h *Handlers) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
 	site := ""
 	if l != nil {
 		if u, err := url.Parse(l.RedirectURI); err == nil {
@@ -228,7 +228,7 @@ func (h *Links) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
 
 // fromOwnPage reports whether a form comes from a page of this service: browsers say
 // where a request was made, and pages cannot change that.
-func (h *Links) fromOwnPage(r *http.Request) bool {
+func (h *Handlers) fromOwnPage(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return false
 	}

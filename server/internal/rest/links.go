@@ -1,11 +1,6 @@
-// Package links owns the links with which people give the credentials of a connection,
-// or change a sync in a form: the resource of the API and the pages that a link opens.
-package links
+package rest
 
 import (
-	"context"
-	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -14,32 +9,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/clock"
-	"github.com/destkit/destkit/server/internal/sync/destination"
 )
-
-// Links are the links with which people give the credentials of a connection:
-// the resource of the API, and the pages that a link opens.
-type Links struct{ Parts }
-
-// Parts are what links need of the service.
-type Parts struct {
-	Shared  *call.Shared
-	Log     *slog.Logger
-	Clock   *clock.Clock
-	Gate    *destination.Gate
-	Sources *sources.Sources
-	Latch   *latch.Latch
-	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
-	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error)
-}
-
-// New assembles them.
-func New(p Parts) *Links { return &Links{p} }
 
 // Kinds of links by what their page does.
 const (
@@ -56,8 +28,8 @@ const (
 // linkLife is how long a link opens its page, on the service's clock.
 const linkLife = 24 * time.Hour
 
-// Path is where the pages of links are: the token is all that opens one.
-const Path = "/connect/"
+// LinkPath is where the pages of links are: the token is all that opens one.
+const LinkPath = "/connect/"
 
 // linkBody is the body of every POST that makes a link.
 type linkBody struct {
@@ -95,7 +67,7 @@ func checkRedirect(uri *string) []api.Problem {
 // linkOf shows a link.
 func linkOf(c *call.Call, l *store.Link) api.Link {
 	shown := api.Link{
-		ID: l.ID, URI: c.Site() + Path + l.Token, RedirectURI: l.RedirectURI,
+		ID: l.ID, URI: c.Site() + LinkPath + l.Token, RedirectURI: l.RedirectURI,
 		ExpiresAt: api.Time{Time: l.ExpiresAt}, UsedAt: api.At(l.UsedAt), CreatedAt: api.Time{Time: l.CreatedAt},
 	}
 	if l.Type != "" {
@@ -105,7 +77,7 @@ func linkOf(c *call.Call, l *store.Link) api.Link {
 }
 
 // listLinks lists the links of one kind in the workspace.
-func (h *Links) listLinks(kind string) call.Handler {
+func (h *Handlers) listLinks(kind string) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Link, int64, error) {
 			return tx.Links(c.Who.WorkspaceID, kind, nil, page)
@@ -114,7 +86,7 @@ func (h *Links) listLinks(kind string) call.Handler {
 }
 
 // createLink makes a link of a kind. target finds what it edits; nil: nothing.
-func (h *Links) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
+func (h *Handlers) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var body linkBody
 		if err := c.Decode(&body); err != nil {
@@ -128,7 +100,7 @@ func (h *Links) createLink(kind string, target func(c *call.Call, tx *store.Tx) 
 	}
 }
 
-func (h *Links) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
+func (h *Handlers) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
 	l := &store.Link{WorkspaceID: c.Who.WorkspaceID, Kind: kind, Type: body.Type}
 	problems := append(h.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
 	if body.RedirectURI != nil {
@@ -153,7 +125,7 @@ func (h *Links) newLink(c *call.Call, kind string, body linkBody, target func(c 
 }
 
 // checkLinkType: only types whose credentials can be given in a form.
-func (h *Links) checkLinkType(kind, typ string) []api.Problem {
+func (h *Handlers) checkLinkType(kind, typ string) []api.Problem {
 	var known []string
 	switch kind {
 	case linkSource:
@@ -181,7 +153,7 @@ func (h *Links) checkLinkType(kind, typ string) []api.Problem {
 
 // authorizeURL makes a link to the page on which a person allows the service to
 // write.
-func (h *Links) authorizeURL(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) authorizeURL(c *call.Call) (*call.Reply, error) {
 	query := c.R.URL.Query()
 	redirect := query.Get("redirect_uri")
 	l, err := h.newLink(c, linkAuthorize, linkBody{Type: query.Get("type"), RedirectURI: &redirect}, nil)
@@ -191,8 +163,9 @@ func (h *Links) authorizeURL(c *call.Call) (*call.Reply, error) {
 	return &call.Reply{Code: http.StatusOK, Body: map[string]string{"authorize_url": linkOf(c, l).URI}}, nil
 }
 
-// LinkHandlers are the operations that make and list links.
-func (h *Links) LinkHandlers() map[string]call.Handler {
+// linkOperations make and list the links with which people give the credentials of a
+// connection, or change a sync in a form.
+func (h *Handlers) linkOperations() map[string]call.Handler {
 	source := func(c *call.Call, tx *store.Tx) (int64, error) {
 		src, err := tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
 		if err != nil {
