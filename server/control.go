@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
 	"github.com/destkit/destkit/server/internal/connectors"
 	pages "github.com/destkit/destkit/server/internal/console"
-	"github.com/destkit/destkit/server/internal/controlapi"
+	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/fidelity"
@@ -22,12 +22,11 @@ import (
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/trust"
 )
 
 // routeControl puts the control API, the forks and the console onto the mux.
 func (s *Server) routeControl(mux *http.ServeMux) {
-	s.door = controlapi.New(controlapi.Parts{
+	s.door = control.NewAPI(control.APIParts{
 		Log: s.log, Latch: s.latch, Token: s.config.ControlToken,
 		Held: slices.Concat(
 			s.controls.Organizations(),
@@ -88,10 +87,10 @@ func (s *Server) shareControl(ctx context.Context) error {
 		return store.Explained(err)
 	}
 	s.settings = settings.New(s.store, s.log, all, map[string]func(context.Context, []byte) error{
-		faults.Setting:     s.faults.Follow,
-		journal.Setting:    s.journal.Follow,
-		trust.Setting:      s.trust.Follow,
-		connectors.Setting: s.declared.Follow,
+		faults.Setting:       s.faults.Follow,
+		journal.Setting:      s.journal.Follow,
+		control.TrustSetting: s.trust.Follow,
+		connectors.Setting:   s.declared.Follow,
 	})
 	s.faults.Share(s.settings)
 	s.rest.Share(s.settings)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/controlapi"
+	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -287,7 +287,7 @@ func TestLongNamesOfOrganizations(t *testing.T) {
 func TestControlSurvivesPanics(t *testing.T) {
 	w := newWorld(t)
 	recorder := httptest.NewRecorder()
-	door := controlapi.New(controlapi.Parts{
+	door := control.NewAPI(control.APIParts{
 		Log: w.s.log, Latch: w.s.latch, Metrics: http.NotFoundHandler(),
 		Held: []call.ControlRoute{call.Route("POST", "/x", "panics", func(*call.Control) (any, error) { panic("secret-word") })},
 	})

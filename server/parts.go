@@ -13,7 +13,6 @@ import (
 	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
-	"github.com/destkit/destkit/server/internal/controlapi"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
@@ -36,8 +35,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/timing"
-	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/violation"
 )
 
@@ -48,7 +45,7 @@ type base struct {
 	dialect    dialect.Switches
 	log        *slog.Logger
 	clock      *clock.Clock
-	timing     *timing.Control // of the clock, as people move it
+	timing     *control.Clock // of the clock, as people move it
 	latch      *latch.Latch
 	background *background.Work
 	member     *member.Member // this process beside others
@@ -100,12 +97,12 @@ type doors struct {
 	ready     map[string]*call.Operation // by id
 	answering *rest.Answerer
 	performer *call.Performer // calls within the process
-	door      *controlapi.API
+	door      *control.API
 	console   *console.Console
 	front     *rest.Front
 	journal   *journal.Journal
 	faults    *faults.Faults
-	trust     *trust.Trust
+	trust     *control.Trust
 	settings  *settings.Settings // that processes share; nil: this one is alone
 	metrics   *rest.Metrics
 }

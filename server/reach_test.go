@@ -17,7 +17,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/reach"
-	"github.com/destkit/destkit/server/internal/controlapi"
+	"github.com/destkit/destkit/server/internal/control"
 )
 
 // arrivals are the calls that got to a server.
@@ -181,7 +181,7 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 	for _, route := range w.s.door.Routes() {
 		key := route.Method + " " + route.Path
 		known[key] = true
-		if controlapi.TakesBody[key] {
+		if control.TakesBody[key] {
 			continue
 		}
 		path := strings.NewReplacer("{id}", "1", "{name}", "x").Replace(route.Path)
@@ -190,7 +190,7 @@ func TestControlRoutesRefuseBodies(t *testing.T) {
 			require.Contains(t, string(a.text), "takes no body", key)
 		}
 	}
-	for key := range controlapi.TakesBody {
+	for key := range control.TakesBody {
 		require.True(t, known[key], "there is no route %s", key)
 	}
 	require.Len(t, w.control("GET", "/organizations", nil).want(200).at("organizations"), 2)

@@ -48,8 +48,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/timing"
-	"github.com/destkit/destkit/server/internal/trust"
 	"github.com/destkit/destkit/server/internal/withheld"
 )
 
@@ -191,7 +189,7 @@ func assemble(config Config) (*Server, error) {
 		}),
 		TLS: s.broken.TLS(),
 	})
-	s.trust = trust.New(s.gate, s.forks)
+	s.trust = control.NewTrust(s.gate, s.forks)
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {
 			return nil, fmt.Errorf("trust certificates: %w", err)
@@ -257,9 +255,9 @@ func assemble(config Config) (*Server, error) {
 		bound = ""
 	}
 	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: bound, Ledger: func() *ledger.Ledger { return s.ledger }})
-	s.timing = timing.New(timing.Parts{
+	s.timing = control.NewClock(control.ClockParts{
 		Clock: s.clock, Latch: s.latch, Schedule: s.schedule,
-		Service: timing.Service{
+		Service: control.ClockService{
 			Alone: s.member.Alone, Led: s.member.Led, KeepClock: s.member.KeepClock, Settle: s.Settle,
 		},
 	})

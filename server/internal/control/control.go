@@ -1,6 +1,8 @@
-// Package control owns what an emulation needs beside the API for what the store holds:
-// organizations and people, rows of emulated warehouses, records of emulated destinations,
-// topics with their messages, and jobs of other products that trigger syncs.
+// Package control owns the control API, everything below /_control: who may use it, how the
+// state is held while a handler works, the clock as people move it, which authorities are
+// trusted, and the routes for what the store holds: organizations and people, rows of
+// emulated warehouses, records of emulated destinations, topics with their messages, and
+// jobs of other products that trigger syncs.
 package control
 
 import (

@@ -1,6 +1,3 @@
-// Package answering is what stands around an operation of the API: who calls, which
-// faults are due, what the journal keeps of it, and whether the reply is what the
-// document promises. What an operation does is its handler's.
 package rest
 
 import (

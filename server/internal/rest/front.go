@@ -1,6 +1,3 @@
-// Package front owns what stands beside the API at the service's address: where things are, for
-// people and for programs, whether the process lives and is ready, the OpenAPI document, the
-// figures, and what was meant by a path that is not there.
 package rest
 
 import (

@@ -1,6 +1,3 @@
-// Package metrics owns the numbers of one service for Prometheus: requests, calls of
-// destinations, faults, what is stored, and how near the process is to its limits. What
-// only one part knows it collects itself (MetricsParts.More).
 package rest
 
 import (

@@ -1,7 +1,4 @@
-// Package controlapi serves the control API, everything below /_control: it lets in who
-// may use it, holds the world while a handler works, and refuses what no route takes.
-// What the routes do is their handlers'.
-package controlapi
+package control
 
 import (
 	"bytes"
@@ -19,8 +16,8 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// Parts are what an API is made of.
-type Parts struct {
+// APIParts are what an API is made of.
+type APIParts struct {
 	Log   *slog.Logger
 	Latch *latch.Latch
 	Token string // "": open on loopback alone
@@ -50,8 +47,8 @@ var TakesBody = map[string]bool{
 	"PATCH /users/{id}": true, "POST /workspace_invitations/{id}/claim": true,
 }
 
-// New assembles the API.
-func New(p Parts) *API {
+// NewAPI assembles the API.
+func NewAPI(p APIParts) *API {
 	// A mux of its own: the guard stands before all of it, also before its 404
 	// and 405.
 	a := &API{log: p.Log, latch: p.Latch, token: p.Token, handler: http.NewServeMux()}

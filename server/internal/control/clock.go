@@ -1,7 +1,4 @@
-// Package timing owns how people move the clock of a service: it advances, stands still or
-// is set, and answers when what fell due has run. It keeps the last of these changes. How a
-// clock counts and waits is left to sync/clock, what falls due to the schedule of runs.
-package timing
+package control
 
 import (
 	"context"
@@ -17,16 +14,16 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// Parts are what the control of the clock needs of the service.
-type Parts struct {
+// ClockParts are what the control of the clock needs of the service.
+type ClockParts struct {
 	Clock    *clock.Clock
 	Latch    *latch.Latch
 	Schedule *runs.Schedule
-	Service  Service
+	Service  ClockService
 }
 
-// Service is what the service does around a change.
-type Service struct {
+// ClockService is what the service does around a change.
+type ClockService struct {
 	// Alone makes sure that no other process works on the installation until release.
 	Alone func(ctx context.Context) (release func(), err error)
 	// Led waits until a process does what falls due.
@@ -37,22 +34,22 @@ type Service struct {
 	Settle func(ctx context.Context) error
 }
 
-// Control moves the clock of one service.
-type Control struct {
+// Clock moves the clock of one service.
+type Clock struct {
 	clock    *clock.Clock
 	latch    *latch.Latch
 	schedule *runs.Schedule
-	service  Service
+	service  ClockService
 	changes  changes
 }
 
-// New assembles it.
-func New(p Parts) *Control {
-	return &Control{clock: p.Clock, latch: p.Latch, schedule: p.Schedule, service: p.Service}
+// NewClock assembles it.
+func NewClock(p ClockParts) *Clock {
+	return &Clock{clock: p.Clock, latch: p.Latch, schedule: p.Schedule, service: p.Service}
 }
 
 // Routes are those of the clock.
-func (k *Control) Routes() []call.ControlRoute {
+func (k *Clock) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/clock", "shows the service's clock, and what settle and advance wait for at this moment", k.now),
 		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, k.post),
@@ -70,7 +67,7 @@ func (k *Control) Routes() []call.ControlRoute {
 }
 
 // through waits beside the state that a call holds, until that is replaced.
-func (k *Control) through(ctx context.Context, wait func(context.Context) error) error {
+func (k *Clock) through(ctx context.Context, wait func(context.Context) error) error {
 	return k.latch.Aside(ctx, func(ctx context.Context) error { return k.latch.Passages.Through(ctx, wait) })
 }
 
@@ -89,7 +86,7 @@ type shown struct {
 const mostRunning = 100
 
 // now is the clock with what keeps it from being quiet.
-func (k *Control) now(*call.Control) (any, error) {
+func (k *Clock) now(*call.Control) (any, error) {
 	c := k.show(nil)
 	running := k.clock.Running()
 	c.Running, c.Advancing = running[:min(len(running), mostRunning)], k.clock.Advancing()
@@ -97,13 +94,13 @@ func (k *Control) now(*call.Control) (any, error) {
 }
 
 // show is read after the change, so that a reply shows what holds now.
-func (k *Control) show(ran *clock.Report) shown {
+func (k *Clock) show(ran *clock.Report) shown {
 	return shown{Now: k.clock.Now(), Offset: k.clock.Offset().Round(time.Millisecond).String(), Frozen: k.clock.State().Frozen, Ran: ran}
 }
 
 // post changes one thing at a time: the order of two changes would
 // matter and could not be told from a JSON object.
-func (k *Control) post(c *call.Control) (any, error) {
+func (k *Clock) post(c *call.Control) (any, error) {
 	var body struct {
 		Advance *string `json:"advance"`
 		Freeze  *bool   `json:"freeze"`
@@ -150,7 +147,7 @@ func (k *Control) post(c *call.Control) (any, error) {
 
 // Advance adds to the clock, runs in order all that falls due on the way, and returns
 // what that was when nothing runs that could end by itself.
-func (k *Control) Advance(ctx context.Context, d time.Duration) (*clock.Report, error) {
+func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, error) {
 	var report clock.Report
 	err := k.change(ctx, "advance", &report, func() error {
 		return refused("advance", k.through(ctx, func(ctx context.Context) (err error) {
@@ -162,7 +159,7 @@ func (k *Control) Advance(ctx context.Context, d time.Duration) (*clock.Report, 
 }
 
 // Freeze stops the clock, or lets it run on.
-func (k *Control) Freeze(ctx context.Context, frozen bool) error {
+func (k *Clock) Freeze(ctx context.Context, frozen bool) error {
 	name := "run"
 	if frozen {
 		name = "freeze"
@@ -174,7 +171,7 @@ func (k *Control) Freeze(ctx context.Context, frozen bool) error {
 }
 
 // Set sets the clock to a moment of the years 1970 to 9999.
-func (k *Control) Set(ctx context.Context, to time.Time) error {
+func (k *Clock) Set(ctx context.Context, to time.Time) error {
 	return k.change(ctx, "set", nil, func() error {
 		if err := k.service.Led(ctx); err != nil {
 			return err
@@ -189,7 +186,7 @@ func (k *Control) Set(ctx context.Context, to time.Time) error {
 }
 
 // change makes one change while no other process works, and notes it.
-func (k *Control) change(ctx context.Context, name string, ran *clock.Report, make func() error) error {
+func (k *Clock) change(ctx context.Context, name string, ran *clock.Report, make func() error) error {
 	release, err := k.service.Alone(ctx)
 	if err != nil {
 		return err

@@ -1,7 +1,4 @@
-// Package trust owns which authorities the service adds to those of the system for its
-// destinations (spec 5.2.1): a call of the control API brings them, and all processes of an
-// installation follow. How a certificate is checked is left to sync/destination.
-package trust
+package control
 
 import (
 	"bytes"
@@ -14,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/internal/settings"
 )
 
-// Setting are the certificates that all processes trust.
-const Setting = "trust"
+// TrustSetting are the certificates that all processes trust.
+const TrustSetting = "trust"
 
 // most bounds the certificates that an installation keeps, in bytes.
 const most = 4 << 20
@@ -37,8 +34,8 @@ type Trust struct {
 	followed int                // bytes of the setting
 }
 
-// New trusts nothing yet.
-func New(gate Gate, forks Forks) *Trust { return &Trust{gate: gate, forks: forks} }
+// NewTrust trusts nothing yet.
+func NewTrust(gate Gate, forks Forks) *Trust { return &Trust{gate: gate, forks: forks} }
 
 // Share lets what is trusted hold for all processes, and for those that start later.
 func (t *Trust) Share(all *settings.Settings) { t.settings = all }
@@ -63,7 +60,7 @@ func (t *Trust) post(c *call.Control) (any, error) {
 		t.forks.Trust(text)
 		return map[string]int{"trusted": n}, nil
 	}
-	if err := t.settings.Set(c.R.Context(), Setting, func(kept []byte) ([]byte, error) { return with(kept, text) }); err != nil {
+	if err := t.settings.Set(c.R.Context(), TrustSetting, func(kept []byte) ([]byte, error) { return with(kept, text) }); err != nil {
 		return nil, err
 	}
 	return map[string]int{"trusted": n}, nil
