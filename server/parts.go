@@ -22,7 +22,6 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
@@ -73,7 +72,7 @@ type work struct {
 	retention *runs.Retention
 	live      *runs.Live
 	retries   *runs.Retries
-	planning  *planning.Planning
+	planning  *runs.Planner
 	inspect   *inspect.Inspector
 	lifecycle *lifecycle.Lifecycle
 	mail      *lifecycle.Mailer

@@ -8,7 +8,6 @@ import (
 
 	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -65,7 +64,7 @@ func (k syncEnds) Halt(id int64) error {
 func (k syncEnds) Forget(id int64) error {
 	s, halted := k.s, k.Halt(id)
 	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
-		return errors.Join(planning.Forget(tx, id), tx.DeleteSetting(runs.RetrySetting(id)),
+		return errors.Join(runs.ForgetEndpoint(tx, id), tx.DeleteSetting(runs.RetrySetting(id)),
 			cluster.Tell(tx, cluster.TopicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -35,7 +35,6 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
@@ -199,7 +198,7 @@ func assemble(config Config) (*Server, error) {
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
 		TTL: config.CacheTTL, Process: config.Process,
 	})
-	s.planning = planning.New(planning.Parts{
+	s.planning = runs.NewPlanner(runs.PlanningParts{
 		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
 		Deviations: s.broken.Deviations(), Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)

@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/records"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
@@ -63,11 +63,11 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	if q.Limit < 0 || q.Limit > maxFindings {
 		return nil, problem.InvalidField("limit", "must be 1 to %d", maxFindings)
 	}
-	y, runs, err := k.syncWithRuns(ctx, q.SyncID)
+	y, all, err := k.syncWithRuns(ctx, q.SyncID)
 	if err != nil {
 		return nil, err
 	}
-	view, done, err := k.viewOf(ctx, y, lastOf(runs))
+	view, done, err := k.viewOf(ctx, y, lastOf(all))
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	job := audit.Job{
 		Sync: y.ID, Config: y.Config, Plan: view.plan, Ledger: k.ledger().Sync(y.ID),
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
-		Events:   records.EventField(y) != "",
+		Events:   runs.EventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,
 		Handled: view.job.DestinationType != api.TypeCustomAPI && !k.gate.FileSystem(view.job.DestinationType),
 		Limit:   int(q.Limit),
 	}
-	for _, run := range runs {
+	for _, run := range all {
 		switch run.Run.Status {
 		case api.RunCompleted, api.RunFailed:
 			job.Runs = append(job.Runs, run.Run)

@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/columns"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -121,7 +121,7 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*Dry
 	if q.Full && executor.SentOnce(&y.Config) {
 		return nil, problem.InvalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
 	}
-	found, clean, err := k.rehearse(planning.Dry(ctx), y, q.Full, int(most))
+	found, clean, err := k.rehearse(runs.Dry(ctx), y, q.Full, int(most))
 	if err != nil {
 		return nil, err
 	}
@@ -168,11 +168,11 @@ func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int
 // rehearse resolves the sync as a run does, and hands it to the executor. clean takes
 // the secrets of the connection out of a text.
 func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
-	var to planning.Endpoint
+	var to runs.Endpoint
 	job, done, err := k.planning.Job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
-	var p *planning.Error
+	var p *runs.PlanError
 	if errors.As(err, &p) {
-		o := planning.Failure(err)
+		o := runs.PlanFailure(err)
 		return &executor.DryRun{Failure: &executor.Failure{Code: o.Code, Message: o.Message, Detail: o.Detail}}, nil, nil
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/records"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -131,7 +131,7 @@ func (k *Inspector) Explain(ctx context.Context, syncID, runID int64, identifier
 	if err := x.find(ctx, syncID, runID); err != nil {
 		return nil, err
 	}
-	x.key, x.other = records.Keys(identifier)
+	x.key, x.other = runs.IdentifierKeys(identifier)
 	if err := x.readLedger(ctx); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/records"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -30,17 +30,17 @@ func (x *explaining) is(key []byte) bool {
 
 // readLedger reads what the runs have written of the record.
 func (x *explaining) readLedger(ctx context.Context) error {
-	books, event := x.k.ledger().Sync(x.sync.ID), records.EventField(x.sync)
-	runs, err := books.Runs()
+	books, event := x.k.ledger().Sync(x.sync.ID), runs.EventField(x.sync)
+	kept, err := books.Runs()
 	if err != nil {
 		return err
 	}
 	for _, run := range x.sent {
-		x.lost = x.lost || !slices.Contains(runs, run)
+		x.lost = x.lost || !slices.Contains(kept, run)
 	}
-	for _, run := range runs {
+	for _, run := range kept {
 		err := books.Each(run, func(l *ledger.Logged) error {
-			if key := records.Identifier(event, &l.Record); len(key) > 0 && x.is(key) {
+			if key := runs.RecordIdentifier(event, &l.Record); len(key) > 0 && x.is(key) {
 				one := *l
 				one.Record = one.Clone()
 				x.keep(run, &one)
@@ -235,7 +235,7 @@ func (x *explaining) decideLeft() (decision, reason string) {
 	switch {
 	case status == api.RunSkipped:
 		return decisionLeft, "the run was skipped, since an earlier one was active"
-	case records.Forgotten(x.run, x.k.clock.Now()):
+	case runs.Forgotten(x.run, x.k.clock.Now()):
 		return decisionLeft, "the log of the run is not kept any more"
 	case status == api.RunQueued || status == api.RunWorking:
 		return decisionLeft, "the run is still active, and has sent nothing of it so far"

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -56,7 +55,7 @@ func (x *explaining) last() *ledger.Logged {
 	return &x.events[len(x.events)-1]
 }
 
-func inDoubt(l *ledger.Logged) bool { return records.InDoubt(&l.Record) }
+func inDoubt(l *ledger.Logged) bool { return runs.InDoubt(&l.Record) }
 
 // prints are the fingerprints of before, after and now.
 func (x *explaining) prints() (p ExplainedPrints) {

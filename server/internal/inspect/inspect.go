@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
-	"github.com/destkit/destkit/server/internal/planning"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -25,7 +25,7 @@ type Parts struct {
 	Latch    *latch.Latch // let go of while a source or a destination is read
 	Journal  *journal.Journal
 	Gate     *destination.Gate
-	Planning *planning.Planning
+	Planning *runs.Planner
 	Timeout  time.Duration // of one call of a read-back hook
 	// Ledger and Executor are there when the service has started.
 	Ledger   func() *ledger.Ledger
@@ -39,7 +39,7 @@ type Inspector struct {
 	latch    *latch.Latch
 	journal  *journal.Journal
 	gate     *destination.Gate
-	planning *planning.Planning
+	planning *runs.Planner
 	timeout  time.Duration
 	ledger   func() *ledger.Ledger
 	executor func() *executor.Executor

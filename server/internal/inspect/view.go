@@ -8,8 +8,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/columns"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -26,9 +26,9 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 	if run == nil {
 		run = &store.SyncRun{}
 	}
-	var to planning.Endpoint
+	var to runs.Endpoint
 	job, done, err := k.planning.Job(ctx, y, run, &to, new(columns.Watch))
-	var p *planning.Error
+	var p *runs.PlanError
 	if errors.As(err, &p) {
 		message := p.Message
 		if p.Detail != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/records"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -26,16 +26,16 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if records.Forgotten(run, h.Clock.Now()) {
+	if runs.Forgotten(run, h.Clock.Now()) {
 		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
 	}
-	query, event := c.R.URL.Query(), records.EventField(y)
+	query, event := c.R.URL.Query(), runs.EventField(y)
 	filter := ledger.Filter{Operation: query.Get("operation")}
 	if text := query.Get("primary_identifier"); text != "" {
-		key, other := records.Keys(text)
+		key, other := runs.IdentifierKeys(text)
 		if filter.Key, filter.OrKey = key, other; event != "" {
 			filter = ledger.Filter{Operation: filter.Operation, Also: func(r *ledger.Record) bool {
-				got := records.Identifier(event, r)
+				got := runs.RecordIdentifier(event, r)
 				return got != nil && (bytes.Equal(got, key) || other != nil && bytes.Equal(got, other))
 			}}
 		}
@@ -73,12 +73,12 @@ func (h *Handlers) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	}
 	shown := make([]api.SyncRunRecord, len(logged))
 	for i := range logged {
-		shown[i] = records.Shown(&logged[i], event)
+		shown[i] = runs.ShownRecord(&logged[i], event)
 	}
 	return c.List(page, total, shown)
 }
 
 // answered leaves out the records that were sent and not answered.
 func answered(also func(*ledger.Record) bool) func(*ledger.Record) bool {
-	return func(r *ledger.Record) bool { return !records.InDoubt(r) && (also == nil || also(r)) }
+	return func(r *ledger.Record) bool { return !runs.InDoubt(r) && (also == nil || also(r)) }
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/internal/descriptors"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -32,7 +31,7 @@ func (e *Engine) admit(ctx context.Context) (release func(), o executor.Outcome)
 	}
 	var none *descriptors.ExhaustedError
 	if errors.As(err, &none) {
-		o = planning.Failure(&planning.Error{Code: planning.CodeFailed, Message: "the run could not begin", Detail: none.Error(), Transient: true, Cause: err})
+		o = PlanFailure(&PlanError{Code: CodeFailed, Message: "the run could not begin", Detail: none.Error(), Transient: true, Cause: err})
 	}
 	return func() {}, o
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -38,7 +37,7 @@ type Engine struct {
 // EngineParts are what working on runs needs of the service, beyond what starting them
 // does.
 type EngineParts struct {
-	Plans     *planning.Planning
+	Plans     *Planner
 	Executor  func() *executor.Executor // there is one once the ledger is open
 	Lifecycle *lifecycle.Lifecycle
 	Schedule  *Schedule
@@ -304,7 +303,7 @@ func (e *Engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	if err != nil {
 		seen.Unplanned(y)
 		seen.Log(e.logOf(run.ID))
-		return planning.Failure(err), ""
+		return PlanFailure(err), ""
 	}
 	defer done()
 	progress.planned, progress.generated = true, mapping.Generated(&y.Config, job.DestinationObject, job.Columns)

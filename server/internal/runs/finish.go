@@ -8,7 +8,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/columns"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -59,7 +58,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if err := tx.SaveSyncRun(run); err != nil {
 		return err
 	}
-	if err := planning.KeepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
+	if err := KeepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
 		return err
 	}
 	if end.again, err = e.Retries.Ended(tx, y, run, end.outcome.Transient); err != nil {

@@ -1,7 +1,7 @@
 // Package runs owns what happens to runs: who makes them (clients, schedules, messages of
-// topics, retries), how they are queued, worked on, held and ended, and how long their
-// records are kept. How a run is planned is left to planning, its way from the first row
-// to the last to sync/executor.
+// topics, retries), how they are planned, queued, worked on, held and ended, how long
+// their records are kept, and how these are found and shown. The way of a run from the
+// first row to the last is left to sync/executor.
 package runs
 
 import (

@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/columns"
-	"github.com/destkit/destkit/server/internal/planning"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -33,7 +32,7 @@ type Progress struct {
 	e   *Engine
 	ctx context.Context
 	run *store.SyncRun
-	to  planning.Endpoint
+	to  Endpoint
 	// doomed: a client has cancelled the run while another process worked on it. It
 	// ends as soon as its books are open, which have the true counters.
 	doomed bool

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/records"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -28,7 +27,7 @@ func NewRetention(parts Planning) *Retention { return &Retention{Planning: parts
 // looks after that time anyway.
 func (k *Retention) Ended() {
 	if k.Leader.Leads() {
-		k.lookAt(k.Clock.Now().Add(records.Kept), false)
+		k.lookAt(k.Clock.Now().Add(Kept), false)
 	}
 }
 
@@ -89,7 +88,7 @@ func (k *Retention) Look(ctx context.Context) error {
 		}
 	}
 	if next.IsZero() && k.Shared.Store.Shared() { // runs end in processes that tell nothing of it
-		next = k.Clock.Now().Add(records.Kept)
+		next = k.Clock.Now().Add(Kept)
 	}
 	if !next.IsZero() {
 		k.lookAt(next, true)
@@ -103,7 +102,7 @@ func (k *Retention) dropDue(ctx context.Context, some []store.KeptRun) (next tim
 	now := k.Clock.Now()
 	var gone []int64
 	for _, run := range some {
-		if due := run.CompletedAt.Add(records.Kept); now.Before(due) {
+		if due := run.CompletedAt.Add(Kept); now.Before(due) {
 			next = due
 			break
 		}

@@ -1,8 +1,4 @@
-// Package planning owns the step before a run reads its first row: it resolves a sync into
-// a job of the executor, with both ends open, and says why that is not possible. A dry
-// run, an explanation and an audit plan as a run does. What the job does is left to
-// sync/executor.
-package planning
+package runs
 
 import (
 	"context"
@@ -17,8 +13,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// Parts are what planning needs of the service.
-type Parts struct {
+// PlanningParts are what planning needs of the service.
+type PlanningParts struct {
 	Shared       *call.Shared
 	Log          *slog.Logger
 	Sources      *sources.Sources
@@ -29,8 +25,8 @@ type Parts struct {
 	Ask func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
 }
 
-// Planning plans runs.
-type Planning struct {
+// Planner plans runs.
+type Planner struct {
 	shared       *call.Shared
 	log          *slog.Logger
 	sources      *sources.Sources
@@ -40,9 +36,9 @@ type Planning struct {
 	ask          func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
 }
 
-// New assembles it.
-func New(p Parts) *Planning {
-	return &Planning{
+// NewPlanner assembles it.
+func NewPlanner(p PlanningParts) *Planner {
+	return &Planner{
 		shared: p.Shared, log: p.Log, sources: p.Sources, destinations: p.Destinations, gate: p.Gate,
 		deviations: p.Deviations, ask: p.Ask,
 	}
@@ -51,22 +47,22 @@ func New(p Parts) *Planning {
 // CodeFailed is the error code of a run whose destination cannot be asked.
 const CodeFailed = "PLANNING_FAILED"
 
-// Error is why a run cannot be planned: the error code of the run, its message, its
+// PlanError is why a run cannot be planned: the error code of the run, its message, its
 // details, and the cause.
-type Error struct {
+type PlanError struct {
 	Code, Message, Detail string
 	Transient             bool // it may pass by itself
 	Cause                 error
 }
 
-func (p *Error) Error() string { return p.Message }
-func (p *Error) Unwrap() error { return p.Cause }
+func (p *PlanError) Error() string { return p.Message }
+func (p *PlanError) Unwrap() error { return p.Cause }
 
-// Failure is the outcome of a run that err has kept from being planned.
-func Failure(err error) executor.Outcome {
-	var p *Error
+// PlanFailure is the outcome of a run that err has kept from being planned.
+func PlanFailure(err error) executor.Outcome {
+	var p *PlanError
 	if !errors.As(err, &p) {
-		p = &Error{Code: CodeFailed, Message: err.Error()}
+		p = &PlanError{Code: CodeFailed, Message: err.Error()}
 	}
 	return executor.Outcome{Status: api.RunFailed, Code: p.Code, Message: p.Message, Detail: p.Detail, Transient: p.Transient, Cause: err}
 }

@@ -1,4 +1,4 @@
-package planning
+package runs
 
 import (
 	"crypto/sha256"
@@ -78,13 +78,13 @@ func (e Endpoint) Keep(tx *store.Tx, syncID int64) error {
 }
 
 // Resend makes a full sync of a run to another URL. What is sent once has none.
-func (k *Planning) Resend(job *executor.Job, to Endpoint) {
+func (k *Planner) Resend(job *executor.Job, to Endpoint) {
 	if to.moved() && !k.deviations.KeepsURL && !executor.SentOnce(&job.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 }
 
-// Forget drops what is kept of a sync for its next run.
-func Forget(tx *store.Tx, syncID int64) error {
+// ForgetEndpoint drops what is kept of a sync for its next run.
+func ForgetEndpoint(tx *store.Tx, syncID int64) error {
 	return errors.Join(tx.DeleteSetting(endpointSetting(syncID)), tx.DeleteSetting(mergedSetting(syncID)))
 }

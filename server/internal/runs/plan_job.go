@@ -1,4 +1,4 @@
-package planning
+package runs
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Job resolves a sync: its source, its destination, and whether its configuration still
 // fits both. to is where the run sends to, seen what it finds of the columns of its
 // source; done closes both ends.
-func (k *Planning) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *Endpoint, seen *columns.Watch) (job *executor.Job, done func(), err error) {
+func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *Endpoint, seen *columns.Watch) (job *executor.Job, done func(), err error) {
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
 	var access sources.Access
@@ -71,7 +71,7 @@ func (k *Planning) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, t
 			k.storeColumns(ctx, y, &sh, stored)
 		}
 		if r := seen.Refuse(y, sh.Columns); r != nil {
-			return nil, nil, &Error{Code: r.Code, Message: r.Message, Detail: r.Detail}
+			return nil, nil, &PlanError{Code: r.Code, Message: r.Message, Detail: r.Detail}
 		}
 		sh.Columns = columns.Accepted(y, sh.Columns)
 	}
@@ -85,7 +85,7 @@ func (k *Planning) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, t
 		return nil, nil, err
 	}
 	if problems = append(problems, misfits...); len(problems) > 0 {
-		return nil, nil, &Error{
+		return nil, nil, &PlanError{
 			Code: executor.CodeConfiguration, Message: "the sync no longer fits its source and destination: " + problems[0].String(), Detail: problem.Invalid(problems).Message,
 		}
 	}
@@ -96,7 +96,7 @@ func (k *Planning) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, t
 }
 
 // storeColumns keeps the columns that a run has read of a table or a query.
-func (k *Planning) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
+func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
 	if columns.Same(sh.Columns, before) || isDry(ctx) {
 		return
 	}
@@ -109,7 +109,7 @@ func (k *Planning) storeColumns(ctx context.Context, y *store.Sync, sh *sources.
 // fit any more may be the fault of an old answer, so the destination is asked
 // again before the run fails. So it is where columns have changed:
 // fields that were created for them are in no old answer, and their types count.
-func (k *Planning) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
+func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
 	if changed && columns.Followed(&subject.Config) && !k.deviations.TrustsMetadata {
 		if _, err := k.askAgain(ctx, d); err != nil {
@@ -154,7 +154,7 @@ func (k *Planning) fit(ctx context.Context, d *store.Destination, subject *mappi
 
 // askAgain asks a destination for its objects. One that does not answer is no error:
 // its old answer has to do.
-func (k *Planning) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
+func (k *Planner) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
 	err = k.destinations.Refresh(ctx, d)
 	if store.Passing(err) {
 		return false, err
@@ -167,13 +167,13 @@ func (k *Planning) askAgain(ctx context.Context, d *store.Destination) (answered
 
 // connect opens the other end of a job; done closes both. After an error the source
 // is the caller's to close.
-func (k *Planning) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from columns.Opened, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+func (k *Planner) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from columns.Opened, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
 	if err := from.Fault; err != nil {
-		return nil, nil, &Error{Code: executor.CodeSource, Message: "the source cannot be opened", Detail: access.Clean(err.Error()), Transient: true, Cause: err}
+		return nil, nil, &PlanError{Code: executor.CodeSource, Message: "the source cannot be opened", Detail: access.Clean(err.Error()), Transient: true, Cause: err}
 	}
 	reader, ok := from.Source.(source.Reader)
 	if !ok {
-		return nil, nil, &Error{Code: executor.CodeSource, Message: "the source has no rows to read"}
+		return nil, nil, &PlanError{Code: executor.CodeSource, Message: "the source has no rows to read"}
 	}
 	to, err := k.gate.Sender(d.ID, d.Type, credentials)
 	if err != nil {
@@ -193,8 +193,8 @@ func (k *Planning) connect(ctx context.Context, y *store.Sync, run *store.SyncRu
 
 // unplanned is the failure of a run whose destination could not be asked for its
 // objects.
-func unplanned(err error) *Error {
-	p := &Error{Code: CodeFailed, Message: "the destination could not be asked for its objects", Detail: err.Error(), Transient: passing(err), Cause: err}
+func unplanned(err error) *PlanError {
+	p := &PlanError{Code: CodeFailed, Message: "the destination could not be asked for its objects", Detail: err.Error(), Transient: passing(err), Cause: err}
 	var call *destination.CallError
 	if errors.As(err, &call) {
 		p.Message += ": " + call.Message

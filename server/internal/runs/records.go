@@ -1,6 +1,4 @@
-// Package records owns how a record of the ledger is shown and found: its identifier, which
-// people type in several forms, and its status. Reading the ledger is left to the caller.
-package records
+package runs
 
 import (
 	"encoding/json"
@@ -22,11 +20,11 @@ func Forgotten(run *store.SyncRun, now time.Time) bool {
 	return run.Run.CompletedAt != nil && !now.Before(run.Run.CompletedAt.Add(Kept))
 }
 
-// Shown is one record of the ledger as the API shows it. event is the
+// ShownRecord is one record of the ledger as the API shows it. event is the
 // EventField of its sync.
-func Shown(l *ledger.Logged, event string) api.SyncRunRecord {
+func ShownRecord(l *ledger.Logged, event string) api.SyncRunRecord {
 	r := api.SyncRunRecord{
-		RecordPayload: l.Payload, Identifier: Identifier(event, &l.Record), Operation: l.Batch.Operation, Status: l.Verdict.String(),
+		RecordPayload: l.Payload, Identifier: RecordIdentifier(event, &l.Record), Operation: l.Batch.Operation, Status: l.Verdict.String(),
 		BatchStartedAt: api.Time{Time: l.Batch.StartedAt}, BatchCompletedAt: api.Time{Time: l.Batch.CompletedAt},
 	}
 	if r.RecordPayload == nil {
@@ -67,9 +65,9 @@ func EventField(y *store.Sync) string {
 	return ""
 }
 
-// Identifier is the identifier of a logged record. Of a message it stands in
+// RecordIdentifier is the identifier of a logged record. Of a message it stands in
 // what was sent; one that is under way has none yet.
-func Identifier(event string, r *ledger.Record) []byte {
+func RecordIdentifier(event string, r *ledger.Record) []byte {
 	if event == "" || r.Verdict == ledger.Invalid {
 		return r.Key
 	}
@@ -80,9 +78,9 @@ func Identifier(event string, r *ledger.Record) []byte {
 	return mapping.AppendCanonical(nil, record[event])
 }
 
-// Keys are the forms that an identifier may have in the ledger: what people
+// IdentifierKeys are the forms that an identifier may have in the ledger: what people
 // type may be JSON text or plain text, and 42 may stand for "42".
-func Keys(text string) (key, other []byte) {
+func IdentifierKeys(text string) (key, other []byte) {
 	quoted := rawjson.AppendString(nil, text)
 	if json.Valid([]byte(text)) {
 		value := mapping.AppendCanonical(nil, []byte(text))
