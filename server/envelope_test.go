@@ -14,7 +14,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/dialect"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -147,7 +147,7 @@ func TestUnknownFields(t *testing.T) {
 // switchNames are the names of all switches, as the document has them.
 func switchNames() map[string]bool {
 	names := map[string]bool{}
-	for field := range reflect.TypeFor[dialect.Switches]().Fields() {
+	for field := range reflect.TypeFor[call.Switches]().Fields() {
 		names[field.Tag.Get("switch")] = true
 	}
 	return names

@@ -7,8 +7,8 @@ import (
 	"reflect"
 
 	"github.com/destkit/destkit/server/internal/binding"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
-	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/maintenance"
@@ -55,14 +55,14 @@ const (
 )
 
 // switched returns the switches of a dialect.
-func (d Dialect) switched() (dialect.Switches, error) {
+func (d Dialect) switched() (call.Switches, error) {
 	switch d {
 	case "", DialectSpec:
-		return dialect.Switches{}, nil
+		return call.Switches{}, nil
 	case DialectLive:
-		return dialect.Live(), nil
+		return call.Live(), nil
 	}
-	return dialect.Switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
+	return call.Switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
 }
 
 // What keeps the records of emulated destination types (Config.Emulate): the

@@ -14,7 +14,6 @@ import (
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/destinations"
-	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/inspect"
@@ -41,7 +40,7 @@ import (
 // stays when the state is replaced.
 type base struct {
 	shared     *call.Shared // by all calls
-	dialect    dialect.Switches
+	dialect    call.Switches
 	log        *slog.Logger
 	clock      *clock.Clock
 	timing     *control.Clock // of the clock, as people move it

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -23,7 +22,7 @@ import (
 // Shared is what all calls have in common.
 type Shared struct {
 	Store   *store.Store
-	Dialect dialect.Switches
+	Dialect Switches
 	BaseURL string // of the API, as clients have it; "": taken from each request
 	MaxBody int64  // in bytes
 	Before  func() // tests: runs before each change

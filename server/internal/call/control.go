@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -55,7 +54,7 @@ func Survive(handle ControlHandler, c *Control) (value any, err error) {
 func WriteControl(w http.ResponseWriter, code int, value any, err error) {
 	if err != nil {
 		f := problem.Of(err)
-		code, value = f.Code, dialect.Switches{}.Failure(f)
+		code, value = f.Code, Switches{}.Failure(f)
 		if f.Retry != "" {
 			w.Header().Set("Retry-After", f.Retry)
 		}

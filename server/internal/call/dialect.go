@@ -1,6 +1,4 @@
-// Package dialect owns the places where the dialects of the service differ: one named
-// switch for each, and what it changes in a reply.
-package dialect
+package call
 
 import (
 	"encoding/json"

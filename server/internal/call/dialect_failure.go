@@ -1,4 +1,4 @@
-package dialect
+package call
 
 import (
 	"net/http"
