@@ -10,9 +10,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -169,7 +169,7 @@ func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int
 // the secrets of the connection out of a text.
 func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
 	var to runs.Endpoint
-	job, done, err := k.planning.Job(ctx, y, &store.SyncRun{}, &to, &columns.Watch{Enforce: true})
+	job, done, err := k.planning.Job(ctx, y, &store.SyncRun{}, &to, &sources.ColumnWatch{Enforce: true})
 	var p *runs.PlanError
 	if errors.As(err, &p) {
 		o := runs.PlanFailure(err)

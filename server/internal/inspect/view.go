@@ -7,9 +7,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -27,7 +27,7 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 		run = &store.SyncRun{}
 	}
 	var to runs.Endpoint
-	job, done, err := k.planning.Job(ctx, y, run, &to, new(columns.Watch))
+	job, done, err := k.planning.Job(ctx, y, run, &to, new(sources.ColumnWatch))
 	var p *runs.PlanError
 	if errors.As(err, &p) {
 		message := p.Message

@@ -8,16 +8,16 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // check holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
-func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, existingAlerts []int64) error {
+func (h *Handlers) check(c *call.Call, y *store.Sync, before sources.Origin, existingAlerts []int64) error {
 	folded, err := h.Sources.FoldSegment(c, &y.Config)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (h *Handlers) check(c *call.Call, y *store.Sync, before columns.Origin, exi
 		return problem.Invalid(problems)
 	}
 	before.Accept(y)
-	columns.Generate(y, subject.Object, &shape)
+	sources.GenerateMappings(y, subject.Object, &shape)
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/cluster"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -24,7 +23,7 @@ func (h *Handlers) syncOf(y *store.Sync, update bool) any {
 		ID: y.ID, Status: h.Shared.Dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
-	shown.Mappings, shown.SourceAttributes = columns.Mappings(y), sources.SegmentSource(y.Config.SourceAttributes)
+	shown.Mappings, shown.SourceAttributes = sources.Mappings(y), sources.SegmentSource(y.Config.SourceAttributes)
 	if update || h.Shared.Dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
@@ -197,11 +196,11 @@ func (h *Handlers) configure(c *call.Call, y *store.Sync) error {
 	// An update names by id the alerts that stay; unknown ids are
 	// refused.
 	existing := mapping.AlertIDs(&y.Config)
-	before := columns.OriginOf(y)
+	before := sources.OriginOf(y)
 	if err := overlay(c, &y.Config); err != nil {
 		return err
 	}
-	columns.DropGenerated(y)
+	sources.DropGenerated(y)
 	return h.check(c, y, before, existing)
 }
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -294,7 +294,7 @@ func (e *Engine) take(ctx context.Context, workspaceID, syncID, runID int64, pro
 // the destination when the object is an audience.
 func (e *Engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *Progress) (o executor.Outcome, audience string) {
 	seen := &progress.schema
-	*seen = columns.Watch{Enforce: true}
+	*seen = sources.ColumnWatch{Enforce: true}
 	ctx = destination.ForRun(ctx, y.ID, run.ID)
 	job, done, err := e.Plans.Job(ctx, y, run, &progress.to, seen)
 	if err != nil && stopped(ctx) {

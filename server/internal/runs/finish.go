@@ -7,7 +7,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster"
-	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -84,7 +84,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 		return err
 	}
 	if end.outcome.Code == api.ErrorSchemaChanged {
-		if end.paused, err = columns.Pause(tx, y); err != nil {
+		if end.paused, err = sources.Pause(tx, y); err != nil {
 			return err
 		}
 	}

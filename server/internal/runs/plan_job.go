@@ -7,7 +7,6 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/columns"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -19,7 +18,7 @@ import (
 // Job resolves a sync: its source, its destination, and whether its configuration still
 // fits both. to is where the run sends to, seen what it finds of the columns of its
 // source; done closes both ends.
-func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *Endpoint, seen *columns.Watch) (job *executor.Job, done func(), err error) {
+func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *Endpoint, seen *sources.ColumnWatch) (job *executor.Job, done func(), err error) {
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
 	var access sources.Access
@@ -60,7 +59,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 		return nil, nil, err
 	}
 	stored := sh.Columns
-	from := columns.Open(ctx, access, &sh)
+	from := sources.OpenColumns(ctx, access, &sh)
 	defer func() {
 		if err != nil {
 			from.Release()
@@ -73,7 +72,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 		if r := seen.Refuse(y, sh.Columns); r != nil {
 			return nil, nil, &PlanError{Code: r.Code, Message: r.Message, Detail: r.Detail}
 		}
-		sh.Columns = columns.Accepted(y, sh.Columns)
+		sh.Columns = sources.AcceptedColumns(y, sh.Columns)
 	}
 	subject := mapping.Subject{
 		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown, Running: true,
@@ -97,10 +96,10 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 
 // storeColumns keeps the columns that a run has read of a table or a query.
 func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
-	if columns.Same(sh.Columns, before) || isDry(ctx) {
+	if sources.SameColumns(sh.Columns, before) || isDry(ctx) {
 		return
 	}
-	if err := k.shared.Store.Update(ctx, func(tx *store.Tx) error { return columns.Store(tx, y, sh) }); err != nil { // the run has them all the same
+	if err := k.shared.Store.Update(ctx, func(tx *store.Tx) error { return sources.StoreColumns(tx, y, sh) }); err != nil { // the run has them all the same
 		k.log.Warn("new columns of a source cannot be stored", "sync", y.ID, "error", err)
 	}
 }
@@ -111,7 +110,7 @@ func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.S
 // fields that were created for them are in no old answer, and their types count.
 func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
-	if changed && columns.Followed(&subject.Config) && !k.deviations.TrustsMetadata {
+	if changed && sources.Followed(&subject.Config) && !k.deviations.TrustsMetadata {
 		if _, err := k.askAgain(ctx, d); err != nil {
 			return nil, err
 		}
@@ -139,7 +138,7 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 			}
 		}
 		problems := mapping.Check(*subject)
-		fixed := subject.Object != nil && columns.Followed(&subject.Config) && !subject.Object.AllowCustomFields
+		fixed := subject.Object != nil && sources.Followed(&subject.Config) && !subject.Object.AllowCustomFields
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
@@ -167,7 +166,7 @@ func (k *Planner) askAgain(ctx context.Context, d *store.Destination) (answered 
 
 // connect opens the other end of a job; done closes both. After an error the source
 // is the caller's to close.
-func (k *Planner) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from columns.Opened, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+func (k *Planner) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from sources.OpenedColumns, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
 	if err := from.Fault; err != nil {
 		return nil, nil, &PlanError{Code: executor.CodeSource, Message: "the source cannot be opened", Detail: access.Clean(err.Error()), Transient: true, Cause: err}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
-	"github.com/destkit/destkit/server/internal/columns"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -39,7 +39,7 @@ type Progress struct {
 	// generated are the mappings that the run has made; planned: it came so far.
 	generated []api.Mapping
 	planned   bool
-	schema    columns.Watch
+	schema    sources.ColumnWatch
 
 	mu  sync.Mutex
 	now string // the step

@@ -1,7 +1,4 @@
-// Package columns owns what the columns of a source mean to a sync: which of them its
-// mappings follow, what a run does when they have changed, and what is stored of them for
-// the next run. Reading them is left to sources, mapping a row to sync/mapping.
-package columns
+package sources
 
 import (
 	"context"
@@ -11,7 +8,6 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster"
-	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -22,47 +18,47 @@ func Followed(c *api.SyncConfig) bool {
 	return c.FieldBehavior != nil && *c.FieldBehavior == api.BehaviorAllProperties
 }
 
-// Opened is the source of a run, open, beside what was found of its columns.
-type Opened struct {
+// OpenedColumns is the source of a run, open, beside what was found of its columns.
+type OpenedColumns struct {
 	source.Source       // nil where it cannot be opened
 	Fault         error // why not
 	Fresh         bool  // the columns were read
 }
 
 // Release is for a run that ends before its job has the source.
-func (o *Opened) Release() {
+func (o *OpenedColumns) Release() {
 	if o.Source != nil {
 		o.Close()
 	}
 }
 
-// Open opens the source of a sync and reads the columns of its object anew: what
+// OpenColumns opens the source of a sync and reads the columns of its object anew: what
 // its owner has added or dropped is in no refresh yet. The schema of a topic is the
 // client's own, and is not asked for. A source that does not answer, or an object
 // that is gone, fails the run later, with the right words.
-func Open(ctx context.Context, access sources.Access, sh *sources.Shape) (o Opened) {
+func OpenColumns(ctx context.Context, access Access, sh *Shape) (o OpenedColumns) {
 	if sh.Streaming || !sh.ColumnsKnown {
 		o.Source, o.Fault = access.Open(ctx)
 		return o
 	}
-	ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	columns, missing := []api.Column(nil), error(nil)
-	o.Source, columns, missing, o.Fault = access.OpenAt(ctx, sources.Readable(*sh))
+	o.Source, columns, missing, o.Fault = access.OpenAt(ctx, Readable(*sh))
 	if o.Fresh = o.Fault == nil && missing == nil; o.Fresh {
 		sh.Columns = columns
 	}
 	return o
 }
 
-// Same reports whether two lists name the same columns with the same types.
-func Same(a, b []api.Column) bool {
+// SameColumns reports whether two lists name the same columns with the same types.
+func SameColumns(a, b []api.Column) bool {
 	return slices.EqualFunc(a, b, func(a, b api.Column) bool { return a.Name == b.Name && a.Type == b.Type })
 }
 
-// Store keeps the columns of a table or a query as a run has read them, so that they are
+// StoreColumns keeps the columns of a table or a query as a run has read them, so that they are
 // shown without a refresh.
-func Store(tx *store.Tx, y *store.Sync, sh *sources.Shape) error {
+func StoreColumns(tx *store.Tx, y *store.Sync, sh *Shape) error {
 	if sh.DatasetID != nil {
 		d, err := tx.Dataset(y.WorkspaceID, *sh.DatasetID)
 		if err != nil {
@@ -72,7 +68,7 @@ func Store(tx *store.Tx, y *store.Sync, sh *sources.Shape) error {
 		return tx.SaveDataset(d)
 	}
 	o := sh.Object
-	t, err := sources.FindTable(tx, sh.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
+	t, err := FindTable(tx, sh.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
 	if err != nil || t == nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func Store(tx *store.Tx, y *store.Sync, sh *sources.Shape) error {
 // Keep keeps with the sync what a run has found of the columns and the mappings that it
 // has made, so that they are shown; planned: the run came so far as to make them. A sync
 // that a client has changed meanwhile gets those of its next run.
-func (w *Watch) Keep(tx *store.Tx, y *store.Sync, planned bool, generated []api.Mapping) error {
+func (w *ColumnWatch) Keep(tx *store.Tx, y *store.Sync, planned bool, generated []api.Mapping) error {
 	now, err := tx.Sync(y.WorkspaceID, y.ID)
 	if err != nil || !reflect.DeepEqual(now.Config, y.Config) {
 		return err
@@ -106,7 +102,7 @@ func (w *Watch) Keep(tx *store.Tx, y *store.Sync, planned bool, generated []api.
 // policy meanwhile; nil: it goes on.
 func Pause(tx *store.Tx, y *store.Sync) (*store.Sync, error) {
 	now, err := tx.Sync(y.WorkspaceID, y.ID)
-	if err != nil || now.Config.Paused || Policy(&now.Config) != api.SchemaPause {
+	if err != nil || now.Config.Paused || ColumnPolicy(&now.Config) != api.SchemaPause {
 		return nil, err
 	}
 	now.Config.Paused = true
@@ -132,14 +128,14 @@ func DropGenerated(y *store.Sync) {
 	}
 }
 
-// Generate makes the mappings of a sync that is saved, from the columns that the
+// GenerateMappings makes the mappings of a sync that is saved, from the columns that the
 // service knows. Its next run makes them again, from the source.
-func Generate(y *store.Sync, object *api.DestinationObject, sh *sources.Shape) {
+func GenerateMappings(y *store.Sync, object *api.DestinationObject, sh *Shape) {
 	switch {
 	case !Followed(&y.Config):
 		y.Generated = nil
 	case object != nil && sh.ColumnsKnown:
-		y.Generated = mapping.Generated(&y.Config, object, Accepted(y, sh.Columns))
+		y.Generated = mapping.Generated(&y.Config, object, AcceptedColumns(y, sh.Columns))
 	}
 }
 
@@ -157,7 +153,7 @@ func OriginOf(y *store.Sync) Origin {
 	return Origin{
 		source: y.SourceID, dataset: api.Value(y.DatasetID), topic: api.Value(y.TopicID),
 		table:  [3]string{api.Value(o.TableCatalog), api.Value(o.TableSchema), api.Value(o.TableName)},
-		policy: Policy(&y.Config), paused: y.Config.Paused,
+		policy: ColumnPolicy(&y.Config), paused: y.Config.Paused,
 	}
 }
 

@@ -1,4 +1,4 @@
-package columns
+package sources
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 // client reads.
 const CodeGone = "COLUMN_GONE"
 
-// Watch is what a run finds of the columns of its source.
-type Watch struct {
+// ColumnWatch is what a run finds of the columns of its source.
+type ColumnWatch struct {
 	// Enforce: a run asks, which is held to the policy; false: a view of the sync.
 	Enforce bool
 	// Changes are the differences to the run before, with what is done about each.
@@ -28,13 +28,13 @@ type Watch struct {
 	remapped bool // the changes change what is sent
 }
 
-// Refusal is why a run cannot go on with the columns as they are: its error code, its
+// ColumnRefusal is why a run cannot go on with the columns as they are: its error code, its
 // message and its details.
-type Refusal struct{ Code, Message, Detail string }
+type ColumnRefusal struct{ Code, Message, Detail string }
 
-// Policy is what a run does about columns that have changed: one of api.SchemaPropagate,
+// ColumnPolicy is what a run does about columns that have changed: one of api.SchemaPropagate,
 // api.SchemaIgnore and api.SchemaPause.
-func Policy(c *api.SyncConfig) string {
+func ColumnPolicy(c *api.SyncConfig) string {
 	switch {
 	case c.SchemaChangePolicy != nil:
 		return *c.SchemaChangePolicy
@@ -46,9 +46,9 @@ func Policy(c *api.SyncConfig) string {
 
 // Compare compares the columns with those of the run before. Where the types are
 // guessed from rows, only names count: each file would have other types.
-func (w *Watch) Compare(y *store.Sync, columns []api.Column, inferred bool) {
+func (w *ColumnWatch) Compare(y *store.Sync, columns []api.Column, inferred bool) {
 	w.columns = shownColumns(columns)
-	if Policy(&y.Config) == api.SchemaIgnore && Followed(&y.Config) {
+	if ColumnPolicy(&y.Config) == api.SchemaIgnore && Followed(&y.Config) {
 		if w.accepted = y.Accepted; w.accepted == nil {
 			known := y.Columns
 			if known == nil {
@@ -106,11 +106,11 @@ func differences(before, now []api.Column, inferred bool) (changes []api.SchemaC
 	return changes
 }
 
-// Accepted marks the columns that no mapping is generated of: those that came after
+// AcceptedColumns marks the columns that no mapping is generated of: those that came after
 // the client has last accepted them, unless new ones propagate.
-func Accepted(y *store.Sync, columns []api.Column) []api.Column {
+func AcceptedColumns(y *store.Sync, columns []api.Column) []api.Column {
 	var known []string
-	switch Policy(&y.Config) {
+	switch ColumnPolicy(&y.Config) {
 	case api.SchemaIgnore:
 		if known = y.Accepted; known == nil {
 			known = namesOfColumns(y.Columns)
@@ -131,12 +131,12 @@ func Accepted(y *store.Sync, columns []api.Column) []api.Column {
 // Refuse is why a run cannot go on with the columns as they are; nil: it can. A
 // column that a client has mapped and that is gone is told of rather than left out:
 // its field would quietly keep what is old.
-func (w *Watch) Refuse(y *store.Sync, columns []api.Column) *Refusal {
-	if w.Enforce && Policy(&y.Config) == api.SchemaPause && len(w.Changes) > 0 {
+func (w *ColumnWatch) Refuse(y *store.Sync, columns []api.Column) *ColumnRefusal {
+	if w.Enforce && ColumnPolicy(&y.Config) == api.SchemaPause && len(w.Changes) > 0 {
 		for i := range w.Changes {
 			w.Changes[i].Handling = "the sync is paused until the change has been reviewed"
 		}
-		return &Refusal{
+		return &ColumnRefusal{
 			Code:    api.ErrorSchemaChanged,
 			Message: "the columns of the source have changed, and schema_change_policy is pause: the sync is paused, and nothing was sent; look at its mappings, then set paused to false, which accepts the columns as they are",
 			Detail:  changesText(w.Changes),
@@ -150,7 +150,7 @@ func (w *Watch) Refuse(y *store.Sync, columns []api.Column) *Refusal {
 	for i, m := range missing {
 		lines[i] = fmt.Sprintf("%s: the source has no column %q any more", m.Field, foreign.Clip(m.Column, 100))
 	}
-	return &Refusal{
+	return &ColumnRefusal{
 		Code:    CodeGone,
 		Message: fmt.Sprintf("the source no longer has the column %q, which %s reads: bring the column back, or change the sync", foreign.Clip(missing[0].Column, 100), strings.TrimSuffix(missing[0].Field, ".from.data")),
 		Detail:  strings.Join(lines, "\n"),
@@ -159,14 +159,14 @@ func (w *Watch) Refuse(y *store.Sync, columns []api.Column) *Refusal {
 
 // Unplanned is for a run that ends before it has made anything of the changes. The
 // next one finds them again.
-func (w *Watch) Unplanned(y *store.Sync) {
+func (w *ColumnWatch) Unplanned(y *store.Sync) {
 	w.columns = nil
 	w.Describe(y, nil, nil)
 }
 
 // Describe says of each change what is done about it. made are the mappings that the run
 // has made for the object of its destination; nil, nil: it did not come so far.
-func (w *Watch) Describe(y *store.Sync, object *api.DestinationObject, made []api.Mapping) {
+func (w *ColumnWatch) Describe(y *store.Sync, object *api.DestinationObject, made []api.Mapping) {
 	reads := mapping.Readings(&y.Config)
 	for i := range w.Changes {
 		change := &w.Changes[i]
@@ -194,7 +194,7 @@ func (w *Watch) Describe(y *store.Sync, object *api.DestinationObject, made []ap
 			change.Handling = fmt.Sprintf("mapped to the field %q", to)
 		case !Followed(&y.Config):
 			change.Handling = "not mapped: field_behavior is specific_properties"
-		case Policy(&y.Config) == api.SchemaIgnore && !slices.Contains(w.accepted, change.Column):
+		case ColumnPolicy(&y.Config) == api.SchemaIgnore && !slices.Contains(w.accepted, change.Column):
 			change.Handling = "not mapped: schema_change_policy is ignore"
 		case !object.AllowCustomFields:
 			change.Handling = fmt.Sprintf("not mapped: the object %q has no field for it and creates none", object.FullName)
@@ -229,7 +229,7 @@ func changesText(changes []api.SchemaChange) string {
 
 // BackfillReason says why a run sends everything again where changed columns have
 // changed its mappings; "": they have not changed.
-func (w *Watch) BackfillReason() string {
+func (w *ColumnWatch) BackfillReason() string {
 	if !w.remapped {
 		return ""
 	}
@@ -237,7 +237,7 @@ func (w *Watch) BackfillReason() string {
 }
 
 // Log tells the log of a run of each change.
-func (w *Watch) Log(log *slog.Logger) {
+func (w *ColumnWatch) Log(log *slog.Logger) {
 	for _, c := range w.Changes {
 		log.Info("column of the source has changed", "column", c.Column, "change", c.Change,
 			"type_before", api.Value(c.Before), "type_after", api.Value(c.After), "handling", c.Handling)
