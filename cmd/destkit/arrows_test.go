@@ -129,8 +129,8 @@ var arrows = map[string][]string{
 		"server/internal/sync/destination", "server/internal/sync/mapping",
 	},
 	"server/internal/sources": {
-		"internal/foreign", "internal/reach", "internal/source", "server/api", "server/internal/background",
-		"server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
+		"internal/foreign", "internal/reach", "internal/source", "server/api", "server/internal/background", "server/internal/call",
+		"server/internal/cluster", "server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/mapping",
 	},
 	"server/internal/destinations": {
@@ -138,31 +138,28 @@ var arrows = map[string][]string{
 		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
 		"server/internal/sync/mapping",
 	},
-	"server/internal/states": { // of syncs, in their sources
-		"internal/source", "server/internal/background", "server/internal/call", "server/internal/sources",
-		"server/internal/store", "server/internal/sync/executor",
-	},
-	"server/internal/columns": { // of sources, as syncs follow them
-		"internal/foreign", "internal/source", "server/api", "server/internal/cluster", "server/internal/sources",
-		"server/internal/store", "server/internal/sync/mapping",
-	},
-	"server/internal/planning": { // of runs: a sync becomes a job of the executor
-		"internal/source", "server/api", "server/internal/call", "server/internal/columns", "server/internal/destinations",
-		"server/internal/problem", "server/internal/sources", "server/internal/states", "server/internal/store",
-		"server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/mapping",
-	},
-	"server/internal/records": { // of the ledger, as people find and see them
-		"destsim/rpc", "internal/rawjson", "server/api", "server/internal/store", "server/internal/sync/executor",
+	"server/internal/runs": { // of runs: a sync becomes a job of the executor
+		"internal/rawjson", "internal/source", "server/api", "server/internal/background", "server/internal/call",
+		"server/internal/cluster", "server/internal/cluster/lease", "server/internal/descriptors", "server/internal/destinations",
+		"server/internal/latch", "server/internal/lifecycle", "server/internal/problem", "server/internal/sources",
+		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
 		"server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/inspect": { // of syncs: dry runs, explanations, audits
-		"destsim/rpc", "internal/foreign", "internal/rawjson", "server/api", "server/internal/call", "server/internal/columns",
-		"server/internal/journal", "server/internal/latch", "server/internal/planning", "server/internal/problem",
-		"server/internal/records", "server/internal/runs", "server/internal/sources", "server/internal/states",
-		"server/internal/store", "server/internal/sync/audit", "server/internal/sync/clock", "server/internal/sync/destination",
-		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
+		"destsim/rpc", "internal/foreign", "internal/rawjson", "server/api", "server/internal/call", "server/internal/sources",
+		"server/internal/journal", "server/internal/latch", "server/internal/runs", "server/internal/problem", "server/internal/store",
+		"server/internal/sync/audit", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
+		"server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
-	"server/internal/metrics":  {"server/internal/call", "server/internal/descriptors", "server/internal/store"},                          // for Prometheus
+	"server/internal/rest": { // for Prometheus
+		"internal/console", "internal/foreign", "internal/source", "internal/suggest", "openapi", "server/api",
+		"server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/descriptors",
+		"server/internal/destinations", "server/internal/faults", "server/internal/journal", "server/internal/latch",
+		"server/internal/lifecycle", "server/internal/organizations", "server/internal/problem", "server/internal/runs",
+		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/ledger",
+		"server/internal/sync/mapping",
+	},
 	"server/internal/fidelity": {"internal/foreign", "internal/yamldoc", "server/api", "server/internal/call", "server/internal/problem"}, // rules and their proofs: it shows a table
 	"server/internal/archive":  {"internal/foreign", "server/internal/sync/clock"},                                                        // the form of snapshots
 	"server/internal/snapshot": { // of the whole state: what it consists of, and how it is held meanwhile
@@ -172,26 +169,17 @@ var arrows = map[string][]string{
 	},
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
 	"server/internal/maintenance": {"server/internal/store", "server/internal/store/postgres"},                      // of data whose service does not run
-	"server/internal/timing": { // the clock, as people move it
-		"internal/foreign", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/runs",
-		"server/internal/sync/clock",
+	"server/internal/control": { // the clock, as people move it
+		"internal/foreign", "internal/reach", "server/api", "server/internal/call", "server/internal/latch",
+		"server/internal/organizations", "server/internal/problem", "server/internal/runs", "server/internal/settings",
+		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
+		"server/internal/sync/destination",
 	},
-	"server/internal/trust": {"server/internal/call", "server/internal/problem", "server/internal/settings"}, // authorities beside those of the system
-	"server/internal/front": { // what stands beside the API: where things are, whether the process is ready
-		"internal/console", "internal/suggest", "openapi", "server/api", "server/internal/call", "server/internal/problem",
-		"server/internal/store", "server/internal/strictjson",
-	},
-	"server/internal/answering": { // what stands around an operation of the API
-		"openapi", "server/internal/call", "server/internal/faults", "server/internal/journal", "server/internal/latch",
-		"server/internal/metrics", "server/internal/problem", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock",
-	},
-	"server/internal/controlapi": {"internal/reach", "server/internal/call", "server/internal/latch", "server/internal/problem"}, // the control API but for what its routes do
 	"server/internal/replacement": { // of the whole state, in order
 		"server/internal/archive", "server/internal/binding", "server/internal/call", "server/internal/cluster/member",
 		"server/internal/connectors", "server/internal/faults", "server/internal/journal", "server/internal/latch",
 		"server/internal/lifecycle", "server/internal/organizations", "server/internal/runs", "server/internal/store",
-		"server/internal/syncs",
+		"server/internal/rest",
 	},
 	"server/internal/forks": { // services in one process: their names, their number, their paths
 		"internal/console", "internal/foreign", "server/api", "server/internal/call", "server/internal/problem",
@@ -200,13 +188,6 @@ var arrows = map[string][]string{
 	"server/internal/withheld": { // hosts and files that users of the API do not reach: by folders, and by the content of files
 		"internal/reach", "server/internal/archive", "server/internal/background", "server/internal/call",
 		"server/internal/organizations", "server/internal/store", "server/internal/store/sqlite",
-	},
-	"server/internal/syncs": { // the resource that runs work on
-		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/columns",
-		"server/internal/destinations", "server/internal/problem", "server/internal/records", "server/internal/runs",
-		"server/internal/sources", "server/internal/states", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
-		"server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/organizations": {
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations",
@@ -218,22 +199,11 @@ var arrows = map[string][]string{
 		"server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
 		"server/internal/sync/destination/catalogue",
 	},
-	"server/internal/control": {
-		"internal/foreign", "server/api", "server/internal/call", "server/internal/organizations", "server/internal/problem",
-		"server/internal/runs", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock", "server/internal/sync/destination",
-	},
 	"server/internal/seed": {
 		"internal/foreign", "internal/suggest", "internal/yamldoc", "server/api", "server/internal/call",
 		"server/internal/connectors", "server/internal/journal", "server/internal/latch", "server/internal/organizations",
 		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
 		"server/internal/sync/clock",
-	},
-	"server/internal/rest": {
-		"internal/foreign", "internal/liquid", "internal/source", "internal/suggest", "server/api", "server/internal/background",
-		"server/internal/call", "server/internal/destinations", "server/internal/latch", "server/internal/lifecycle",
-		"server/internal/organizations", "server/internal/problem", "server/internal/settings", "server/internal/sources",
-		"server/internal/store", "server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
 	},
 	"server/internal/cluster": {"server/internal/store"},
 	"server/internal/cluster/member": { // this process beside others: leases, the queue, who leads, what is told
@@ -242,22 +212,10 @@ var arrows = map[string][]string{
 		"server/internal/lifecycle", "server/internal/problem", "server/internal/runs", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/ledger", "server/internal/sync/pace",
 	},
-	"server/internal/runs": { // from the queue to the end: made, planned, worked on, held, logged
-		"internal/source", "server/api", "server/internal/background", "server/internal/call", "server/internal/cluster",
-		"server/internal/cluster/lease", "server/internal/columns", "server/internal/descriptors", "server/internal/latch",
-		"server/internal/lifecycle", "server/internal/planning", "server/internal/records", "server/internal/sources",
-		"server/internal/states", "server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination",
-		"server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
-	},
-	"server/internal/links": {
-		"internal/foreign", "internal/source", "server/api", "server/internal/call", "server/internal/latch",
-		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
-		"server/internal/sync/clock", "server/internal/sync/destination",
-	},
 	"server/internal/latch": {"server/internal/problem"},
 	"server/internal/call": {
-		"internal/foreign", "internal/suggest", "openapi", "server/api", "server/internal/dialect", "server/internal/problem",
-		"server/internal/store", "server/internal/strictjson",
+		"internal/foreign", "internal/suggest", "openapi", "server/api", "server/internal/problem", "server/internal/store",
+		"server/internal/strictjson",
 	},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
 	"server/internal/cluster/jobs":      {"server/internal/cluster/lease"},
@@ -265,7 +223,6 @@ var arrows = map[string][]string{
 	"server/internal/cluster/quota":     {"server/internal/sync/pace"},
 	"server/internal/cluster/shelf":     {"server/internal/cluster/lease", "server/internal/sync/ledger"},
 	"server/internal/descriptors":       {},
-	"server/internal/dialect":           {"server/api", "server/internal/problem"},
 	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
 	"server/internal/store":             {"server/api", "server/internal/store/..."},
 	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
@@ -288,7 +245,6 @@ var arrows = map[string][]string{
 		"server/internal/sync/pace",
 	},
 	"server/internal/sync/destination/catalogue": {"destsim/rpc", "internal/connector", "internal/yamldoc", "server/api"}, // emulated applications, described
-	"server/internal/sync/destination/hide":      {"internal/foreign"},                                                    // secrets of a connection in texts
 	"server/internal/sync/executor": {
 		"destsim/rpc", "internal/rawjson", "internal/source", "internal/source/rowsort", "server/api",
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/destination/catalogue",
@@ -305,7 +261,7 @@ var arrows = map[string][]string{
 
 	"internal/bench":     {},                                                      // it measures the program from outside
 	"internal/codec":     {"destsim/rpc", "internal/foreign", "internal/rawjson"}, // batches of the protocol, as fast as can be
-	"internal/connector": {"server/api"},
+	"internal/connector": {"server/api", "internal/yamldoc"},
 	"internal/console":   {"internal/foreign", "internal/page", "internal/reach"},               // what the consoles have in common
 	"internal/dashboard": {"internal/console", "internal/loadpage", "internal/page", "loadgen"}, // pages of load and proxy; the program fills those of a proxy, so they need neither proxy nor judge
 	"internal/foreign":   {},                                                                    // text from outside on a screen

@@ -68,7 +68,7 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 	return c, nil
 }
 
-// outbound is the value of loopback.Outbound in the calls of the service.
+// outbound is the value of reach.Outbound in the calls of the service.
 const outbound = "service"
 
 // noRedirect hands a redirect to the caller: following it would give the token
