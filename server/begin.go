@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/replacement"
+	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // begin makes the first organization of an empty store, takes over the tokens of the
@@ -64,28 +65,28 @@ func (c *Config) adopt(tx *store.Tx, first string) error {
 	return nil
 }
 
-// breakRules makes the configured violations work on a service. They may change its
-// configuration.
-func breakRules(s *Server) (violation.Broken, error) {
-	return violation.Break(s.config.Violate, &violation.Service{
+func init() {
+	seam.Set = func(config any, seams func(*seam.Service) seam.Seams) { config.(*Config).seams = seams }
+}
+
+// seamed asks a test for what it changes; it may change the configuration, too.
+func (s *Server) seamed() seam.Seams {
+	if s.config.seams == nil {
+		return seam.Seams{}
+	}
+	return s.config.seams(&seam.Service{
 		API:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }),
 		View: func(ctx context.Context, read func(*store.Tx) error) error { return s.store.View(ctx, read) },
 		Now:  func() time.Time { return s.clock.Now() },
-		Key: func() string {
-			return given(s.config.WorkspaceAPIKey, s.first, func(t *Tokens) string { return t.WorkspaceAPIKey })
+		First: func() (string, string) {
+			if s.first == nil {
+				return "", ""
+			}
+			return s.first.PersonalAccessToken, s.first.WorkspaceAPIKey
 		},
-		Token: func() string {
-			return given(s.config.PersonalAccessToken, s.first, func(t *Tokens) string { return t.PersonalAccessToken })
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return s.gate.DialContext(ctx, network, address)
 		},
-		Settings: violation.Settings{CacheTTL: &s.config.CacheTTL, AllowPlainHTTP: &s.config.AllowPlainHTTP, PartialSyncUpdate: &s.dialect.PartialSyncUpdate},
+		CacheTTL: &s.config.CacheTTL, AllowPlainHTTP: &s.config.AllowPlainHTTP, PartialSyncUpdate: &s.dialect.PartialSyncUpdate,
 	})
-}
-
-// given is a token of the configuration, which is taken over at every start, or that
-// of an organization that this start has made.
-func given(configured string, made *Tokens, token func(*Tokens) string) string {
-	if configured == "" && made != nil {
-		return token(made)
-	}
-	return configured
 }

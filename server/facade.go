@@ -17,7 +17,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
-	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // This file is what the package exports of its parts: how they work is told there.
@@ -194,14 +193,3 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error { return s.sna
 // away; forks stay. Runs that were under way in the snapshot go on from where
 // they stood. A snapshot under another master key is refused with ErrWrongKey.
 func (s *Server) Restore(ctx context.Context, r io.Reader) error { return s.snapshots.Restore(ctx, r) }
-
-// Violation is one way in which the service can break one rule on purpose, so that a
-// judge of services can be judged.
-type Violation = violation.Violation
-
-// Violations lists what Config.Violate takes.
-func Violations() []Violation { return violation.All() }
-
-// CheckViolations reports whether there is a violation of each id in Violate; the error
-// names the nearest one.
-func (c *Config) CheckViolations() error { return violation.Check(c.Violate) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/fidelity"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // fidelityMutations keeps what became of each claim that was broken.
@@ -171,7 +172,7 @@ func keptMutations(t *testing.T, rows []fidelity.Row) map[string]mutation {
 				_, err := readAlteration(text)
 				require.NoError(t, err, row.ID)
 			} else {
-				require.NoError(t, (&Config{Violate: []string{text}}).CheckViolations(), row.ID)
+				require.NoError(t, violation.Check([]string{text}), row.ID)
 			}
 		}
 		if len(row.BrokenBy) > 0 {

@@ -24,6 +24,7 @@ import (
 	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/snapshot"
@@ -33,7 +34,6 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // base is what every part needs: it is there before the store is opened, and
@@ -47,9 +47,9 @@ type base struct {
 	latch      *latch.Latch
 	background *background.Work
 	member     *member.Member // this process beside others
-	broken     violation.Broken
-	began      time.Time    // of this process, by the clock of the system
-	ahead      atomic.Int64 // how far the clock of a shared store is, in nanoseconds
+	seams      seam.Seams     // of tests
+	began      time.Time      // of this process, by the clock of the system
+	ahead      atomic.Int64   // how far the clock of a shared store is, in nanoseconds
 }
 
 // state is what the service keeps, and what gives it another one.

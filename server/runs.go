@@ -31,7 +31,7 @@ func (s *state) openLedger(dir string, log *slog.Logger) (err error) {
 func (s *Server) run(ctx context.Context) error {
 	options := executor.Options{
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
-		Payloads: true, Log: s.log, Deviations: s.broken.Deviations(),
+		Payloads: true, Log: s.log, Deviations: s.seams.Deviations,
 	}
 	s.executor = executor.New(options)
 	if s.member.Shares() {

@@ -32,6 +32,7 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -148,8 +149,6 @@ type Config struct {
 	// SMTP is the mail server that gets a copy of every e-mail; the zero value
 	// has none. The password never leaves the process but for that server.
 	SMTP SMTP
-	// Violate names rules to break on purpose, see Violations.
-	Violate []string
 	// Log gets what happens; nil drops it. It never holds a secret. Requests also logs
 	// a line for each request: of the API at level info, of everything beside it at
 	// level debug.
@@ -170,6 +169,7 @@ type Config struct {
 	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 	sent   func()              // tests: runs before the first byte of each call of a destination
+	seams  func(*seam.Service) seam.Seams
 }
 
 // Server is the service. It is safe for parallel use.
@@ -258,8 +258,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
 		return
 	}
-	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
-		s.broken.ServeHTTP(w, r, s.mux, DefaultMaxBody)
+	if s.seams.API != nil && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
+		s.seams.API(s.mux).ServeHTTP(w, r)
 		return
 	}
 	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -122,10 +121,8 @@ func assemble(config Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.broken, err = breakRules(s); err != nil {
-		return nil, err
-	}
-	config = s.config // a rule to break may be in it
+	s.seams = s.seamed()
+	config = s.config // a test may have changed it
 	s.shared = &call.Shared{Dialect: s.dialect, BaseURL: config.BaseURL, MaxBody: config.MaxBody, Before: config.before}
 	s.clock = clock.New(s.systemTime(config.SystemClock))
 	// Work on the clock has no caller who would see it fail.
@@ -183,10 +180,8 @@ func assemble(config Config) (*Server, error) {
 		NoFiles:   noFiles,
 		Limiter:   s.member.Limiter,
 		Sending:   config.sent,
-		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
-			return s.gate.DialContext(ctx, network, address)
-		}),
-		TLS: s.broken.TLS(),
+		Carry:     s.seams.Calls,
+		TLS:       s.seams.TLS,
 	})
 	s.trust = control.NewTrust(s.gate, s.forks)
 	if len(config.Trusted) > 0 {
@@ -200,7 +195,7 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.planning = runs.NewPlanner(runs.PlanningParts{
 		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
-		Deviations: s.broken.Deviations(), Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
+		Deviations: s.seams.Deviations, Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)
 		},
 	})
@@ -222,7 +217,7 @@ func assemble(config Config) (*Server, error) {
 		Runs: s.engine, Position: position,
 	})
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: s.member}
-	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.broken.Mailed); err != nil {
+	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.seams.Mail); err != nil {
 		s.clock.Close()
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // world is a service under test with what it talks to, and a client whose every
@@ -48,7 +49,8 @@ var everyFolder = []string{string(filepath.Separator)}
 // destination; with the violations of DESTKIT_BREAK, where make mutations sets it.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
+	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t)}
+	require.NoError(t, violation.Break(&config, brokenOnPurpose()...))
 	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)

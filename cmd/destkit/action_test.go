@@ -24,6 +24,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // archive is that of a release for this machine.
@@ -263,10 +264,12 @@ func TestActionSuites(t *testing.T) {
 func TestActionJudgesAService(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)
-	for want, violate := range [][]string{nil, {"TOK-001"}} {
+	for want, broken := range [][]string{nil, {"TOK-001"}} {
 		t.Run(fmt.Sprint("exit ", want), func(t *testing.T) {
 			t.Parallel()
-			service, err := server.New(t.Context(), server.Config{Violate: violate})
+			var config server.Config
+			require.NoError(t, violation.Break(&config, broken...))
+			service, err := server.New(t.Context(), config)
 			require.NoError(t, err)
 			api := httptest.NewServer(service)
 			t.Cleanup(func() { api.Close(); service.Close() })

@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 		"internal/page", "internal/quantity", "loadgen", "server", "server/api",
 	},
 	"cmd/destkit/internal/serve": {
-		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "cmd/destkit/internal/violations", "destsim",
+		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "destsim",
 		"internal/foreign", "internal/quantity", "internal/unreached", "openapi", "server",
 	},
 	"cmd/destkit/internal/exit": {"internal/foreign"}, // every command and what it calls ends by it
@@ -60,7 +60,6 @@ var arrows = map[string][]string{
 		"cmd/destkit/internal/command", "cmd/destkit/internal/exit", "internal/foreign", "internal/quantity",
 		"internal/unreached", "server", "server/api",
 	},
-	"cmd/destkit/internal/violations": {"cmd/destkit/internal/command", "destsim", "internal/foreign", "internal/quantity", "server"}, // of simulator and service, in one shape
 
 	"conformance": {
 		"conformance/internal/...", "features", "internal/foreign", "internal/hook", "internal/quantity", "internal/suggest",
@@ -253,11 +252,7 @@ var arrows = map[string][]string{
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"internal/foreign", "internal/liquid", "internal/rawjson", "internal/suggest", "server/api"},
 	"server/internal/sync/pace":    {},
-	"server/internal/violation": {
-		"destsim/rpc", "internal/liquid", "internal/suggest", "server/api", "server/internal/store",
-		"server/internal/sync/executor", "server/internal/sync/mapping", "server/internal/violation/exchange",
-	},
-	"server/internal/violation/exchange": {"server/api"}, // messages that violations see and change
+	"server/internal/seam":         {"server/internal/store", "server/internal/sync/executor"}, // where tests stand
 
 	"internal/bench":     {},                                                      // it measures the program from outside
 	"internal/codec":     {"destsim/rpc", "internal/foreign", "internal/rawjson"}, // batches of the protocol, as fast as can be
@@ -340,7 +335,7 @@ var testArrows = map[string][]string{
 }
 
 // testHelpers are what every test may import.
-var testHelpers = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/diskfault", "internal/matrixtest"}
+var testHelpers = []string{"internal/testkit", "internal/testkit/browser", "internal/testkit/diskfault", "internal/matrixtest", "server/testdata/violation"}
 
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree

@@ -16,12 +16,10 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/loads"
 	"github.com/destkit/destkit/cmd/destkit/internal/outputs"
 	"github.com/destkit/destkit/cmd/destkit/internal/protocol"
-	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server"
 )
 
 // objectsWithin is how long a shell waits for the objects of an endpoint.
@@ -114,8 +112,6 @@ func completeFlags(root *cobra.Command) {
 			kind, _ := pflag.UnquoteUsage(f)
 			complete := byName[f.Name]
 			switch {
-			case f.Name == "violate" && cmd.Name() == "serve":
-				complete = listed(serverViolations)
 			case f.Name == "violate":
 				complete = listed(simulatorViolations)
 			case f.Name == "seed" && f.Value.Type() != "string":
@@ -236,19 +232,9 @@ func selectors(cmd *cobra.Command) candidates {
 	return all
 }
 
-func simulatorViolations(*cobra.Command) candidates { return violationWords(destsim.Violations()) }
-
-func serverViolations(*cobra.Command) candidates {
-	var all []destsim.Violation
-	for _, v := range server.Violations() {
-		all = append(all, violations.OfService(v))
-	}
-	return violationWords(all)
-}
-
-func violationWords(list []destsim.Violation) candidates {
+func simulatorViolations(*cobra.Command) candidates {
 	var all candidates
-	for _, v := range list {
+	for _, v := range destsim.Violations() {
 		all = append(all, candidate(v.ID, v.Changes))
 	}
 	return all

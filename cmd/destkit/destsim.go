@@ -14,9 +14,9 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // simulator holds the flags of `destkit destsim`.
@@ -93,9 +93,20 @@ SIGTERM.
 	return cmd
 }
 
-// listViolations prints one line, or one JSON object, for each violation.
+// listViolations prints what can be broken on purpose.
 func (s *simulator) listViolations(w io.Writer) error {
-	return violations.Print(w, destsim.Violations(), s.parent.AsJSON)
+	all := destsim.Violations()
+	if s.parent.AsJSON {
+		return command.PrintJSON(w, all)
+	}
+	for _, v := range all {
+		foreign.Printf(w, "%-11s %s\n", v.ID, v.Changes)
+		for _, also := range v.Also {
+			foreign.Printf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
+		}
+	}
+	foreign.Printf(w, "%s\n", quantity.Count(len(all), "violation"))
+	return nil
 }
 
 // run serves until a signal comes.

@@ -9,12 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/violations"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/features"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server"
 )
 
 // newExplain answers the question after a finding: why should I care, and what
@@ -61,28 +59,15 @@ fix, and the ways in which the simulated destination can break it.`,
 // explanation is one check with the ways in which the simulator breaks it.
 type explanation struct {
 	*conformance.Check
-	Violations []violation `json:"violations"`
+	Violations []destsim.Violation `json:"violations"`
 }
 
-// violation is a way to break a check on purpose, with the command that does.
-type violation struct {
-	destsim.Violation
-	command string
-}
-
-// violationsOf returns the violations that are named for a check. Ids are given
-// once over both suites.
-func violationsOf(id string) []violation {
-	found := []violation{}
-	named := func(v string) bool { return v == id || strings.HasPrefix(v, id+".") }
+// violationsOf returns the violations that are named for a check.
+func violationsOf(id string) []destsim.Violation {
+	found := []destsim.Violation{}
 	for _, v := range destsim.Violations() {
-		if named(v.ID) {
-			found = append(found, violation{v, "destkit destsim --violate "})
-		}
-	}
-	for _, v := range server.Violations() {
-		if named(v.ID) {
-			found = append(found, violation{violations.OfService(v), "destkit serve --violate "})
+		if v.ID == id || strings.HasPrefix(v.ID, id+".") {
+			found = append(found, v)
 		}
 	}
 	return found
@@ -117,7 +102,7 @@ func (e explanation) print(w io.Writer) {
 		if i == 0 {
 			foreign.Printf(w, "Broken on purpose by\n")
 		}
-		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, command.Indent("  "+v.Changes))
+		foreign.Printf(w, "  destkit destsim --violate %s\n%s\n", v.ID, command.Indent("  "+v.Changes))
 	}
 }
 

@@ -145,7 +145,6 @@ var mistakeGroups = []mistakeGroup{
 		{"checks --suite servcie", 2, "use destination or service"},
 		{"destsim --violate RES-02", 2, "did you mean"},
 		{"destsim --preset cmr", 2, "crm"},
-		{"serve --violate SYN-01", 2, "did you mean SYN-001?"},
 		{"serve --dialect alive", 2, "neither spec nor live"},
 		{"protocol sync-batch", 2, "did you mean \"sync_batch\"?"},
 		{"schema confg", 2, "did you mean \"config\"?"},

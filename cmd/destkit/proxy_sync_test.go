@@ -28,6 +28,7 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/proxy"
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // between is a proxy, with its judges, that serves https in front of an endpoint.
@@ -127,7 +128,7 @@ func syncThrough(t *testing.T, s syncing) (endpoint, caller *conformance.Report)
 	dir := t.TempDir()
 	port, client, err := demo.NewService(ctx, demo.Places{Service: filepath.Join(dir, "s"), Key: filepath.Join(dir, "k")}, b.certificates.CAPEM(), func(c *server.Config) {
 		if s.service != "" {
-			c.Violate = []string{s.service}
+			require.NoError(t, violation.Break(c, s.service))
 		}
 	})
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -26,8 +27,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/demo"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/testkit"
+	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // The transcripts in testdata run the real program in real processes.
@@ -78,6 +82,7 @@ func runScripts(t *testing.T, folder string) {
 			"loads":      cmdLoads,
 			"ends":       cmdEnds,
 			"serve":      cmdServe,
+			"broken":     cmdBroken,
 			"stops":      cmdStops,
 			"endpoint":   cmdEndpoint,
 			"interrupts": cmdInterrupts,
@@ -322,6 +327,29 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 			tokens = false
 		}
 	}
+}
+
+// cmdBroken is `broken NAME SEED ID...`: a service of this process, with the seed and the
+// given workspace API key, that breaks the rules with these ids; $NAME is its URL.
+func cmdBroken(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: broken NAME SEED ID...")
+	}
+	dir := ts.Getenv("WORK")
+	places := demo.Places{Service: filepath.Join(dir, args[0]), Key: filepath.Join(dir, args[0]+".key")}
+	port, _, err := demo.NewService(context.Background(), places, nil, func(c *server.Config) {
+		c.WorkspaceAPIKey = ts.Getenv(command.WorkspaceKeyVariable)
+		ts.Check(violation.Break(c, args[2:]...))
+	})
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(port.Stop()) })
+	resp, err := http.Post(port.URL+"/_control/seed", "application/yaml", strings.NewReader(ts.ReadFile(args[1])))
+	ts.Check(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		ts.Fatalf("the seed is answered with %s", resp.Status)
+	}
+	ts.Setenv(args[0], port.URL)
 }
 
 // cmdStops is `stops NAME [INT|TERM|KILL [STATUS]]`: the program must end with status 0 or

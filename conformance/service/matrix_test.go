@@ -10,7 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // smoke are the checks that every violation is judged with beside those of its
@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write docs/evidence/service-kill-matrix
 
 const killFront = `# Kill matrix of the service suite
 
-Each violation of the reference service (` + "`destkit serve --violate ID`" + `) changes one behaviour. The
+Each violation changes one behaviour of the reference service, in the tests. The
 check that it is named for must detect it: FAIL, or WARN where the profile does not count the rule.
 The table lists, with the reason, what else the same behaviour breaks in its area; the test compares
 it exactly. ` + "`make docs`" + ` writes this page.`
@@ -32,10 +32,10 @@ func TestServiceKillMatrix(t *testing.T) {
 	table := &matrixtest.KillTable{}
 	t.Cleanup(func() {
 		if *update {
-			table.Write(t, "../../docs/evidence/service-kill-matrix.md", killFront, len(server.Violations()))
+			table.Write(t, "../../docs/evidence/service-kill-matrix.md", killFront, len(violation.All()))
 		}
 	})
-	for i, v := range server.Violations() {
+	for i, v := range violation.All() {
 		if !matrixtest.Sampled(t, i) {
 			continue
 		}
@@ -92,7 +92,7 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
 	require.NoError(t, err)
 	killed := map[string]bool{}
-	for _, v := range server.Violations() {
+	for _, v := range violation.All() {
 		_, known := cat.Check(matrixtest.CheckOf(v.ID))
 		require.True(t, known, "%s breaks no check of the catalogue", v.ID)
 		require.False(t, killed[v.ID], "%s stands twice", v.ID)

@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // bench is one service with what it is judged with.
@@ -28,7 +29,7 @@ type bench struct {
 // serve starts the reference service, which breaks the given rules.
 func serve(t *testing.T, violations ...string) *bench {
 	t.Helper()
-	return serving(t, server.Config{Violate: violations})
+	return serving(t, server.Config{}, violations...)
 }
 
 // impatient are the checks that wait until a request is given up: they are judged
@@ -39,7 +40,7 @@ const impatient = "TOUT-*"
 // of the two is over first must not decide anything.
 func serveImpatient(t *testing.T, violations ...string) *bench {
 	t.Helper()
-	b := serving(t, server.Config{Violate: violations, CallTimeout: deadline, BatchTimeout: deadline})
+	b := serving(t, server.Config{CallTimeout: deadline, BatchTimeout: deadline}, violations...)
 	b.opts.RequestTimeout = deadline
 	return b
 }
@@ -51,8 +52,9 @@ const (
 	patientDeadline = 2500 * time.Millisecond
 )
 
-func serving(t *testing.T, config server.Config) *bench {
+func serving(t *testing.T, config server.Config, violations ...string) *bench {
 	t.Helper()
+	require.NoError(t, violation.Break(&config, violations...))
 	s, err := server.New(t.Context(), emulating(t, config))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

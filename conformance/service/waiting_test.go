@@ -24,7 +24,7 @@ import (
 // check at a time, for they share that time.
 func servePatiently(t *testing.T, violations ...string) *bench {
 	t.Helper()
-	b := serving(t, server.Config{Violate: violations})
+	b := serving(t, server.Config{}, violations...)
 	clock := b.target.ControlURL + "/clock"
 	service.InTimeOf(&b.opts, func() time.Time {
 		now, err := clockAt(http.Get(clock)) //nolint:noctx // a test's own server

@@ -11,14 +11,11 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/cmd/destkit/internal/violations"
-	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
@@ -40,7 +37,7 @@ type Flags struct {
 	addr, dialect, seed, restore string
 	destinationCA, control       string
 	level, format                string // of the log
-	explainDialect, list         bool
+	explainDialect               bool
 	parent                       command.Parent
 	profiling                    command.Profiling
 }
@@ -110,11 +107,8 @@ second signal ends at once.`,
   destkit serve --data ./restored --restore backup.db`,
 		Args: command.NoSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case s.explainDialect:
+			if s.explainDialect {
 				return explainDialect(cmd.OutOrStdout(), s.parent.AsJSON)
-			case s.list:
-				return listServiceViolations(cmd.OutOrStdout(), s.parent.AsJSON)
 			}
 			s.parent.Watch(cmd)
 			err := s.run(cmd)
@@ -137,9 +131,7 @@ second signal ends at once.`,
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
 	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
-	f.StringSliceVar(&s.Config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable, or with commas)")
-	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
-	s.parent.Register(f, "--explain-dialect or --list-violations")
+	s.parent.Register(f, "--explain-dialect")
 	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
 	f.BoolVar(&s.Config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
 	s.Reach.register(f, &s.Config)
@@ -161,15 +153,6 @@ second signal ends at once.`,
 	return cmd
 }
 
-// listServiceViolations prints what --violate takes.
-func listServiceViolations(w io.Writer, asJSON bool) error {
-	var all []destsim.Violation
-	for _, v := range server.Violations() {
-		all = append(all, violations.OfService(v))
-	}
-	return violations.Print(w, all, asJSON)
-}
-
 // run serves until a signal comes. The data directory and the key are touched
 // last: a slip in a flag leaves nothing behind.
 func (s *Flags) run(cmd *cobra.Command) error {
@@ -184,9 +167,6 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	}
 	if err := s.Reach.resolve(&s.Config); err != nil {
 		return err
-	}
-	if err := s.Config.CheckViolations(); err != nil {
-		return exit.Usage(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
 	}
 	seed, err := s.readSeed()
 	if err != nil {
@@ -244,11 +224,6 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	out := s.parent.Notices(cmd)
 	if key.made != "" {
 		foreign.Printf(out, "made the master key %s; keep it: the secrets in %s cannot be read without it\n", key.made, &s.place)
-	}
-	for _, v := range server.Violations() {
-		if slices.Contains(s.Config.Violate, v.ID) {
-			foreign.Printf(out, "breaking %s: %s\n", v.ID, v.Changes)
-		}
 	}
 	if !s.parent.AsJSON {
 		s.printFirst(out, first)
