@@ -16,7 +16,6 @@ import (
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
-	"github.com/destkit/destkit/server/internal/fidelity"
 	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/runs"
@@ -36,7 +35,6 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 				call.Route("GET", "/seed", "what is here as a seed, without secrets", s.seeds.Export),
 			},
 			s.trust.Routes(),
-			fidelity.Routes(),
 		),
 		World: slices.Concat(
 			[]call.ControlRoute{

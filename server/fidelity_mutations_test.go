@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/internal/fidelity"
+	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // fidelityMutations keeps what became of each claim that was broken.
-const fidelityMutations = "internal/fidelity/mutations.json"
+const fidelityMutations = "testdata/mutations.json"
 
-// mutation is a row of the table under its violations: it is proven when its
-// tests have failed under each of them.
+// mutation is a row of the table under what contradicts its sentence: violations, and
+// alterations such as "/syncs: data.label". It is proven when its tests have failed under
+// each of them.
 type mutation struct {
-	Proven   bool     `json:"proven"`
 	BrokenBy []string `json:"broken_by"`
 	Survived []string `json:"survived,omitempty"` // those under which its tests passed
 }
@@ -42,23 +42,21 @@ func TestFidelityMutations(t *testing.T) {
 	if os.Getenv("DESTKIT_MUTATIONS") != "1" {
 		t.Skip("breaks each claim of the fidelity table, which takes minutes: run make mutations")
 	}
-	rows, err := fidelity.Table()
+	rows, err := control.Fidelity()
 	require.NoError(t, err)
 	proofs := proofsIn(t, ".")
 	program, err := os.Executable()
 	require.NoError(t, err)
 
 	passOnTheirOwn(t, program, proofs)
-	results := map[string]mutation{}
-	for _, row := range rows {
-		if len(row.BrokenBy) > 0 {
-			results[row.ID] = mutation{Proven: true, BrokenBy: row.BrokenBy}
-		}
+	results := keptMutations(t, rows)
+	for id, one := range results {
+		results[id] = mutation{BrokenBy: one.BrokenBy}
 	}
-	for at, failed := range tried(t, program, rows, proofs) {
+	for at, failed := range tried(t, program, results, proofs) {
 		if !failed {
 			one := results[at.row]
-			one.Proven, one.Survived = false, append(one.Survived, at.violation)
+			one.Survived = append(one.Survived, at.violation)
 			slices.Sort(one.Survived)
 			results[at.row] = one
 		}
@@ -100,7 +98,7 @@ type trial struct{ row, violation string }
 
 // tried tells of each claim under each of its violations whether its tests failed;
 // two run at a time.
-func tried(t *testing.T, program string, rows []fidelity.Row, proofs map[string][]string) map[trial]bool {
+func tried(t *testing.T, program string, mutations map[string]mutation, proofs map[string][]string) map[trial]bool {
 	t.Helper()
 	var (
 		trials  = make(chan trial)
@@ -122,9 +120,9 @@ func tried(t *testing.T, program string, rows []fidelity.Row, proofs map[string]
 			}
 		})
 	}
-	for _, row := range rows {
-		for _, id := range row.BrokenBy {
-			trials <- trial{row.ID, id}
+	for row, one := range mutations {
+		for _, violation := range one.BrokenBy {
+			trials <- trial{row, violation}
 		}
 	}
 	close(trials)
@@ -157,47 +155,38 @@ func testsUnder(t *testing.T, program, violation string, tests []string, flags .
 	return string(text), err
 }
 
-// keptMutations are the results of the last run. They belong to the violations
-// that the table names now.
-func keptMutations(t *testing.T, rows []fidelity.Row) map[string]mutation {
+// keptMutations are what breaks each claim, and the results of the last run.
+func keptMutations(t *testing.T, rows []control.FidelityRow) map[string]mutation {
 	t.Helper()
 	text, err := os.ReadFile(fidelityMutations)
 	require.NoError(t, err)
 	results := map[string]mutation{}
 	require.NoError(t, json.Unmarshal(text, &results))
-	named := map[string][]string{}
-	for _, row := range rows {
-		for _, text := range row.BrokenBy {
+	for id, one := range results {
+		require.True(t, slices.ContainsFunc(rows, func(row control.FidelityRow) bool { return row.ID == id }), "the table has no row %s", id)
+		require.NotEmpty(t, one.BrokenBy, id)
+		for _, text := range one.BrokenBy {
 			if isAlteration(text) {
 				_, err := readAlteration(text)
-				require.NoError(t, err, row.ID)
+				require.NoError(t, err, id)
 			} else {
-				require.NoError(t, violation.Check([]string{text}), row.ID)
+				require.NoError(t, violation.Check([]string{text}), id)
 			}
 		}
-		if len(row.BrokenBy) > 0 {
-			named[row.ID] = row.BrokenBy
-		}
 	}
-	met := map[string][]string{}
-	for id, one := range results {
-		met[id] = one.BrokenBy
-		require.Equal(t, len(one.Survived) == 0, one.Proven, id)
-	}
-	require.Equal(t, named, met, "run make mutations UPDATE=1")
 	return results
 }
 
 // mutationScore says how many claims are proven and by what, and what keeps the
 // others from it.
-func mutationScore(rows []fidelity.Row, results map[string]mutation, judged map[string]bool) string {
+func mutationScore(rows []control.FidelityRow, results map[string]mutation, judged map[string]bool) string {
 	proven, byJudge, survived := 0, 0, 0
 	bare := map[string]int{} // rows without a mutation by state
 	for _, row := range rows {
 		switch one, broken := results[row.ID]; {
 		case !broken:
 			bare[row.State]++
-		case one.Proven:
+		case len(one.Survived) == 0:
 			proven++
 		case len(one.unseen(judged)) == 0:
 			byJudge++
@@ -206,7 +195,7 @@ func mutationScore(rows []fidelity.Row, results map[string]mutation, judged map[
 		}
 	}
 	var states []string
-	for _, state := range fidelity.States {
+	for _, state := range control.FidelityStates {
 		states = append(states, fmt.Sprintf("%d %s", bare[state], state))
 	}
 	all := proven + byJudge
@@ -231,14 +220,14 @@ func (m mutation) unseen(judged map[string]bool) (left []string) {
 func brokenOnce(one mutation, judged map[string]bool) string {
 	left := one.unseen(judged)
 	switch {
-	case one.Proven:
+	case len(one.BrokenBy) == 0:
+		return "no mutation"
+	case len(one.Survived) == 0:
 		return "proven"
 	case len(left) > 0:
 		return "survived: `" + strings.Join(left, "`, `") + "`"
-	case len(one.Survived) > 0:
-		return "proven by the judge under " + strings.Join(one.Survived, ", ")
 	default:
-		return "no mutation"
+		return "proven by the judge under " + strings.Join(one.Survived, ", ")
 	}
 }
 

@@ -18,25 +18,25 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/internal/fidelity"
+	"github.com/destkit/destkit/server/internal/control"
 )
 
-var updateLedger = flag.Bool("update", false, "write docs/evidence/fidelity.md, docs/evidence/disk-matrix-service.md and what internal/fidelity keeps again")
+var updateLedger = flag.Bool("update", false, "write docs/evidence/fidelity.md, docs/evidence/disk-matrix-service.md and internal/control/fidelity_proofs.json again")
 
 const (
 	fidelityPage  = "../docs/evidence/fidelity.md"
-	fidelityIndex = "internal/fidelity/proofs.json"
+	fidelityIndex = "internal/control/fidelity_proofs.json"
 )
 
 // proves says which rows of the table a test proves. The calls are read from
 // the sources, so the ids must be literals.
 func proves(t testing.TB, ids ...string) {
 	t.Helper()
-	rows, err := fidelity.Table()
+	rows, err := control.Fidelity()
 	require.NoError(t, err)
 	require.NotEmpty(t, ids)
 	for _, id := range ids {
-		require.True(t, slices.ContainsFunc(rows, func(row fidelity.Row) bool { return row.ID == id }), "the table has no row %s", id)
+		require.True(t, slices.ContainsFunc(rows, func(row control.FidelityRow) bool { return row.ID == id }), "the table has no row %s", id)
 	}
 }
 
@@ -95,7 +95,7 @@ func calledName(called *ast.CallExpr, ok bool) (string, bool) {
 // row has a test, every id that a test claims exists, and what is shown is what
 // the sources and the last run of make mutations say.
 func TestFidelityLedger(t *testing.T) {
-	rows, err := fidelity.Table()
+	rows, err := control.Fidelity()
 	require.NoError(t, err)
 	proofs := proofsIn(t, ".")
 	known := map[string]bool{}
@@ -128,7 +128,7 @@ func TestFidelityLedger(t *testing.T) {
 }
 
 // fidelityTable is docs/evidence/fidelity.md.
-func fidelityTable(rows []fidelity.Row, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
+func fidelityTable(rows []control.FidelityRow, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
 	var b bytes.Buffer
 	counts := map[string]int{}
 	for _, row := range rows {
@@ -155,7 +155,7 @@ neither detects.
 | published | %d | not in the specification; published pages or clients say so |
 | assumed | %d | no source says so; a choice of this service |
 | unknown | %d | no source says so; do not rely on this behaviour |
-`, mutationScore(rows, results, judged), counts[fidelity.Specified], counts[fidelity.Published], counts[fidelity.Assumed], counts[fidelity.Unknown])
+`, mutationScore(rows, results, judged), counts[control.Specified], counts[control.Published], counts[control.Assumed], counts[control.Unknown])
 	section := ""
 	for _, row := range rows {
 		if row.Section != section {

@@ -159,8 +159,7 @@ var arrows = map[string][]string{
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/ledger",
 		"server/internal/sync/mapping",
 	},
-	"server/internal/fidelity": {"internal/foreign", "internal/yamldoc", "server/api", "server/internal/call", "server/internal/problem"}, // rules and their proofs: it shows a table
-	"server/internal/archive":  {"internal/foreign", "server/internal/sync/clock"},                                                        // the form of snapshots
+	"server/internal/archive": {"internal/foreign", "server/internal/sync/clock"}, // the form of snapshots
 	"server/internal/snapshot": { // of the whole state: what it consists of, and how it is held meanwhile
 		"server/internal/archive", "server/internal/call", "server/internal/journal", "server/internal/latch",
 		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/sync/clock",

@@ -1,8 +1,9 @@
 // Package control owns the control API, everything below /_control: who may use it, how the
 // state is held while a handler works, the clock as people move it, which authorities are
 // trusted, and the routes for what the store holds: organizations and people, rows of
-// emulated warehouses, records of emulated destinations, topics with their messages, and
-// jobs of other products that trigger syncs.
+// emulated warehouses, records of emulated destinations, topics with their messages, jobs
+// of other products that trigger syncs, and the table of the specification's rules with
+// the tests that prove them.
 package control
 
 import (
@@ -59,7 +60,8 @@ func New(p Parts) *Handlers {
 	}
 }
 
-// Data are the routes of topics, triggers, and both ends of a sync.
+// Data are the routes of topics, triggers, both ends of a sync, and the table of fidelity.
 func (h *Handlers) Data() []call.ControlRoute {
-	return slices.Concat(h.topicRoutes(), h.triggerRoutes(), h.dataRoutes())
+	return append(slices.Concat(h.topicRoutes(), h.triggerRoutes(), h.dataRoutes()),
+		call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", fidelity))
 }

@@ -1,8 +1,4 @@
-// Package fidelity owns the table of the rules that the REST API has from its
-// specification: how well each is founded, and which tests prove it. It refuses to know
-// the service: the tests of that say which rules they prove, and one of them writes
-// proofs.json, and mutations.json, which only tests read.
-package fidelity
+package control
 
 import (
 	_ "embed"
@@ -20,13 +16,13 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-//go:embed rules.yaml
+//go:embed fidelity.yaml
 var rulesText []byte
 
 // proofsText are the tests of each row, gathered by a test from the sources
 // of the tests, so that the running program can name them.
 //
-//go:embed proofs.json
+//go:embed fidelity_proofs.json
 var proofsText []byte
 
 // The states of a row of the table.
@@ -37,79 +33,75 @@ const (
 	Unknown   = "unknown"   // no source does; do not rely on it
 )
 
-// States are all of them, the best founded first.
-var States = []string{Specified, Published, Assumed, Unknown}
+// FidelityStates are all of them, the best founded first.
+var FidelityStates = []string{Specified, Published, Assumed, Unknown}
 
-// Row is one row of the table: a rule of spec sections 2 to 9 that
-// concerns the REST API, how well it is founded, and the tests that prove it.
-type Row struct {
+// FidelityRow is a rule of spec sections 2 to 9 that concerns the REST API, how well it is
+// founded, and the tests that prove it.
+type FidelityRow struct {
 	ID      string   `json:"id"`
 	Section string   `json:"section"`
 	Rule    string   `json:"rule"`
 	State   string   `json:"state"`
 	Proof   []string `json:"proof"`
-	// BrokenBy are the violations and the alterations of answers that contradict the
-	// rule: make mutations runs its tests against them.
-	BrokenBy []string `json:"-"`
 }
 
-// document is the embedded table. It names no tests: these say
+// fidelityDocument is the embedded table. It names no tests: these say
 // themselves what they prove.
-type document struct {
+type fidelityDocument struct {
 	Sections []struct {
 		Section string `yaml:"section"`
 		Title   string `yaml:"title"`
 		Rows    []struct {
-			ID       string   `yaml:"id"`
-			State    string   `yaml:"state"`
-			Rule     string   `yaml:"rule"`
-			BrokenBy []string `yaml:"broken_by"`
+			ID    string `yaml:"id"`
+			State string `yaml:"state"`
+			Rule  string `yaml:"rule"`
 		} `yaml:"rows"`
 	} `yaml:"sections"`
 }
 
-// Table lists the rows in the order of the specification. The embedded
+// Fidelity lists the rows in the order of the specification. The embedded
 // text is part of the program; a test holds it, so an error is a mistake there.
-var Table = sync.OnceValues(func() ([]Row, error) {
-	var read document
-	if err := yamldoc.Decode("rules.yaml", rulesText, &read); err != nil {
+var Fidelity = sync.OnceValues(func() ([]FidelityRow, error) {
+	var read fidelityDocument
+	if err := yamldoc.Decode("fidelity.yaml", rulesText, &read); err != nil {
 		return nil, fmt.Errorf("read table of fidelity: %w", err)
 	}
 	proofs := map[string][]string{}
 	if err := json.Unmarshal(proofsText, &proofs); err != nil {
 		return nil, fmt.Errorf("read proofs of fidelity: %w", err)
 	}
-	var rows []Row
+	var rows []FidelityRow
 	for _, section := range read.Sections {
 		for i, row := range section.Rows {
 			if want := fmt.Sprintf("F-%s-%02d", section.Section, i+1); row.ID != want {
 				return nil, fmt.Errorf("read table of fidelity: row %d of section %s is called %q and not %s", i+1, section.Section, row.ID, want)
 			}
-			if row.Rule == "" || !slices.Contains(States, row.State) {
+			if row.Rule == "" || !slices.Contains(FidelityStates, row.State) {
 				return nil, fmt.Errorf("read table of fidelity: row %s has no rule or an unknown state %q", row.ID, row.State)
 			}
 			proof := proofs[row.ID]
 			if proof == nil {
 				proof = []string{}
 			}
-			rows = append(rows, Row{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof, BrokenBy: row.BrokenBy})
+			rows = append(rows, FidelityRow{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof})
 		}
 	}
 	return rows, nil
 })
 
-// choose filters the table by ?state= and ?section=; a section holds
+// chosenRows filters the table by ?state= and ?section=; a section holds
 // those below it.
-func choose(query url.Values) ([]Row, error) {
-	rows, err := Table()
+func chosenRows(query url.Values) ([]FidelityRow, error) {
+	rows, err := Fidelity()
 	if err != nil {
 		return nil, err
 	}
 	state, section := query.Get("state"), query.Get("section")
-	if state != "" && !slices.Contains(States, state) {
-		return nil, problem.Invalid([]api.Problem{{Field: "state", Message: "must be one of " + strings.Join(States, ", ")}})
+	if state != "" && !slices.Contains(FidelityStates, state) {
+		return nil, problem.Invalid([]api.Problem{{Field: "state", Message: "must be one of " + strings.Join(FidelityStates, ", ")}})
 	}
-	chosen := []Row{}
+	chosen := []FidelityRow{}
 	for _, row := range rows {
 		if (state == "" || row.State == state) &&
 			(section == "" || row.Section == section || strings.HasPrefix(row.Section, section+".")) {
@@ -122,25 +114,18 @@ func choose(query url.Values) ([]Row, error) {
 	return chosen, nil
 }
 
-// Routes are those of the table, for those who decide how far to rely on the emulation.
-func Routes() []call.ControlRoute {
-	return []call.ControlRoute{
-		call.Route("GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", list),
-	}
-}
-
-// list answers with the rows, and counts them by their state.
-func list(c *call.Control) (any, error) {
+// fidelity answers with the rows, and counts them by their state.
+func fidelity(c *call.Control) (any, error) {
 	query, err := c.Query("state", "section")
 	if err != nil {
 		return nil, err
 	}
-	rows, err := choose(query)
+	rows, err := chosenRows(query)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
-	for _, state := range States {
+	for _, state := range FidelityStates {
 		counts[state] = 0
 	}
 	for _, row := range rows {
