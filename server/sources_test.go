@@ -130,7 +130,7 @@ func TestSourceTypes(t *testing.T) {
 	for dialect, rules := range map[Dialect]any{DialectSpec: "required", DialectLive: []any{"required"}} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
 		a := w.do("GET", "/source_types?order=asc", w.key, nil).want(200)
-		require.Len(t, a.at("data"), len(source.Types()))
+		require.Len(t, a.at("data"), len(source.BuiltIn().Types()))
 		require.Equal(t, "sqlite", a.at("data.0.service_name"))
 		require.Equal(t, rules, a.at("data.0.configuration_fields.fields.0.rules"))
 		require.Equal(t, "path", a.at("data.0.configuration_fields.fields.0.id"))

@@ -159,9 +159,6 @@ func (c *Catalogue) Name(name string) string {
 	return name
 }
 
-// Types are those of the built-in catalogue.
-func Types() []api.SourceType { return BuiltIn().Types() }
-
 // Type is one of the built-in catalogue.
 func Type(name string) (Description, bool) { return BuiltIn().Type(name) }
 

@@ -80,11 +80,6 @@ func (c *Catalogue) CheckCredentials(typ string, credentials map[string]json.Raw
 	return problems
 }
 
-// CheckCredentials is that of the built-in catalogue.
-func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
-	return BuiltIn().CheckCredentials(typ, credentials)
-}
-
 // Read gives credentials that were sent as they are kept: another spelling of a
 // field is that field, and with lenient each value is read as its field means it.
 // Of an unknown type they stay as they are.

@@ -42,11 +42,6 @@ func (c *Catalogue) OpenAt(ctx context.Context, typ string, credentials map[stri
 	return nil, nil, nil, clean(fmt.Errorf("open %s source: %w", typ, err), c.Secrets(typ, credentials))
 }
 
-// OpenAt is that of the built-in catalogue.
-func OpenAt(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options, object Object) (src Source, columns []api.Column, missing, err error) {
-	return BuiltIn().OpenAt(ctx, typ, credentials, o, object)
-}
-
 // describe implements describer.
 func (p *postgres) describe(ctx context.Context, object Object) (columns []api.Column, opened bool, err error) {
 	err = p.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {

@@ -142,7 +142,7 @@ func TestPostgresProbe(t *testing.T) {
 			fmt.Sprintf(`authenticate failed log in at 127.0.0.1 port %d: database "nope" does not exist`, s["port"]), "read skipped"}},
 		{"ssl", tcp(map[string]any{"sslmode": "require"}), nil},
 	} {
-		got := steps(Test(t.Context(), "postgres", credentials(c.values), Options{}))
+		got := steps(BuiltIn().Test(t.Context(), "postgres", credentials(c.values), Options{}))
 		if c.want == nil {
 			require.Contains(t, got[3], "refused TLS", "%v", got)
 			continue

@@ -68,11 +68,6 @@ func (c *Catalogue) Test(ctx context.Context, typ string, credentials map[string
 	return results
 }
 
-// Test is that of the built-in catalogue.
-func Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
-	return BuiltIn().Test(ctx, typ, credentials, o)
-}
-
 // failed is a step that did not pass; the message holds no secret.
 func failed(name, message string) api.TestStep {
 	return api.TestStep{Step: name, Status: api.StepFailed, Error: &api.StepError{Message: message}}

@@ -47,7 +47,7 @@ func TestProbe(t *testing.T) {
 		{"no host", "postgres", with("postgres", "host", "nowhere.invalid"), []string{"credentials passed", "address failed find address of nowhere.invalid: no such host", "connect skipped", "authenticate skipped", "read skipped"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := steps(Test(t.Context(), c.typ, credentials(c.values), Options{Key: t.Name()}))
+			got := steps(BuiltIn().Test(t.Context(), c.typ, credentials(c.values), Options{Key: t.Name()}))
 			if c.want == nil {
 				require.Contains(t, fmt.Sprint(got), "read failed")
 				require.Contains(t, fmt.Sprint(got), "the file is empty")

@@ -33,11 +33,6 @@ func (c *Catalogue) Details(typ string, credentials map[string]json.RawMessage) 
 	return details
 }
 
-// Details are those of the built-in catalogue.
-func Details(typ string, credentials map[string]json.RawMessage) map[string]any {
-	return BuiltIn().Details(typ, credentials)
-}
-
 // plainValue is the value of a field as replies show it.
 func plainValue(typ string, raw json.RawMessage) (v any, ok bool) {
 	if json.Unmarshal(raw, &v) != nil {
