@@ -1,7 +1,6 @@
 package destsim
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,12 +89,6 @@ func requestBody(method, params, id string) string {
 	return string(rpc.EncodeRequest(nil, method, []byte(params), id))
 }
 
-// hook turns a hook on.
-func (n *naive) hook(name string) {
-	n.t.Helper()
-	require.Contains(n.t, n.send(http.MethodPost, "/_control/hooks/"+name, `{"action":"begin"}`), "200")
-}
-
 // probe is one thing to do with a destination.
 type probe func(n *naive) string
 
@@ -117,108 +109,6 @@ func probing(t *testing.T, config Config, violation string, do probe) string {
 	}})
 }
 
-// tamper says for one violation which probes see it and what they see: a part
-// of the answer of the broken destination. All other probes see no difference.
-type tamper struct {
-	id   string
-	sees map[string]string
-}
-
-// testTampers puts every probe to every violation.
-func testTampers(t *testing.T, config Config, probes map[string]probe, table []tamper) {
-	t.Helper()
-	config.Delays.Hang = time.Millisecond
-	clean := map[string]string{}
-	for name, do := range probes {
-		clean[name] = probing(t, config, "", do)
-	}
-	for _, row := range table {
-		t.Run(row.id, func(t *testing.T) {
-			require.NotEmpty(t, row.sees)
-			for name := range row.sees {
-				require.Contains(t, probes, name)
-			}
-			for name, do := range probes {
-				got := probing(t, config, row.id, do)
-				if want, is := row.sees[name]; is {
-					require.Contains(t, got, want, name)
-					require.NotEqual(t, clean[name], got, name)
-					require.NotContains(t, clean[name], want, name)
-				} else {
-					require.Equal(t, clean[name], got, name)
-				}
-			}
-		})
-	}
-}
-
-// testAllTampered holds the tables and the list of violations together.
-func testAllTampered(t *testing.T, all []violation, tables ...[]tamper) {
-	t.Helper()
-	var have, shown []string
-	for _, v := range all {
-		have = append(have, v.ID)
-		require.NotEmpty(t, v.Changes)
-	}
-	for _, table := range tables {
-		for _, row := range table {
-			shown = append(shown, row.id)
-		}
-	}
-	require.ElementsMatch(t, have, shown)
-}
-
-// calls are the probes that every area takes: one per method, and what a
-// client may do wrong.
-func calls() map[string]probe {
-	object := `{"object":{"object_api_name":"contact","label":"Contact"}}`
-	simple := func(method, params string) probe {
-		return func(n *naive) string { return n.call(method, params) }
-	}
-	body := func(text string) probe { return func(n *naive) string { return n.post(text) } }
-	return map[string]probe{
-		"test_connection":      simple("test_connection", `{}`),
-		"list_objects":         simple("list_objects", `{}`),
-		"list_fields":          simple("list_fields", object),
-		"supported_operations": simple("supported_operations", object),
-		"get_sync_speed":       simple("get_sync_speed", `{"sync_plan":{}}`),
-		"sync_batch":           func(n *naive) string { return n.call("sync_batch", contactBatch(n.sim)) },
-		"unknown method":       simple("no_such_method", `{}`),
-		"method in capitals":   simple("List_Objects", `{}`),
-		"method with a space":  simple("list_objects ", `{}`),
-		"fields of no object":  simple("list_fields", `{}`),
-		"fields of a number":   simple("list_fields", `{"object":7}`),
-		"fields of unknown":    simple("list_fields", `{"object":{"object_api_name":"x","label":"X"}}`),
-		"operations of none":   simple("supported_operations", `{}`),
-		"connection params":    simple("test_connection", `{"x":1}`),
-		"objects params":       simple("list_objects", `{"x":1}`),
-		"objects and more":     body(`{"jsonrpc":"2.0","method":"list_objects","params":{},"id":"a1","x":1}`),
-		"objects reordered":    body(`{"id":"a1","params":{},"method":"list_objects","jsonrpc":"2.0"}`),
-		"objects spaced":       body(`{ "jsonrpc" : "2.0", "method" : "list_objects", "params" : { } , "id" : "a1" }`),
-		"objects escaped":      body(`{"jsonrpc":"2.0","method":"list\u005fobjects","params":{},"id":"a1"}`),
-		"speed reordered":      body(`{"id":"a1","params":{},"method":"get_sync_speed","jsonrpc":"2.0"}`),
-		"body cut":             body(`{"jsonrpc":"2.0","method":"test_connection","params":{`),
-		"body not JSON":        body(`hello`),
-		"no method":            body(`{"jsonrpc":"2.0","params":{},"id":"a1"}`),
-		"method a number":      body(`{"jsonrpc":"2.0","method":7,"params":{},"id":"a1"}`),
-		"no version":           body(`{"method":"test_connection","params":{},"id":"a1"}`),
-		"array":                body(`[{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a1"}]`),
-		"GET":                  func(n *naive) string { return n.send("GET", "/rpc", "") },
-		"health":               func(n *naive) string { return n.send("GET", "/healthz", "") },
-	}
-}
-
 func contactBatch(s *Sim) string {
 	return planOf(s, "contact", "upsert", "email", `{"email":"a@example.com","last_name":"A"}`)
-}
-
-// times repeats a call on one connection and joins the answers by lines.
-func times(count int, method, params string) probe {
-	return func(n *naive) string {
-		var b bytes.Buffer
-		for range count {
-			b.WriteString(n.call(method, params) + "\n")
-		}
-		return b.String()
-	}
 }
