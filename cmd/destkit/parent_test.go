@@ -67,10 +67,8 @@ func TestServersOfAnotherProgram(t *testing.T) {
 	})
 
 	t.Run("what else there is to say goes to standard error", func(t *testing.T) {
-		seed := filepath.Join(t.TempDir(), "seed.yaml")
-		require.NoError(t, os.WriteFile(seed, []byte("organizations: [{name: Other, users: []}]\n"), 0o600))
-		_, _, stderr := asChild(t, "serve", "--seed", seed)
-		require.Regexp(t, `(?m)^seeded:$`, stderr)
+		_, _, stderr := asChild(t, "serve", "--data", filepath.Join(t.TempDir(), "data"))
+		require.Regexp(t, `(?m)^made the master key `, stderr)
 	})
 
 	t.Run("the second start of a data directory makes no organization", func(t *testing.T) {

@@ -62,7 +62,7 @@ type Mailer struct {
 }
 
 // NewMailer checks the configuration; the error holds no password. keeps says which
-// mails are kept at all.
+// mails are kept at all; nil: all.
 func NewMailer(parts Sending, gate *destination.Gate, smtp SMTP, keeps func(*store.Mail) bool) (*Mailer, error) {
 	if err := smtp.Check(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (m *Mailer) sender() string {
 // Keep puts an e-mail into the mailbox within a change, and has it sent when
 // that is done.
 func (m *Mailer) Keep(tx *store.Tx, message *store.Mail) error {
-	if !m.keeps(message) {
+	if m.keeps != nil && !m.keeps(message) {
 		return nil
 	}
 	message.From = m.sender()
