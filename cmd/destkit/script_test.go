@@ -346,7 +346,7 @@ func cmdBroken(ts *testscript.TestScript, neg bool, args []string) {
 	resp, err := http.Post(port.URL+"/_control/seed", "application/yaml", strings.NewReader(ts.ReadFile(args[1])))
 	ts.Check(err)
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusCreated {
 		ts.Fatalf("the seed is answered with %s", resp.Status)
 	}
 	ts.Setenv(args[0], port.URL)
