@@ -26,7 +26,7 @@ import (
 // fire, advances a day, takes a snapshot and restores it; then the simulator's pages.
 func TestMatrixConsoleWalk(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	w := newWorld(t)
 	conn, err := sqlite.OpenConn(w.sourceFile())
@@ -222,7 +222,7 @@ func armed(sim *destsim.Sim) (ids []string) {
 // TestMatrixConsoleNeedsNoScript: a browser without one gets through the same forms.
 func TestMatrixConsoleNeedsNoScript(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	w := newWorld(t)
 	service := httptest.NewServer(w.s)

@@ -94,7 +94,7 @@ var frameworks = map[string]struct {
 // installs.
 func TestMatrixClientFrameworks(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("frameworks that npm has to install are tried with DESTKIT_TIER=matrix")
+		t.Skip("frameworks that npm has to install are tried with DESTKIT_TIER=full")
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
 		skipWithout(t, "npm is not installed: clients/node is not tried with vitest and jest")

@@ -45,7 +45,7 @@ func TestInit(t *testing.T) {
 // waiting for npm, compilers and pauses of the judge.
 func TestMatrixInit(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("skeletons that need packages or compilers are judged with DESTKIT_TIER=matrix")
+		t.Skip("skeletons that need packages or compilers are judged with DESTKIT_TIER=full")
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(nodeFolder()) })
 	free := make(chan struct{}, 3)

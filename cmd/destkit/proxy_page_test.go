@@ -285,7 +285,7 @@ func TestProxyPagesAreGuarded(t *testing.T) {
 // by, of which one breaks a rule.
 func TestMatrixProxyWalk(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	w := watchProxy(t, "RES-005", "")
 	b := browser.New(t, w.port.url+pagesAt)

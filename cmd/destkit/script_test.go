@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/demo"
@@ -44,24 +45,47 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int { return testkit.RunWithPostgres(t.M) }
 
-func TestScript(t *testing.T) { runScripts(t, "script") }
+func TestScript(t *testing.T) { runScripts(t, scriptsIn(t, "script")) }
 
-// TestLongScript runs those that take a processor longer than about a second.
-func TestLongScript(t *testing.T) {
-	matrixtest.Long(t)
-	runScripts(t, "long")
+// TestMatrixLongScript runs those that take a processor longer than about a second.
+func TestMatrixLongScript(t *testing.T) {
+	matrixtest.NotEveryDay(t)
+	if testing.Short() {
+		runScripts(t, scriptsIn(t, "long"))
+		return
+	}
+	runSomeScripts(t, "long")
 }
 
 // TestMatrixScript runs those that take too long under the race detector.
 func TestMatrixScript(t *testing.T) {
-	matrixtest.Long(t)
-	matrixtest.NotShort(t)
-	runScripts(t, "matrix")
+	matrixtest.NotEveryDay(t)
+	runSomeScripts(t, "matrix")
 }
 
-func runScripts(t *testing.T, folder string) {
+func scriptsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.txtar"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// runSomeScripts runs the sample of a folder's scripts: each is a cell.
+func runSomeScripts(t *testing.T, folder string) {
+	t.Helper()
+	files := scriptsIn(t, folder)
+	var cells []matrixtest.Cell
+	for _, file := range files {
+		cells = append(cells, matrixtest.Cell{Name: filepath.Base(file), Files: []string{"cmd/destkit/" + filepath.ToSlash(file)}})
+	}
+	runs, i := matrixtest.Sample(t, []string{"cmd/destkit/"}, cells), -1
+	runScripts(t, slices.DeleteFunc(files, func(string) bool { i++; return !runs[i] }))
+}
+
+func runScripts(t *testing.T, files []string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", folder),
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

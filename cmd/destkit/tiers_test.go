@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTiersLoseNothing: what make test leaves out runs in make race or in make matrix.
-// make matrix runs the tests with Matrix in their names, and those of the zoo; so that is
-// in the name of each test that does more there, or that -short may leave out of make race.
+// TestTiersLoseNothing: make ci-full runs every test. make matrix runs the sample of those
+// with Matrix in their names and of those that begin with matrixtest.Long, which it looks
+// for in the text; so a test that has a part for it must be one of these.
 func TestTiersLoseNothing(t *testing.T) {
 	root := filepath.Join("..", "..")
 	out, err := exec.Command("git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard", "*_test.go").Output()
@@ -38,20 +38,21 @@ func TestTiersLoseNothing(t *testing.T) {
 		lost, n := lostTests(files)
 		tiered += n
 		for _, name := range lost {
-			t.Errorf("%s: a part of %s runs nowhere: make test leaves it out, make race may, and make matrix does not run a test of this name. Put Matrix into it", folder, name)
+			t.Errorf("%s: no sample of %s runs in make matrix: put Matrix into its name, or matrixtest.Long(t) into its first line", folder, name)
 		}
 	}
 	require.Greater(t, tiered, 40)
 }
 
-// lostTests lists the tests of a package that make test leaves out in part and that no
-// tier runs as a whole; n is how many differ from tier to tier.
+// lostTests lists the tests of a package that differ from tier to tier and that make matrix
+// does not find; n is how many differ.
 func lostTests(files []*ast.File) (lost []string, n int) {
-	calls := map[string][]string{} // by function
+	calls, begins := map[string][]string{}, map[string]bool{} // by function
 	for _, file := range files {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil && f.Recv == nil {
 				calls[f.Name.Name] = append(calls[f.Name.Name], called(f.Body)...)
+				begins[f.Name.Name] = begins[f.Name.Name] || beginsLong(f.Body)
 			}
 		}
 	}
@@ -59,22 +60,27 @@ func lostTests(files []*ast.File) (lost []string, n int) {
 		if !strings.HasPrefix(name, "Test") || name == "TestMain" {
 			continue
 		}
-		long := reaches(calls, name, "matrixtest.Long", nil)
-		more := slices.ContainsFunc(ofMatrix, func(f string) bool { return reaches(calls, name, f, nil) })
-		if !long && !more {
+		if !slices.ContainsFunc(ofTiers, func(f string) bool { return reaches(calls, name, f, nil) }) {
 			continue
 		}
 		n++
-		matrix := strings.Contains(name, "Matrix") || strings.HasPrefix(name, "TestZoo")
-		if !matrix && (more || reaches(calls, name, "testing.Short", nil)) {
+		if !strings.Contains(name, "Matrix") && !strings.HasPrefix(name, "TestZoo") && !begins[name] {
 			lost = append(lost, name)
 		}
 	}
 	return lost, n
 }
 
-// ofMatrix is what tells the tier of the matrices from the others.
-var ofMatrix = []string{"matrixtest.Sampled", "matrixtest.NotShort", "matrixtest.Whole"}
+// ofTiers are the functions by which a test differs from tier to tier.
+var ofTiers = []string{"matrixtest.Long", "matrixtest.NotEveryDay", "matrixtest.Sample", "matrixtest.One", "matrixtest.NotShort", "matrixtest.Whole"}
+
+// beginsLong reports whether matrixtest.Long(t) is a statement of the body itself.
+func beginsLong(body *ast.BlockStmt) bool {
+	return slices.ContainsFunc(body.List, func(s ast.Stmt) bool {
+		e, ok := s.(*ast.ExprStmt)
+		return ok && slices.Equal(called(&ast.BlockStmt{List: []ast.Stmt{e}}), []string{"matrixtest.Long", "matrixtest", "t"})
+	})
+}
 
 // reaches reports whether a function calls another one, by itself or through functions of
 // its package.
@@ -130,19 +136,19 @@ func called(body *ast.BlockStmt) (names []string) {
 // TestTiersLoseNothingFound: what TestTiersLoseNothing finds and what it leaves alone.
 func TestTiersLoseNothingFound(t *testing.T) {
 	const text = `package p
-func TestOfTheRace(t *testing.T) { matrixtest.Long(t); plain(t) }
-func TestOfNone(t *testing.T) { matrixtest.Long(t); if testing.Short() { t.Skip() } }
-func TestThroughAHelper(t *testing.T) { matrixtest.Long(t); t.Run("", func(t *testing.T) { helper(t) }) }
-func TestHandedOn(t *testing.T) { matrixtest.Long(t); t.Run("", helper) }
-func TestMatrixOfAll(t *testing.T) { matrixtest.Long(t); helper(t) }
-func TestOfASample(t *testing.T) { helper(t) }
+func TestLong(t *testing.T) { matrixtest.Long(t); plain(t) }
+func TestLongInAHelper(t *testing.T) { begin(t) }
+func TestThroughAHelper(t *testing.T) { t.Run("", func(t *testing.T) { helper(t) }) }
+func TestHandedOn(t *testing.T) { t.Run("", helper) }
+func TestMatrixOfAll(t *testing.T) { matrixtest.NotEveryDay(t); helper(t) }
 func TestOfEveryDay(t *testing.T) { if testing.Short() { t.Skip() }; plain(t) }
-func helper(t *testing.T) { matrixtest.Sampled(t, 1) }
+func begin(t *testing.T) { matrixtest.Long(t) }
+func helper(t *testing.T) { matrixtest.Sample(t, nil, nil) }
 func plain(t *testing.T) { plain(t) }
 `
 	file, err := parser.ParseFile(token.NewFileSet(), "p.go", text, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	lost, n := lostTests([]*ast.File{file})
-	require.Equal(t, []string{"TestHandedOn", "TestOfASample", "TestOfNone", "TestThroughAHelper"}, lost)
-	require.Equal(t, 6, n)
+	require.Equal(t, []string{"TestHandedOn", "TestLongInAHelper", "TestThroughAHelper"}, lost)
+	require.Equal(t, 5, n)
 }

@@ -56,8 +56,9 @@ func TestKillMatrix(t *testing.T) {
 			table.Write(t, "../../docs/evidence/kill-matrix.md", killFront, len(destsim.Violations()))
 		}
 	})
+	runs := matrixtest.Sample(t, sharedCode, violationCells(t))
 	for i, v := range destsim.Violations() {
-		if !matrixtest.Sampled(t, i) {
+		if !runs[i] {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
@@ -83,12 +84,13 @@ func TestKillMatrix(t *testing.T) {
 // TestKillMatrixAxes shows every violation to its own check alone, with other
 // seeds, one check at a time, over TLS, and with each combination of operations.
 func TestKillMatrixAxes(t *testing.T) {
-	matrixtest.Long(t)
+	matrixtest.NotEveryDay(t)
 	t.Parallel()
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
+	runs := matrixtest.Sample(t, sharedCode, violationCells(t))
 	for i, v := range destsim.Violations() {
-		if !matrixtest.Sampled(t, i) || i%40 > 10 && !matrixtest.Whole() && !matrixtest.Named() {
+		if !runs[i] {
 			continue
 		}
 		check := matrixtest.CheckOf(v.ID)
@@ -213,7 +215,7 @@ func withOperations(t *testing.T, cfg destsim.Config, ops []string) destsim.Conf
 // TestCleanMatrix judges the clean destination along every axis: never a FAIL,
 // never a WARN, nothing left behind.
 func TestCleanMatrix(t *testing.T) {
-	matrixtest.Long(t)
+	matrixtest.NotEveryDay(t)
 	stages := map[string]stage{
 		"https": {network: true, build: func(t *testing.T) *bench { return overTLS(t, simConfig()) }},
 		// SQLite keeps its connections beyond what is judged.
@@ -238,8 +240,14 @@ func TestCleanMatrix(t *testing.T) {
 	for _, ops := range combinations() {
 		stages[strings.Join(ops, "+")] = memory(func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) })
 	}
-	for i, name := range slices.Sorted(maps.Keys(stages)) {
-		if !matrixtest.Sampled(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
+	names := slices.Sorted(maps.Keys(stages))
+	var cells []matrixtest.Cell
+	for _, name := range names {
+		cells = append(cells, matrixtest.Cell{Name: name})
+	}
+	runs := matrixtest.Sample(t, append(sharedCode, "features/destination/"), cells)
+	for i, name := range names {
+		if !runs[i] && name != "insert+update+upsert+mirror" && name != "https" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

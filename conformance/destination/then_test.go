@@ -22,8 +22,9 @@ func TestMatrixNegatedThenFails(t *testing.T) {
 	t.Parallel()
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
+	runs := matrixtest.Sample(t, sharedCode, checkCells(t, cat.Checks))
 	for i, c := range cat.Checks {
-		if c.Level == conformance.Info || strings.HasPrefix(c.ID, "TLS-") || !matrixtest.Sampled(t, i) {
+		if c.Level == conformance.Info || strings.HasPrefix(c.ID, "TLS-") || !runs[i] {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
@@ -59,14 +60,14 @@ func TestMatrixDroppedThen(t *testing.T) {
 	t.Parallel()
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
-	n := 0
-	for _, c := range cat.Checks {
+	n, runs := 0, matrixtest.Sample(t, sharedCode, checkCells(t, cat.Checks))
+	for i, c := range cat.Checks {
 		claims := c.Claims()
 		if len(claims) < 2 || c.Level == conformance.Info {
 			continue // without its only claim a scenario cannot fail
 		}
 		n++
-		if !matrixtest.Sampled(t, n) {
+		if !runs[i] {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {

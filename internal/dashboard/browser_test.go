@@ -60,7 +60,7 @@ func loading(t *testing.T, o loadgen.Options, finish func(*loadgen.Result) error
 // report without being loaded again.
 func TestMatrixDashboardWalk(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	control := &loadgen.Control{}
 	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%"), threshold(t, "lost>0")}
@@ -125,7 +125,7 @@ func unsteadyService(t *testing.T) (url, key string) {
 // speaks of clients, calls and lists, and never of records. Its end is the report.
 func TestMatrixServiceDashboardWalk(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=matrix")
+		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	control := &loadgen.Control{}
 	limits := []loadgen.Threshold{threshold(t, "p99>1ns"), threshold(t, "errors>50%")}

@@ -37,7 +37,7 @@ func (m *Table[K]) Write(t *testing.T, file, head, foot string, cells int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t.Failed() || len(m.lines) != cells {
-		t.Errorf("the matrix is not whole (%d of %d cells): run it with DESTKIT_TIER=matrix and mend what fails", len(m.lines), cells)
+		t.Errorf("the matrix is not whole (%d of %d cells): run it with DESTKIT_TIER=full and mend what fails", len(m.lines), cells)
 		return
 	}
 	var b strings.Builder

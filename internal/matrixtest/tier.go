@@ -10,16 +10,24 @@ import (
 	"testing"
 )
 
-// Whole tells the tier in which every cell runs; in the others a fixed hundredth does.
-func Whole() bool { return os.Getenv("DESTKIT_TIER") == "matrix" }
+// Whole reports whether the tier is that in which every cell runs, and every test with
+// what it needs beside Go (make ci-full).
+func Whole() bool { return os.Getenv("DESTKIT_TIER") == "full" }
 
 // Long skips a test that takes a processor longer than about a second in make test, which
-// is for every day. make race runs it; where -short leaves it out too, its name holds
-// Matrix, and make matrix runs it. Tests that are asked for with -run are run.
+// is for every day. make race runs it, make matrix where it is in the sample (see One), and
+// make ci-full. Tests that are asked for with -run are run.
 func Long(t testing.TB) {
 	t.Helper()
+	NotEveryDay(t)
+	One(t)
+}
+
+// NotEveryDay is Long for a matrix, which has a sample of its cells.
+func NotEveryDay(t testing.TB) {
+	t.Helper()
 	if everyDay(os.Getenv("DESTKIT_TIER"), flag.Lookup("test.run")) {
-		t.Skip("takes long: it runs in make race or make matrix, or by its name with -run")
+		t.Skip("takes long: it runs in make race, make matrix and make ci-full, or by its name with -run")
 	}
 }
 
@@ -54,18 +62,10 @@ func NotShort(t testing.TB) {
 	}
 }
 
-// Sampled reports whether the cell with this number runs. With -short none does: the
-// test is skipped.
-func Sampled(t *testing.T, cell int) bool {
-	t.Helper()
-	NotShort(t)
-	return Whole() || cell%100 == 3 || Named()
-}
-
-// Cell runs a cell beside others. A parallel test is kept until its parent has ended, and
+// RunCell runs a cell beside others. A parallel test is kept until its parent has ended, and
 // with it all that its clean-up refers to; so the cell is a test inside of it, of which
 // nothing is left when it has ended.
-func Cell(t *testing.T, name string, cell func(t *testing.T)) {
+func RunCell(t *testing.T, name string, cell func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		t.Run("cell", cell)

@@ -180,7 +180,7 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 // write writes the page when everything was judged.
 func (c *collected) write(file string) error {
 	if !c.complete() {
-		return fmt.Errorf("write %s: the zoo is not whole: run it with DESTKIT_TIER=matrix", file)
+		return fmt.Errorf("write %s: the zoo is not whole: run it with DESTKIT_TIER=full", file)
 	}
 	return os.WriteFile(file, []byte(c.page()), 0o644)
 }

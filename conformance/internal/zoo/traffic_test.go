@@ -1,4 +1,4 @@
-package zoo_test
+package zoo
 
 import (
 	"bytes"
@@ -34,10 +34,9 @@ const trafficFound = 38
 // through the proxy, and judges what goes by: what traffic can show is found, and what
 // is right is not blamed.
 func TestMatrixTraffic(t *testing.T) {
-	matrixtest.Long(t)
-	if testing.Short() {
-		t.Skip("the zoo is not judged with -short")
-	}
+	matrixtest.NotEveryDay(t)
+	habits, all := habitCells(t), alternating(Mistakes())
+	runs := mistakeCells(t, all)
 	var (
 		mu            sync.Mutex
 		seen, decided []string
@@ -52,7 +51,7 @@ func TestMatrixTraffic(t *testing.T) {
 			})
 		}
 		for i, h := range Habits() {
-			if i%9 != 0 && !matrixtest.Whole() && !matrixtest.Named() {
+			if !habits[i] {
 				continue
 			}
 			t.Run("habit/"+h.Language+"/"+h.Name, func(t *testing.T) {
@@ -61,8 +60,8 @@ func TestMatrixTraffic(t *testing.T) {
 				require.Empty(t, failed(r, broken...), explain(r, broken...))
 			})
 		}
-		for i, m := range alternating(Mistakes()) {
-			if i%30 != 3 && !matrixtest.Whole() && !matrixtest.Named() || m.Name == "mutable-default" { // a minute of single records
+		for i, m := range all {
+			if !runs[i] || m.Name == "mutable-default" { // a minute of single records
 				continue
 			}
 			t.Run("mistake/"+m.Language+"/"+m.Name, func(t *testing.T) {

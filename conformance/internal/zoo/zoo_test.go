@@ -1,4 +1,4 @@
-package zoo_test
+package zoo
 
 import (
 	"flag"
@@ -19,12 +19,10 @@ var broken = []conformance.Status{conformance.Fail, conformance.Flaky}
 
 // TestZoo judges every mistake and every habit, without and with read-back, and
 // servers with two mistakes; all at once, since most of a run of a slow server is
-// waiting. The test tier judges a few of them, with read-back.
+// waiting. A sample is judged with read-back.
 func TestZoo(t *testing.T) {
-	matrixtest.Long(t)
-	if testing.Short() {
-		t.Skip("the zoo is not judged with -short")
-	}
+	matrixtest.NotEveryDay(t)
+	matrixtest.NotShort(t)
 	t.Run("of", func(t *testing.T) {
 		for name, judged := range map[string]func(*testing.T){"base": base, "habit": habits, "mistake": mistakes, "pair": pairs} {
 			t.Run(name, func(t *testing.T) {
@@ -57,8 +55,9 @@ func base(t *testing.T) {
 
 // habits judges what is right and unusual: nothing fails.
 func habits(t *testing.T) {
+	runs := habitCells(t)
 	for i, h := range Habits() {
-		if i%9 != 0 && !matrixtest.Whole() && !matrixtest.Named() {
+		if !runs[i] {
 			continue
 		}
 		t.Run(h.Language+"/"+h.Name, func(t *testing.T) {
@@ -75,8 +74,10 @@ func habits(t *testing.T) {
 // mistakes judges servers with one mistake each: a check whose sentence is about it
 // finds it, and none that has nothing to do with it.
 func mistakes(t *testing.T) {
-	for i, m := range alternating(Mistakes()) {
-		if i%30 != 3 && !matrixtest.Whole() && !matrixtest.Named() {
+	all := alternating(Mistakes())
+	runs := mistakeCells(t, all)
+	for i, m := range all {
+		if !runs[i] {
 			continue
 		}
 		t.Run(m.Language+"/"+m.Name, func(t *testing.T) {
@@ -138,14 +139,21 @@ func alternating(all []Mistake) []Mistake {
 
 // pairs judges servers with two mistakes: in one run both are found.
 func pairs(t *testing.T) {
-	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("pairs are judged in the matrix tier")
-	}
-	needProgram(t, Node)
 	common := Common()
 	require.Len(t, common, 10)
+	var cells []matrixtest.Cell
 	for i, first := range common {
 		for _, second := range common[i+1:] {
+			cells = append(cells, matrixtest.Cell{Name: first.Name + "+" + second.Name})
+		}
+	}
+	runs, n := matrixtest.Sample(t, sharedCode, cells), -1
+	needProgram(t, Node)
+	for i, first := range common {
+		for _, second := range common[i+1:] {
+			if n++; !runs[n] {
+				continue
+			}
 			t.Run(first.Name+"+"+second.Name, func(t *testing.T) {
 				t.Parallel()
 				s := Setting{Objects: Objects(Node)}
@@ -158,7 +166,7 @@ func pairs(t *testing.T) {
 	}
 }
 
-// inBothWays judges without and with read-back; the test tier with it only.
+// inBothWays judges without and with read-back; a sample with it only.
 func inBothWays(t *testing.T, language, name string, s Setting, look func(*testing.T, bool, *conformance.Report)) {
 	t.Run("readback", func(t *testing.T) {
 		t.Parallel()

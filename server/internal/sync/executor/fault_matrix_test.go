@@ -88,11 +88,13 @@ func TestFaultMatrix(t *testing.T) {
 	matrixtest.NotShort(t)
 	table := &faultTable{cells: map[string]map[string]string{}}
 	t.Cleanup(func() { table.finish(t) })
-	for i, c := range faultCells() {
-		if !matrixtest.Sampled(t, i) {
+	cells := faultCells()
+	runs := sampleOf(t, cells, faultCell.title, faultFiles(t))
+	for i, c := range cells {
+		if !runs[i] {
 			continue
 		}
-		matrixtest.Cell(t, fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
+		matrixtest.RunCell(t, c.title(), func(t *testing.T) {
 			table.add(c, c.meet(t))
 		})
 	}
@@ -107,7 +109,7 @@ func TestFaultMatrixOnPostgreSQL(t *testing.T) {
 			continue
 		}
 		c.shared = true
-		matrixtest.Cell(t, fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
+		matrixtest.RunCell(t, c.title(), func(t *testing.T) {
 			c.meet(t)
 		})
 	}
@@ -311,7 +313,7 @@ func (f *faultTable) finish(t *testing.T) {
 		return
 	}
 	if all := len(faultCells()); f.met != all {
-		t.Errorf("only %d of %d cells have run: write the table with DESTKIT_TIER=matrix", f.met, all)
+		t.Errorf("only %d of %d cells have run: write the table with DESTKIT_TIER=full", f.met, all)
 		return
 	}
 	table := &matrixtest.Table[string]{}

@@ -1,0 +1,88 @@
+package matrixtest
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// mostCommits bounds the change of a day.
+const mostCommits = 50
+
+// change is what a sample is drawn for.
+type change struct {
+	commit string   // chooses the twentieth
+	since  string   // the base, in words
+	files  []string // paths from the root of the repository; what is not committed too
+	known  bool     // else which files have changed is not known
+}
+
+// thisChange is the change of the repository that the tests stand in.
+var thisChange = sync.OnceValue(func() change { return changeOf("", os.Getenv("DESTKIT_BASE")) })
+
+// changeOf asks git for the change in a folder. The base is the first of these that there
+// is: the named commit; where the branch left origin/main; the last commit that is a day
+// older than the newest one, but at most 50 commits before it.
+func changeOf(folder, named string) change {
+	git := func(args ...string) (string, error) {
+		cmd := exec.Command("git", append([]string{"-c", "core.quotePath=false"}, args...)...)
+		cmd.Dir = folder
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	head, err := git("rev-parse", "HEAD")
+	if err != nil {
+		return change{since: "without git"}
+	}
+	c := change{commit: head, since: "a root that is not there"}
+	base, why := "", ""
+	if strings.Trim(named, "0") != "" { // a new branch has no commit before it, which is written as zeros
+		base, _ = git("rev-parse", "--verify", "--quiet", named+"^{commit}")
+		why = "DESTKIT_BASE"
+	}
+	if base == "" {
+		if fork, err := git("merge-base", "HEAD", "origin/main"); err == nil && fork != head {
+			base, why = fork, "origin/main"
+		}
+	}
+	if base == "" {
+		base, why = lastDay(git, head)
+	}
+	if base == "" {
+		return c
+	}
+	changed, err := git("diff", "--name-only", "--relative=", base)
+	fresh, freshErr := git("ls-files", "--others", "--exclude-standard", "--full-name", ":/")
+	if cmp.Or(err, freshErr) != nil {
+		return c
+	}
+	c.files, c.known = strings.FieldsFunc(changed+"\n"+fresh, func(r rune) bool { return r == '\n' }), true
+	c.since = fmt.Sprintf("%.8s (%s)", base, why)
+	return c
+}
+
+// lastDay is the last commit a day before the head, or the fiftieth before it when that
+// is younger; none where the history does not go back so far.
+func lastDay(git func(...string) (string, error), head string) (base, why string) {
+	shown, err := git("log", "-1", "--format=%ct", head)
+	seconds, parseErr := strconv.ParseInt(shown, 10, 64)
+	if cmp.Or(err, parseErr) != nil {
+		return "", ""
+	}
+	day := time.Unix(seconds, 0).Add(-24 * time.Hour).UTC().Format(time.RFC3339)
+	base, _ = git("rev-list", "-1", "--before="+day, head)
+	if base != "" {
+		if n, err := git("rev-list", "--count", "--first-parent", base+".."+head); err == nil {
+			if count, err := strconv.Atoi(n); err == nil && count <= mostCommits {
+				return base, "a day before"
+			}
+		}
+	}
+	base, _ = git("rev-parse", "--verify", "--quiet", fmt.Sprintf("%s~%d", head, mostCommits))
+	return base, fmt.Sprintf("%d commits before", mostCommits)
+}
