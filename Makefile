@@ -31,7 +31,11 @@ PACKAGES    ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN 2>/dev/null || 
 MEMORY      ?= $(shell grep -qs ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts || df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 IN_MEMORY    = $(if $(MEMORY),tmp='$(MEMORY)/destkit-$@-$(shell id -u)-$(firstword $(shell echo '$(CURDIR)' | cksum))'; \
   mkdir -p "$$tmp"; chmod 1777 "$$tmp"; trap 'rm -rf "$$tmp"' EXIT; export GOTMPDIR="$${TMPDIR:-/tmp}" TMPDIR="$$tmp";)
-MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -timeout 40m -run Matrix
+# Which cells of the matrices run: a sample for the commit, or all of them (full).
+TIER        ?= matrix
+# Tests that begin with matrixtest.Long belong to the sample, too.
+LONG         = $$(awk '/^func Test/ { name = $$2; sub(/\(.*/, "", name) } /^\tmatrixtest\.Long\(t\)$$/ { print name }' $$(git ls-files '*_test.go') | paste -sd '|')
+MATRIX       = env $(TEST_GC) DESTKIT_TIER=$(TIER) $(GO) test -vet=off -count=1 -timeout 40m -run "Matrix|^($(LONG))$$"
 
 # The linters (staticcheck among them, see .golangci.yml) run from source at this
 # version; nothing has to be installed. Cold, with the linter itself built, that
@@ -42,7 +46,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.15.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install release release-docs release-try release-damage demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build install release release-docs release-try release-damage demo test race matrix matrix-full zoo matrix-judges matrix-engine k6 crowd mutations lint format docs bench performance microbench bench-peers fuzz ci ci-full clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,35 +81,49 @@ release-damage: ## harm each file of build/release in each way that make release
 demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
 
-test: ## run the tests of every day; those that take long run in make race and make matrix
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel 4 ./server ./conformance/destination ./...
+test: ## run the tests of every day; those that take long run in make matrix
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel 4 ./server ./conformance/destination ./cmd/destkit ./...
 
-self: ## judge our own destination and our own service, as processes (part of make matrix)
+self: ## judge our own destination and our own service, as processes (part of make matrix-full)
 	$(GO) test -count=1 -v -run '^TestMatrixScript$$/^self$$' ./cmd/destkit
 
 # SQLite here is C code translated to Go, with locks of its own: watched by the
 # detector too, it takes ten times as long, and there is nothing of ours in it.
 # A program with the detector waits for a second at its end, unless it is told not to.
 RACE        := GORACE=atexit_sleep_ms=0
-race: ## run the short tests under the race detector
-	@$(IN_MEMORY) CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race $(GO) test -vet=off -race -gcflags='modernc.org/...=-race=false' -short -timeout 20m -p $(PACKAGES) -parallel 4 ./cmd/destkit ./server ./...
+# These and package server are where goroutines share state: calls that come at once, runs that
+# are stopped while they work, limits that many wait for. Elsewhere a goroutine owns what it
+# has, and the detector, which makes tests take five times as long, has nothing to see.
+RACE_PACKAGES = ./destsim ./loadgen ./internal/proxy ./conformance/destination ./server/internal/sync/executor ./server/internal/sync/pace ./server/internal/sync/clock
+# Of package server, the eighth, what meets other calls or runs; the rest is one client.
+RACE_SERVER   = Cancel|Concurrent|Parallel|AtOnce|During|Overlap|Snapshot|Restore|Reset|Live|Throttl|Limit|Journal|GoAway|Deliver|Advance|Clock|Stop
+race: ## run the short tests of the packages with shared state under the race detector
+	@$(IN_MEMORY) export CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race; \
+	run="$(GO) test -vet=off -race -gcflags=modernc.org/...=-race=false -short -timeout 20m -parallel 4"; \
+	$$run -p $(PACKAGES) $(RACE_PACKAGES); $$run -run '$(RACE_SERVER)' ./server
 
-# The packages below a folder that have a matrix: to link the tests of all the others,
-# which have nothing to run, takes a minute.
-with-matrix  = $$(grep -rlE '^func Test[A-Za-z0-9_]*Matrix' --include='*_test.go' $(1) | xargs -n 1 dirname | sort -u)
+# The packages below a folder that have a matrix or a long test: to link the tests of all
+# the others, which have nothing to run, takes a minute.
+with-matrix  = $$(grep -rlE '^func Test[A-Za-z0-9_]*Matrix|^	matrixtest\.Long\(t\)$$' --include='*_test.go' $(1) | xargs -n 1 dirname | sort -u)
 
 # Rules about time get the processors: the judges go first, one package after the
 # other, and the rest takes what they leave. Its longest packages, which wait for most of
 # their time, begin first.
-matrix: ## break every rule once, kill at every point, meet every fault, in every operation
-	@$(IN_MEMORY) $(MAKE) --no-print-directory -j 3 --output-sync=target matrix-judges matrix-engine matrix-k6
+matrix: ## run the cells of all matrices that the commit's hash and its change choose, and say why
+	@$(IN_MEMORY) export DESTKIT_CHOSEN="$$(mktemp)"; status=0; \
+	$(MAKE) --no-print-directory -j 2 --output-sync=target matrix-judges matrix-engine || status=$$?; \
+	echo; cat "$$DESTKIT_CHOSEN"; rm -f "$$DESTKIT_CHOSEN"; exit $$status
+
+matrix-full: ## break every rule once, kill at every point, meet every fault, in every operation
+	@$(MAKE) --no-print-directory matrix TIER=full
 
 matrix-judges:
 	$(MATRIX) -p 1 -parallel 16 $(call with-matrix,./conformance)
-	@$(MAKE) --no-print-directory zoo
+	@$(MAKE) --no-print-directory zoo TIER=$(TIER)
 
+zoo: TIER = full
 zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
-	env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -v -vet=off -count=1 -timeout 20m -parallel 12 -run '^TestZoo' ./conformance/internal/zoo $(if $(UPDATE),-update) \
+	env $(TEST_GC) DESTKIT_TIER=$(TIER) $(GO) test -v -vet=off -count=1 -timeout 20m -parallel 12 -run '^TestZoo' ./conformance/internal/zoo $(if $(UPDATE),-update) \
 	  | awk '/^ *--- (PASS|SKIP)|^=== |zoo_test.go:[0-9]+: [A-Za-z]/ { next } { print }'
 
 matrix-engine:
@@ -113,15 +131,8 @@ matrix-engine:
 
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
-matrix-k6:
-	cd loadgen/xk6 && nice -n 10 $(GO) test -count=1 -timeout 30m ./...
-
-# These need the programs of PostgreSQL. Shorter forms of both are part of make matrix.
-processes: ## a million records by three workers: every limit holds over all of them
-	DESTKIT_PROCESSES_ROWS=1000000 $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesKeepTheLimits$$' ./cmd/destkit
-
-chaos: ## workers are killed, frozen and cut off for five minutes; then all is audited
-	DESTKIT_CHAOS=5m $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesSurvive$$' ./cmd/destkit
+k6: ## test the extension of k6, with k6
+	cd loadgen/xk6 && $(GO) vet ./... && $(GO) test -count=1 -timeout 30m ./...
 
 crowd: ## 200 clients do everything at once on both stores, then all is audited; CALLS of each (20)
 	@$(IN_MEMORY) DESTKIT_CROWD=$(CALLS) $(GO) test -vet=off -count=1 -v -timeout 60m -run '^TestMatrixCrowd$$' ./cmd/destkit
@@ -133,18 +144,17 @@ lint: ## check formatting, go vet (as one of the linters) and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
 	$(GO) run $(GOLANGCI_LINT) run ./...
 	cd deploy/release && $(GO) run $(GOLANGCI_LINT) run ./...
-	cd loadgen/xk6 && $(GO) vet ./...
 
 format: ## format the source
 	gofmt -w .
 
 docs: ## write the generated tables in docs/ again
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance/destination -update
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
+	DESTKIT_TIER=full $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance/destination -update
+	DESTKIT_TIER=full $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
 	$(MAKE) zoo UPDATE=1
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update
+	DESTKIT_TIER=full $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update
 	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|MatrixOutcomes)$$' ./server -update
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
+	DESTKIT_TIER=full $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
 	$(GO) test -count=1 -run '^TestSentencesTable$$' ./conformance/service -update
 	$(GO) test -count=1 -run '^Test(ProtocolPage|MistakesPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
 
@@ -178,8 +188,11 @@ fuzz: ## run every fuzz test for FUZZTIME (20s)
 	  done; \
 	done
 
-ci: ## what the pipeline runs
+ci: ## what the pipeline runs for each change
 	.ci/run
+
+ci-full: ## what the pipeline runs each night: all cells, the release, browsers, npm, Ruby, fuzz tests and k6
+	.ci/run full
 
 clean: ## remove what was built
 	rm -rf bin build

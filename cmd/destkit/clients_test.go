@@ -36,7 +36,7 @@ func testPythonClient(t *testing.T) {
 		}
 	}
 	if !found {
-		skipWithout(t, "python3 with pytest is not installed (python3-pytest on Debian): clients/python is not tested")
+		matrixtest.Missing(t, "pytest", "python3 with pytest is not installed (python3-pytest on Debian): clients/python is not tested")
 	}
 	client := clientFolder(t, "python")
 	installed, examples := t.TempDir(), t.TempDir()
@@ -58,11 +58,11 @@ func testNodeClient(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
-			skipWithout(t, name+" is not installed: clients/node is not tested")
+			matrixtest.Missing(t, name, "%s is not installed: clients/node is not tested", name)
 		}
 	}
 	if exec.Command("node", "-e", "process.exit(+(parseInt(process.versions.node) < 20))").Run() != nil {
-		skipWithout(t, "node is older than 20: clients/node is not tested")
+		matrixtest.Missing(t, "npm", "node is older than 20: clients/node is not tested")
 	}
 	client := clientFolder(t, "node")
 	env := clientEnv(t)
@@ -97,7 +97,7 @@ func TestMatrixClientFrameworks(t *testing.T) {
 		t.Skip("frameworks that npm has to install are tried with DESTKIT_TIER=full")
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
-		skipWithout(t, "npm is not installed: clients/node is not tried with vitest and jest")
+		matrixtest.Missing(t, "npm", "npm is not installed: clients/node is not tried with vitest and jest")
 	}
 	client := clientFolder(t, "node")
 	line := regexp.MustCompile(`(?m)^import \{ after, test \} from 'node:test';.*$`)

@@ -227,7 +227,7 @@ func needRuntime(t *testing.T, language, store string) string {
 			return path
 		}
 		if exec.Command("/usr/bin/python3", "-c", driver).Run() != nil {
-			skipWithout(t, "python3-psycopg-pool and python3-venv are not installed: the skeleton in python with postgres is not judged")
+			matrixtest.Missing(t, "psycopg", "python3-psycopg-pool and python3-venv are not installed: the skeleton in python with postgres is not judged")
 		}
 		return "/usr/bin" + string(filepath.ListSeparator) + path
 	default:
@@ -263,16 +263,8 @@ var installNode = sync.OnceValues(func() (string, error) {
 
 func needProgram(t *testing.T, language, name string) {
 	if _, err := exec.LookPath(name); err != nil {
-		skipWithout(t, fmt.Sprintf("%s is not installed: the skeleton in %s is not judged", name, language))
+		matrixtest.Missing(t, name, "%s is not installed: the skeleton in %s is not judged", name, language)
 	}
-}
-
-// skipWithout skips the test on a machine that lacks something; a pipeline fails.
-func skipWithout(t *testing.T, message string) {
-	if os.Getenv("CI") == "true" {
-		t.Fatal(message + ", and CI=true asks for every test")
-	}
-	t.Skip(message)
 }
 
 // TestInitNeverOverwrites: what is there stays, and nothing else is written.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,7 +72,7 @@ type azurePipeline struct {
 	} `yaml:"steps"`
 }
 
-// githubWorkflow is docs/ci/github-workflow.yml, strictly.
+// githubWorkflow is docs/ci/github-workflow.yml or a workflow of this repository, strictly.
 type githubWorkflow struct {
 	Name        string            `yaml:"name"`
 	On          map[string]any    `yaml:"on"`
@@ -81,6 +82,7 @@ type githubWorkflow struct {
 		Cancel bool   `yaml:"cancel-in-progress"`
 	} `yaml:"concurrency"`
 	Jobs map[string]struct {
+		If      string `yaml:"if"`
 		RunsOn  string `yaml:"runs-on"`
 		Timeout int    `yaml:"timeout-minutes"`
 		Steps   []struct {
@@ -270,4 +272,31 @@ func TestGuideSettings(t *testing.T) {
 	require.Equal(t, []string{"contact", "order"}, options.Objects)
 	require.NotEmpty(t, options.Readback.URL)
 	require.Contains(t, options.Fixtures, "contact")
+}
+
+// TestOwnWorkflow: each change runs .ci/run and each night make ci-full, with actions that
+// nobody can change and no permission but to read.
+func TestOwnWorkflow(t *testing.T) {
+	t.Parallel()
+	var workflow githubWorkflow
+	require.NoError(t, configfile.Read(filepath.Join(repository, ".github", "workflows", "ci.yml"), &workflow))
+	require.Equal(t, map[string]string{"contents": "read"}, workflow.Permissions)
+	require.Subset(t, slices.Collect(maps.Keys(workflow.On)), []string{"push", "pull_request", "schedule", "workflow_dispatch"})
+	for name, run := range map[string]string{"change": ".ci/run", "night": "make ci-full"} {
+		job := workflow.Jobs[name]
+		require.NotEmpty(t, job.If)
+		require.NotZero(t, job.Timeout)
+		var runs []string
+		for _, step := range job.Steps {
+			if step.Uses != "" {
+				require.Regexp(t, `^actions/[a-z-]+@[0-9a-f]{40}$`, step.Uses)
+			} else {
+				runs = append(runs, step.Run)
+			}
+		}
+		require.Equal(t, []string{run}, runs)
+		require.Equal(t, 0, job.Steps[0].With["fetch-depth"], "the sample looks at the commits before")
+	}
+	out, err := exec.Command("bash", "-n", filepath.Join(repository, ".ci", "run")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }

@@ -50,10 +50,6 @@ func TestScript(t *testing.T) { runScripts(t, scriptsIn(t, "script")) }
 // TestMatrixLongScript runs those that take a processor longer than about a second.
 func TestMatrixLongScript(t *testing.T) {
 	matrixtest.NotEveryDay(t)
-	if testing.Short() {
-		runScripts(t, scriptsIn(t, "long"))
-		return
-	}
 	runSomeScripts(t, "long")
 }
 

@@ -16,6 +16,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // harmless stands where the hostile text stands in the other report, so that
@@ -264,7 +265,7 @@ func TestLineProperty(t *testing.T) {
 func TestCommandMeansTheSame(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		missing(t, "bash is not installed")
+		matrixtest.Missing(t, "bash", "bash is not installed")
 	}
 	run := func(script string) string {
 		cmd := exec.Command(bash, "-c", "curl() { printf '<%s>' \"$@\"; }\n"+script)

@@ -12,16 +12,15 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // small starts the service of another make, with its mistakes.
 func small(t *testing.T, mistakes ...string) *bench {
 	t.Helper()
 	program, err := exec.LookPath("python3")
-	if err != nil && os.Getenv("CI") == "true" {
-		require.NoError(t, err, "the second service is written in Python")
-	} else if err != nil {
-		t.Skip("the second service is written in Python: install python3")
+	if err != nil {
+		matrixtest.Missing(t, "python3", "the second service is written in Python: install python3")
 	}
 	cmd := exec.CommandContext(t.Context(), program, append([]string{"testdata/service.py"}, mistakes...)...)
 	cmd.Stderr = os.Stderr

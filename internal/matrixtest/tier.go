@@ -6,6 +6,7 @@ package matrixtest
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,4 +71,20 @@ func RunCell(t *testing.T, name string, cell func(t *testing.T)) {
 		t.Parallel()
 		t.Run("cell", cell)
 	})
+}
+
+// Missing ends a test that lacks a part of the machine, such as a program: it is skipped,
+// and fails where DESTKIT_REQUIRE, a list of parts or "all", promises that part. The
+// pipeline says there what it has installed.
+func Missing(t testing.TB, part, format string, args ...any) {
+	t.Helper()
+	if required(os.Getenv("DESTKIT_REQUIRE"), part) {
+		t.Fatalf(format+" (DESTKIT_REQUIRE asks for "+part+")", args...)
+	}
+	t.Skipf(format, args...)
+}
+
+func required(list, part string) bool {
+	parts := strings.Fields(list)
+	return slices.Contains(parts, part) || slices.Contains(parts, "all")
 }

@@ -22,3 +22,10 @@ func TestEveryDay(t *testing.T) {
 	require.False(t, everyDay("", run))
 	require.False(t, everyDay("test", run))
 }
+
+func TestRequired(t *testing.T) {
+	require.False(t, required("", "node"))
+	require.True(t, required("curl node", "node"))
+	require.False(t, required("nodejs", "node"))
+	require.True(t, required("all", "node"))
+}
