@@ -295,7 +295,7 @@ func TestOwnWorkflow(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{run}, runs)
-		require.Equal(t, 0, job.Steps[0].With["fetch-depth"], "the sample looks at the commits before")
+		require.EqualValues(t, 0, job.Steps[0].With["fetch-depth"], "the sample looks at the commits before")
 	}
 	out, err := exec.Command("bash", "-n", filepath.Join(repository, ".ci", "run")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
