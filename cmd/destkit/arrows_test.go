@@ -290,11 +290,11 @@ var arrows = map[string][]string{
 	"internal/source/rowsort":             {},                                                                    // the executor and the audit sort too
 
 	// Only tests import these.
-	"internal/testkit/browser":                {},
+	"internal/testkit/browser":                {"internal/matrixtest"},
 	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
 	"internal/testkit/diskfault":              {"internal/handles"},
 	"internal/matrixtest":                     {},
-	"internal/testkit":                        {"cmd/destkit/internal/command"},
+	"internal/testkit":                        {"cmd/destkit/internal/command", "internal/matrixtest"},
 	"openapi/internal/clients":                {"server/api"}, // generated clients
 	"server/internal/cluster/shelf/shelftest": {"internal/testkit", "server/internal/..."},
 }

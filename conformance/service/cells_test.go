@@ -17,7 +17,7 @@ var sharedCode = []string{"conformance/*.go", "conformance/service/*.go", "serve
 func checkCells(t *testing.T, checks []*conformance.Check) []matrixtest.Cell {
 	t.Helper()
 	steps := matrixtest.ReadFiles(t, "conformance/service/steps_*.go")
-	violations := matrixtest.ReadFiles(t, "server/internal/violation/*.go")
+	violations := matrixtest.ReadFiles(t, "server/*/violation/*.go")
 	cells := make([]matrixtest.Cell, len(checks))
 	for i, c := range checks {
 		broken := violations.Holding(`"` + c.ID)
