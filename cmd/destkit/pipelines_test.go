@@ -274,8 +274,8 @@ func TestGuideSettings(t *testing.T) {
 	require.Contains(t, options.Fixtures, "contact")
 }
 
-// TestOwnWorkflow: each change runs .ci/run and each night make ci-full, with actions that
-// nobody can change and no permission but to read.
+// TestOwnWorkflow: each change runs .ci/run and each night make ci-full, with actions
+// pinned to a commit, and permission to read only.
 func TestOwnWorkflow(t *testing.T) {
 	t.Parallel()
 	var workflow githubWorkflow

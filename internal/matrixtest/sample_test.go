@@ -60,7 +60,7 @@ func TestEachCellHasItsTurn(t *testing.T) {
 }
 
 // TestChangeChooses: what has changed runs, shared code widens the sample to a fifth, and
-// so does a change that nobody knows; tests and pages widen nothing.
+// so does an unknown change; tests and pages widen nothing.
 func TestChangeChooses(t *testing.T) {
 	cells := threeHundred()
 	with := func(files ...string) []string {
