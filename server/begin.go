@@ -18,11 +18,8 @@ import (
 // configuration, and gives up what a stopped process has left.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		// Those of other processes may well be under way.
-		if s.member.Company() == 0 {
-			if err := replacement.AbandonRefreshes(tx); err != nil {
-				return err
-			}
+		if err := replacement.AbandonRefreshes(tx); err != nil {
+			return err
 		}
 		if s.config.forked {
 			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {

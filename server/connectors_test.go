@@ -216,26 +216,3 @@ func TestDeclarationsReadBack(t *testing.T) {
 		require.Equal(t, string(text), string(second))
 	}
 }
-
-// What one process declares holds for all of them, and for those that start
-// later.
-func TestOwnTypesOfAllProcesses(t *testing.T) {
-	list := together(t, "one", "other")
-	own := "destination" + strings.Split(strings.Split(ownType, "destination")[1], "source:\n")[0] // no files are shared here
-	types := func(w *world) string {
-		return string(w.do("GET", "/connectors?per_page=100", w.key, nil).want(http.StatusOK).text)
-	}
-	list[0].control("POST", "/connectors", own).want(http.StatusCreated)
-	later := joining(t, list[0].s.config.Store, "later")
-	later.pat, later.key = list[0].pat, list[0].key
-	for _, w := range append(list, later) {
-		require.Contains(t, types(w), `"service_name":"acme_crm"`, w.s.config.Process)
-	}
-	changed := strings.Replace(own, "label: Acme CRM", "label: Acme changed", 1)
-	list[1].control("POST", "/connectors", changed).want(http.StatusCreated)
-	require.Contains(t, types(list[0]), "Acme changed")
-	list[0].control("DELETE", "/connectors/acme_crm", nil).want(http.StatusOK)
-	for _, w := range append(list, later) {
-		require.NotContains(t, types(w), "acme_crm", w.s.config.Process)
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/destkit/destkit/internal/testkit"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,9 +19,7 @@ import (
 // any step. Afterwards nothing is held, no run is working, no fork is left, what runs
 // next completes, and the audit finds nothing.
 func TestCallersThatGoAway(t *testing.T) {
-	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t), "on PostgreSQL": func(c *Config) {
-		c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
-	}} {
+	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {
 			w, id := heldWorld(t, where)
 			require.NoError(t, w.s.Settle(t.Context()))

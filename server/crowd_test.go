@@ -9,113 +9,99 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// onBoth runs a test on each kind of store.
-func onBoth(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Run("embedded", func(t *testing.T) { test(t, newWorld(t)) })
-	t.Run("postgres", func(t *testing.T) {
-		test(t, newWorld(t, func(c *Config) {
-			c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
-		}))
-	})
-}
-
 // TestDeletedWhileAsked: a destination is deleted while it is asked for its objects.
 // That is no failure of the destination, nor of the service.
 func TestDeletedWhileAsked(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		source, kept := w.newSource(), w.newDestination()
-		sync := w.do("POST", "/syncs", w.key, syncBody(source, kept)).want(200).id("data.sync_id")
-		for name, tc := range map[string]struct {
-			code         int
-			method, path string
-			body         func(destination int64) any
-		}{
-			"sync created":    {409, "POST", "/syncs", func(id int64) any { return syncBody(source, id) }},
-			"sync changed":    {409, "PATCH", fmt.Sprintf("/syncs/%d", sync), func(id int64) any { return syncBody(source, id) }},
-			"objects listed":  {404, "GET", "/destinations/%d/objects", nil},
-			"object read":     {404, "GET", "/destinations/%d/objects/person", nil},
-			"itself read":     {404, "GET", "/destinations/%d", nil},
-			"refresh started": {200, "POST", "/destinations/%d/refresh_objects", nil},
-		} {
-			id := w.newDestination()
-			w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // what is known of it is old
-			path, body := tc.path, any(nil)
-			if tc.body != nil {
-				body = tc.body(id)
-			} else {
-				path = fmt.Sprintf(tc.path, id)
-			}
-			remove := func() {
-				w.onCall.Store(nil)
-				w.do("DELETE", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(200)
-			}
-			w.onCall.Store(&remove)
-			a := w.do(tc.method, path, w.key, body)
-			require.Equal(t, tc.code, a.code, "%s: %s", name, a.text)
-			w.control("POST", "/settle", nil).want(200)
-			w.do("GET", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(404)
+	w := newWorld(t)
+	source, kept := w.newSource(), w.newDestination()
+	sync := w.do("POST", "/syncs", w.key, syncBody(source, kept)).want(200).id("data.sync_id")
+	for name, tc := range map[string]struct {
+		code         int
+		method, path string
+		body         func(destination int64) any
+	}{
+		"sync created":    {409, "POST", "/syncs", func(id int64) any { return syncBody(source, id) }},
+		"sync changed":    {409, "PATCH", fmt.Sprintf("/syncs/%d", sync), func(id int64) any { return syncBody(source, id) }},
+		"objects listed":  {404, "GET", "/destinations/%d/objects", nil},
+		"object read":     {404, "GET", "/destinations/%d/objects/person", nil},
+		"itself read":     {404, "GET", "/destinations/%d", nil},
+		"refresh started": {200, "POST", "/destinations/%d/refresh_objects", nil},
+	} {
+		id := w.newDestination()
+		w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // what is known of it is old
+		path, body := tc.path, any(nil)
+		if tc.body != nil {
+			body = tc.body(id)
+		} else {
+			path = fmt.Sprintf(tc.path, id)
 		}
-	})
+		remove := func() {
+			w.onCall.Store(nil)
+			w.do("DELETE", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(200)
+		}
+		w.onCall.Store(&remove)
+		a := w.do(tc.method, path, w.key, body)
+		require.Equal(t, tc.code, a.code, "%s: %s", name, a.text)
+		w.control("POST", "/settle", nil).want(200)
+		w.do("GET", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(404)
+	}
 }
 
 // TestReplacedWhileAsked: a call of the API that waits for a destination while the
 // world is replaced is answered by the world that is there then. Of the control API it
 // is a conflict.
 func TestReplacedWhileAsked(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		id := w.newDestination()
-		w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
-		var with, without bytes.Buffer
-		require.NoError(t, w.s.Snapshot(t.Context(), &with))
-		w.do("DELETE", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(200)
-		require.NoError(t, w.s.Snapshot(t.Context(), &without))
-		meanwhile := func(text []byte) {
-			replace := func() {
-				w.onCall.Store(nil)
-				require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(text)))
-			}
-			w.onCall.Store(&replace)
+	w := newWorld(t)
+	id := w.newDestination()
+	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
+	var with, without bytes.Buffer
+	require.NoError(t, w.s.Snapshot(t.Context(), &with))
+	w.do("DELETE", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(200)
+	require.NoError(t, w.s.Snapshot(t.Context(), &without))
+	meanwhile := func(text []byte) {
+		replace := func() {
+			w.onCall.Store(nil)
+			require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(text)))
 		}
-		require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(with.Bytes())))
-		path := fmt.Sprintf("/destinations/%d/objects", id)
-		meanwhile(with.Bytes())
-		w.do("GET", path, w.key, nil).want(200)
-		w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
-		meanwhile(without.Bytes())
-		w.do("GET", path, w.key, nil).want(404)
-		meanwhile(with.Bytes())
-		w.do("POST", "/destinations", w.key, customDestination(w.destination())).want(201)
-	})
+		w.onCall.Store(&replace)
+	}
+	require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(with.Bytes())))
+	path := fmt.Sprintf("/destinations/%d/objects", id)
+	meanwhile(with.Bytes())
+	w.do("GET", path, w.key, nil).want(200)
+	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
+	meanwhile(without.Bytes())
+	w.do("GET", path, w.key, nil).want(404)
+	meanwhile(with.Bytes())
+	w.do("POST", "/destinations", w.key, customDestination(w.destination())).want(201)
 }
 
 // TestGoneIsAConflict: what the store says of a reference to nothing is no failure of
 // the service.
 func TestGoneIsAConflict(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		err := w.s.store.Update(t.Context(), func(tx *store.Tx) error {
-			broken := map[string]error{
-				"sync":         tx.CreateSync(&store.Sync{WorkspaceID: 1, DestinationID: 99, SourceID: 99}),
-				"destination":  tx.CreateDestination(&store.Destination{WorkspaceID: 99}, nil),
-				"source":       tx.CreateSource(&store.Source{WorkspaceID: 99}, nil),
-				"dataset":      tx.CreateDataset(&store.Dataset{WorkspaceID: 1, SourceID: 99}),
-				"model":        tx.CreateModel(&store.Model{SourceID: 99, DatasetID: 99}),
-				"segment":      tx.CreateSegment(&store.Segment{SourceID: 99, DatasetID: 99}),
-				"topic":        tx.CreateTopic(&store.Topic{SourceID: 99}),
-				"refresh":      tx.CreateRefresh(&store.Refresh{WorkspaceID: 99}),
-				"run":          tx.CreateSyncRun(&store.SyncRun{WorkspaceID: 1, SyncID: 99}),
-				"object cache": tx.PutObjectCache(99, &store.ObjectCache{FetchedAt: w.s.Clock().Now()}),
-			}
-			for what, err := range broken {
-				require.ErrorIs(t, err, store.ErrGone, what)
-				require.Equal(t, http.StatusConflict, problem.Of(err).Code, what)
-			}
-			return errors.New("undone")
-		})
-		require.EqualError(t, err, "undone")
+	w := newWorld(t)
+	err := w.s.store.Update(t.Context(), func(tx *store.Tx) error {
+		broken := map[string]error{
+			"sync":         tx.CreateSync(&store.Sync{WorkspaceID: 1, DestinationID: 99, SourceID: 99}),
+			"destination":  tx.CreateDestination(&store.Destination{WorkspaceID: 99}, nil),
+			"source":       tx.CreateSource(&store.Source{WorkspaceID: 99}, nil),
+			"dataset":      tx.CreateDataset(&store.Dataset{WorkspaceID: 1, SourceID: 99}),
+			"model":        tx.CreateModel(&store.Model{SourceID: 99, DatasetID: 99}),
+			"segment":      tx.CreateSegment(&store.Segment{SourceID: 99, DatasetID: 99}),
+			"topic":        tx.CreateTopic(&store.Topic{SourceID: 99}),
+			"refresh":      tx.CreateRefresh(&store.Refresh{WorkspaceID: 99}),
+			"run":          tx.CreateSyncRun(&store.SyncRun{WorkspaceID: 1, SyncID: 99}),
+			"object cache": tx.PutObjectCache(99, &store.ObjectCache{FetchedAt: w.s.Clock().Now()}),
+		}
+		for what, err := range broken {
+			require.ErrorIs(t, err, store.ErrGone, what)
+			require.Equal(t, http.StatusConflict, problem.Of(err).Code, what)
+		}
+		return errors.New("undone")
 	})
+	require.EqualError(t, err, "undone")
 }

@@ -27,7 +27,7 @@ func (w *diskWorld) takeCopies(kind string) (c copyOfWorld, lookEarlier string) 
 			return w.control("GET", "/snapshot", nil).want(200).text
 		}
 		to := filepath.Join(w.t.(*testing.T).TempDir(), "backup.db")
-		require.NoError(w.t, Backup(w.t.Context(), Place{Dir: w.dir}, to))
+		require.NoError(w.t, Backup(w.t.Context(), w.dir, to))
 		text, err := os.ReadFile(to)
 		require.NoError(w.t, err)
 		return text

@@ -125,11 +125,11 @@ func storeCells() (cells []diskCellOfService) {
 	return append(cells, diskCellOfService{"destkit.db", "a bit flipped at 8/16", "backup", "refused: the database is damaged; the backup before is whole", func(t *testing.T) {
 		w := newDiskWorld(t, "mirror")
 		backup := filepath.Join(t.TempDir(), "backup.db")
-		require.NoError(t, Backup(t.Context(), Place{Dir: w.dir}, backup))
+		require.NoError(t, Backup(t.Context(), w.dir, backup))
 		w.stop()
 		kept := files(t, filepath.Dir(backup))
 		w.harm("destkit.db", flipped(8), func() {
-			err := Backup(t.Context(), Place{Dir: w.dir}, backup)
+			err := Backup(t.Context(), w.dir, backup)
 			require.ErrorIs(t, err, ErrDamaged)
 			require.ErrorContains(t, err, w.dir)
 			require.Equal(t, kept, files(t, filepath.Dir(backup)))
@@ -284,7 +284,7 @@ func servedCells() (cells []diskCellOfService) {
 					tell(w.control("POST", "/fork", fmt.Sprintf(`{"name":"f%d"}`, i)), 0)
 				case "backup":
 					to := filepath.Join(t.TempDir(), "backup.db")
-					require.ErrorIs(t, Backup(t.Context(), Place{Dir: w.dir}, to), ErrDamaged)
+					require.ErrorIs(t, Backup(t.Context(), w.dir, to), ErrDamaged)
 					require.Empty(t, files(t, filepath.Dir(to)))
 					said++
 				}
@@ -308,7 +308,7 @@ func servedCells() (cells []diskCellOfService) {
 				require.Contains(t, string(w.control("POST", "/fork", `{"name":"x"}`).want(500).text), says)
 			case "backup":
 				to := filepath.Join(t.TempDir(), "backup.db")
-				require.ErrorIs(t, Backup(t.Context(), Place{Dir: w.dir}, to), ErrDamaged)
+				require.ErrorIs(t, Backup(t.Context(), w.dir, to), ErrDamaged)
 				require.Empty(t, files(t, filepath.Dir(to)))
 			}
 		}})

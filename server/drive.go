@@ -38,12 +38,12 @@ func (c Clock) Advance(ctx context.Context, d time.Duration) error {
 
 // Freeze stops the clock, Resume lets it run on.
 func (c Clock) Freeze(ctx context.Context) error {
-	return c.s.holding(ctx, func(ctx context.Context) error { return c.s.timing.Freeze(ctx, true) })
+	return c.s.holding(ctx, func(context.Context) error { c.s.timing.Freeze(true); return nil })
 }
 
 // Resume lets a clock run that Freeze has stopped.
 func (c Clock) Resume(ctx context.Context) error {
-	return c.s.holding(ctx, func(ctx context.Context) error { return c.s.timing.Freeze(ctx, false) })
+	return c.s.holding(ctx, func(context.Context) error { c.s.timing.Freeze(false); return nil })
 }
 
 // Set sets the clock to a moment of the years 1970 to 9999. What is overdue then runs.
@@ -73,8 +73,8 @@ func (s *Server) Faults() Faults { return Faults{s} }
 // Arm puts a fault into force for all calls that come later. An error names the fields
 // that are wrong.
 func (f Faults) Arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
-	err = f.s.holding(ctx, func(ctx context.Context) error {
-		armed, err = f.s.faults.Arm(ctx, fault)
+	err = f.s.holding(ctx, func(context.Context) error {
+		armed, err = f.s.faults.Arm(fault)
 		return err
 	})
 	return armed, err
@@ -82,17 +82,17 @@ func (f Faults) Arm(ctx context.Context, fault Fault) (armed ArmedFault, err err
 
 // List gives all faults, in the order of arming.
 func (f Faults) List(ctx context.Context) (list []ArmedFault, err error) {
-	err = f.s.holding(ctx, func(ctx context.Context) error {
-		list, err = f.s.faults.All(ctx)
-		return err
+	err = f.s.holding(ctx, func(context.Context) error {
+		list = f.s.faults.All()
+		return nil
 	})
 	return list, err
 }
 
 // Disarm takes one fault away, by its id, and gives what became of it.
 func (f Faults) Disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
-	err = f.s.holding(ctx, func(ctx context.Context) error {
-		gone, err = f.s.faults.Disarm(ctx, id)
+	err = f.s.holding(ctx, func(context.Context) error {
+		gone, err = f.s.faults.Disarm(id)
 		return err
 	})
 	return gone, err
@@ -100,21 +100,16 @@ func (f Faults) Disarm(ctx context.Context, id string) (gone ArmedFault, err err
 
 // Clear takes all faults away and gives what became of them.
 func (f Faults) Clear(ctx context.Context) (gone []ArmedFault, err error) {
-	err = f.s.holding(ctx, func(ctx context.Context) error {
-		gone, err = f.s.faults.Forget(ctx)
-		return err
+	err = f.s.holding(ctx, func(context.Context) error {
+		gone = f.s.faults.Forget()
+		return nil
 	})
 	return gone, err
 }
 
 // Unfired lists the faults that never struck and still stand: a test that
-// relies on one of them has tested nothing. Where other processes of the
-// installation are alive there is nothing to tell yet, and the list is empty.
-func (f Faults) Unfired() []ArmedFault {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.s.background.Ctx), leaveTimeout)
-	defer cancel()
-	return f.s.faults.UnfiredNow(ctx)
-}
+// relies on one of them has tested nothing.
+func (f Faults) Unfired() []ArmedFault { return f.s.faults.Unfired() }
 
 // JournalFilter says which entries of a journal are listed; its zero value lists the
 // first 1,000. JournalRequest is a request of the API, JournalCall a call of a
@@ -133,8 +128,8 @@ func (s *Server) Journal() Journal { return Journal{s} }
 
 // Requests lists requests of the API, oldest first.
 func (j Journal) Requests(ctx context.Context, filter JournalFilter) (list []JournalRequest, err error) {
-	err = j.s.holding(ctx, func(ctx context.Context) error {
-		list, err = j.s.journal.ListRequests(ctx, filter)
+	err = j.s.holding(ctx, func(context.Context) error {
+		list, err = j.s.journal.ListRequests(filter)
 		return err
 	})
 	return list, err
@@ -151,7 +146,7 @@ func (j Journal) Calls(ctx context.Context, filter JournalFilter) (list []Journa
 
 // Clear forgets the entries so far.
 func (j Journal) Clear(ctx context.Context) error {
-	return j.s.holding(ctx, j.s.journal.Forget)
+	return j.s.holding(ctx, func(context.Context) error { j.s.journal.Forget(); return nil })
 }
 
 // Reset takes the service back to its first organization, as after its first start:

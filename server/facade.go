@@ -36,13 +36,6 @@ func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, er
 	return s.seeds.Seed(ctx, file, src)
 }
 
-// SeedOnce is Seed for a store that had none by SeedOnce before; otherwise nothing
-// happens, and the result is nil. Of several processes one seeds, and a seed that
-// fails may be tried again.
-func (s *Server) SeedOnce(ctx context.Context, file string, src []byte) (*Seeded, error) {
-	return s.seeds.SeedOnce(ctx, file, src)
-}
-
 // Dialect says whom the service resembles where its two authorities differ.
 type Dialect string
 
@@ -133,37 +126,28 @@ func Documents() map[string]reflect.Type {
 	return map[string]reflect.Type{"seed": reflect.TypeFor[seed.Document](), "connector": reflect.TypeFor[connectors.Declaration]()}
 }
 
-// Errors of opening a place, for errors.Is.
+// Errors of opening a data directory, for errors.Is.
 var (
-	// ErrUnavailable says that a database does not answer at this moment. An Emulator
-	// whose store is away returns an error that wraps it, and the call is answered with
-	// 503.
-	ErrUnavailable = store.ErrUnavailable
-	ErrWrongKey    = store.ErrWrongKey
-	ErrHasData     = store.ErrHasData
-	ErrDamaged     = store.ErrDamaged
+	ErrWrongKey = store.ErrWrongKey
+	ErrHasData  = store.ErrHasData
+	ErrDamaged  = store.ErrDamaged
 	// ErrLedger refuses to start on a ledger that is not that of the database.
 	ErrLedger = binding.ErrLedger
-	// ErrUnfit says that the place, the backup or the file to write has to be another
-	// one: a newer version made the data, a file is not a backup, or the directory
-	// belongs to another store.
+	// ErrUnfit says that the directory, the backup or the file to write has to be another
+	// one: a newer version made the data, or a file is not a backup.
 	ErrUnfit = store.ErrUnfit
 )
 
-// InUseError says that other processes work on the place; Owner is what they said
-// of themselves.
+// InUseError says that another process works on the directory; Owner is what it said
+// of itself.
 type InUseError = store.OwnedError
 
 // SealedPrefix begins a secret that was sealed for a log.
 const SealedPrefix = store.SealedPrefix
 
-// Place is where a service keeps its data: as in Config, a directory, or a schema
-// in PostgreSQL where Store is set. Maintenance is one whose keys and tokens can be
-// changed while no service has it open; a schema may be in use.
-type (
-	Place       = maintenance.Place
-	Maintenance = maintenance.Maintenance
-)
+// Maintenance is a data directory whose keys and tokens can be changed while no service
+// has it open.
+type Maintenance = maintenance.Maintenance
 
 // TokenRequest says whose token is made, MissingError that there is no such owner.
 type (
@@ -171,15 +155,19 @@ type (
 	MissingError = maintenance.MissingError
 )
 
-// Backup copies the database of a place into the file to, which appears whole or
-// not at all. The service may run meanwhile, and no key is needed. ErrUnfit: the
-// file lies in the directory, or the place cannot be used.
-func Backup(ctx context.Context, p Place, to string) error { return maintenance.Backup(ctx, p, to) }
+// HoldsData reports whether a service has kept data in a directory: then it has a master
+// key.
+func HoldsData(dir string) bool { return dir != "" && store.HoldsData(dir) }
 
-// Maintain opens a place that holds data. MasterKey is its key of 32 bytes; owner
+// Backup copies the database of a data directory into the file to, which appears whole or
+// not at all. The service may run meanwhile, and no key is needed. ErrUnfit: the
+// file lies in the directory, or that cannot be used.
+func Backup(ctx context.Context, dir, to string) error { return store.Backup(ctx, dir, to) }
+
+// Maintain opens a directory that holds data. MasterKey is its key of 32 bytes; owner
 // is what a process that finds it in use is told.
-func Maintain(ctx context.Context, p Place, masterKey []byte, owner string) (*Maintenance, error) {
-	return maintenance.Maintain(ctx, p, masterKey, owner)
+func Maintain(ctx context.Context, dir string, masterKey []byte, owner string) (*Maintenance, error) {
+	return maintenance.Maintain(ctx, dir, masterKey, owner)
 }
 
 // Snapshot writes the whole world as it is at one moment. Nothing stops for it: runs

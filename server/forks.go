@@ -59,10 +59,8 @@ func (c Config) fork(w forks.Wanted, a *archive.Archive, trusted []byte, log *sl
 	config := c
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", w.Base, nil
 	config.world = a
-	config.Store, config.StorePassword, config.NoFiles = "", "", false
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
-	config.Role, config.Workers, config.Process, config.Advertise = "", 0, "", ""
 	config.forked = true
 	config.Random = nil // the sequence of the first world is its own
 	prefix := fmt.Sprintf("fork-%s-%d-", w.Name, w.Number)

@@ -64,7 +64,7 @@ func (l *limited) trigger(id int64) (run int64) {
 // ended waits for the end of a run, also of one that rests after a 429, which settle
 // would take for quiet.
 func (l *limited) ended(run int64) *answer {
-	if done, _ := l.s.engine.Ends(run); done != nil {
+	if done := l.s.engine.Ended(run); done != nil {
 		<-done
 	}
 	return l.run(run)

@@ -3,14 +3,11 @@ package server
 import (
 	"log/slog"
 	"net/http"
-	"sync/atomic"
-	"time"
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/destinations"
@@ -26,7 +23,6 @@ import (
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/seed"
-	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -46,10 +42,7 @@ type base struct {
 	timing     *control.Clock // of the clock, as people move it
 	latch      *latch.Latch
 	background *background.Work
-	member     *member.Member // this process beside others
-	seams      seam.Seams     // of tests
-	began      time.Time      // of this process, by the clock of the system
-	ahead      atomic.Int64   // how far the clock of a shared store is, in nanoseconds
+	seams      seam.Seams // of tests
 }
 
 // state is what the service keeps, and what gives it another one.
@@ -101,6 +94,5 @@ type doors struct {
 	journal   *journal.Journal
 	faults    *faults.Faults
 	trust     *control.Trust
-	settings  *settings.Settings // that processes share; nil: this one is alone
 	metrics   *rest.Metrics
 }

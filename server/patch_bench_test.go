@@ -49,7 +49,7 @@ func BenchmarkPatchWhileRunsWork(b *testing.B) {
 		took := make([]time.Duration, 0, calls)
 		working := 0
 		for i := range calls {
-			if w.s.engine.Load() > 0 {
+			if len(w.s.clock.Running()) > 0 {
 				working++
 			}
 			took = append(took, patch(ids[i%len(ids)]))

@@ -9,40 +9,30 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/internal/testkit"
 )
 
-// TestLinesOfARun: what is logged of a run names it, its sync and its workspace, with
-// every store.
+// TestLinesOfARun: what is logged of a run names it, its sync and its workspace.
 func TestLinesOfARun(t *testing.T) {
-	for _, place := range []string{"memory", "PostgreSQL"} {
-		t.Run(place, func(t *testing.T) {
-			var said sayings
-			w := newWorld(t, func(c *Config) {
-				c.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				if place == "PostgreSQL" {
-					c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
-				}
-			})
-			id := w.newSync()
-			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
-			w.control("POST", "/settle", nil).want(200)
-			told := 0
-			for lines := bufio.NewScanner(strings.NewReader(said.String())); lines.Scan(); {
-				var line struct {
-					Msg                  string
-					Run, Sync, Workspace int64
-				}
-				require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
-				if line.Run == 0 && !strings.Contains(line.Msg, "run") {
-					continue
-				}
-				told++
-				require.Equal(t, []int64{run, id, w.s.FirstTokens().WorkspaceID}, []int64{line.Run, line.Sync, line.Workspace}, lines.Text())
-			}
-			require.Positive(t, told)
-			require.Contains(t, said.String(), `"msg":"sync run ended"`)
-		})
+	var said sayings
+	w := newWorld(t, func(c *Config) {
+		c.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	id := w.newSync()
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	w.control("POST", "/settle", nil).want(200)
+	told := 0
+	for lines := bufio.NewScanner(strings.NewReader(said.String())); lines.Scan(); {
+		var line struct {
+			Msg                  string
+			Run, Sync, Workspace int64
+		}
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
+		if line.Run == 0 && !strings.Contains(line.Msg, "run") {
+			continue
+		}
+		told++
+		require.Equal(t, []int64{run, id, w.s.FirstTokens().WorkspaceID}, []int64{line.Run, line.Sync, line.Workspace}, lines.Text())
 	}
+	require.Positive(t, told)
+	require.Contains(t, said.String(), `"msg":"sync run ended"`)
 }

@@ -4,24 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
-	"github.com/destkit/destkit/server/internal/cluster"
-	"github.com/destkit/destkit/server/internal/cluster/shelf"
+	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// openLedger opens the ledger: in a folder of the data directory, or in the store that
-// several processes share.
-func (s *state) openLedger(dir string, log *slog.Logger) (err error) {
-	options := ledger.Options{Dir: dir}
-	if s.store.Shared() {
-		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), log)
-	}
-	if s.ledger, err = ledger.Open(options); err != nil {
+// openLedger opens the ledger, in a folder of the data directory.
+func (s *Server) openLedger() (err error) {
+	if s.ledger, err = ledger.Open(ledger.Options{Dir: s.config.below(binding.Folder)}); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	return nil
@@ -34,9 +27,6 @@ func (s *Server) run(ctx context.Context) error {
 		Payloads: true, Log: s.log, Deviations: s.seams.Deviations,
 	}
 	s.executor = executor.New(options)
-	if s.member.Shares() {
-		return s.member.Begin(ctx)
-	}
 	if err := errors.Join(s.engine.Resume(ctx), s.schedule.All(ctx), s.retention.Look(ctx)); err != nil {
 		return err
 	}
@@ -54,9 +44,6 @@ func (k syncEnds) Halt(id int64) error {
 	s.schedule.Drop(id)
 	s.retries.Drop(id)
 	s.engine.Halt(id)
-	if s.member.Shares() {
-		return s.member.Evict(s.background.Ctx, id)
-	}
 	return s.ledger.Sync(id).Forget()
 }
 
@@ -64,8 +51,7 @@ func (k syncEnds) Halt(id int64) error {
 func (k syncEnds) Forget(id int64) error {
 	s, halted := k.s, k.Halt(id)
 	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
-		return errors.Join(runs.ForgetEndpoint(tx, id), tx.DeleteSetting(runs.RetrySetting(id)),
-			cluster.Tell(tx, cluster.TopicSync, id))
+		return errors.Join(runs.ForgetEndpoint(tx, id), tx.DeleteSetting(runs.RetrySetting(id)))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil // it never ran

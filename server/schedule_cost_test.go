@@ -102,7 +102,7 @@ func (w *world) again(between func(db *sqlite.Conn)) {
 
 func ownFolder(t *testing.T) func(*Config) {
 	return func(c *Config) {
-		c.Dir, c.MasterKey, c.Store = t.TempDir(), bytes.Repeat([]byte{7}, masterKeySize), ""
+		c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, masterKeySize)
 		c.Development = false
 	}
 }

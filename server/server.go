@@ -25,26 +25,21 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/archive"
-	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // Defaults of Config.
 const (
-	DefaultMaxBody = 4 << 20
-	// DefaultSchema is the schema of a store whose URL names none.
-	DefaultSchema = postgres.DefaultSchema
-	// DefaultWorkers is Config.Workers where it is zero.
-	DefaultWorkers  = 4
+	DefaultMaxBody  = 4 << 20
 	DefaultMaxRow   = source.DefaultRow
 	DefaultCacheTTL = 15 * time.Minute
 	// DefaultCallTimeout is Config.CallTimeout where it is zero, and so on.
@@ -62,30 +57,13 @@ const (
 type Config struct {
 	// Dir keeps everything below it; "" keeps everything in memory.
 	Dir string
-	// Store is the URL of a schema of PostgreSQL (store.Options.URL) that keeps
-	// what the API shows, and the books of the syncs; any number of processes share
-	// it. "" keeps both in Dir. StorePassword goes with a URL that holds none.
-	Store, StorePassword string
-	// Role is RoleAll (default), RoleAPI or RoleWorker; the latter two need Store.
-	Role string
-	// Workers is how many runs this process works on at once where the store is
-	// shared; DefaultWorkers when zero, none with RoleAPI.
-	Workers int
-	// Process tells this process from all others, for good; "" makes an id.
-	// Advertise is the address under which it is on the list of processes.
-	Process, Advertise string
-	// NoFiles refuses sources that read files, emulated warehouses and local_files
-	// destinations: several processes would each find other files where they share
-	// no folder.
-	NoFiles bool
 	// MasterKey is the key of 32 bytes that seals all secrets; needed with Dir.
 	MasterKey []byte
 	// Restore starts from a snapshot or backup; Dir must hold no data then.
 	Restore io.Reader
 	// Dialect is DialectSpec (default) or DialectLive.
 	Dialect Dialect
-	// SystemClock is what the virtual clock adds its offset to; nil: time.Now. Where
-	// the store is shared, it is put right by the clock of the database.
+	// SystemClock is what the virtual clock adds its offset to; nil: time.Now.
 	SystemClock func() time.Time
 	// Random makes tokens and keys; nil: crypto/rand.
 	Random io.Reader
@@ -160,7 +138,6 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
-	pulse  *member.Pulse       // tests: other times
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
@@ -198,8 +175,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	join := func(ctx context.Context) error { return s.member.Join(ctx, s.config.Restore != nil) }
-	for _, step := range []func(context.Context) error{join, s.begin, s.shareControl, s.run} {
+	for _, step := range []func(context.Context) error{s.begin, s.run} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.abandon())
 		}
@@ -212,17 +188,14 @@ func (s *Server) Close() error {
 	s.CloseConsole()
 	s.forks.Close()
 	s.background.Stop(executor.ErrStop)
-	left := s.member.Close()
 	s.background.Wait()
-	s.leave()
 	s.clock.Close()
 	s.gate.Close()
-	s.member.CloseLimits()
 	var books error
 	if s.ledger != nil {
 		books = s.ledger.Close()
 	}
-	if err := errors.Join(left, books, s.store.Close()); err != nil {
+	if err := errors.Join(books, s.store.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
@@ -230,10 +203,16 @@ func (s *Server) Close() error {
 
 // Settle waits until nothing runs that could end by itself, and nothing is due on the
 // service's clock. While time runs, a run that waits for its rate, for another attempt
-// or for a destination could; on a frozen clock only the last one could. Beside other processes it waits until no run is active in any of them, and
-// nothing that is due is left to be sent.
-func (s *Server) Settle(ctx context.Context) error {
-	return s.member.Settle(ctx)
+// or for a destination could; on a frozen clock only the last one could.
+func (s *Server) Settle(ctx context.Context) error { return s.clock.Settle(ctx) }
+
+// Ready tells why the service should get no calls, nil when it should: the store answers
+// and the data directory takes a file.
+func (s *Server) Ready(ctx context.Context) error {
+	if err := s.store.View(ctx, func(*store.Tx) error { return nil }); err != nil {
+		return fmt.Errorf("the store does not answer: %w", err)
+	}
+	return rest.Writable(s.config.Dir)
 }
 
 // FirstTokens are those of the first organization when this start made it;
@@ -260,10 +239,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.seams.API != nil && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
 		s.seams.API(s.mux).ServeHTTP(w, r)
-		return
-	}
-	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(api.BasePath)) {
-		s.answering.Refuse(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}
 	// A client waits: what its call changes comes before what runs record.

@@ -13,16 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/descriptors"
@@ -89,16 +85,13 @@ func (c *Config) complete() error {
 	if c.Version == "" {
 		c.Version = "devel"
 	}
-	if c.MasterKey == nil && c.Dir == "" && c.Store == "" {
+	if c.MasterKey == nil && c.Dir == "" {
 		// A world in memory has a key of its own, which its forks get too: without
 		// it no service could open what their snapshot has sealed.
 		c.MasterKey = make([]byte, masterKeySize)
 		if _, err := rand.Read(c.MasterKey); err != nil {
 			return fmt.Errorf("make master key: %w", err)
 		}
-	}
-	if err := c.completeProcess(); err != nil {
-		return err
 	}
 	if c.Dir != "" {
 		c.dirs = append(slices.Clone(c.dirs), c.Dir)
@@ -116,7 +109,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config}
-	s.latch, s.dialect, s.log, s.member, s.began = new(latch.Latch), dialect, config.Log, new(member.Member), time.Now().UTC()
+	s.latch, s.dialect, s.log = new(latch.Latch), dialect, config.Log
 	s.ready = map[string]*call.Operation{}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -124,22 +117,22 @@ func assemble(config Config) (*Server, error) {
 	s.seams = s.seamed()
 	config = s.config // a test may have changed it
 	s.shared = &call.Shared{Dialect: s.dialect, BaseURL: config.BaseURL, MaxBody: config.MaxBody, Before: config.before}
-	s.clock = clock.New(s.systemTime(config.SystemClock))
+	s.clock = clock.New(config.SystemClock)
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background = background.NewWork(s.clock)
-	s.metrics = rest.NewMetrics(rest.MetricsParts{Shared: s.shared, Files: config.files, More: []prometheus.Collector{s.member}})
-	s.journal = journal.New(s.log, s.background, func(ctx context.Context, id int64) (map[int64]bool, error) {
+	s.metrics = rest.NewMetrics(rest.MetricsParts{Shared: s.shared, Files: config.files})
+	s.journal = journal.New(func(ctx context.Context, id int64) (map[int64]bool, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
-	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
+	s.faults = faults.New(faults.Options{Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
 	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: func(w http.ResponseWriter, r *http.Request, f *problem.Failure) { s.answering.Refuse(w, r, f) }, Most: config.MaxForks, Room: config.room})
 	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: s.member,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Position: position,
 	}
 	s.engine = runs.NewEngine(plans)
@@ -154,12 +147,8 @@ func assemble(config Config) (*Server, error) {
 	s.sources = sources.New(sources.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch,
 		Files: limits.Files, Network: limits.Network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
-		Folder: s.config.below("warehouses"), NoFiles: config.NoFiles,
+		Folder: s.config.below("warehouses"),
 	})
-	noFiles := "" // says why nothing can be written into files
-	if config.NoFiles {
-		noFiles = sources.ErrNoFolder.Error()
-	}
 	s.gate = destination.New(destination.Options{
 		Network:        limits.Network,
 		Files:          limits.Files,
@@ -177,8 +166,6 @@ func assemble(config Config) (*Server, error) {
 		},
 		Emulate:   config.Emulate,
 		FilesRoot: s.config.below(withheld.FilesFolder),
-		NoFiles:   noFiles,
-		Limiter:   s.member.Limiter,
 		Sending:   config.sent,
 		Carry:     s.seams.Calls,
 		TLS:       s.seams.TLS,
@@ -191,7 +178,7 @@ func assemble(config Config) (*Server, error) {
 	}
 	s.destinations = destinations.New(destinations.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
-		TTL: config.CacheTTL, Process: config.Process,
+		TTL: config.CacheTTL,
 	})
 	s.planning = runs.NewPlanner(runs.PlanningParts{
 		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
@@ -205,7 +192,7 @@ func assemble(config Config) (*Server, error) {
 		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
 	})
 	s.organizations = organizations.New(organizations.Parts{
-		Shared: s.shared, Work: s.background, Sources: s.sources, Destinations: s.destinations, Syncs: syncEnds{s},
+		Shared: s.shared, Work: s.background, Sources: s.sources, Gate: s.gate, Syncs: syncEnds{s},
 	})
 	s.declared = connectors.New(s.shared, s.gate, s.sources)
 	s.seeds = seed.New(seed.Parts{
@@ -216,57 +203,41 @@ func assemble(config Config) (*Server, error) {
 		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
 		Runs: s.engine, Position: position,
 	})
-	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: s.member}
+	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock}
 	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.seams.Mail); err != nil {
 		s.clock.Close()
 		return nil, err
 	}
 	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
-	s.member.Assemble(member.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Engine: s.engine, Schedule: s.schedule, Live: s.live,
-		Retries: s.retries, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Ledger: func() *ledger.Ledger { return s.ledger },
-		About: member.About{
-			ID: config.Process, Role: config.Role, Version: config.Version, Address: config.Advertise, Workers: config.Workers, Began: s.began,
-		},
-		Pulse: config.pulse,
-	})
 	s.engine.Assemble(runs.EngineParts{
 		Plans: s.planning, Executor: func() *executor.Executor { return s.executor }, Lifecycle: s.lifecycle,
 		Schedule: s.schedule, Live: s.live, Retries: s.retries, Retention: s.retention,
 		Gate: s.gate, Latch: s.latch,
-		Files: config.files.Runs, Workers: config.Workers,
+		Files: config.files.Runs,
 	})
 	s.rest = rest.New(rest.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Work: s.background, Sources: s.sources,
 		Destinations: s.destinations, Gate: s.gate, Schedule: s.schedule, Runs: s.engine,
-		Ledger: func() *ledger.Ledger { return s.ledger }, Mail: s.mail, Random: config.Random, Process: config.Process, Ends: syncEnds{s},
+		Ledger: func() *ledger.Ledger { return s.ledger }, Mail: s.mail, Random: config.Random, Ends: syncEnds{s},
 		Perform: func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
 			return s.performer.Perform(ctx, who, id, path, nil, body)
 		},
 	})
-	bound := config.Dir // that the ledger of a shared store is not in
-	if config.Store != "" {
-		bound = ""
-	}
-	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: bound, Ledger: func() *ledger.Ledger { return s.ledger }})
+	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: config.Dir, Ledger: func() *ledger.Ledger { return s.ledger }})
 	s.timing = control.NewClock(control.ClockParts{
 		Clock: s.clock, Latch: s.latch, Schedule: s.schedule,
-		Service: control.ClockService{
-			Alone: s.member.Alone, Led: s.member.Led, KeepClock: s.member.KeepClock, Settle: s.Settle,
-		},
 	})
 	s.snapshots = snapshot.New(snapshot.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
 		Service: snapshot.Service{
-			Alone: s.member.Alone, Hold: s.engine.Hold, Settle: s.Settle, Replace: func(ctx context.Context, a *archive.Archive) error { return s.replacement.Replace(ctx, a) },
-			Forget:    func(ctx context.Context) error { return s.replacement.ForgetCalls(ctx) },
-			KeepClock: s.member.KeepClock,
+			Hold: s.engine.Hold, Replace: func(ctx context.Context, a *archive.Archive) error { return s.replacement.Replace(ctx, a) },
+			Forget: func() { s.replacement.ForgetCalls() },
 		},
 	})
 	s.replacement = replacement.New(replacement.Parts{
-		Shared: s.shared, Latch: s.latch, Member: s.member, Organizations: s.organizations, Connectors: s.declared, Syncs: s.rest,
+		Shared: s.shared, Latch: s.latch, Organizations: s.organizations, Connectors: s.declared, Syncs: s.rest,
 		Engine: s.engine, Schedule: s.schedule, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail,
 		Journal: s.journal, Faults: s.faults, Binding: s.binding, Fill: s.snapshots.Fill,
 	})
@@ -281,7 +252,7 @@ func (c *Config) limits(shared *call.Shared, work *background.Work) (withheld.Li
 		Shared: shared, Work: work,
 		AllowHosts: c.AllowHosts, DenyLoopback: c.DenyLoopback, Listeners: c.Listeners,
 		Private: c.Private, AllowFiles: c.AllowFiles, Dirs: c.dirs, WorkFolder: c.WorkFolder,
-		Secrets:   []string{c.SMTP.Password, c.StorePassword, c.ControlToken, c.PersonalAccessToken, c.WorkspaceAPIKey},
+		Secrets:   []string{c.SMTP.Password, c.ControlToken, c.PersonalAccessToken, c.WorkspaceAPIKey},
 		MasterKey: c.MasterKey,
 	})
 }
@@ -296,15 +267,6 @@ func (c *Config) CheckHosts() error {
 	return nil
 }
 
-// systemTime is the clock that all processes of an installation have: that of the
-// shared store, or the one of this machine.
-func (g *base) systemTime(own func() time.Time) func() time.Time {
-	if own == nil {
-		own = time.Now
-	}
-	return func() time.Time { return own().Add(time.Duration(g.ahead.Load())) }
-}
-
 // below is a path in the data directory; "" in memory.
 func (c *Config) below(name string) string {
 	if c.Dir == "" {
@@ -317,17 +279,11 @@ func (c *Config) below(name string) string {
 func (s *Server) open(ctx context.Context) error {
 	options := store.Options{
 		Dir:       s.config.Dir,
-		URL:       s.config.Store,
-		Password:  s.config.StorePassword,
 		Clock:     s.clock.Now,
 		MasterKey: s.config.MasterKey,
 		Random:    s.config.Random,
 		Owner:     s.config.Owner,
 		Plan:      s.schedule.Plan,
-		Skewed: func(ahead time.Duration) {
-			s.ahead.Store(int64(ahead))
-			s.log.Warn("the clock of this machine differs from the database's, which counts", "seconds_ahead", ahead.Seconds())
-		},
 	}
 	// Before anything is made: a snapshot needs a store that holds nothing.
 	if err := s.binding.Unoccupied(s.config.Restore != nil); err != nil {
@@ -350,13 +306,12 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	s.store, s.shared.Store = opened, opened
-	books := func() error { return s.openLedger(s.config.below(binding.Folder), s.log) }
 	declared := func() error { return s.declared.Load(ctx) }
 	if from != nil {
 		// The store holds the directory's lock from here on.
 		fill := func() error { return s.snapshots.Fill(ctx, from) }
 		bind := func() error { return s.binding.BindRestored(ctx) }
-		if err := inOrder(books, declared, fill, bind); err != nil {
+		if err := inOrder(s.openLedger, declared, fill, bind); err != nil {
 			return errors.Join(fmt.Errorf("restore: %w", err), s.abandon())
 		}
 		return nil
@@ -364,7 +319,7 @@ func (s *Server) open(ctx context.Context) error {
 	// Before the ledger is opened, which tidies it.
 	next, err := s.binding.Fits(ctx)
 	if err == nil {
-		err = inOrder(books, func() error { return s.binding.Bind(ctx, next) }, declared)
+		err = inOrder(s.openLedger, func() error { return s.binding.Bind(ctx, next) }, declared)
 	}
 	if err != nil {
 		return errors.Join(err, s.store.Close())

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -61,32 +60,28 @@ func (v *vanishing) vanish(tx *store.Tx, what string) error {
 }
 
 // TestVanish: whatever is deleted while a call is under way, its answer is one that
-// the document has for it, never a failure of the service, in each store.
+// the document has for it, never a failure of the service.
 func TestVanish(t *testing.T) {
 	matrixtest.Long(t)
-	for _, where := range []string{"embedded", "postgres"} {
-		t.Run(where, func(t *testing.T) {
-			v := newVanishing(t, where)
-			refused := map[string]bool{}
-			for _, what := range vanishes {
-				for _, op := range v.changes() {
-					if !op.concerns(what) {
-						continue
-					}
-					code := v.meanwhile(what, op)
-					require.Less(t, code, http.StatusInternalServerError, "%s while the %s is deleted", op.name, what)
-					if code == http.StatusConflict {
-						refused[op.name+" "+what] = true
-					}
-				}
+	v := newVanishing(t)
+	refused := map[string]bool{}
+	for _, what := range vanishes {
+		for _, op := range v.changes() {
+			if !op.concerns(what) {
+				continue
 			}
-			// What was there when it was checked, and refers to nothing now.
-			for _, want := range []string{
-				"POST sync destination", "POST sync of dataset dataset", "POST sync of segment segment", "POST sync of topic topic", "POST sync of model model",
-			} {
-				require.True(t, refused[want], "%s is no conflict: %v", want, refused)
+			code := v.meanwhile(what, op)
+			require.Less(t, code, http.StatusInternalServerError, "%s while the %s is deleted", op.name, what)
+			if code == http.StatusConflict {
+				refused[op.name+" "+what] = true
 			}
-		})
+		}
+	}
+	// What was there when it was checked, and refers to nothing now.
+	for _, want := range []string{
+		"POST sync destination", "POST sync of dataset dataset", "POST sync of segment segment", "POST sync of topic topic", "POST sync of model model",
+	} {
+		require.True(t, refused[want], "%s is no conflict: %v", want, refused)
 	}
 }
 
@@ -182,12 +177,9 @@ func (c vanishingCall) concerns(what string) bool {
 	return strings.Contains(c.name, what) || strings.Contains(c.path, what) || what == "source" && strings.Contains(c.path, "dataset")
 }
 
-func newVanishing(t *testing.T, where string) *vanishing {
+func newVanishing(t *testing.T) *vanishing {
 	v := &vanishing{}
 	v.world = newWorld(t, func(c *Config) {
-		if where == "postgres" {
-			c.Store, c.MasterKey = postgresURL(testkit.StartPostgres(t)), make([]byte, masterKeySize)
-		}
 		c.before = func() { v.hook() }
 	})
 	v.idle()

@@ -51,7 +51,6 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t)}
 	require.NoError(t, violation.Break(&config, brokenOnPurpose()...))
-	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)
 	}

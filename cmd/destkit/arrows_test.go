@@ -114,22 +114,21 @@ var arrows = map[string][]string{
 	"server/internal/background": {"server/internal/store", "server/internal/sync/clock"},
 	"server/internal/faults": {
 		"internal/foreign", "internal/suggest", "server/api", "server/internal/call", "server/internal/problem",
-		"server/internal/settings", "server/internal/sync/clock",
+		"server/internal/sync/clock",
 	},
 	"server/internal/journal": {
 		"internal/foreign", "server/api", "server/internal/background", "server/internal/call",
-		"server/internal/cluster/chronicle", "server/internal/problem", "server/internal/settings", "server/internal/store",
+		"server/internal/problem", "server/internal/store",
 		"server/internal/strictjson", "server/internal/sync/clock", "server/internal/sync/destination",
 	},
-	"server/internal/settings": {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
 	"server/internal/lifecycle": {
-		"internal/foreign", "server/api", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease",
+		"internal/foreign", "server/api", "server/internal/call",
 		"server/internal/journal", "server/internal/latch", "server/internal/store", "server/internal/sync/clock",
 		"server/internal/sync/destination", "server/internal/sync/mapping",
 	},
 	"server/internal/sources": {
 		"internal/foreign", "internal/reach", "internal/source", "server/api", "server/internal/background", "server/internal/call",
-		"server/internal/cluster", "server/internal/latch", "server/internal/problem", "server/internal/store",
+		"server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/mapping",
 	},
 	"server/internal/destinations": {
@@ -139,7 +138,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/runs": { // of runs: a sync becomes a job of the executor
 		"internal/rawjson", "internal/source", "server/api", "server/internal/background", "server/internal/call",
-		"server/internal/cluster", "server/internal/cluster/lease", "server/internal/descriptors", "server/internal/destinations",
+		"server/internal/descriptors", "server/internal/destinations",
 		"server/internal/latch", "server/internal/lifecycle", "server/internal/problem", "server/internal/sources",
 		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor",
 		"server/internal/sync/ledger", "server/internal/sync/mapping",
@@ -152,10 +151,10 @@ var arrows = map[string][]string{
 	},
 	"server/internal/rest": { // for Prometheus
 		"internal/console", "internal/foreign", "internal/source", "internal/suggest", "openapi", "server/api",
-		"server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/descriptors",
+		"server/internal/background", "server/internal/call", "server/internal/descriptors",
 		"server/internal/destinations", "server/internal/faults", "server/internal/journal", "server/internal/latch",
 		"server/internal/lifecycle", "server/internal/organizations", "server/internal/problem", "server/internal/runs",
-		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sources", "server/internal/store", "server/internal/strictjson",
 		"server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/executor", "server/internal/sync/ledger",
 		"server/internal/sync/mapping",
 	},
@@ -166,15 +165,15 @@ var arrows = map[string][]string{
 		"server/internal/sync/destination", "server/internal/sync/ledger",
 	},
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
-	"server/internal/maintenance": {"server/internal/store", "server/internal/store/postgres"},                      // of data whose service does not run
+	"server/internal/maintenance": {"server/internal/store"},                                                        // of data whose service does not run
 	"server/internal/control": { // the clock, as people move it
 		"internal/foreign", "internal/reach", "server/api", "server/internal/call", "server/internal/latch",
-		"server/internal/organizations", "server/internal/problem", "server/internal/runs", "server/internal/settings",
+		"server/internal/organizations", "server/internal/problem", "server/internal/runs",
 		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
 		"server/internal/sync/destination",
 	},
 	"server/internal/replacement": { // of the whole state, in order
-		"server/internal/archive", "server/internal/binding", "server/internal/call", "server/internal/cluster/member",
+		"server/internal/archive", "server/internal/binding", "server/internal/call",
 		"server/internal/connectors", "server/internal/faults", "server/internal/journal", "server/internal/latch",
 		"server/internal/lifecycle", "server/internal/organizations", "server/internal/runs", "server/internal/store",
 		"server/internal/rest",
@@ -193,7 +192,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/connectors": { // types that people declare
 		"internal/foreign", "internal/source", "internal/yamldoc", "server/api", "server/internal/call",
-		"server/internal/organizations", "server/internal/problem", "server/internal/settings", "server/internal/sources",
+		"server/internal/organizations", "server/internal/problem", "server/internal/sources",
 		"server/internal/store", "server/internal/strictjson", "server/internal/sync/destination",
 		"server/internal/sync/destination/catalogue",
 	},
@@ -203,34 +202,16 @@ var arrows = map[string][]string{
 		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
 		"server/internal/sync/clock",
 	},
-	"server/internal/cluster": {"server/internal/store"},
-	"server/internal/cluster/member": { // this process beside others: leases, the queue, who leads, what is told
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster",
-		"server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota",
-		"server/internal/lifecycle", "server/internal/problem", "server/internal/runs", "server/internal/store",
-		"server/internal/sync/clock", "server/internal/sync/ledger", "server/internal/sync/pace",
-	},
 	"server/internal/latch": {"server/internal/problem"},
 	"server/internal/call": {
 		"internal/foreign", "internal/suggest", "openapi", "server/api", "server/internal/problem", "server/internal/store",
 		"server/internal/strictjson",
 	},
-	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
-	"server/internal/cluster/jobs":      {"server/internal/cluster/lease"},
-	"server/internal/cluster/lease":     {},
-	"server/internal/cluster/quota":     {"server/internal/sync/pace"},
-	"server/internal/cluster/shelf":     {"server/internal/cluster/lease", "server/internal/sync/ledger"},
-	"server/internal/descriptors":       {},
-	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
-	"server/internal/store":             {"server/api", "server/internal/store/..."},
-	"server/internal/store/database":    {}, // what SQLite and PostgreSQL have in common
-	"server/internal/store/migrations":  {"server/internal/store/database"},
-	"server/internal/store/postgres": {
-		"internal/keepalive", "server/internal/store/database", "server/internal/store/migrations",
-		"server/internal/store/sqlite",
-	},
-	"server/internal/store/sealing": {"server/internal/store/database"},
-	"server/internal/store/sqlite":  {"internal/handles", "server/internal/store/database", "server/internal/store/migrations"},
+	"server/internal/descriptors":   {},
+	"server/internal/problem":       {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
+	"server/internal/store":         {"server/api", "server/internal/store/..."},
+	"server/internal/store/sealing": {"server/internal/store/sqlite"},
+	"server/internal/store/sqlite":  {"internal/handles"},
 	"server/internal/strictjson":    {"internal/foreign", "internal/rawjson", "internal/suggest", "server/api", "server/internal/problem"},
 	"server/internal/sync/audit": {
 		"destsim/rpc", "internal/rawjson", "internal/source", "internal/source/rowsort", "server/api",
@@ -290,13 +271,12 @@ var arrows = map[string][]string{
 	"internal/source/rowsort":             {},                                                                    // the executor and the audit sort too
 
 	// Only tests import these.
-	"internal/testkit/browser":                {"internal/matrixtest"},
-	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
-	"internal/testkit/diskfault":              {"internal/handles"},
-	"internal/matrixtest":                     {},
-	"internal/testkit":                        {"cmd/destkit/internal/command", "internal/matrixtest"},
-	"openapi/internal/clients":                {"server/api"}, // generated clients
-	"server/internal/cluster/shelf/shelftest": {"internal/testkit", "server/internal/..."},
+	"internal/testkit/browser":   {"internal/matrixtest"},
+	"conformance/internal/zoo":   {}, // wrong apart from everything of ours
+	"internal/testkit/diskfault": {"internal/handles"},
+	"internal/matrixtest":        {},
+	"internal/testkit":           {"cmd/destkit/internal/command", "internal/matrixtest"},
+	"openapi/internal/clients":   {"server/api"}, // generated clients
 }
 
 // testArrows are what tests may import beyond that; all may import the helpers of
@@ -311,22 +291,19 @@ var testArrows = map[string][]string{
 		"conformance", "conformance/destination", "conformance/internal/zoo/testdata/golang", "conformance/service",
 		"destsim/rpc", "internal/proxy", "server",
 	},
-	"conformance/report":                {"conformance/destination", "destsim"},
-	"conformance/service":               {"conformance/destination", "destsim", "internal/yamldoc", "server", "server/api"},
-	"destsim":                           {"openapi"},
-	"destsim/rpc":                       {"openapi"},
-	"internal/dashboard":                {"destsim", "server"},
-	"loadgen":                           {"destsim", "internal/codec"},
-	"openapi":                           {"destsim/rpc", "server/api"},
-	"openapi/internal/clients":          {"destsim", "openapi", "server"},
-	"server":                            {"destsim", "internal/connector", "internal/yamldoc"},
-	"server/internal/cluster/chronicle": {"server/internal/store"},
-	"server/internal/cluster/quota":     {"server/internal/store"},
-	"server/internal/cluster/shelf":     {"server/internal/cluster/shelf/shelftest", "server/internal/store"},
-	"server/internal/store":             {"internal/handles"},
-	"server/internal/sync/destination":  {"destsim"},
-	"server/internal/sync/executor":     {"destsim", "internal/codec", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
-	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
+	"conformance/report":               {"conformance/destination", "destsim"},
+	"conformance/service":              {"conformance/destination", "destsim", "internal/yamldoc", "server", "server/api"},
+	"destsim":                          {"openapi"},
+	"destsim/rpc":                      {"openapi"},
+	"internal/dashboard":               {"destsim", "server"},
+	"loadgen":                          {"destsim", "internal/codec"},
+	"openapi":                          {"destsim/rpc", "server/api"},
+	"openapi/internal/clients":         {"destsim", "openapi", "server"},
+	"server":                           {"destsim", "internal/connector", "internal/yamldoc"},
+	"server/internal/store":            {"internal/handles"},
+	"server/internal/sync/destination": {"destsim"},
+	"server/internal/sync/executor":    {"destsim", "internal/codec"},
+	"server/internal/sync/ledger":      {},
 
 	"internal/source/internal/fileformat":        {"internal/rawjson", "internal/source"},
 	"internal/source/rowsort":                    {"internal/handles", "internal/source", "internal/source/internal/cell", "server/api"},
@@ -348,12 +325,11 @@ var doors = map[string][]string{
 	"github.com/HdrHistogram/":    {"internal/histogram", "loadgen"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit/internal/configfile", "server/internal/sync/mapping"},
 	"github.com/hashicorp/":       {"server/internal/sync/destination"},
-	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store", "server/internal/store/postgres"},
+	"github.com/jackc/pgx/":       {"destsim/internal/store", "internal/source", "server/internal/store"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/":         {"internal/liquid"},
 	"github.com/netresearch/":     {"server/internal/sync/mapping"},
 	"github.com/parquet-go/":      {"internal/source/internal/fileformat"},
-	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit", "cmd/destkit/internal/..."},
 	"github.com/wneessen/":        {"server/internal/lifecycle"},
@@ -437,7 +413,7 @@ var outside = []string{
 func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		if strings.HasPrefix(name, "cmd/") || name == "internal/bench" || name == "internal/testkit/browser" || name == "internal/matrixtest" || name == "internal/testkit" || name == "server/internal/cluster/shelf/shelftest" {
+		if strings.HasPrefix(name, "cmd/") || name == "internal/bench" || name == "internal/testkit/browser" || name == "internal/matrixtest" || name == "internal/testkit" {
 			continue // programs, and parts of tests
 		}
 		for _, file := range p.GoFiles {

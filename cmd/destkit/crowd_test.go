@@ -33,27 +33,21 @@ type crowdSize struct{ clients, calls, syncs int }
 func TestMatrixCrowd(t *testing.T) {
 	t.Parallel()
 	size := crowdSize{40, 60, 50}
-	stores := []string{"embedded", "postgres"}
 	switch {
 	case os.Getenv("DESTKIT_CROWD") != "":
 		calls, err := strconv.Atoi(os.Getenv("DESTKIT_CROWD"))
 		require.NoError(t, err, "DESTKIT_CROWD is how many calls each client makes")
 		size = crowdSize{200, calls, 500}
 	case testing.Short():
-		size, stores = crowdSize{16, 25, 10}, stores[:1]
+		size = crowdSize{16, 25, 10}
 	case os.Getenv("DESTKIT_TIER") != "matrix":
 		t.Skip("part of make matrix; make crowd runs all of it, make race a short form")
 	}
-	for _, store := range stores {
-		t.Run(store, func(t *testing.T) {
-			t.Parallel()
-			w := newCrowded(t, store)
-			if os.Getenv("DESTKIT_CROWD") == "" {
-				w.idleEnds = time.Second
-			}
-			w.survive(size)
-		})
+	w := newCrowded(t)
+	if os.Getenv("DESTKIT_CROWD") == "" {
+		w.idleEnds = time.Second
 	}
+	w.survive(size)
 }
 
 func (w *crowded) survive(size crowdSize) {

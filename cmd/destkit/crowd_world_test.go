@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
 	"github.com/destkit/destkit/cmd/destkit/testdata/crowd"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/internal/testkit"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -55,18 +56,13 @@ type crowded struct {
 	syncs  map[int64]string
 }
 
-// newCrowded starts the program, embedded or on PostgreSQL.
-func newCrowded(t *testing.T, store string) *crowded {
+// newCrowded starts the program.
+func newCrowded(t *testing.T) *crowded {
 	t.Helper()
 	w := &crowded{t: t, data: t.TempDir(), source: filepath.Join(t.TempDir(), "shop.db"), said: &saying{}, ended: make(chan struct{}), syncs: map[int64]string{}}
 	const key, token = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7", "secret-token:crowd"
 	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", w.data, "--allow-files", filepath.Dir(w.source), "--log-level", "error", "--batch-timeout", "2s", "--request-timeout", "2s", "--connect-timeout", "2s"}
 	env := append(usersEnvironment(), command.MasterKeyVariable+"="+key, command.WorkspaceKeyVariable+"="+token, "HOME="+t.TempDir())
-	if store == "postgres" {
-		database := testkit.StartPostgres(t)
-		args = append(args, "--store", fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres?search_path=crowd_%d", testkit.PostgresUser, database.Port, time.Now().UnixNano()))
-		env = append(env, command.StorePasswordVariable+"="+testkit.PostgresPassword)
-	}
 	w.cmd = exec.Command("destkit", args...)
 	w.cmd.Env, w.cmd.Stderr = env, w.said
 	out, err := w.cmd.StdoutPipe()
@@ -342,4 +338,37 @@ func (w *crowded) terminate() (time.Duration, error) {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM)
 	<-w.ended
 	return time.Since(began), w.err
+}
+
+// saying is what a process has written so far.
+type saying struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *saying) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *saying) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// thing is the name of an object that is a number with two texts.
+func thing(number int) string { return fmt.Sprintf("thing_%d", number) }
+
+func things(count int) (objects []destsim.ObjectConfig) {
+	for i := range count {
+		objects = append(objects, destsim.ObjectConfig{
+			Name: thing(i), Label: thing(i), Operations: []string{rpc.OperationUpsert, rpc.OperationMirror}, Fields: []destsim.FieldConfig{
+				{Name: "id", Label: "Id", Type: rpc.TypeInteger, Identifier: true, Required: true, Unique: true},
+				{Name: "first", Label: "First", Type: rpc.TypeString}, {Name: "second", Label: "Second", Type: rpc.TypeString},
+			},
+		})
+	}
+	return objects
 }

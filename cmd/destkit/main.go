@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
-	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 )
 
 // sameWish is how long further signals are taken for the first.
@@ -21,15 +20,12 @@ const sameWish = 500 * time.Millisecond
 
 func main() {
 	command.LinkedBuild(version, commit, date)
-	ctx, cancel := context.WithCancelCause(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		why := context.Canceled
-		if <-signals == syscall.SIGTERM {
-			why = exit.ErrTerminated
-		}
-		cancel(why)
+		<-signals
+		cancel()
 		// A second signal ends the process at once. One that comes with the first is the
 		// same wish: who ends a whole group of processes, and then its leader, as
 		// timeout and runners of pipelines do, sends two.

@@ -28,7 +28,7 @@ func TestMatrixOfTheServicesMemory(t *testing.T) {
 	matrixtest.Long(t)
 	matrixtest.NotShort(t)
 	const each = 8
-	w := newCrowded(t, "embedded")
+	w := newCrowded(t)
 	id := func(path string, body any) int64 {
 		var made struct {
 			ID   int64 `json:"id"`

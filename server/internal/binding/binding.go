@@ -26,7 +26,7 @@ const Folder = "ledger"
 type Parts struct {
 	Shared *call.Shared // its store may be opened later
 	Log    *slog.Logger
-	Dir    string // the data directory with the ledger; "" where the ledger is in no folder
+	Dir    string // the data directory with the ledger; "" in memory
 	Ledger func() *ledger.Ledger
 }
 
@@ -125,7 +125,7 @@ func (k *Binding) Fits(ctx context.Context) (next Bound, err error) {
 		return now, err
 	}
 	if copied == store.CopiedRestored {
-		return now, fmt.Errorf("%w: a restore was interrupted here, and what it left is of two states: restore the snapshot or backup again, into a new directory or an empty schema", ErrLedger)
+		return now, fmt.Errorf("%w: a restore was interrupted here, and what it left is of two states: restore the snapshot or backup again, into a new directory", ErrLedger)
 	}
 	if !k.inFolder() {
 		return now, nil

@@ -1,5 +1,5 @@
 // Package connectors owns types of destinations and sources that people declare: what a
-// declaration must have, where it is kept, and that every process follows it.
+// declaration must have, and where it is kept.
 package connectors
 
 import (
@@ -17,7 +17,6 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -78,15 +77,11 @@ var nameTaken = []api.Problem{{Field: "service_name", Message: "is a type of the
 // store: so they are in copies of it, too.
 const connectorSettings = "connector "
 
-// Setting tells other processes that the declarations have changed.
-const Setting = "connectors"
-
-// Connectors are the declarations that this process follows.
+// Connectors are the declared types.
 type Connectors struct {
-	shared   *call.Shared
-	gate     *destination.Gate
-	sources  *sources.Sources
-	settings *settings.Settings // nil: this process is alone
+	shared  *call.Shared
+	gate    *destination.Gate
+	sources *sources.Sources
 
 	turn  sync.Mutex
 	known map[string]knownConnector // by name
@@ -96,9 +91,6 @@ type Connectors struct {
 func New(shared *call.Shared, gate *destination.Gate, sources *sources.Sources) *Connectors {
 	return &Connectors{shared: shared, gate: gate, sources: sources}
 }
-
-// Share makes the processes of the installation follow what is declared in one.
-func (k *Connectors) Share(s *settings.Settings) { k.settings = s }
 
 // knownConnector is one of them with the text that it comes from.
 type knownConnector struct {
@@ -157,7 +149,7 @@ func readDeclaration(file string, text []byte) (*Declaration, error) {
 	return d, nil
 }
 
-// Declare keeps a declaration and makes every process follow it. before is the
+// Declare keeps a declaration and puts it into force. before is the
 // text that it replaces, "" where there was none. Types that are in use stay as
 // they are.
 func (k *Connectors) Declare(ctx context.Context, d *Declaration) (before string, changed bool, err error) {
@@ -182,7 +174,7 @@ func (k *Connectors) Declare(ctx context.Context, d *Declaration) (before string
 		return tx.SetSetting(key, string(text))
 	})
 	if err == nil && changed {
-		err = k.spread(ctx)
+		err = k.Load(context.WithoutCancel(ctx)) // it is in the store
 	}
 	return before, changed, err
 }
@@ -204,20 +196,8 @@ func (k *Connectors) Undeclare(ctx context.Context, name, before string) error {
 	if err != nil {
 		return err
 	}
-	return k.spread(ctx)
+	return k.Load(context.WithoutCancel(ctx)) // it is in the store
 }
-
-// spread makes this process and all others follow what the store has.
-func (k *Connectors) spread(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx) // it is in the store
-	if k.settings == nil {
-		return k.Load(ctx)
-	}
-	return k.settings.Set(ctx, Setting, func([]byte) ([]byte, error) { return []byte("changed"), nil })
-}
-
-// Follow does so when another process has changed them.
-func (k *Connectors) Follow(ctx context.Context, _ []byte) error { return k.Load(ctx) }
 
 // usedBy counts the connections of a type.
 func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {

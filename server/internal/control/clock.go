@@ -19,19 +19,6 @@ type ClockParts struct {
 	Clock    *clock.Clock
 	Latch    *latch.Latch
 	Schedule *runs.Schedule
-	Service  ClockService
-}
-
-// ClockService is what the service does around a change.
-type ClockService struct {
-	// Alone makes sure that no other process works on the installation until release.
-	Alone func(ctx context.Context) (release func(), err error)
-	// Led waits until a process does what falls due.
-	Led func(ctx context.Context) error
-	// KeepClock stores where the clock is, for the processes to come.
-	KeepClock func(ctx context.Context) error
-	// Settle waits until nothing runs that could end by itself.
-	Settle func(ctx context.Context) error
 }
 
 // Clock moves the clock of one service.
@@ -39,13 +26,12 @@ type Clock struct {
 	clock    *clock.Clock
 	latch    *latch.Latch
 	schedule *runs.Schedule
-	service  ClockService
 	changes  changes
 }
 
 // NewClock assembles it.
 func NewClock(p ClockParts) *Clock {
-	return &Clock{clock: p.Clock, latch: p.Latch, schedule: p.Schedule, service: p.Service}
+	return &Clock{clock: p.Clock, latch: p.Latch, schedule: p.Schedule}
 }
 
 // Routes are those of the clock.
@@ -53,12 +39,12 @@ func (k *Clock) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/clock", "shows the service's clock, and what settle and advance wait for at this moment", k.now),
 		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, k.post),
-		call.Route("GET", "/clock/journal", "lists the last changes of the clock in this process, newest first, with what each advance has run", func(c *call.Control) (any, error) {
+		call.Route("GET", "/clock/journal", "lists the last changes of the clock newest first, with what each advance has run", func(c *call.Control) (any, error) {
 			_, err := c.Query()
 			return map[string]any{"changes": k.changes.all()}, err
 		}),
 		call.Route("POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *call.Control) (any, error) {
-			if err := k.through(c.R.Context(), k.service.Settle); err != nil {
+			if err := k.through(c.R.Context(), k.clock.Settle); err != nil {
 				return nil, err
 			}
 			return k.show(nil), nil
@@ -122,7 +108,7 @@ func (k *Clock) post(c *call.Control) (any, error) {
 	case given != 1:
 		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
 	case body.Freeze != nil:
-		err = k.Freeze(ctx, *body.Freeze)
+		k.Freeze(*body.Freeze)
 	case body.Set != nil:
 		to, unread := time.Parse(time.RFC3339Nano, *body.Set)
 		if unread != nil {
@@ -149,7 +135,7 @@ func (k *Clock) post(c *call.Control) (any, error) {
 // what that was when nothing runs that could end by itself.
 func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, error) {
 	var report clock.Report
-	err := k.change(ctx, "advance", &report, func() error {
+	err := k.change("advance", &report, func() error {
 		return refused("advance", k.through(ctx, func(ctx context.Context) (err error) {
 			report, err = k.clock.Advance(ctx, d)
 			return err
@@ -159,12 +145,12 @@ func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, er
 }
 
 // Freeze stops the clock, or lets it run on.
-func (k *Clock) Freeze(ctx context.Context, frozen bool) error {
+func (k *Clock) Freeze(frozen bool) {
 	name := "run"
 	if frozen {
 		name = "freeze"
 	}
-	return k.change(ctx, name, nil, func() error {
+	_ = k.change(name, nil, func() error {
 		k.clock.Freeze(frozen)
 		return nil
 	})
@@ -172,10 +158,7 @@ func (k *Clock) Freeze(ctx context.Context, frozen bool) error {
 
 // Set sets the clock to a moment of the years 1970 to 9999.
 func (k *Clock) Set(ctx context.Context, to time.Time) error {
-	return k.change(ctx, "set", nil, func() error {
-		if err := k.service.Led(ctx); err != nil {
-			return err
-		}
+	return k.change("set", nil, func() error {
 		if err := k.clock.Set(to); err != nil {
 			return refused("set", err)
 		}
@@ -185,18 +168,14 @@ func (k *Clock) Set(ctx context.Context, to time.Time) error {
 	})
 }
 
-// change makes one change while no other process works, and notes it.
-func (k *Clock) change(ctx context.Context, name string, ran *clock.Report, make func() error) error {
-	release, err := k.service.Alone(ctx)
-	if err != nil {
+// change makes one change, and notes it.
+func (k *Clock) change(name string, ran *clock.Report, make func() error) error {
+	from := k.clock.Now()
+	if err := make(); err != nil {
 		return err
 	}
-	defer release()
-	from := k.clock.Now()
-	if err = make(); err == nil {
-		k.changes.add(change{Real: time.Now().UTC(), Change: name, From: from, To: k.clock.Now(), Ran: ran})
-	}
-	return errors.Join(err, k.service.KeepClock(ctx))
+	k.changes.add(change{Real: time.Now().UTC(), Change: name, From: from, To: k.clock.Now(), Ran: ran})
+	return nil
 }
 
 // refused tells a change that cannot be met from a clock that is busy.

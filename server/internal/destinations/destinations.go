@@ -1,6 +1,5 @@
 // Package destinations owns the destinations of the service: what one offers, which is
-// asked for anew when it is old, the test of a connection, and what other processes must
-// know of a change. Rows are left to store, calls to sync/destination.
+// asked for anew when it is old, and the test of a connection. Rows are left to store, calls to sync/destination.
 package destinations
 
 import (
@@ -16,26 +15,24 @@ import (
 
 // Parts are what destinations need of the service.
 type Parts struct {
-	Shared  *call.Shared
-	Log     *slog.Logger
-	Clock   *clock.Clock
-	Work    *background.Work
-	Latch   *latch.Latch // let go of while a destination is asked
-	Gate    *destination.Gate
-	TTL     time.Duration // how long objects are kept before they are asked for again
-	Process string        // of several that share an installation
+	Shared *call.Shared
+	Log    *slog.Logger
+	Clock  *clock.Clock
+	Work   *background.Work
+	Latch  *latch.Latch // let go of while a destination is asked
+	Gate   *destination.Gate
+	TTL    time.Duration // how long objects are kept before they are asked for again
 }
 
 // Destinations asks the destinations of the service, and keeps what they offer.
 type Destinations struct {
-	shared  *call.Shared
-	log     *slog.Logger
-	clock   *clock.Clock
-	work    *background.Work
-	latch   *latch.Latch
-	gate    *destination.Gate
-	ttl     time.Duration
-	process string
+	shared *call.Shared
+	log    *slog.Logger
+	clock  *clock.Clock
+	work   *background.Work
+	latch  *latch.Latch
+	gate   *destination.Gate
+	ttl    time.Duration
 
 	attempts background.Flights // to read objects
 }
@@ -43,6 +40,6 @@ type Destinations struct {
 // New has asked none yet.
 func New(p Parts) *Destinations {
 	return &Destinations{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch, gate: p.Gate, ttl: p.TTL, process: p.Process,
+		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch, gate: p.Gate, ttl: p.TTL,
 	}
 }

@@ -3,7 +3,6 @@ package faults
 import (
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,11 +23,6 @@ func (b *board) copies() []ArmedFault {
 		list[i] = *a
 	}
 	return list
-}
-
-// concerns reports whether any fault has to count a call.
-func (b *board) concerns(c *call.Call, phase string) bool {
-	return slices.ContainsFunc(b.list, func(a *ArmedFault) bool { return a.Fault.Phase == phase && a.Fault.meant(c) })
 }
 
 // fire asks every fault in the order of arming.

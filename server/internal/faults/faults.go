@@ -6,7 +6,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -88,17 +86,14 @@ const (
 	maxLatency = time.Minute
 )
 
-// Faults is the board of one service; where several processes share an
-// installation, a copy of theirs (see faults_shared.go).
+// Faults is the board of one service.
 type Faults struct {
-	log      *slog.Logger
-	clock    *clock.Clock
-	aside    func(ctx context.Context, fn func(ctx context.Context) error) error // waits for a latency
-	fired    func(kind string)                                                   // counts what struck
-	ids      func() []string                                                     // of the operations
-	settings *settings.Settings                                                  // nil: this process is alone
+	clock *clock.Clock
+	aside func(ctx context.Context, fn func(ctx context.Context) error) error // waits for a latency
+	fired func(kind string)                                                   // counts what struck
+	ids   func() []string                                                     // of the operations
 
-	Armed atomic.Int64 // calls look at nothing else while it is 0
+	armed atomic.Int64 // calls look at nothing else while it is 0
 	notes atomic.Int64 // calls that were struck and have not ended
 
 	mu     sync.Mutex
@@ -108,7 +103,6 @@ type Faults struct {
 
 // Options are what faults need of the service.
 type Options struct {
-	Log   *slog.Logger
 	Clock *clock.Clock
 	// Aside lets go of the state of the service while a latency passes; nil: nothing
 	// is held.
@@ -121,7 +115,7 @@ type Options struct {
 
 // New makes an empty board.
 func New(o Options) *Faults {
-	f := &Faults{log: o.Log, clock: o.Clock, aside: o.Aside, fired: o.Fired, ids: o.Operations, struck: map[*call.Call][]string{}}
+	f := &Faults{clock: o.Clock, aside: o.Aside, fired: o.Fired, ids: o.Operations, struck: map[*call.Call][]string{}}
 	if f.aside == nil {
 		f.aside = func(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
 	}
@@ -134,47 +128,23 @@ func New(o Options) *Faults {
 	return f
 }
 
-// Share lets all processes of an installation have the same faults.
-func (f *Faults) Share(k *settings.Settings) { f.settings = k }
-
-// Count is how many faults are in force.
-func (f *Faults) Count() int64 { return f.Armed.Load() }
-
-// Setting is the setting that all processes follow.
-const Setting = "faults"
-
 // DroppedConnection ends a call without an answer.
 type DroppedConnection struct{ fault string }
 
 func (d *DroppedConnection) Error() string { return "connection dropped by " + d.fault }
 
-// UnfiredNow lists the faults that never struck, or none where another process of the
-// installation is alive: there is nothing to tell yet.
-func (f *Faults) UnfiredNow(ctx context.Context) []ArmedFault {
-	if f.settings != nil {
-		if alone, err := f.settings.Alone(ctx); err != nil || !alone {
-			return nil
-		}
-	}
-	list, err := f.unfired(ctx)
-	if err != nil {
-		f.log.Warn("faults cannot be read", "error", err)
-	}
-	return list
-}
-
-func (f *Faults) unfired(ctx context.Context) ([]ArmedFault, error) {
-	list, err := f.All(ctx)
-	return slices.DeleteFunc(list, func(a ArmedFault) bool { return a.Fired > 0 }), err
+// Unfired lists the faults that never struck.
+func (f *Faults) Unfired() []ArmedFault {
+	return slices.DeleteFunc(f.All(), func(a ArmedFault) bool { return a.Fired > 0 })
 }
 
 // Arm puts a fault into force for all calls that come later.
-func (f *Faults) Arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
+func (f *Faults) Arm(fault Fault) (armed ArmedFault, err error) {
 	latency, err := fault.check(f.ids())
 	if err != nil {
 		return ArmedFault{}, err
 	}
-	err = f.change(ctx, func(b *board) error {
+	err = f.change(func(b *board) error {
 		if len(b.list) >= maxFaults {
 			return problem.Refuse(http.StatusConflict, "there are %d faults already; delete some", maxFaults)
 		}
@@ -191,8 +161,8 @@ func (f *Faults) Arm(ctx context.Context, fault Fault) (armed ArmedFault, err er
 }
 
 // Disarm takes a fault out of force and off the board; 404 when it is not there.
-func (f *Faults) Disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
-	err = f.change(ctx, func(b *board) error {
+func (f *Faults) Disarm(id string) (gone ArmedFault, err error) {
+	err = f.change(func(b *board) error {
 		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
 		if at < 0 {
 			return problem.Refuse(http.StatusNotFound, "there is no fault %q", foreign.Clip(id, 40))
@@ -206,40 +176,29 @@ func (f *Faults) Disarm(ctx context.Context, id string) (gone ArmedFault, err er
 }
 
 // Forget takes all faults away and starts their numbers again.
-func (f *Faults) Forget(ctx context.Context) (gone []ArmedFault, err error) {
-	none := func(b *board) error {
+func (f *Faults) Forget() (gone []ArmedFault) {
+	_ = f.change(func(b *board) error {
 		gone = b.copies()
 		*b = board{}
 		return nil
-	}
-	if f.settings != nil {
-		err = f.forgetForAll(ctx, none)
-	} else {
-		err = f.change(ctx, none)
-	}
-	return gone, err
+	})
+	return gone
 }
 
-// change changes the board, that of all processes where there are several.
-func (f *Faults) change(ctx context.Context, change func(*board) error) error {
-	if f.settings != nil {
-		return f.changeForAll(ctx, change)
-	}
+// change changes the board.
+func (f *Faults) change(change func(*board) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := change(&f.board)
-	f.Armed.Store(int64(len(f.board.list)))
+	f.armed.Store(int64(len(f.board.list)))
 	return err
 }
 
 // All is a copy: the counters go on while it is written.
-func (f *Faults) All(ctx context.Context) ([]ArmedFault, error) {
-	if f.settings != nil {
-		return f.allOfAll(ctx)
-	}
+func (f *Faults) All() []ArmedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.board.copies(), nil
+	return f.board.copies()
 }
 
 // Taken gives the faults that struck a call that ends.
@@ -266,7 +225,7 @@ func (f *Faults) After(c *call.Call) error  { return f.strike(c, phaseAfter) }
 
 // strike waits outside of the lock, so that a slow call delays no other.
 func (f *Faults) strike(c *call.Call, phase string) error {
-	if f.Armed.Load() == 0 {
+	if f.armed.Load() == 0 {
 		return nil
 	}
 	wait, fatal := f.decide(c, phase)
@@ -284,12 +243,9 @@ func (f *Faults) strike(c *call.Call, phase string) error {
 
 // decide finds the faults that strike a call, and notes them.
 func (f *Faults) decide(c *call.Call, phase string) (wait time.Duration, fatal *ArmedFault) {
-	fired := f.fire(c, phase)
-	if len(fired) == 0 {
-		return 0, nil
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	fired := f.board.fire(c, phase)
 	for _, a := range fired {
 		// The count lets calls that nothing struck end without the lock.
 		if _, noted := f.struck[c]; !noted {
@@ -303,21 +259,6 @@ func (f *Faults) decide(c *call.Call, phase string) (wait time.Duration, fatal *
 		wait += a.latency
 	}
 	return wait, nil
-}
-
-// fire asks the board, that of all processes where there are several.
-func (f *Faults) fire(c *call.Call, phase string) []ArmedFault {
-	f.mu.Lock()
-	if f.settings == nil {
-		defer f.mu.Unlock()
-		return f.board.fire(c, phase)
-	}
-	concerned := f.board.concerns(c, phase)
-	f.mu.Unlock() // no other call waits for the database
-	if !concerned {
-		return nil
-	}
-	return f.fireForAll(c, phase)
 }
 
 // Stamp changes with every fault that is armed, taken away, matched or fired.

@@ -72,7 +72,6 @@ type ExplainedExchange struct {
 	Status        int             `json:"status"`
 	Outcome       string          `json:"outcome"`
 	Error         string          `json:"error"`
-	Process       string          `json:"process,omitempty"` // that called; "" where one is alone
 }
 
 // ExplainedRetry says when the record is sent again: this run, next run or none.

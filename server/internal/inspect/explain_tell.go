@@ -18,9 +18,7 @@ func (x *explaining) tell(ctx context.Context) (*Explained, error) {
 		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
 		Attempts: x.attempts(), SchemaChanges: append([]api.SchemaChange{}, x.run.Run.SchemaChanges...),
 	}
-	if err := x.exchanges(ctx, e.Attempts); err != nil {
-		return nil, err
-	}
+	x.exchanges(e.Attempts)
 	if x.sourceFault != "" {
 		e.SourceError = &x.sourceFault
 	}
@@ -137,36 +135,26 @@ func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) Expla
 	return a
 }
 
-// exchanges adds what the journal has of the calls, whichever process made them.
-func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt) error {
-	if len(attempts) == 0 {
-		return nil
-	}
-	if err := x.k.journal.Gather(ctx); err != nil {
-		return err
-	}
+// exchanges adds what the journal has of the calls.
+func (x *explaining) exchanges(attempts []ExplainedAttempt) {
 	for i := range attempts {
 		a := &attempts[i]
 		if a.Call == nil {
 			continue
 		}
-		entry, err := x.k.journal.Calls.Find(ctx, *a.Call)
-		if err != nil {
-			return err
-		}
+		entry := x.k.journal.Calls.Find(*a.Call)
 		if entry == nil {
 			continue
 		}
 		a.Exchange = &ExplainedExchange{
 			ID: entry.ID, Request: orNull(entry.Request), Response: orNull(entry.Response), RequestBytes: entry.Sent,
-			ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error, Process: entry.Process,
+			ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error,
 		}
 		if a.Verdict == verdictFailed {
 			a.Message = entry.Error
 			a.StartedAt, a.CompletedAt = api.At(entry.Started), api.At(entry.Started.Add(entry.Duration))
 		}
 	}
-	return nil
 }
 
 // next tells when the record is sent again.

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,12 +16,20 @@ import (
 func (j *Journal) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("GET", "/journal/requests", "?id=&organization=&workspace=&operation=&method=&path=&status=&fault=&text=&after=&limit= lists requests of the API, oldest first; ?newest=true&before= newest first", j.controlRequests),
-		call.Route("DELETE", "/journal/requests", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Requests.clear(c.R.Context()) }),
+		call.Route("DELETE", "/journal/requests", "forgets them", forget(&j.Requests)),
 		call.Route("GET", "/journal/calls", "?id=&organization=&destination=&sync=&sync_run=&method=&outcome=&status=&text=&after=&limit= lists calls of destinations, oldest first; ?newest=true&before= newest first", j.controlCalls),
-		call.Route("DELETE", "/journal/calls", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Calls.clear(c.R.Context()) }),
+		call.Route("DELETE", "/journal/calls", "forgets them", forget(&j.Calls)),
 		call.Route("GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first; ?newest=true&before= newest first", j.controlWebhookCalls),
-		call.Route("DELETE", "/journal/webhooks", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.webhooks.clear(c.R.Context()) }),
+		call.Route("DELETE", "/journal/webhooks", "forgets them", forget(&j.webhooks)),
 		call.Route("POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", j.controlJournal),
+	}
+}
+
+// forget empties one journal.
+func forget[T any](b *book[T]) func(*call.Control) (any, error) {
+	return func(*call.Control) (any, error) {
+		b.clear()
+		return call.Done, nil
 	}
 }
 
@@ -61,17 +68,13 @@ type journalFilter struct {
 // common are the parameters that journalFilter reads, beside after.
 var common = []string{"organization", "status", "after", "limit", "newest", "before"}
 
-// mayHold reports whether an entry can have the text that is looked for, by its JSON:
-// most have not, and need not be decoded.
-func (f *journalFilter) mayHold(entry []byte) bool { return !f.text.Plain() || f.text.InBytes(entry) }
-
 // filter refuses values that no entry can have: they would find nothing, and a
 // test would take that for an answer.
 func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 	if f.organization, err = call.Integer(query, "organization", 0, 1, 1<<62); err != nil {
 		return f, err
 	}
-	if f.limit, err = call.Integer(query, "limit", 1000, 1, MostEntries); err != nil {
+	if f.limit, err = call.Integer(query, "limit", 1000, 1, mostOnPage); err != nil {
 		return f, err
 	}
 	if f.before, err = call.Integer(query, "before", 0, 1, 1<<62); err != nil {
@@ -96,11 +99,11 @@ func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 }
 
 // read gives one page of a journal, in the direction that the filter wants.
-func read[T any](ctx context.Context, b *book[T], f *journalFilter, pass func(*T) bool) (journalPage[T], error) {
+func read[T any](b *book[T], f *journalFilter, pass func(*T) bool) journalPage[T] {
 	if f.newest {
-		return b.pageBack(ctx, f.before, f.limit, f.mayHold, pass)
+		return b.pageBack(f.before, f.limit, pass)
 	}
-	return b.page(ctx, f.after, f.limit, f.mayHold, pass)
+	return b.page(f.after, f.limit, pass)
 }
 
 // controlRequests lists requests of the API.
@@ -109,11 +112,11 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.requests(c.R.Context(), query)
+	return j.requests(query)
 }
 
 // requests gives one page of the requests that a query asks for.
-func (j *Journal) requests(ctx context.Context, query url.Values) (none journalPage[RequestEntry], err error) {
+func (j *Journal) requests(query url.Values) (none journalPage[RequestEntry], err error) {
 	f, err := j.filter(query)
 	if err != nil {
 		return none, err
@@ -125,7 +128,7 @@ func (j *Journal) requests(ctx context.Context, query url.Values) (none journalP
 	// Clients know the id of a reply and not its number here, so both go on from
 	// the request.
 	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
-		if f.after, err = j.requestAt(ctx, id); err != nil {
+		if f.after, err = j.requestAt(id); err != nil {
 			return none, err
 		}
 	} else if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
@@ -133,25 +136,19 @@ func (j *Journal) requests(ctx context.Context, query url.Values) (none journalP
 	}
 	id, operation, method, fault := query.Get("id"), query.Get("operation"), query.Get("method"), query.Get("fault")
 	path, text := foreign.NewSearch(query.Get("path")), &f.text
-	return read(ctx, &j.Requests, &f, func(e *RequestEntry) bool {
+	return read(&j.Requests, &f, func(e *RequestEntry) bool {
 		return is(id, e.ID) && is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && f.status(e.Status) &&
 			is(operation, e.Operation) && is(method, e.Method) && (fault == "" || slices.Contains(e.Faults, fault)) &&
 			(path.Empty() || path.In(e.Path+"?"+e.Query)) &&
 			(text.InBytes(e.Response) || text.InBytes(e.Request) || text.In(e.Path) || text.In(e.Query) || text.In(e.Operation) || text.In(e.ID))
-	})
+	}), nil
 }
 
 // requestAt is the number of the request with an id.
-func (j *Journal) requestAt(ctx context.Context, id string) (int64, error) {
-	if err := j.Gather(ctx); err != nil {
-		return 0, err
-	}
-	entry, err := j.Requests.Find(ctx, id)
-	if err == nil && entry == nil {
-		err = problem.InvalidField("after", "the journal has no request %s", foreign.Clip(id, 40))
-	}
-	if err != nil {
-		return 0, err
+func (j *Journal) requestAt(id string) (int64, error) {
+	entry := j.Requests.Find(id)
+	if entry == nil {
+		return 0, problem.InvalidField("after", "the journal has no request %s", foreign.Clip(id, 40))
 	}
 	return entry.Number, nil
 }
@@ -201,12 +198,12 @@ func (j *Journal) calls(ctx context.Context, query url.Values) (none journalPage
 		}
 	}
 	id, method, outcome, text := query.Get("id"), query.Get("method"), query.Get("outcome"), &f.text
-	return read(ctx, &j.Calls, &f, func(e *CallEntry) bool {
+	return read(&j.Calls, &f, func(e *CallEntry) bool {
 		return (is(id, e.ID) || id == e.RequestID) && (owned == nil || owned[e.Destination]) && is(destination, e.Destination) && is(sync, e.SyncID) && is(run, e.SyncRunID) &&
 			f.status(e.Status) && is(method, e.Method) && is(outcome, e.Outcome) &&
 			(text.In(e.Method) || text.In(e.Endpoint) || text.In(e.RequestID) || text.In(e.Error) || text.In(e.Type) ||
 				text.InBytes(e.Request) || text.InBytes(e.Response) || e.Mentions(text))
-	})
+	}), nil
 }
 
 // show takes the secrets out of the bodies when they leave the memory: that is
@@ -222,22 +219,7 @@ func (j *Journal) controlJournal(c *call.Control) (any, error) {
 		return nil, err
 	}
 	if body.Bodies != nil {
-		if err := j.keepBodies(c.R.Context(), *body.Bodies); err != nil {
-			return nil, err
-		}
+		j.bodies.Store(*body.Bodies)
 	}
-	return map[string]any{"bodies": j.bodies.Load(), "entries": mostHere, "bytes": journalBytes}, nil
-}
-
-// KeptBodies is the setting of the journals that all processes follow.
-type KeptBodies struct {
-	Bodies bool `json:"bodies"`
-}
-
-func (j *Journal) keepBodies(ctx context.Context, kept bool) error {
-	if j.settings == nil {
-		j.bodies.Store(kept)
-		return nil
-	}
-	return j.settings.Set(ctx, Setting, func([]byte) ([]byte, error) { return json.Marshal(KeptBodies{kept}) })
+	return map[string]any{"bodies": j.bodies.Load(), "entries": mostEntries, "bytes": journalBytes}, nil
 }

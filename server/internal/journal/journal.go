@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,20 +16,14 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // Journal keeps the last requests of the API and the last calls of destinations
 // and webhooks, without any secret: they are taken out before an entry is kept.
 type Journal struct {
-	log      *slog.Logger
-	work     *background.Work
 	owned    func(ctx context.Context, organizationID int64) (map[int64]bool, error) // the ids of its destinations
-	settings *settings.Settings                                                      // nil: this process is alone
-	process  string                                                                  // of several; "" where one is alone
 	IDs      requestIDs
 	bodies   atomic.Bool
 	Requests book[RequestEntry]
@@ -42,8 +34,8 @@ type Journal struct {
 // The bounds of each of the journals; a body above maxKeptBody is kept as
 // its length only.
 const (
-	MostEntries  = 10_000  // in a shared store, and in one page
-	mostHere     = 100_000 // in the memory of a process that is alone
+	mostOnPage   = 10_000
+	mostEntries  = 100_000
 	journalBytes = 64 << 20
 	callBytes    = 24 << 20
 	maxKeptBody  = 64 << 10
@@ -51,23 +43,23 @@ const (
 
 // New keeps bodies until told otherwise: a failed test wants them.
 // owned gives the ids of the destinations of an organization.
-func New(log *slog.Logger, work *background.Work, owned func(ctx context.Context, organizationID int64) (map[int64]bool, error)) *Journal {
-	j := &Journal{log: log, work: work, owned: owned, IDs: requestIDs{work: work}}
+func New(owned func(ctx context.Context, organizationID int64) (map[int64]bool, error)) *Journal {
+	j := &Journal{owned: owned}
 	j.bodies.Store(true)
-	j.Requests = newBook("requests", journalBytes, requestPace, func(e *RequestEntry) int {
+	j.Requests = newBook(journalBytes, func(e *RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
 	j.Requests.number = func(e *RequestEntry) int64 { return e.Number }
 	j.Requests.key = func(e *RequestEntry) string { return e.ID }
 	j.Requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
-	j.Calls = newBook("calls", callBytes, callPace, func(e *CallEntry) int {
+	j.Calls = newBook(callBytes, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
 	})
 	j.Calls.number = func(e *CallEntry) int64 { return e.Number }
 	j.Calls.key = func(e *CallEntry) string { return e.RequestID }
 	j.Calls.sign = func(e *CallEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("call_%012d", number) }
 	j.Calls.show = (*CallEntry).show
-	j.webhooks = newBook("webhooks", journalBytes, requestPace, func(e *WebhookEntry) int {
+	j.webhooks = newBook(journalBytes, func(e *WebhookEntry) int {
 		return 512 + len(e.Error) + len(e.Body)
 	})
 	j.webhooks.number = func(e *WebhookEntry) int64 { return e.Number }
@@ -96,8 +88,6 @@ type RequestEntry struct {
 	Request        json.RawMessage `json:"request"`
 	Response       json.RawMessage `json:"response"`
 	Faults         []string        `json:"faults"` // ids of the faults that struck
-	// Process has answered; "" where one process is alone.
-	Process string `json:"process,omitempty"`
 }
 
 // CallEntry is one call to a destination.
@@ -110,8 +100,6 @@ type CallEntry struct {
 	// destination.MaxBodies, or where bodies are switched off.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
-	// Process has called; "" where one process is alone.
-	Process string `json:"process,omitempty"`
 }
 
 // Recorder follows one request to its end. code 0 is a dropped connection.
@@ -144,7 +132,7 @@ func (r *Recorder) End(faults []string) (took time.Duration) {
 		OrganizationID: c.Who.OrganizationID, WorkspaceID: c.Who.WorkspaceID,
 		Operation: c.Op.ID, Method: c.R.Method, Path: secrets.Path(c.R.URL), Query: secrets.Query(c.R.URL),
 		Status: r.Code, RequestBytes: len(c.Arrived()), ResponseBytes: len(r.Body),
-		Faults: faults, Process: j.process,
+		Faults: faults,
 	}
 	if j.bodies.Load() {
 		entry.Request = secrets.body(c.Arrived(), true)
@@ -171,27 +159,7 @@ func (j *Journal) Observe(x destination.Exchange) {
 	if !j.bodies.Load() {
 		x = x.WithoutBodies()
 	}
-	j.Calls.add(CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x, Process: j.process})
-}
-
-// Gather lets all processes write down what they have; find sees it then.
-func (j *Journal) Gather(ctx context.Context) error {
-	if j.Calls.To == nil {
-		return nil
-	}
-	return j.Calls.To.gather(ctx)
-}
-
-// Follow takes over whether bodies are kept, and writes down what there is.
-func (j *Journal) Follow(ctx context.Context, state []byte) error {
-	kept := KeptBodies{Bodies: true}
-	if len(state) > 0 {
-		if err := json.Unmarshal(state, &kept); err != nil {
-			return fmt.Errorf("read setting %s: %w", Setting, err)
-		}
-	}
-	j.bodies.Store(kept.Bodies)
-	return j.Calls.To.Write(ctx)
+	j.Calls.add(CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x})
 }
 
 // Clean takes the secrets of a call out of a text: its token, and every value
@@ -201,8 +169,10 @@ func (j *Journal) Clean(c *call.Call, text string) string {
 }
 
 // Forget empties all journals. Numbers and ids count on.
-func (j *Journal) Forget(ctx context.Context) error {
-	return errors.Join(j.Requests.clear(ctx), j.Calls.clear(ctx), j.webhooks.clear(ctx))
+func (j *Journal) Forget() {
+	j.Requests.clear()
+	j.Calls.clear()
+	j.webhooks.clear()
 }
 
 // SecretsOf gathers what must not be kept of a call.
@@ -253,17 +223,7 @@ func (m *Masks) Query(u *url.URL) string {
 	return strings.ReplaceAll(m.Text(values.Encode()), url.QueryEscape(hidden), hidden)
 }
 
-// Setting is the setting that all processes follow.
-const Setting = "journal"
-
-// Close writes what is left when the work of the process has ended.
-func (j *Journal) Close() {
-	if w := j.Calls.To; w != nil { // nil: the start has failed
-		w.close()
-	}
-}
-
-// Stamp changes with every entry of this process.
+// Stamp changes with every entry.
 func (j *Journal) Stamp() string {
 	return fmt.Sprint(j.Requests.ring.stamp(), j.Calls.ring.stamp(), j.webhooks.ring.stamp())
 }

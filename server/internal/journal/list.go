@@ -45,8 +45,8 @@ func (f *Filter) query() url.Values {
 }
 
 // ListRequests gives requests of the API, oldest first.
-func (j *Journal) ListRequests(ctx context.Context, f Filter) ([]RequestEntry, error) {
-	page, err := j.requests(ctx, f.query())
+func (j *Journal) ListRequests(f Filter) ([]RequestEntry, error) {
+	page, err := j.requests(f.query())
 	return page.Entries, err
 }
 

@@ -155,28 +155,6 @@ func (r *ring[T]) find(fits func(*T) bool) *T {
 	return nil
 }
 
-// take gives the newest entries within a number and a size, oldest first, and
-// empties the ring. lost is how many others have come since it was emptied last.
-func (r *ring[T]) take(most, room int) (list []T, lost int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	from := r.last + 1
-	for ; from > r.first && most > 0; from-- {
-		if room -= r.size(r.slot(from - 1)); room < 0 {
-			break
-		}
-		most--
-	}
-	for n := from; n <= r.last; n++ {
-		list = append(list, *r.slot(n))
-	}
-	lost = r.last - r.base - int64(len(list))
-	clear(r.slots) // what they held is the caller's
-	r.slots, r.bytes = r.slots[:0], 0
-	r.base, r.first = r.last, r.last+1
-	return list, lost
-}
-
 // stamp changes with every entry, and when the ring is emptied.
 func (r *ring[T]) stamp() int64 {
 	r.mu.Lock()

@@ -44,19 +44,5 @@ func TestRing(t *testing.T) {
 		}
 		require.Equal(rt, want[:min(len(want), limit)], list)
 		require.EqualValues(rt, len(model), all-dropped)
-
-		// What is taken is the end of what is there.
-		entries, size := rapid.IntRange(0, 8).Draw(rt, "entries"), rapid.IntRange(0, 60).Draw(rt, "size")
-		taken, lost := r.take(entries, size)
-		require.EqualValues(rt, all, lost+int64(len(taken)))
-		require.Equal(rt, append([]string{}, model[len(model)-len(taken):]...), append([]string{}, taken...))
-		if rest := len(model) - len(taken); rest > 0 && len(taken) < entries {
-			require.Greater(rt, len(strings.Join(model[rest-1:], "")), size)
-		}
-		r.add("x", func(_ *string, number int64) { last++; require.Equal(rt, last, number) })
-		list, _, all, dropped = r.page(0, 10, func(*string) bool { return true })
-		require.Equal(rt, []string{"x"}, list)
-		require.EqualValues(rt, 1, all)
-		require.Zero(rt, dropped)
 	})
 }

@@ -31,8 +31,6 @@ type WebhookEntry struct {
 	NextAttempt    *api.Time `json:"next_attempt_at"` // null when it is over
 	// Body is what was sent, null where bodies are switched off.
 	Body json.RawMessage `json:"body"`
-	// Process has called; "" where one process is alone.
-	Process string `json:"process,omitempty"`
 }
 
 // Webhook keeps one call of a webhook that took so long in real time.
@@ -41,7 +39,7 @@ func (j *Journal) Webhook(organizationID int64, hook *store.Webhook, d *store.We
 		At: api.Time{Time: d.LastAttempt}, DurationMS: float64(took.Microseconds()) / 1000,
 		OrganizationID: organizationID, WorkspaceID: d.WorkspaceID, WebhookID: d.WebhookID, DeliveryID: d.ID,
 		SyncID: d.SyncID, SyncRunID: d.SyncRunID, Event: d.Event, Attempt: d.Attempts, Endpoint: hook.Site,
-		Status: int(d.HTTPStatus), Error: d.Error, NextAttempt: api.At(d.NextAttempt), Process: j.process,
+		Status: int(d.HTTPStatus), Error: d.Error, NextAttempt: api.At(d.NextAttempt),
 	}
 	if j.bodies.Load() {
 		entry.Body = json.RawMessage(d.Body)
@@ -69,8 +67,8 @@ func (j *Journal) controlWebhookCalls(c *call.Control) (any, error) {
 		return nil, err
 	}
 	event := query.Get("event")
-	return read(c.R.Context(), &j.webhooks, &f, func(e *WebhookEntry) bool {
+	return read(&j.webhooks, &f, func(e *WebhookEntry) bool {
 		return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
 			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && is(event, e.Event)
-	})
+	}), nil
 }

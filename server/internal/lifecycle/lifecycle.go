@@ -94,14 +94,6 @@ func (l *Lifecycle) Forget() {
 	l.webhooks.forget()
 }
 
-// Unwatched forgets the timers of a run that this process works on no more. Whoever
-// goes on with it watches it.
-func (l *Lifecycle) Unwatched(runID int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unwatch(runID)
-}
-
 // Queued tells that a run waits to be worked on. A skipped run is told to
 // no one: nothing was triggered.
 func (l *Lifecycle) Queued(ctx context.Context, run *store.SyncRun) {
@@ -186,12 +178,7 @@ func (l *Lifecycle) Ended(ctx context.Context, y *store.Sync, run *store.SyncRun
 // change stores what is to be told, and lets it be sent. A client that has gone
 // away in the meantime changes nothing.
 func (l *Lifecycle) change(ctx context.Context, run *store.SyncRun, change func(*store.Tx) error) {
-	err := l.Shared.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		if err := change(tx); err != nil {
-			return err
-		}
-		return l.webhooks.tell(tx)
-	})
+	err := l.Shared.Store.Update(context.WithoutCancel(ctx), change)
 	switch {
 	case err == nil:
 		l.webhooks.wakeForNews(context.WithoutCancel(ctx))
@@ -204,19 +191,6 @@ func (l *Lifecycle) change(ctx context.Context, run *store.SyncRun, change func(
 func RunLog(log *slog.Logger, run *store.SyncRun) *slog.Logger {
 	return log.With("run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID)
 }
-
-// Quiet reports whether no call of a webhook is open that is due by now.
-func (l *Lifecycle) Quiet(tx *store.Tx) (bool, error) { return l.webhooks.quiet(tx) }
-
-// Look calls webhooks of what is new where name is theirs.
-func (l *Lifecycle) Look(ctx context.Context, name string) {
-	if name == l.webhooks.name {
-		l.webhooks.look(ctx)
-	}
-}
-
-// ForgetOpen drops what waits to be sent; resume takes it over again.
-func (l *Lifecycle) ForgetOpen() { l.webhooks.forget() }
 
 // Routes are those of the control API that show what people and webhooks were told.
 func (l *Lifecycle) Routes() []call.ControlRoute {

@@ -132,7 +132,7 @@ func (m *Mailer) Keep(tx *store.Tx, message *store.Mail) error {
 		return err
 	}
 	m.outbox.wake()
-	return m.outbox.tell(tx)
+	return nil
 }
 
 // Resume goes on with what a stopped process, or the world of a snapshot, has
@@ -262,19 +262,4 @@ func followupURL(baseURL string, runID int64) string {
 		return path
 	}
 	return base.JoinPath(fmt.Sprintf("sync_runs/%d", runID)).String()
-}
-
-// Quiet reports whether no mail is to be sent that is due by now.
-func (m *Mailer) Quiet(tx *store.Tx) (bool, error) {
-	if m.smtp.Addr == "" {
-		return true, nil
-	}
-	return m.outbox.quiet(tx)
-}
-
-// Look sends what is new where name is that of the mails.
-func (m *Mailer) Look(ctx context.Context, name string) {
-	if name == m.outbox.name {
-		m.outbox.look(ctx)
-	}
 }

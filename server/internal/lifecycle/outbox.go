@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster"
-	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -21,7 +18,6 @@ type Sending struct {
 	Shared *call.Shared
 	Log    *slog.Logger
 	Clock  *clock.Clock
-	Leader cluster.Leader
 }
 
 // outbox sends what the store holds open: to each receiver one after the other,
@@ -58,18 +54,11 @@ const lookAgain = time.Minute
 
 // wake makes the outbox look for what is new. It may be called from within the
 // change that makes something: the look is a change too, and so waits for it.
-func (o *outbox) wake() {
-	if o.Leader.Leads() {
-		o.Clock.AfterFunc(0, o.name, o.look)
-	}
-}
+func (o *outbox) wake() { o.Clock.AfterFunc(0, o.name, o.look) }
 
 // wakeForNews wakes the outbox where there is something new. It is called after the
 // change that may have made it, and reads only.
 func (o *outbox) wakeForNews(ctx context.Context) {
-	if !o.Leader.Leads() {
-		return
-	}
 	found := false
 	err := o.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
@@ -83,9 +72,6 @@ func (o *outbox) wakeForNews(ctx context.Context) {
 		o.wake()
 	}
 }
-
-// tell lets the process know that sends, when tx is committed; wake as well.
-func (o *outbox) tell(tx *store.Tx) error { return o.Leader.Tell(tx, cluster.TopicLook, o.name) }
 
 // look takes over everything that is new, in the order of the ids. A start calls
 // it directly: a clock on which nothing waits has nothing to run.
@@ -160,14 +146,14 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		if !ok {
 			return
 		}
-		if ctx.Err() != nil || !o.Leader.Leads() {
+		if ctx.Err() != nil {
 			continue // it stays open in the store
 		}
 		next, err := o.send(ctx, id, func(change func(*store.Tx) error) error { return o.keep(ctx, world, change) })
 		switch {
 		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, latch.ErrOther), errors.Is(err, store.ErrNotFound), errors.Is(err, lease.ErrLost):
-			continue // the process stops or leads no more, or what was to be sent is gone
+		case ctx.Err() != nil, errors.Is(err, latch.ErrOther), errors.Is(err, store.ErrNotFound):
+			continue // the process stops, or what was to be sent is gone
 		default:
 			o.Log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
 			next = o.Clock.Now().Add(lookAgain)
@@ -195,9 +181,6 @@ func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) e
 		if !same {
 			return latch.ErrOther
 		}
-		if err := o.Leader.Leading(ctx, tx); err != nil {
-			return err
-		}
 		return change(tx)
 	})
 }
@@ -216,11 +199,4 @@ func (o *outbox) forget() {
 	}
 	o.world++
 	o.seen = 0
-}
-
-// quiet reports whether nothing is open that is due by now.
-func (o *outbox) quiet(tx *store.Tx) (bool, error) {
-	waiting, err := o.open(tx, 0)
-	due := func(item outgoing) bool { return !item.at.After(o.Clock.Now()) }
-	return !slices.ContainsFunc(waiting, due), err
 }

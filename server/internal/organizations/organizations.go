@@ -9,18 +9,18 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // Parts are what organizations need of the service.
 type Parts struct {
-	Shared       *call.Shared
-	Work         *background.Work
-	Sources      *sources.Sources
-	Destinations *destinations.Destinations
-	Syncs        Syncs
+	Shared  *call.Shared
+	Work    *background.Work
+	Sources *sources.Sources
+	Gate    *destination.Gate
+	Syncs   Syncs
 }
 
 // Syncs ends what is done for syncs.
@@ -33,16 +33,16 @@ type Syncs interface {
 
 // Organizations makes and deletes them, with all that they keep outside the store.
 type Organizations struct {
-	shared       *call.Shared
-	work         *background.Work
-	sources      *sources.Sources
-	destinations *destinations.Destinations
-	syncs        Syncs
+	shared  *call.Shared
+	work    *background.Work
+	sources *sources.Sources
+	gate    *destination.Gate
+	syncs   Syncs
 }
 
 // New assembles them.
 func New(p Parts) *Organizations {
-	return &Organizations{shared: p.Shared, work: p.Work, sources: p.Sources, destinations: p.Destinations, syncs: p.Syncs}
+	return &Organizations{shared: p.Shared, work: p.Work, sources: p.Sources, gate: p.Gate, syncs: p.Syncs}
 }
 
 // Make makes an organization in one transaction.

@@ -59,7 +59,7 @@ func (k *Organizations) Drop(left Outside) error {
 	var failures []error
 	// All are tried: one that fails must not keep the others.
 	for _, d := range left.Destinations {
-		failures = append(failures, k.destinations.Drop(k.work.Ctx, d))
+		failures = append(failures, k.gate.Remove(d.ID, d.Type))
 	}
 	for _, src := range left.Sources {
 		if k.sources.Described(src.Type).Emulated {

@@ -107,14 +107,8 @@ func Of(err error) *Failure {
 		return &Failure{Code: http.StatusInternalServerError, Message: "the service's database is damaged; start it from a backup", Cause: err}
 	case errors.Is(err, store.ErrDisk):
 		return &Failure{Code: http.StatusInternalServerError, Message: "the disk of the service's database fails; what was acknowledged is kept: see to the disk, then look what is there and try again", Cause: err}
-	case errors.Is(err, store.ErrNewer):
-		return &Failure{Code: http.StatusServiceUnavailable, Message: "a newer version of the service has changed the database; this process works no more: replace it by one of that version", Cause: err}
 	case errors.Is(err, store.ErrWrongKey):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: "the master key of the service was changed; start this process again with the new one", Cause: err}
-	case errors.Is(err, store.ErrCrowded):
-		return &Failure{Code: http.StatusServiceUnavailable, Message: "the service's database has no connection free; try again in a moment", Cause: err}
-	case errors.Is(err, store.ErrUnavailable):
-		return &Failure{Code: http.StatusServiceUnavailable, Message: "the service's database is not available; try again in a moment", Cause: err}
 	case errors.Is(err, store.ErrClosed):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: "the service is stopping, or the fork has ended", Cause: err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/binding"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster/member"
 	"github.com/destkit/destkit/server/internal/connectors"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
@@ -26,7 +25,6 @@ import (
 type Parts struct {
 	Shared        *call.Shared
 	Latch         *latch.Latch
-	Member        *member.Member
 	Organizations *organizations.Organizations
 	Connectors    *connectors.Connectors
 	Syncs         *rest.Handlers
@@ -52,11 +50,6 @@ func New(parts Parts) *Replacement { return &Replacement{parts} }
 // state for itself as a restore does: runs are stopped where they stand, those that wait
 // for each other or for a clock that stands still among them.
 func (r *Replacement) Reset(ctx context.Context) error {
-	together, err := r.Member.Alone(ctx)
-	if err != nil {
-		return err
-	}
-	defer together()
 	release, err := r.Engine.Hold(ctx)
 	if err != nil {
 		return err
@@ -73,18 +66,18 @@ func (r *Replacement) Reset(ctx context.Context) error {
 	}
 	// What they hold is about things that are gone. So it goes, whether the caller is
 	// still there or not.
-	ctx = context.WithoutCancel(ctx)
 	r.Latch.States.Add(1)
 	r.Lifecycle.Forget()
 	r.Mail.Forget()
 	r.Syncs.ForgetReplies()
-	return errors.Join(r.ForgetCalls(ctx), r.Organizations.Drop(left))
+	r.ForgetCalls()
+	return r.Organizations.Drop(left)
 }
 
 // ForgetCalls empties the journals and takes the faults away.
-func (r *Replacement) ForgetCalls(ctx context.Context) error {
-	_, err := r.Faults.Forget(ctx)
-	return errors.Join(err, r.Journal.Forget(ctx))
+func (r *Replacement) ForgetCalls() {
+	r.Faults.Forget()
+	r.Journal.Forget()
 }
 
 // Replace swaps everything. The store goes first: it refuses what it

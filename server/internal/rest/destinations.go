@@ -184,10 +184,7 @@ func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveDestination(d, credentials); err != nil {
 			return err
 		}
-		if err := tx.DropObjectCache(d.ID); err != nil {
-			return err
-		}
-		return h.Destinations.TellChanged(tx, d.ID)
+		return tx.DropObjectCache(d.ID)
 	})
 	if err != nil {
 		return nil, err
@@ -227,12 +224,7 @@ func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.Update(func(tx *store.Tx) error {
-		if err := tx.DeleteDestination(d.WorkspaceID, d.ID); err != nil {
-			return err
-		}
-		return h.Destinations.TellGone(tx, d.ID)
-	})
+	err = c.Update(func(tx *store.Tx) error { return tx.DeleteDestination(d.WorkspaceID, d.ID) })
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/runs"
-	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -39,7 +38,6 @@ type Parts struct {
 	Ledger       func() *ledger.Ledger // opened after the parts were assembled
 	Mail         *lifecycle.Mailer
 	Random       io.Reader // makes the secrets of webhooks
-	Process      string    // of several that share an installation
 	Ends         ends
 	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
 	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error)
@@ -54,15 +52,11 @@ type ends interface {
 // Handlers answer the operations of the API, one file for each resource.
 type Handlers struct {
 	Parts
-	replies  *rendered
-	settings *settings.Settings // nil: this process is alone
+	replies *rendered
 }
 
 // New assembles them.
 func New(p Parts) *Handlers { return &Handlers{Parts: p, replies: newRendered()} }
-
-// Share tells which processes of the installation are alive.
-func (h *Handlers) Share(k *settings.Settings) { h.settings = k }
 
 // Operations are the handlers by the ids that the OpenAPI document gives them.
 func (h *Handlers) Operations() map[string]call.Handler {

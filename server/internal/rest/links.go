@@ -130,7 +130,7 @@ func (h *Handlers) checkLinkType(kind, typ string) []api.Problem {
 	switch kind {
 	case linkSource:
 		for _, t := range h.Sources.Types().Types() {
-			if h.Sources.Refused(t.ServiceName) == nil && t.ConfigurationFields.Linkable() {
+			if t.ConfigurationFields.Linkable() {
 				known = append(known, t.ServiceName)
 			}
 		}

@@ -30,7 +30,6 @@ type Metrics struct {
 type MetricsParts struct {
 	Shared *call.Shared // its store may be opened later
 	Files  *descriptors.Shares
-	More   []prometheus.Collector
 }
 
 // NewMetrics registers everything in a registry for this service: a program may hold several.
@@ -59,7 +58,6 @@ func NewMetrics(p MetricsParts) *Metrics {
 	}
 	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &stored{p.Shared}, &process{p.Shared, p.Files},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	f.registry.MustRegister(p.More...)
 	return f
 }
 
@@ -92,7 +90,6 @@ var (
 	rowsDesc = prometheus.NewDesc("destkit_stored_rows", "Rows of the store by kind.", []string{"kind"}, nil)
 	runsDesc = prometheus.NewDesc("destkit_sync_runs", "Sync runs that are stored, by status.", []string{"status"}, nil)
 	sizeDesc = prometheus.NewDesc("destkit_store_bytes", "Size of the store.", nil, nil)
-	poolDesc = prometheus.NewDesc("destkit_store_connections", "Connections of this process to a shared store that are lent to runs, leases and limits, by state: used, idle, and the most there may be.", []string{"state"}, nil)
 )
 
 // stored counts what is stored when it is asked.
@@ -100,7 +97,7 @@ type stored struct{ shared *call.Shared }
 
 // Describe implements prometheus.Collector.
 func (c *stored) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rowsDesc, runsDesc, sizeDesc, poolDesc} {
+	for _, d := range []*prometheus.Desc{rowsDesc, runsDesc, sizeDesc} {
 		ch <- d
 	}
 }
@@ -110,7 +107,6 @@ const scrapeTime = 5 * time.Second
 
 // Collect implements prometheus.Collector.
 func (c *stored) Collect(ch chan<- prometheus.Metric) {
-	c.connections(ch) // also while the store does not answer
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 	var counts store.Counts
@@ -129,17 +125,4 @@ func (c *stored) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.GaugeValue, float64(n), status)
 	}
 	ch <- prometheus.MustNewConstMetric(sizeDesc, prometheus.GaugeValue, float64(counts.Bytes))
-}
-
-// connections shows how near this process is to waiting for the database; nothing
-// where the store is not shared.
-func (c *stored) connections(ch chan<- prometheus.Metric) {
-	pool := c.shared.Store.Pool()
-	if pool == nil {
-		return
-	}
-	stat := pool.Stat()
-	for state, n := range map[string]int32{"used": stat.AcquiredConns(), "idle": stat.IdleConns(), "max": stat.MaxConns()} {
-		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(n), state)
-	}
 }

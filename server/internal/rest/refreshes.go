@@ -15,7 +15,6 @@ import (
 // startRefresh notes a refresh, runs it beside the call, and answers its key.
 func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
 	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.Clock.Now()}
-	r.Error = h.refreshOwner()
 	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
 		return nil, err
 	}
@@ -29,9 +28,8 @@ func (h *Handlers) startRefresh(c *call.Call, kind string, target int64, work fu
 		}
 		r.CompletedAt = h.Clock.Now()
 		err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-		// A conflict: another process took this process for dead, and has said so. Who has
-		// deleted its target does not ask for it.
-		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
+		// Who has deleted its target does not ask for it.
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrNotFound) {
 			h.Log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
 		}
 	})
@@ -68,31 +66,5 @@ func (h *Handlers) refreshOf(c *call.Call, kind string, target int64) (*store.Re
 		r, err = tx.Refresh(kind, target, key)
 		return err
 	})
-	if err == nil && r.Status == store.RefreshProcessing && h.settings != nil {
-		err = h.lookAfter(c.Ctx, r)
-	}
 	return r, err
-}
-
-// refreshOwner stands in the place of the error as long as a refresh is under way:
-// the process that works on it. Who is alone abandons at its start what it finds.
-func (h *Handlers) refreshOwner() string {
-	if h.settings == nil {
-		return ""
-	}
-	return h.Process
-}
-
-// lookAfter fails a refresh whose process is gone: no other one goes on with it.
-func (h *Handlers) lookAfter(ctx context.Context, r *store.Refresh) error {
-	lives, err := h.settings.All.Lives(ctx, r.Error)
-	if err != nil || lives {
-		return store.Explained(err)
-	}
-	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", h.Clock.Now()
-	err = h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-	if errors.Is(err, store.ErrConflict) {
-		return nil // it was not gone, or another one has looked
-	}
-	return err
 }

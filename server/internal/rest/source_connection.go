@@ -59,9 +59,6 @@ func (h *Handlers) applySource(c *call.Call, b sourceBody, src *store.Source, a 
 	described, more := h.applyType(c, b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
-		if err := h.Sources.Refused(described.ServiceName); err != nil {
-			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
-		}
 		problems = append(problems, h.applyEngine(c, b, src, described)...)
 		a.Type = src.Type
 		sent, twice := h.readCredentials(c, src.Type, b.Credentials)

@@ -12,7 +12,7 @@ func (h *Handlers) listSourceTypes(c *call.Call) (*call.Reply, error) {
 	shown := []api.SourceType{}
 	for _, t := range call.SlicePage(types, page) {
 		t.ConfigurationFields = api.ConfigFields{Fields: h.Shared.Dialect.Fields(t.ConfigurationFields.Fields)}
-		t.CreatableViaConnectLink = t.ConfigurationFields.Linkable() && h.Sources.Refused(t.ServiceName) == nil
+		t.CreatableViaConnectLink = t.ConfigurationFields.Linkable()
 		shown = append(shown, t)
 	}
 	return c.List(page, int64(len(types)), shown)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -142,10 +141,7 @@ func (h *Handlers) configured(c *call.Call, y *store.Sync, save func(*store.Tx, 
 	}
 	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
-		if err := save(tx, y); err != nil {
-			return err
-		}
-		return cluster.Tell(tx, cluster.TopicSync, y.ID)
+		return save(tx, y)
 	}); err != nil {
 		return nil, err
 	}

@@ -23,14 +23,11 @@ import (
 type Engine struct {
 	Planning
 	EngineParts
-	processes processes
 
 	mu       sync.Mutex
 	working  map[int64]*workingRun // by the id of the run
 	held     bool                  // nothing starts
-	released chan struct{}         // closed when it may again
 	turn     chan struct{}         // of the one who holds
-	expected expectedRuns
 	progress progressBook
 }
 
@@ -47,20 +44,9 @@ type EngineParts struct {
 	Gate      *destination.Gate
 	Latch     *latch.Latch
 	Files     *descriptors.Budget // of the runs that work
-	Workers   int                 // runs at once, where the store is shared
 }
 
-// processes are all that share an installation, as far as runs are concerned.
-type processes interface {
-	// Enqueue lets any of them work on a run, with the change that makes it.
-	Enqueue(tx *store.Tx, run *store.SyncRun) error
-	// Launched is told of such a run when it is stored.
-	Launched(ctx context.Context, run *store.SyncRun)
-	// Resume lets go on what was held or left behind.
-	Resume(ctx context.Context) error
-}
-
-// workingRun is one run that has been started in this process.
+// workingRun is one run that has been started.
 type workingRun struct {
 	cancel   context.CancelCauseFunc
 	canceled bool
@@ -69,7 +55,6 @@ type workingRun struct {
 	stuck    chan struct{} // closed when its end cannot be recorded yet
 	at       *executor.Progress
 	log      *slog.Logger // nil until the run has been read
-	lease    Lease        // nil where no other process could work on the sync
 }
 
 // errCanceledByClient ends a run that a client has cancelled.
@@ -78,39 +63,24 @@ var errCanceledByClient = errors.New("cancelled through the API")
 // NewEngine works on nothing yet. It is complete after Assemble.
 func NewEngine(p Planning) *Engine {
 	e := &Engine{Planning: p, working: map[int64]*workingRun{}, turn: make(chan struct{}, 1)}
-	e.progress.e, e.processes = e, alone{e}
+	e.progress.e = e
 	return e
 }
 
 // Assemble gives it the parts that were made after it.
 func (e *Engine) Assemble(p EngineParts) { e.EngineParts = p }
 
-// Resume starts the runs that a stopped process left behind.
-func (e *Engine) Resume(ctx context.Context) error { return e.processes.Resume(ctx) }
-
-// alone is one process that shares its installation with no other one: it works on each
-// run at once.
-type alone struct{ e *Engine }
-
-func (alone) Enqueue(*store.Tx, *store.SyncRun) error { return nil }
-
-func (a alone) Launched(_ context.Context, run *store.SyncRun) { a.e.Start(run.WorkspaceID, run.ID) }
-
-func (a alone) Resume(ctx context.Context) error {
-	left, err := a.e.active(ctx)
-	for _, run := range left {
-		a.e.Start(run.WorkspaceID, run.ID)
-	}
-	return err
-}
-
-// active are the runs that are to be worked on.
-func (e *Engine) active(ctx context.Context) (left []*store.SyncRun, err error) {
-	err = e.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+// Resume starts the runs that a stopped process left behind, or that were held.
+func (e *Engine) Resume(ctx context.Context) error {
+	var left []*store.SyncRun
+	err := e.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		left, err = tx.EveryActiveRun()
 		return err
 	})
-	return left, err
+	for _, run := range left {
+		e.Start(run.WorkspaceID, run.ID)
+	}
+	return err
 }
 
 // Start runs a queued run beside the caller, unless it is started already. The
@@ -118,7 +88,7 @@ func (e *Engine) active(ctx context.Context) (left []*store.SyncRun, err error) 
 // Resume finds it.
 func (e *Engine) Start(workspaceID, runID int64) {
 	ctx, cancel := context.WithCancelCause(e.Work.Ctx)
-	working := e.enlist(runID, cancel, nil)
+	working := e.enlist(runID, cancel)
 	if working == nil {
 		cancel(nil)
 		return
@@ -128,7 +98,7 @@ func (e *Engine) Start(workspaceID, runID int64) {
 		defer done()
 		defer cancel(nil)
 		defer close(working.done)
-		_, err := e.run(ctx, workspaceID, 0, runID)
+		err := e.run(ctx, workspaceID, runID)
 		log := e.logOf(runID)
 		e.leave(runID)
 		// Whoever held the runs may have given up while this one was on its way to its
@@ -144,15 +114,14 @@ func (e *Engine) Start(workspaceID, runID int64) {
 }
 
 // enlist notes a run that is about to start; nil when it must not.
-func (e *Engine) enlist(runID int64, cancel context.CancelCauseFunc, l Lease) *workingRun {
+func (e *Engine) enlist(runID int64, cancel context.CancelCauseFunc) *workingRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held || e.working[runID] != nil {
 		return nil
 	}
-	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{}), lease: l}
+	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{})}
 	e.working[runID] = working
-	e.came(runID)
 	return working
 }
 
@@ -162,10 +131,9 @@ func (e *Engine) leave(runID int64) {
 	defer e.mu.Unlock()
 	delete(e.working, runID)
 	e.progress.forget(runID)
-	e.count()
 }
 
-// Cancel ends a run of this process; it reports whether there was one.
+// Cancel ends a run that works; it reports whether there was one.
 func (e *Engine) Cancel(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,6 +153,16 @@ func (e *Engine) Cancel(runID int64) bool {
 		})
 	}
 	return ok
+}
+
+// Ended is closed when a run that works has ended; nil for any other run.
+func (e *Engine) Ended(runID int64) <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if working := e.working[runID]; working != nil {
+		return working.done
+	}
+	return nil
 }
 
 // isCanceled reports whether a client has cancelled a run that works here, be it told
@@ -214,19 +192,18 @@ func (e *Engine) calledOff(syncID int64) (ends []chan struct{}) {
 	return ends
 }
 
-// run is one run from its first row to its last; again says that it was stopped,
-// and goes on later. syncID is whose run it must be; 0: of any sync.
-func (e *Engine) run(ctx context.Context, workspaceID, syncID, runID int64) (again bool, err error) {
+// run is one run from its first row to its last. One that was stopped goes on later.
+func (e *Engine) run(ctx context.Context, workspaceID, runID int64) error {
 	progress := e.Progress(ctx, nil)
 	release, crowded := e.admit(ctx)
 	defer release()
 	if e.Work.Ctx.Err() != nil || stopped(ctx) {
-		return true, nil // it is still queued
+		return nil // it is still queued
 	}
 	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
-		y, run, err := e.take(ctx, workspaceID, syncID, runID, progress)
+		y, run, err := e.take(ctx, workspaceID, runID)
 		if err != nil || run == nil {
-			return false, err
+			return err
 		}
 		if progress.run == nil {
 			e.named(run)
@@ -234,20 +211,19 @@ func (e *Engine) run(ctx context.Context, workspaceID, syncID, runID int64) (aga
 		}
 		progress.run = run
 		progress.step(executor.StepPlanning)
-		before := e.Shared.Store.Outages()
 		outcome, audience := crowded, ""
 		if crowded.Status == "" {
 			outcome, audience = e.execute(ctx, y, run, progress)
 		}
 		if e.Work.Ctx.Err() != nil || outcome.Status == api.RunWorking && !e.isCanceled(runID) {
-			return true, nil // stopped: the run goes on later
+			return nil // stopped: the run goes on later
 		}
 		// It goes on from where it stood, with the sync as it is then.
-		if e.ownTrouble(outcome, before) && e.wait(ctx, runID, wait, outcome.Cause) == nil {
+		if ownTrouble(outcome) && e.wait(ctx, runID, wait, outcome.Cause) == nil {
 			continue
 		}
 		if stopped(ctx) && !e.isCanceled(runID) {
-			return true, nil
+			return nil
 		}
 		if audience != "" {
 			if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
@@ -257,20 +233,15 @@ func (e *Engine) run(ctx context.Context, workspaceID, syncID, runID int64) (aga
 		if stopped(ctx) { // and cancelled: its end is recorded all the same
 			ctx = context.WithoutCancel(ctx)
 		}
-		return false, e.Finish(ctx, y, run, outcome, progress)
+		return e.Finish(ctx, y, run, outcome, progress)
 	}
 }
 
-// take marks a queued run as working. A run that was cancelled meanwhile is nil. The queue
-// may still know a run of a state that was replaced; what has its number now is the run of
-// another sync, over which the lease gives no right.
-func (e *Engine) take(ctx context.Context, workspaceID, syncID, runID int64, progress *Progress) (y *store.Sync, run *store.SyncRun, err error) {
+// take marks a queued run as working. A run that was cancelled meanwhile is nil.
+func (e *Engine) take(ctx context.Context, workspaceID, runID int64) (y *store.Sync, run *store.SyncRun, err error) {
 	err = e.record(ctx, runID, func(tx *store.Tx) error {
 		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
 			return err
-		}
-		if syncID != 0 && run.SyncID != syncID {
-			return store.ErrNotFound
 		}
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
 			run = nil
@@ -278,11 +249,6 @@ func (e *Engine) take(ctx context.Context, workspaceID, syncID, runID int64, pro
 		}
 		if y, err = tx.Sync(workspaceID, run.SyncID); err != nil {
 			return err
-		}
-		if e.Shared.Store.Shared() {
-			if progress.doomed, err = Canceled(tx, runID); err != nil {
-				return err
-			}
 		}
 		run.Run.Status = api.RunWorking
 		return tx.SaveSyncRun(run)
@@ -310,7 +276,7 @@ func (e *Engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	seen.Describe(y, job.DestinationObject, progress.generated)
 	seen.Log(e.logOf(run.ID))
 	job.MappingReason = seen.BackfillReason()
-	job.Report, job.Allowed, job.Log = progress.Report, e.allowed(run.ID), e.logOf(run.ID)
+	job.Report, job.Log = progress.Report, e.logOf(run.ID)
 	e.Plans.Resend(job, progress.to)
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
 		audience = job.DestinationType

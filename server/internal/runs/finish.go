@@ -3,10 +3,8 @@ package runs
 import (
 	"cmp"
 	"context"
-	"strconv"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -64,14 +62,6 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if end.again, err = e.Retries.Ended(tx, y, run, end.outcome.Transient); err != nil {
 		return err
 	}
-	if end.again != nil {
-		if err := e.Leader.Tell(tx, cluster.TopicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
-			return err
-		}
-	}
-	if err := e.over(tx, run); err != nil {
-		return err
-	}
 	if run.Run.Status == api.RunCompleted {
 		if err := end.progress.to.Keep(tx, y.ID); err != nil {
 			return err
@@ -117,7 +107,6 @@ func (end *ending) follow(ctx context.Context) {
 	e, y, o := end.e, end.sync, end.outcome
 	e.logOf(end.run.ID).Info("sync run ended", "status", end.run.Run.Status, "code", text(end.run.Run.ErrorCode),
 		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
-	e.vacate(end.run.ID) // the next run of the sync need not wait for what follows
 	e.Lifecycle.Ended(ctx, y, end.run)
 	if end.paused != nil {
 		e.Schedule.Put(end.paused)

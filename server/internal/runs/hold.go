@@ -23,7 +23,6 @@ func (e *Engine) Hold(ctx context.Context) (release func(), err error) {
 	release = func() {
 		e.mu.Lock()
 		e.held = false
-		close(e.released)
 		e.mu.Unlock()
 		// The context of a caller who gives up must not leave runs behind.
 		if err := e.Resume(e.Work.Ctx); err != nil && e.Work.Ctx.Err() == nil {
@@ -33,7 +32,7 @@ func (e *Engine) Hold(ctx context.Context) (release func(), err error) {
 		<-e.turn
 	}
 	e.mu.Lock()
-	e.held, e.released = true, make(chan struct{})
+	e.held = true
 	var ends []chan struct{}
 	for _, run := range e.working {
 		run.cancel(executor.ErrStop)

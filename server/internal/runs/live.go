@@ -5,12 +5,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -136,7 +134,6 @@ func (l *Live) Ended(ctx context.Context, y *store.Sync, o executor.Outcome, can
 	complete := o.Status == api.RunCompleted
 	if complete && o.Failed == 0 {
 		l.forget(y.ID)
-		l.tellLeader(ctx, cluster.TopicSync, y.ID)
 	}
 	newer := false
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
@@ -150,26 +147,12 @@ func (l *Live) Ended(ctx context.Context, y *store.Sync, o executor.Outcome, can
 	case newer:
 		l.catchUp(ctx, y.WorkspaceID, y.ID)
 	case !complete || o.Failed > 0:
-		l.Later(y)
-		l.tellLeader(ctx, cluster.TopicLive, y.ID)
+		l.later(y)
 	}
 }
 
-// tellLeader lets another process know that leads.
-func (l *Live) tellLeader(ctx context.Context, topic string, id int64) {
-	if l.Leader.Leads() {
-		return
-	}
-	if err := l.Shared.Store.Tell(ctx, topic, strconv.FormatInt(id, 10)); err != nil {
-		l.Log.Warn("the leader cannot be told of a live run", "sync", id, "error", err)
-	}
-}
-
-// Later tries again after a wait on the service's clock.
-func (l *Live) Later(y *store.Sync) {
-	if !l.Leader.Leads() {
-		return
-	}
+// later tries again after a wait on the service's clock.
+func (l *Live) later(y *store.Sync) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wait := min(liveFirst<<min(l.tries[y.ID], 10), liveMost)
@@ -177,18 +160,8 @@ func (l *Live) Later(y *store.Sync) {
 	defer l.timers[y.ID].Stop() // when there is another one, see Schedule.Look
 	workspaceID, id := y.WorkspaceID, y.ID
 	l.timers[id] = l.Clock.AfterFunc(wait, "live sync", func(ctx context.Context) {
-		if l.Leader.Leads() {
-			l.catchUp(ctx, workspaceID, id)
-		}
+		l.catchUp(ctx, workspaceID, id)
 	})
-}
-
-// waits reports whether a try is to come.
-func (l *Live) waits(id int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	timer := l.timers[id]
-	return timer != nil && timer.When().After(l.Clock.Now())
 }
 
 // forgetAll drops what waits.

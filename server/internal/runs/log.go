@@ -7,10 +7,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// Lines about a run name the run, its sync and its workspace, so that they are found
-// in whichever process they were written.
-
-// logOf is the log of a run that works in this process.
+// logOf is the log of a run that works.
 func (e *Engine) logOf(runID int64) *slog.Logger {
 	e.mu.Lock()
 	defer e.mu.Unlock()

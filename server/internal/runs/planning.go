@@ -5,14 +5,12 @@
 package runs
 
 import (
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -25,10 +23,6 @@ func SequenceParent(config *api.SyncConfig) int64 {
 	}
 	return config.Mode.Triggers.SyncSequence.SyncID
 }
-
-// Passing tells of an error whether the service's own store, or the books in it,
-// cannot be used at this moment.
-func Passing(err error) bool { return store.Passing(err) || errors.Is(err, ledger.ErrAway) }
 
 // The waits between two tries to write down what became of a run; doubled from
 // try to try.
@@ -43,7 +37,6 @@ type Planning struct {
 	Log    *slog.Logger
 	Clock  *clock.Clock
 	Work   *background.Work
-	Leader cluster.Leader
 	Runs   queue
 	// Ledger is what was acknowledged, once it is open.
 	Ledger func() *ledger.Ledger

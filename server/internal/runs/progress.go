@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -33,9 +32,6 @@ type Progress struct {
 	ctx context.Context
 	run *store.SyncRun
 	to  Endpoint
-	// doomed: a client has cancelled the run while another process worked on it. It
-	// ends as soon as its books are open, which have the true counters.
-	doomed bool
 	// generated are the mappings that the run has made; planned: it came so far.
 	generated []api.Mapping
 	planned   bool
@@ -55,13 +51,9 @@ const progressEvery = 250 * time.Millisecond
 
 func (p *Progress) step(name string) { p.Report(executor.Progress{Step: name}) }
 
-// Report notes where the run stands: at once for who asks this process, a little later
-// in the store.
+// Report notes where the run stands: at once for who asks, a little later in the store.
 func (p *Progress) Report(at executor.Progress) {
 	p.e.show(p.run.ID, at)
-	if p.doomed && at.Step != executor.StepPlanning {
-		p.e.Cancel(p.run.ID)
-	}
 	p.mu.Lock()
 	p.now = at.Step
 	p.mu.Unlock()
@@ -75,7 +67,7 @@ func (p *Progress) at() string {
 	return p.now
 }
 
-// progressBook stores where all runs of this process stand: those that have something
+// progressBook stores where all runs stand: those that have something
 // new together, in one change per tick. No run waits for it. A run that ends before
 // costs nothing.
 type progressBook struct {
@@ -106,7 +98,7 @@ func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
 	}
 }
 
-// forget drops what is not stored yet of a run that has ended here.
+// forget drops what is not stored yet of a run that has ended.
 func (b *progressBook) forget(runID int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -128,35 +120,36 @@ func (b *progressBook) write() {
 		if len(notes) == 0 {
 			return
 		}
-		if err := b.e.Shared.Store.Update(ctx, func(tx *store.Tx) error { return b.save(ctx, tx, notes) }); err != nil && ctx.Err() == nil {
+		if err := b.e.Shared.Store.Update(ctx, func(tx *store.Tx) error { return b.save(tx, notes) }); err != nil && ctx.Err() == nil {
 			b.e.Log.Warn("progress cannot be stored", "runs", len(notes), "error", err)
 		}
 	}
 }
 
-// save stores the notes of those runs that still work here.
-func (b *progressBook) save(ctx context.Context, tx *store.Tx, notes map[int64]progressNote) error {
+// save stores the notes of those runs that still work.
+func (b *progressBook) save(tx *store.Tx, notes map[int64]progressNote) error {
 	for _, id := range slices.Sorted(maps.Keys(notes)) {
 		n := notes[id]
 		if n.world != b.e.Latch.States.Load() || !b.e.worksOn(id) {
 			continue
 		}
-		err := b.e.guarded(ctx, id, func(tx *store.Tx) error {
-			kept, err := tx.SyncRun(n.run.WorkspaceID, id)
-			if err != nil || kept.Run.Status != api.RunWorking {
-				return err
-			}
-			kept.Run.CurrentStep = &n.at.Step
-			if n.at.Counters != (executor.Counters{}) {
-				countersOf(&kept.Run, n.at.Counters)
-			}
-			return tx.SaveSyncRun(kept)
-		})(tx)
-		if err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, store.ErrNotFound) {
+		if err := n.save(tx, id); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
 	return nil
+}
+
+func (n *progressNote) save(tx *store.Tx, id int64) error {
+	kept, err := tx.SyncRun(n.run.WorkspaceID, id)
+	if err != nil || kept.Run.Status != api.RunWorking {
+		return err
+	}
+	kept.Run.CurrentStep = &n.at.Step
+	if n.at.Counters != (executor.Counters{}) {
+		countersOf(&kept.Run, n.at.Counters)
+	}
+	return tx.SaveSyncRun(kept)
 }
 
 func (e *Engine) worksOn(runID int64) bool {

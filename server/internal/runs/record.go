@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -14,7 +13,7 @@ import (
 // record makes a change of the store that must not be lost: a store that is
 // locked or full may be free a little later, and a run that stands as working
 // for ever would let all later ones be skipped. It gives up when the run goes on
-// after a restart or in another process, or its sync is gone.
+// after a restart, or its sync is gone.
 func (e *Engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -24,10 +23,9 @@ func (e *Engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 			cancel()
 		}
 	})()
-	change = e.guarded(own, run, change)
 	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
 		err := e.Shared.Store.Update(own, change)
-		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrNotFound) || own.Err() != nil {
 			return err
 		}
 		if err := e.wait(own, run, wait, err); err != nil {
@@ -43,14 +41,9 @@ func (e *Engine) wait(ctx context.Context, run int64, wait time.Duration, why er
 	return e.Clock.Sleep(ctx, wait)
 }
 
-// ownTrouble tells that a run has failed of nothing but the service's own store, or of
-// something that may pass while that was away: a restart of the database ends the
-// connections of a source in it, too. before is store.Outages at the beginning.
-func (e *Engine) ownTrouble(o executor.Outcome, before int64) bool {
-	if o.Status != api.RunFailed || o.Canceled {
-		return false
-	}
-	return Passing(o.Cause) || o.Transient && e.Shared.Store.Outages() != before
+// ownTrouble reports whether a run has failed of nothing but the service's own store.
+func ownTrouble(o executor.Outcome) bool {
+	return o.Status == api.RunFailed && !o.Canceled && store.Passing(o.Cause)
 }
 
 // lag says that a run waits for the store: no one has to wait for its end.

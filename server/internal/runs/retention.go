@@ -23,21 +23,8 @@ type Retention struct {
 
 func NewRetention(parts Planning) *Retention { return &Retention{Planning: parts} }
 
-// Ended makes sure that there is a look when the time of this run is over. A leader
-// looks after that time anyway.
-func (k *Retention) Ended() {
-	if k.Leader.Leads() {
-		k.lookAt(k.Clock.Now().Add(Kept), false)
-	}
-}
-
-// Forget stops the timer: another process looks.
-func (k *Retention) Forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.timer.Stop()
-	k.timer = nil
-}
+// Ended makes sure that there is a look when the time of this run is over.
+func (k *Retention) Ended() { k.lookAt(k.Clock.Now().Add(Kept), false) }
 
 // lookAt sets the timer; one that is set already comes earlier, unless it is to
 // be replaced.
@@ -54,9 +41,6 @@ func (k *Retention) lookAt(at time.Time, replace bool) {
 		k.mu.Lock()
 		k.timer = nil
 		k.mu.Unlock()
-		if !k.Leader.Leads() {
-			return
-		}
 		if err := k.Look(ctx); err != nil && k.Work.Ctx.Err() == nil {
 			k.Log.Error("records of old runs cannot be dropped", "error", err)
 		}
@@ -86,9 +70,6 @@ func (k *Retention) Look(ctx context.Context) error {
 		if next, err = k.dropDue(ctx, some); err != nil {
 			return err
 		}
-	}
-	if next.IsZero() && k.Shared.Store.Shared() { // runs end in processes that tell nothing of it
-		next = k.Clock.Now().Add(Kept)
 	}
 	if !next.IsZero() {
 		k.lookAt(next, true)

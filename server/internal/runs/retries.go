@@ -106,7 +106,7 @@ func (p *Retries) Put(workspaceID, syncID int64, next *Retry) {
 	// It goes on until there is another one, see Schedule.Look.
 	defer p.timers[syncID].Stop()
 	delete(p.timers, syncID)
-	if next == nil || next.Run != 0 || !p.Leader.Leads() {
+	if next == nil || next.Run != 0 {
 		return
 	}
 	// Never longer than it was when the run failed: the clock may have been set back
@@ -131,8 +131,8 @@ func (p *Retries) forgetAll() {
 // Drop forgets the timer of a sync that is gone.
 func (p *Retries) Drop(syncID int64) { p.Put(0, syncID, nil) }
 
-// Resume arms the timer of a sync from what the store holds, as after a start.
-func (p *Retries) Resume(tx *store.Tx, y *store.Sync) error {
+// resume arms the timer of a sync from what the store holds, as after a start.
+func (p *Retries) resume(tx *store.Tx, y *store.Sync) error {
 	next, err := p.planned(tx, y.ID)
 	if err == nil {
 		p.Put(y.WorkspaceID, y.ID, next)
@@ -163,7 +163,7 @@ func (p *Retries) resumeAll(ctx context.Context) error {
 			if len(some) == 0 || some[0].ID != id {
 				continue // it is gone
 			}
-			if err := p.Resume(tx, some[0]); err != nil {
+			if err := p.resume(tx, some[0]); err != nil {
 				return err
 			}
 		}
@@ -174,9 +174,6 @@ func (p *Retries) resumeAll(ctx context.Context) error {
 // due queues the run, unless something else happened meanwhile: another run of
 // the sync replaces it, and a paused sync does not run by itself.
 func (p *Retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
-	if !p.Leader.Leads() {
-		return
-	}
 	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: syncID}
 	err := p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		y, err := tx.Sync(workspaceID, syncID)

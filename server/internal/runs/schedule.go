@@ -50,9 +50,6 @@ func (p *Schedule) Plan(y *store.Sync, from time.Time) store.Plan {
 
 // Put follows a sync that was created or changed.
 func (p *Schedule) Put(y *store.Sync) {
-	if !p.Leader.Leads() {
-		return // the leader hears of it
-	}
 	p.live.begin(y)
 	p.mu.Lock()
 	// What comes later than the first is found when that has run.
@@ -113,7 +110,7 @@ func (p *Schedule) Look() {
 func (p *Schedule) ask() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked = p.awake && p.Leader.Leads(); !p.asked {
+	if p.asked = p.awake; !p.asked {
 		p.timer.Stop()
 		p.timer = nil
 	}
@@ -121,8 +118,7 @@ func (p *Schedule) ask() bool {
 }
 
 // Forget stops the timer, those of live syncs and retries too, until schedules are taken
-// up again: another process has them now, or another world comes, by whose clock they
-// fall due.
+// up again: another state comes, by whose clock they fall due.
 func (p *Schedule) Forget() {
 	p.mu.Lock()
 	p.timer.Stop()
@@ -139,7 +135,7 @@ func (p *Schedule) due(ctx context.Context) {
 	if p.Clock.Advancing() {
 		most = 1
 	}
-	for wait := FirstWait; p.Leader.Leads(); wait = min(2*wait, MostWait) {
+	for wait := FirstWait; ; wait = min(2*wait, MostWait) {
 		runs, err := p.start(ctx, most)
 		if err == nil {
 			for _, run := range runs {
@@ -151,7 +147,7 @@ func (p *Schedule) due(ctx context.Context) {
 			return
 		}
 		p.Log.Error("scheduled runs cannot be queued", "error", err)
-		if !Passing(err) && most == 1 {
+		if !store.Passing(err) && most == 1 {
 			p.skip(ctx)
 			break
 		}

@@ -7,15 +7,13 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// This file is how schedules are taken up at a start, by a new leader, and by a clock
+// This file is how schedules are taken up at a start, and by a clock
 // that was set. Only what has to be planned anew is read.
 
 // All takes up every schedule, as at a start: what fell due while no process was there is
 // left out.
-func (p *Schedule) All(ctx context.Context) error { return p.Since(ctx, p.Clock.Now()) }
-
-// Since is all, with what fell due from that moment on.
-func (p *Schedule) Since(ctx context.Context, from time.Time) error {
+func (p *Schedule) All(ctx context.Context) error {
+	from := p.Clock.Now()
 	var last int64
 	err := p.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		last, err = tx.LastTurn()
@@ -40,7 +38,7 @@ func (p *Schedule) wake(ctx context.Context, from, missed time.Time) error {
 	p.mu.Lock()
 	p.awake = true
 	p.mu.Unlock()
-	return p.rest(ctx, func(y *store.Sync) { p.live.begin(y) })
+	return p.rest(ctx)
 }
 
 // Again schedules by a clock that was set. What is overdue by it runs as it is, and
@@ -51,21 +49,6 @@ func (p *Schedule) Again(ctx context.Context) error {
 	}
 	p.Look()
 	return nil
-}
-
-// Changed follows a sync that may have been changed in another process.
-func (p *Schedule) Changed(y *store.Sync) {
-	p.live.begin(y)
-	p.Look()
-}
-
-// ChangedAll is changed for every sync, about none of which anything is known.
-func (p *Schedule) ChangedAll(ctx context.Context) error {
-	return p.rest(ctx, func(y *store.Sync) {
-		if !p.live.waits(y.ID) {
-			p.live.begin(y)
-		}
-	})
 }
 
 // planAtOnce is how many syncs one change plans anew.
@@ -105,9 +88,8 @@ func (p *Schedule) replan(ctx context.Context, from, missed time.Time) error {
 	}
 }
 
-// rest takes up what falls due by no schedule: live syncs, each of which is given to
-// begin, and retries.
-func (p *Schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
+// rest takes up what falls due by no schedule: live syncs and retries.
+func (p *Schedule) rest(ctx context.Context) error {
 	const at = 500
 	for after := int64(0); ; {
 		var some []*store.Sync
@@ -122,7 +104,7 @@ func (p *Schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
 			break
 		}
 		for _, y := range some {
-			begin(y)
+			p.live.begin(y)
 			after = y.ID
 		}
 	}

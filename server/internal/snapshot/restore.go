@@ -21,11 +21,6 @@ func (s *Snapshots) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer a.Close()
-	together, err := s.service.Alone(ctx)
-	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	defer together()
 	release, err := s.service.Hold(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -46,7 +41,8 @@ func (s *Snapshots) Restore(ctx context.Context, r io.Reader) error {
 	if err := s.service.Replace(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
-	return s.service.Forget(ctx)
+	s.service.Forget()
+	return nil
 }
 
 // undo puts the state back that was there.
@@ -71,11 +67,8 @@ func (s *Snapshots) Fill(ctx context.Context, a *archive.Archive) error {
 		return err
 	}
 	// Ids of requests and moments go on as they did then.
-	s.journal.IDs.Restore(a.Meta.Requests, s.shared.Store.Shared())
-	if err := s.clock.Restore(a.Meta.Clock); err != nil {
-		return err
-	}
-	return s.service.KeepClock(ctx)
+	s.journal.IDs.Restore(a.Meta.Requests)
+	return s.clock.Restore(a.Meta.Clock)
 }
 
 // Refused tells a stream that is no good from a service that failed.

@@ -26,7 +26,7 @@ func (s *Snapshots) get(c *call.Control) (any, error) {
 	switch query.Get("settle") {
 	case "", "false":
 	case "true":
-		if err := s.service.Settle(c.R.Context()); err != nil {
+		if err := s.clock.Settle(c.R.Context()); err != nil {
 			return nil, err
 		}
 	default:

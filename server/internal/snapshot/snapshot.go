@@ -43,19 +43,13 @@ type About struct{ Version, Dialect string }
 
 // Service is what the service does around a snapshot.
 type Service struct {
-	// Alone makes sure that no other process works on the installation until release.
-	Alone func(ctx context.Context) (release func(), err error)
 	// Hold stops the runs where they are until release.
 	Hold func(ctx context.Context) (release func(), err error)
-	// Settle waits until nothing runs that could end by itself.
-	Settle func(ctx context.Context) error
 	// Replace swaps the whole state for that of an archive. Where it fails, the state
 	// before is put back by another call.
 	Replace func(ctx context.Context, a *archive.Archive) error
 	// Forget drops what is known of calls of the state before.
-	Forget func(ctx context.Context) error
-	// KeepClock stores where the clock is, for the processes to come.
-	KeepClock func(ctx context.Context) error
+	Forget func()
 }
 
 // Snapshots takes and restores.

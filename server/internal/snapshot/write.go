@@ -31,11 +31,6 @@ func (s *Snapshots) Take(ctx context.Context) (*archive.Spool, error) {
 		return nil, err
 	}
 	defer leave()
-	together, err := s.service.Alone(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer together()
 	m, err := s.take(ctx)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,6 @@ type Access struct {
 	Type        string
 	Credentials map[string]json.RawMessage
 	Options     source.Options
-	refused     error // why it cannot be opened here
 }
 
 // sourceAccess reads the credentials of a stored source.
@@ -41,7 +40,7 @@ func (k *Sources) Access(tx *store.Tx, src *store.Source) (Access, error) {
 		return Access{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
 	a := Access{
-		k.Types(), src.WorkspaceID, src.ID, src.Version, src.Type, credentials, k.Options(src.ID), k.Refused(src.Type),
+		k.Types(), src.WorkspaceID, src.ID, src.Version, src.Type, credentials, k.Options(src.ID),
 	}
 	a.Options.Since = src.CreatedAt
 	return a, nil
@@ -99,9 +98,6 @@ func (k *Sources) WarehouseFile(id int64) string {
 
 // Open connects to the source. Close it.
 func (a Access) Open(ctx context.Context) (source.Source, error) {
-	if a.refused != nil {
-		return nil, a.refused
-	}
 	return a.Types.Open(ctx, a.Type, a.Credentials, a.Options)
 }
 
@@ -113,9 +109,6 @@ func (a Access) Inferred() bool {
 
 // OpenAt is open with the columns of an object; see Catalogue.OpenAt.
 func (a Access) OpenAt(ctx context.Context, o source.Object) (src source.Source, columns []api.Column, missing, err error) {
-	if a.refused != nil {
-		return nil, nil, nil, a.refused
-	}
 	return a.Types.OpenAt(ctx, a.Type, a.Credentials, a.Options, o)
 }
 
@@ -149,9 +142,6 @@ func (a Access) tables(ctx context.Context) ([]api.Table, error) {
 func (a Access) probe(ctx context.Context) (tables []api.Table, why string) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	if a.refused != nil {
-		return nil, "open: " + a.refused.Error()
-	}
 	for _, step := range a.Types.Test(ctx, a.Type, a.Credentials, a.Options).Steps {
 		if step.Status == api.StepFailed {
 			return nil, fmt.Sprintf("%s: %s", step.Step, step.Error.Message)

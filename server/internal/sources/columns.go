@@ -7,7 +7,6 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -109,7 +108,7 @@ func Pause(tx *store.Tx, y *store.Sync) (*store.Sync, error) {
 	if err := tx.SaveSync(now); err != nil {
 		return nil, err
 	}
-	return now, cluster.Tell(tx, cluster.TopicSync, now.ID)
+	return now, nil
 }
 
 // Mappings are those of the client, then those that the service has made.

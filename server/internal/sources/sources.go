@@ -28,7 +28,6 @@ type Parts struct {
 	Network reach.Network
 	Limits  source.Limits
 	Folder  string // of emulated warehouses; "": in memory
-	NoFiles bool   // nothing that is in files can be opened
 }
 
 // Sources opens the sources of the service, and knows their types and their tables.
@@ -42,7 +41,6 @@ type Sources struct {
 	network reach.Network
 	limits  source.Limits
 	folder  string
-	noFiles bool
 
 	catalogue atomic.Pointer[source.Catalogue]
 	plans     background.Flights
@@ -52,7 +50,7 @@ type Sources struct {
 func New(p Parts) *Sources {
 	k := &Sources{
 		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch,
-		files: p.Files, network: p.Network, limits: p.Limits, folder: p.Folder, noFiles: p.NoFiles,
+		files: p.Files, network: p.Network, limits: p.Limits, folder: p.Folder,
 	}
 	k.catalogue.Store(source.BuiltIn())
 	return k

@@ -1,8 +1,6 @@
 package sources
 
 import (
-	"errors"
-
 	"github.com/destkit/destkit/internal/source"
 )
 
@@ -27,20 +25,3 @@ func (k *Sources) TypeNames() []string {
 
 // TypeName is the name of a type by which it is kept; others stay as they are.
 func (k *Sources) TypeName(typ string) string { return k.Types().Name(typ) }
-
-// homeless says why a source of a type cannot be opened here.
-func (k *Sources) Refused(typ string) error {
-	if k.noFiles && inFiles(k.Described(typ)) {
-		return ErrNoFolder
-	}
-	return nil
-}
-
-// ErrNoFolder refuses what lies in files where several processes may be at work
-// that share no folder: each would find other files, or none.
-var ErrNoFolder = errors.New("it lies in files, and the processes of this service share no folder: start all of them with the same data directory (--data), or use a type that lies elsewhere")
-
-// inFiles reports whether a source is read from files of this machine.
-func inFiles(described source.Description) bool {
-	return described.File || described.Emulated || described.ServiceName == "sqlite"
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,7 @@ import (
 
 // benchStores runs a benchmark over a workspace of 10,000 syncs.
 func benchStores(b *testing.B, run func(b *testing.B, s *Store, workspace, sync int64)) {
-	for _, kind := range []string{inMem, onDisk, onPG} {
+	for _, kind := range []string{inMem, onDisk} {
 		b.Run(kind, func(b *testing.B) {
 			s := open(b, Options{}.a(b, kind))
 			var w *world
@@ -107,7 +106,7 @@ func BenchmarkOpen(b *testing.B) {
 
 // BenchmarkNewOrganization is what a test that wants to be alone pays for.
 func BenchmarkNewOrganization(b *testing.B) {
-	for _, kind := range []string{inMem, onDisk, onPG} {
+	for _, kind := range []string{inMem, onDisk} {
 		b.Run(kind, func(b *testing.B) {
 			s := open(b, Options{}.a(b, kind))
 			for range b.N {
@@ -119,44 +118,12 @@ func BenchmarkNewOrganization(b *testing.B) {
 
 // BenchmarkChange is the smallest change: one row, and its commit.
 func BenchmarkChange(b *testing.B) {
-	for _, kind := range []string{inMem, onDisk, onPG} {
+	for _, kind := range []string{inMem, onDisk} {
 		b.Run(kind, func(b *testing.B) {
 			s := open(b, Options{}.a(b, kind))
 			for range b.N {
 				require.NoError(b, s.Update(b.Context(), func(tx *Tx) error { return tx.SetSetting("k", "v") }))
 			}
-		})
-	}
-}
-
-// BenchmarkChangeOfSeveral is the smallest change where several processes make them
-// on one schema: they wait for each other.
-func BenchmarkChangeOfSeveral(b *testing.B) {
-	for _, processes := range []int{1, 2, 4, 8} {
-		b.Run(fmt.Sprint("processes=", processes), func(b *testing.B) {
-			o := Options{}.a(b, onPG)
-			left := make(chan struct{}, b.N)
-			for range b.N {
-				left <- struct{}{}
-			}
-			close(left)
-			var all sync.WaitGroup
-			stores := make([]*Store, processes)
-			for i := range stores {
-				stores[i] = open(b, o)
-			}
-			b.ResetTimer()
-			for i, s := range stores {
-				all.Go(func() {
-					for range left {
-						if err := s.Update(b.Context(), func(tx *Tx) error { return tx.SetSetting(fmt.Sprint(i), "v") }); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			all.Wait()
 		})
 	}
 }

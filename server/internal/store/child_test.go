@@ -13,8 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/testkit"
-	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -22,16 +20,15 @@ import (
 const (
 	childTask = "DESTKIT_STORE_TEST_TASK"
 	childDir  = "DESTKIT_STORE_TEST_DIR"
-	childURL  = "DESTKIT_STORE_TEST_URL"
 )
 
 func TestMain(m *testing.M) {
 	tasks := map[string]func(*Store) error{"hold": hold, "write": write, "world": oneWorld}
 	task := tasks[os.Getenv(childTask)]
 	if task == nil {
-		os.Exit(testkit.RunWithPostgres(m))
+		os.Exit(m.Run())
 	}
-	s, err := Open(context.Background(), Options{Dir: os.Getenv(childDir), URL: os.Getenv(childURL), MasterKey: testKey, Owner: "pid 4711, http://127.0.0.1:8080"})
+	s, err := Open(context.Background(), Options{Dir: os.Getenv(childDir), MasterKey: testKey, Owner: "pid 4711, http://127.0.0.1:8080"})
 	if err == nil {
 		err = task(s)
 	}
@@ -51,7 +48,7 @@ func start(t testing.TB, task string, o Options) *child {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	c := &child{cmd: exec.Command(program)}
-	c.cmd.Env = append(os.Environ(), childTask+"="+task, childDir+"="+o.Dir, childURL+"="+o.URL)
+	c.cmd.Env = append(os.Environ(), childTask+"="+task, childDir+"="+o.Dir)
 	c.cmd.Stderr = os.Stderr
 	c.stdin, err = c.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -174,10 +171,8 @@ func requireWhole(t testing.TB, s *Store) int {
 func requireIntact(t testing.TB, s *Store) {
 	t.Helper()
 	view(t, s, func(tx *Tx) {
-		if _, ok := tx.conn.(*sqlite.Conn); ok { // the other one leaves no way around its rules
-			require.NoError(t, tx.query("PRAGMA integrity_check", func(c database.Cells) error { require.Equal(t, "ok", c.Text(0)); return nil }))
-			require.NoError(t, tx.query("PRAGMA foreign_key_check", func(c database.Cells) error { require.Fail(t, "broken reference in "+c.Text(0)); return nil }))
-		}
+		require.NoError(t, tx.query("PRAGMA integrity_check", func(c sqlite.Row) error { require.Equal(t, "ok", c.Text(0)); return nil }))
+		require.NoError(t, tx.query("PRAGMA foreign_key_check", func(c sqlite.Row) error { require.Fail(t, "broken reference in "+c.Text(0)); return nil }))
 		n, err := tx.number("SELECT sum(rows) FROM row_counts WHERE name = 'mails'")
 		require.NoError(t, err)
 		counted, err := tx.number("SELECT count(*) FROM mails")

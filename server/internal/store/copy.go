@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ func (s *Store) copy(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	defer func() { s.readers <- ended(c) }()
-	return s.engine.Copy(ctx, c, w)
+	return s.files.Copy(ctx, c, w)
 }
 
 // Backup copies the database of a data directory into a file, which appears whole
@@ -64,15 +63,7 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	if err := s.keys.Check(staged); err != nil {
 		return err
 	}
-	// An idle connection may have been lost; it is opened anew here.
-	c, err := s.begun(ctx, s.writing, true)
-	if err == nil {
-		c = ended(c)
-	}
-	if s.writing = c; c == nil || err != nil {
-		return cmp.Or(err, ErrUnavailable)
-	}
-	if err := s.engine.Overwrite(ctx, c, staged); err != nil {
+	if err := s.files.Overwrite(s.writing, staged); err != nil {
 		return err
 	}
 	s.keys.Forget()

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -27,8 +26,8 @@ func copyOf(t testing.TB, s *Store) []byte {
 
 // A copy of either kind of store starts a store of either kind.
 func TestCopyAndStartFromIt(t *testing.T) {
-	for _, from := range []string{inMem, onDisk, onPG} {
-		for _, to := range []string{inMem, onDisk, onPG} {
+	for _, from := range []string{inMem, onDisk} {
+		for _, to := range []string{inMem, onDisk} {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				s := open(t, Options{MasterKey: testKey}.a(t, from))
 				var w *world
@@ -61,7 +60,7 @@ func TestCopyAndStartFromIt(t *testing.T) {
 					require.ElementsMatch(t, []string{filepath.Join(o.Dir, databaseFile), filepath.Join(o.Dir, databaseFile+sumEnd), filepath.Join(o.Dir, lockFile)}, left)
 				}
 				if to != inMem {
-					again := open(t, Options{Dir: o.Dir, URL: o.URL})
+					again := open(t, Options{Dir: o.Dir})
 					require.Equal(t, []string{"acme", "later"}, names(t, again))
 				}
 			})
@@ -106,7 +105,7 @@ func TestRefusedCopies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, o := range []Options{{}, {Dir: dir}, Options{}.a(t, onPG)} {
+			for _, o := range []Options{{}, {Dir: dir}} {
 				o.MasterKey, o.From = c.key, c.from()
 				_, err := Open(t.Context(), o)
 				require.Error(t, err)
@@ -132,24 +131,19 @@ func TestRefusedCopies(t *testing.T) {
 }
 
 func TestStartFromCopyNeedsAnEmptyPlaceAndAKey(t *testing.T) {
-	var data []byte
-	for _, kind := range []string{onDisk, onPG} {
-		t.Run(kind, func(t *testing.T) {
-			o := Options{MasterKey: testKey}.a(t, kind)
-			s := open(t, o)
-			data = copyOf(t, s)
-			require.NoError(t, s.Close())
-			o.From = bytes.NewReader(data)
-			_, err := Open(t.Context(), o)
-			require.ErrorIs(t, err, ErrHasData)
-		})
-	}
-	_, err := Open(t.Context(), Options{From: bytes.NewReader(data)})
+	o := Options{MasterKey: testKey}.a(t, onDisk)
+	s := open(t, o)
+	data := copyOf(t, s)
+	require.NoError(t, s.Close())
+	o.From = bytes.NewReader(data)
+	_, err := Open(t.Context(), o)
+	require.ErrorIs(t, err, ErrHasData)
+	_, err = Open(t.Context(), Options{From: bytes.NewReader(data)})
 	require.ErrorContains(t, err, "a master key is needed")
 }
 
 func TestRestore(t *testing.T) {
-	for _, kind := range []string{inMem, onDisk, onPG} {
+	for _, kind := range []string{inMem, onDisk} {
 		t.Run(kind, func(t *testing.T) {
 			o := Options{MasterKey: testKey}.a(t, kind)
 			s := open(t, o)
@@ -176,7 +170,7 @@ func TestRestore(t *testing.T) {
 			require.Equal(t, "after", text)
 			if kind != inMem {
 				require.NoError(t, s.Close())
-				s = open(t, Options{Dir: o.Dir, URL: o.URL})
+				s = open(t, Options{Dir: o.Dir})
 				require.Equal(t, []string{"acme", "later"}, names(t, s))
 			}
 		})
@@ -229,7 +223,7 @@ func TestCopyUnderWrites(t *testing.T) {
 			staged, _, err := sqlite.Stage(t.Context(), "", &b, s.keys.Check)
 			require.NoError(t, err)
 			var rounds, organizations int64
-			require.NoError(t, second(staged.Run("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c database.Cells) error {
+			require.NoError(t, second(staged.Run("SELECT (SELECT coalesce(max(value + 0), 0) FROM settings WHERE key <> 'session'), (SELECT count(*) FROM organizations)", func(c sqlite.Row) error {
 				rounds, _ = c.Number(0)
 				organizations, _ = c.Number(1)
 				return nil

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Counts are the figures of a store.
@@ -29,7 +29,7 @@ func (tx *Tx) Counts() (Counts, error) {
 		}
 		counts.Rows[table] = n
 	}
-	err := tx.query("SELECT status, count(*) FROM sync_runs GROUP BY status", func(c database.Cells) error {
+	err := tx.query("SELECT status, count(*) FROM sync_runs GROUP BY status", func(c sqlite.Row) error {
 		s := scan{cells: c}
 		status := s.text()
 		counts.Runs[status] = s.number()
@@ -38,7 +38,7 @@ func (tx *Tx) Counts() (Counts, error) {
 	if err != nil {
 		return counts, fmt.Errorf("count sync runs: %w", err)
 	}
-	if counts.Bytes, err = tx.number(tx.store.measure); err != nil {
+	if counts.Bytes, err = tx.number(sqlite.Size); err != nil {
 		return counts, fmt.Errorf("measure store: %w", err)
 	}
 	return counts, nil

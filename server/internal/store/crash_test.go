@@ -16,13 +16,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
-	t.Run(onDisk, func(t *testing.T) { killsWhileWriting(t, Options{}.a(t, onDisk), rounds) })
-	t.Run(onPG, func(t *testing.T) { killsWhileWriting(t, Options{}.a(t, onPG), rounds/2) })
-}
-
-func killsWhileWriting(t *testing.T, o Options, rounds int) {
-	t.Helper()
-	o.MasterKey = testKey
+	o := Options{MasterKey: testKey}.a(t, onDisk)
 	total := 0
 	for round := range rounds {
 		c := start(t, "write", o)
@@ -44,27 +38,6 @@ func killsWhileWriting(t *testing.T, o Options, rounds int) {
 		total = done
 		require.NoError(t, s.Close())
 	}
-}
-
-// A process that is killed in the middle of its writes does not hold up another one
-// on the same schema, which loses nothing.
-func TestKilledBesideAnother(t *testing.T) {
-	o := Options{MasterKey: testKey}.a(t, onPG)
-	stays := start(t, "write", o)
-	said := 0
-	for round := range 3 {
-		c := start(t, "write", o)
-		for range 1 + round {
-			require.Contains(t, c.line(t), "committed ")
-		}
-		c.kill()
-		for range 5 {
-			said++
-			require.Equal(t, fmt.Sprint("committed ", said), stays.line(t))
-		}
-	}
-	stays.kill()
-	require.GreaterOrEqual(t, requireWhole(t, open(t, o)), said+1+2+3)
 }
 
 // On a full disk a change fails as a whole, reading goes on, and after something

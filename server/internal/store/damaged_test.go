@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // version puts another user_version into the heading of a file.
@@ -80,7 +78,7 @@ func TestChangedBackup(t *testing.T) {
 			return "", err
 		}
 		defer func() { require.NoError(t, opened.Close()) }()
-		return opened.writing.(*sqlite.Conn).Checksum()
+		return opened.writing.Checksum()
 	}
 	want, err := content(good)
 	require.NoError(t, err)

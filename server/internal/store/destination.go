@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Destination is a connection to write to (spec 2.2). The credentials
@@ -101,7 +101,7 @@ func (tx *Tx) PutObjectCache(destinationID int64, c *ObjectCache) error {
 // ObjectCache reads the cached objects; ErrNotFound when none were fetched yet.
 func (tx *Tx) ObjectCache(destinationID int64) (*ObjectCache, error) {
 	var found *ObjectCache
-	err := tx.query("SELECT fetched_at, objects FROM object_caches WHERE destination_id = ?", func(c database.Cells) error {
+	err := tx.query("SELECT fetched_at, objects FROM object_caches WHERE destination_id = ?", func(c sqlite.Row) error {
 		s := scan{cells: c}
 		found = &ObjectCache{FetchedAt: s.time()}
 		s.doc(&found.Objects)

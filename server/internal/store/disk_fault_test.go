@@ -12,7 +12,6 @@ import (
 
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/testkit/diskfault"
-	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // diskFaults are what a disk may do to an operation that writes, with what the caller is
@@ -238,13 +237,13 @@ func TestFaultsUnderACheckpoint(t *testing.T) {
 				require.NoError(t, f.put("kept", 30_000))
 				c.fault.File = file
 				f.disk.Fail(c.fault)
-				err := f.writing.(*sqlite.Conn).Checkpoint()
+				err := f.writing.Checkpoint()
 				if f.disk.Heal() > 0 {
 					require.ErrorIs(t, err, c.is)
 				}
 				require.Equal(t, []int{30_000}, settings(t, f.lost(), "kept"))
 				require.Equal(t, []int{30_000}, settings(t, f.killed(), "kept"))
-				err = f.writing.(*sqlite.Conn).Checkpoint()
+				err = f.writing.Checkpoint()
 				require.NoError(t, err)
 				require.NoError(t, f.put("later", 20))
 				require.Equal(t, []int{30_000, 20}, settings(t, f.lost(), "kept", "later"))

@@ -1,9 +1,8 @@
 // Package store owns what the service keeps: organizations, their workspaces
-// and everything in them, in one embedded SQLite database, on disk or in memory,
-// or in one schema of PostgreSQL. It owns the rows, transactions, optimistic versions,
-// paging, and when copies are made and put back. It leaves the databases to the packages
-// sqlite and postgres, their tables to migrations, and the encryption of secrets and
-// their keys to sealing. It refuses to know the REST API's rules, what a reply looks
+// and everything in them, in one embedded SQLite database, on disk or in memory.
+// It owns the rows, transactions, optimistic versions, paging, and when copies are made
+// and put back. It leaves the database and its tables to sqlite, and the encryption of
+// secrets and their keys to sealing. It refuses to know the REST API's rules, what a reply looks
 // like, and how a sync runs: callers check a payload before they store it.
 //
 // # Transactions
@@ -37,13 +36,4 @@
 // values. Access tokens are kept as hashes only.
 //
 // What a caller puts into any other field is stored as it is.
-//
-// # PostgreSQL
-//
-// The statements are the same; package database is the seam.
-// One process has a schema, and each change has its turn there as it has with
-// SQLite. A database that does not answer is ErrUnavailable: nothing of the change
-// is kept, unless it was the answer to the commit that was lost, and the next
-// transaction connects anew. A copy is a SQLite database from either kind of
-// store, and starts or replaces either kind.
 package store

@@ -10,13 +10,13 @@ import (
 
 // TestKindsOfUnfit: what asks for another place or file is told from what does not.
 func TestKindsOfUnfit(t *testing.T) {
-	for _, kind := range []error{ErrNewer, ErrNotACopy, ErrElsewhere} {
+	for _, kind := range []error{ErrNewer, ErrNotACopy} {
 		err := fmt.Errorf("open it: %w", kind)
 		require.ErrorIs(t, err, ErrUnfit)
 		require.ErrorIs(t, err, kind)
 	}
 	require.NotErrorIs(t, ErrNewer, ErrNotACopy)
-	for _, other := range []error{ErrFull, ErrDisk, ErrDamaged, ErrWrongKey, ErrHasData, ErrUnavailable} {
+	for _, other := range []error{ErrFull, ErrDisk, ErrDamaged, ErrWrongKey, ErrHasData} {
 		require.NotErrorIs(t, other, ErrUnfit)
 	}
 	dir := t.TempDir()

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // pageRows is how many rows a page has of a list that is read whole.
@@ -54,7 +54,7 @@ type Typed struct {
 // Everything reads nothing but ids and types: thousands in milliseconds.
 func (tx *Tx) Everything() (all Everything, err error) {
 	typed := func(query string) (list []Typed, err error) {
-		err = tx.query(query, func(c database.Cells) error {
+		err = tx.query(query, func(c sqlite.Row) error {
 			id, _ := c.Number(0)
 			list = append(list, Typed{id, c.Text(1)})
 			return nil
@@ -67,7 +67,7 @@ func (tx *Tx) Everything() (all Everything, err error) {
 	if all.Sources, err = typed("SELECT id, type FROM sources ORDER BY id"); err != nil {
 		return all, fmt.Errorf("list sources: %w", err)
 	}
-	err = tx.query("SELECT id FROM syncs ORDER BY id", func(c database.Cells) error {
+	err = tx.query("SELECT id FROM syncs ORDER BY id", func(c sqlite.Row) error {
 		id, _ := c.Number(0)
 		all.Syncs = append(all.Syncs, id)
 		return nil

@@ -10,17 +10,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"zombiezen.com/go/sqlite"
+	driver "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/internal/handles"
-	"github.com/destkit/destkit/server/internal/store/migrations"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // raw runs statements on a database that no store has open.
 func raw(t testing.TB, path, script string) {
 	t.Helper()
-	c, err := handles.Open(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	c, err := handles.Open(path, driver.OpenReadWrite|driver.OpenCreate)
 	require.NoError(t, err)
 	require.NoError(t, sqlitex.ExecuteScript(c, script, nil))
 	require.NoError(t, handles.Close(c))
@@ -129,13 +129,13 @@ func TestNewerVersion(t *testing.T) {
 	s := open(t, Options{Dir: dir})
 	require.NoError(t, s.Close())
 	path := filepath.Join(dir, databaseFile)
-	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", migrations.Version()+7))
+	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", sqlite.Version()+7))
 	require.NoError(t, os.Remove(path+sumEnd)) // as that version would
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
 	require.ErrorIs(t, err, ErrNewer)
-	require.ErrorContains(t, err, fmt.Sprintf("the data has version %d, this program knows versions up to %d", migrations.Version()+7, migrations.Version()))
+	require.ErrorContains(t, err, fmt.Sprintf("the data has version %d, this program knows versions up to %d", sqlite.Version()+7, sqlite.Version()))
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

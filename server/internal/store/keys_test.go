@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sealing"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 var otherKey = []byte("fedcba9876543210fedcba9876543210")
@@ -121,12 +121,7 @@ func TestSealedValuesAreBoundToTheirPlace(t *testing.T) {
 }
 
 func TestWrongMasterKey(t *testing.T) {
-	for _, kind := range []string{onDisk, onPG} {
-		t.Run(kind, func(t *testing.T) { refusesWrongKeys(t, Options{}.a(t, kind)) })
-	}
-}
-
-func refusesWrongKeys(t *testing.T, o Options) {
+	o := Options{}.a(t, onDisk)
 	first := open(t, o)
 	update(t, first, func(tx *Tx) { build(t, tx, "acme") })
 	require.NoError(t, first.Close())
@@ -164,8 +159,7 @@ func TestRotateMasterKey(t *testing.T) {
 			return
 		}
 		require.NoError(t, s.Close())
-		o := placeOf(s)
-		o.MasterKey = testKey
+		o := Options{Dir: s.dir, MasterKey: testKey}
 		_, err = Open(t.Context(), o)
 		require.ErrorIs(t, err, ErrWrongKey)
 		o.MasterKey = otherKey
@@ -213,7 +207,7 @@ func sealedValues(t testing.TB, s *Store) (found [][]byte) {
 	view(t, s, func(tx *Tx) {
 		for _, c := range sealedColumns {
 			require.NoError(t, tx.query("SELECT "+c.Column+" FROM "+c.Table+" WHERE "+c.Column+" IS NOT NULL ORDER BY id",
-				func(c database.Cells) error { found = append(found, c.Blob(0)); return nil }))
+				func(c sqlite.Row) error { found = append(found, c.Blob(0)); return nil }))
 		}
 	})
 	return found
@@ -229,35 +223,33 @@ func TestRotationKnowsEverySealedColumn(t *testing.T) {
 	view(t, s, func(tx *Tx) {
 		require.NoError(t, tx.query(`SELECT t.name || '.' || c.name FROM sqlite_schema t, pragma_table_info(t.name) c
 			WHERE t.type = 'table' AND c.name LIKE 'sealed%'`,
-			func(c database.Cells) error { inSchema = append(inSchema, c.Text(0)); return nil }))
+			func(c sqlite.Row) error { inSchema = append(inSchema, c.Text(0)); return nil }))
 	})
 	require.ElementsMatch(t, inSchema, known)
 }
 
 // A deleted workspace takes its data key along.
 func TestDeletedWorkspaceLosesItsKey(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		update(t, s, func(tx *Tx) {
-			w := build(t, tx, "acme")
-			require.NoError(t, tx.DeleteOrganization(w.Organization.ID))
-			n, err := tx.number("SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL")
-			require.NoError(t, err)
-			require.Zero(t, n)
-		})
+	s := open(t, Options{})
+	update(t, s, func(tx *Tx) {
+		w := build(t, tx, "acme")
+		require.NoError(t, tx.DeleteOrganization(w.Organization.ID))
+		n, err := tx.number("SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL")
+		require.NoError(t, err)
+		require.Zero(t, n)
 	})
 }
 
 // An undone transaction may have made a data key; the next one with that id is
 // another key.
 func TestUndoneDataKeys(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		_ = s.Update(t.Context(), func(tx *Tx) error { build(t, tx, "undone"); return ErrConflict })
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		require.Equal(t, w.secrets(), secrets(t, s, w))
-		require.NoError(t, s.RotateDataKeys(t.Context()))
-		require.Equal(t, w.secrets(), secrets(t, s, w))
-	})
+	s := open(t, Options{})
+	_ = s.Update(t.Context(), func(tx *Tx) error { build(t, tx, "undone"); return ErrConflict })
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	require.Equal(t, w.secrets(), secrets(t, s, w))
+	require.NoError(t, s.RotateDataKeys(t.Context()))
+	require.Equal(t, w.secrets(), secrets(t, s, w))
 }
 
 func TestSealText(t *testing.T) {

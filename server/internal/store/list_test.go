@@ -51,29 +51,28 @@ func TestPaging(t *testing.T) {
 
 // Rows are ordered by their creation, whatever happened to them later.
 func TestOrderIsByCreation(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		o := &Organization{Name: "acme"}
-		update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(o)) })
-		var all []*Workspace
-		for i := range 3 {
-			update(t, s, func(tx *Tx) {
-				w := &Workspace{OrganizationID: o.ID, Name: fmt.Sprint("w", i)}
-				require.NoError(t, tx.CreateWorkspace(w))
-				all = append(all, w)
-			})
-		}
+	s := open(t, Options{})
+	o := &Organization{Name: "acme"}
+	update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(o)) })
+	var all []*Workspace
+	for i := range 3 {
 		update(t, s, func(tx *Tx) {
-			all[0].Name = "changed"
-			require.NoError(t, tx.SaveWorkspace(all[0]))
-			require.True(t, all[0].UpdatedAt.After(all[2].CreatedAt))
-			require.EqualValues(t, 2, all[0].Version)
+			w := &Workspace{OrganizationID: o.ID, Name: fmt.Sprint("w", i)}
+			require.NoError(t, tx.CreateWorkspace(w))
+			all = append(all, w)
 		})
-		view(t, s, func(tx *Tx) {
-			found, total, err := tx.Workspaces(o.ID, Page{Ascending: true})
-			require.NoError(t, err)
-			require.EqualValues(t, 3, total)
-			require.Equal(t, all, found)
-		})
+	}
+	update(t, s, func(tx *Tx) {
+		all[0].Name = "changed"
+		require.NoError(t, tx.SaveWorkspace(all[0]))
+		require.True(t, all[0].UpdatedAt.After(all[2].CreatedAt))
+		require.EqualValues(t, 2, all[0].Version)
+	})
+	view(t, s, func(tx *Tx) {
+		found, total, err := tx.Workspaces(o.ID, Page{Ascending: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, total)
+		require.Equal(t, all, found)
 	})
 }
 
@@ -91,12 +90,7 @@ func TestTimesAreMillisecondsUTC(t *testing.T) {
 
 // Deleted ids are never given again, across a restart either.
 func TestIDsAreNeverUsedTwice(t *testing.T) {
-	for _, kind := range []string{onDisk, onPG} {
-		t.Run(kind, func(t *testing.T) { countsOn(t, Options{MasterKey: testKey}.a(t, kind)) })
-	}
-}
-
-func countsOn(t *testing.T, o Options) {
+	o := Options{MasterKey: testKey}.a(t, onDisk)
 	var seen []int64
 	for range 2 {
 		s, err := Open(t.Context(), o)

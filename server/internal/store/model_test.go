@@ -27,25 +27,6 @@ func TestMatrixStoreBehavesLikeMaps(t *testing.T) {
 	})
 }
 
-// The same with PostgreSQL, for the first histories: each step takes a round trip
-// for every statement.
-func TestPostgresBehavesLikeMaps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one goroutine: the race detector has nothing to see")
-	}
-	_ = schemaURL(t) // skips where there is none
-	histories := 0
-	rapid.Check(t, func(r *rapid.T) {
-		if histories++; histories > 4 {
-			return
-		}
-		m := newMachine(r, Options{URL: schemaURL(t)})
-		m.fresh = func() Options { return Options{URL: schemaURL(t)} }
-		defer func() { require.NoError(r, m.store.Close()) }()
-		r.Repeat(rapid.StateMachineActions(m))
-	})
-}
-
 // machine is the store beside its model; rapid calls the exported methods.
 type machine struct {
 	store        *Store
@@ -53,8 +34,7 @@ type machine struct {
 	workspaces   map[int64]Workspace
 	destinations map[int64]Destination
 	syncs        map[int64]Sync
-	highest      int64          // id of any workspace
-	fresh        func() Options // where another store begins; nil: in memory
+	highest      int64 // id of any workspace
 }
 
 func newMachine(t *rapid.T, o Options) *machine {
@@ -242,12 +222,7 @@ func (m *machine) StartFromCopy(t *rapid.T) {
 		require.NoError(t, m.store.Restore(t.Context(), &b))
 		return
 	}
-	o := Options{}
-	if m.fresh != nil {
-		o = m.fresh()
-	}
-	o.Clock, o.MasterKey, o.From = m.store.clock, testKey, &b
-	s, err := Open(t.Context(), o)
+	s, err := Open(t.Context(), Options{Clock: m.store.clock, MasterKey: testKey, From: &b})
 	require.NoError(t, err)
 	require.NoError(t, m.store.Close())
 	m.store = s

@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
@@ -22,8 +21,8 @@ func (s *Store) Still(ctx context.Context) (release func(), err error) {
 // Pinned is the store as it was at one moment, while others read and write. Close it.
 type Pinned struct {
 	s     *Store
-	c     database.Conn // that reads; nil where image has everything
-	image []byte        // of a store in memory
+	c     *sqlite.Conn // that reads; nil where image has everything
+	image []byte       // of a store in memory
 }
 
 // Pin takes the present moment; read sees it. A store in memory is copied at once, as
@@ -48,7 +47,7 @@ func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) 
 		return nil, err
 	}
 	if s.memory {
-		if p.image, err = c.(*sqlite.Conn).Image(); err != nil {
+		if p.image, err = c.Image(); err != nil {
 			return nil, fmt.Errorf("pin %s: %w", s.place, err)
 		}
 	}
@@ -62,7 +61,7 @@ func (p *Pinned) Copy(ctx context.Context, w io.Writer) error {
 	if p.image != nil {
 		_, err = w.Write(p.image)
 	} else {
-		err = p.s.engine.Copy(ctx, p.c, w)
+		err = p.s.files.Copy(ctx, p.c, w)
 	}
 	if err != nil {
 		return fmt.Errorf("copy %s: %w", p.s.place, err)

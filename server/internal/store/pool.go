@@ -2,47 +2,25 @@ package store
 
 import (
 	"context"
-	"errors"
-	"io"
 
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
-// engine is the database below a store: files and memory of SQLite, or a schema
-// of PostgreSQL.
-type engine interface {
-	// Connect opens one more connection: the one that writes, or one of those
-	// that only read.
-	Connect(ctx context.Context, write bool) (database.Conn, error)
-	// Copy writes what there is now as a SQLite database, by a connection that
-	// reads and has nothing else to do.
-	Copy(ctx context.Context, reader database.Conn, w io.Writer) error
-	// Overwrite replaces every row by those of an adopted copy, all or none.
-	Overwrite(ctx context.Context, writer database.Conn, staged *sqlite.Conn) error
-}
-
 // serve lets callers in.
 func (s *Store) serve() {
-	s.readers = make(chan database.Conn, database.Readers())
+	s.readers = make(chan *sqlite.Conn, sqlite.Readers())
 	for range cap(s.readers) {
 		s.readers <- nil
 	}
 }
 
 // takeReader waits for a connection to read with, which has begun to.
-func (s *Store) takeReader(ctx context.Context) (database.Conn, error) {
+func (s *Store) takeReader(ctx context.Context) (*sqlite.Conn, error) {
 	idle, err := take(ctx, s, s.readers)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.begun(ctx, s.opened(idle), false)
-	if err == nil && s.schema != nil {
-		if err = s.schema.Guard(); err != nil {
-			c = ended(c)
-		}
-	}
+	c, err := s.begun(s.opened(idle), false)
 	if err != nil {
 		s.readers <- c
 		return nil, err
@@ -51,8 +29,8 @@ func (s *Store) takeReader(ctx context.Context) (database.Conn, error) {
 }
 
 // opened gives a connection that is open already for one that is not (nil),
-// where one is idle: to open one means to parse the whole schema, or to log in.
-func (s *Store) opened(c database.Conn) database.Conn {
+// where one is idle: to open one means to parse the whole schema.
+func (s *Store) opened(c *sqlite.Conn) *sqlite.Conn {
 	for range cap(s.readers) {
 		if c != nil {
 			return c
@@ -83,7 +61,7 @@ func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
 	if err := s.turn.take(ctx, s.closed); err != nil {
 		return nil, err
 	}
-	idle := make([]database.Conn, 0, cap(s.readers))
+	idle := make([]*sqlite.Conn, 0, cap(s.readers))
 	release = func() {
 		for _, c := range idle {
 			s.readers <- c
@@ -118,36 +96,20 @@ func take[T any](ctx context.Context, s *Store, from <-chan T) (value T, err err
 	}
 }
 
-// begun gives a connection that has begun a transaction. One that was lost while
-// it was idle is opened anew, since nothing has been done on it yet; nil is one
-// that is not open.
-func (s *Store) begun(ctx context.Context, c database.Conn, write bool) (database.Conn, error) {
-	if c != nil {
-		err := c.Begin(write)
-		if err == nil {
-			return c, nil
+// begun gives a connection that has begun a transaction; nil is one that is not open.
+func (s *Store) begun(c *sqlite.Conn, write bool) (*sqlite.Conn, error) {
+	if c == nil {
+		opened, err := s.files.Connect(write)
+		if err != nil {
+			return nil, err
 		}
-		if !errors.Is(err, ErrUnavailable) || postgres.Busy(err) {
-			return c, err
-		}
-		_ = c.Close()
+		c = opened
 	}
-	c, err := s.engine.Connect(ctx, write)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Begin(write); err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	return c, nil
+	return c, c.Begin(write)
 }
 
-// ended leaves a transaction and gives the connection if it can be used again.
-func ended(c database.Conn) database.Conn {
-	if _, err := c.Run(database.Rollback, nil); errors.Is(err, ErrUnavailable) {
-		_ = c.Close()
-		return nil
-	}
+// ended leaves a transaction and gives the connection.
+func ended(c *sqlite.Conn) *sqlite.Conn {
+	_, _ = c.Run(sqlite.Rollback, nil)
 	return c
 }

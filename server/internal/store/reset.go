@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // ResetOrganization brings an organization back to its Initial users, workspaces
@@ -22,7 +22,7 @@ func (tx *Tx) resetOrganization(id int64) error {
 		return err
 	}
 	var all []int64
-	err := tx.query("SELECT id FROM workspaces WHERE organization_id = ?", func(c database.Cells) error {
+	err := tx.query("SELECT id FROM workspaces WHERE organization_id = ?", func(c sqlite.Row) error {
 		workspace, _ := c.Number(0)
 		all = append(all, workspace)
 		return nil

@@ -7,15 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/store/migrations"
 )
+
+// tables are those that rows are kept in.
+var tables = []string{
+	"settings", "organizations", "users", "access_tokens", "workspaces", "memberships", "data_keys", "invitations",
+	"workspace_invitations", "destinations", "object_caches", "sources", "source_tables", "refreshes", "datasets", "models",
+	"segments", "topics", "topic_messages", "syncs", "schedules", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
+	"links",
+}
 
 // rowsIn counts the rows of every table.
 func rowsIn(t testing.TB, s *Store) map[string]int64 {
 	t.Helper()
 	counts := map[string]int64{}
 	view(t, s, func(tx *Tx) {
-		for _, table := range migrations.Tables {
+		for _, table := range tables {
 			query := "SELECT count(*) FROM " + table
 			if table == "settings" {
 				query += " WHERE key <> 'session'" // of whoever has the file open
@@ -112,37 +119,35 @@ func resetAll(tx *Tx) error {
 }
 
 func TestResetAll(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		update(t, s, func(tx *Tx) { build(t, tx, "acme"); build(t, tx, "other") })
-		update(t, s, func(tx *Tx) {
-			require.NoError(t, tx.SetSetting("kept", "yes"))
-			require.NoError(t, resetAll(tx))
-		})
-		require.Equal(t, map[string]int64{"organizations": 2, "users": 2, "access_tokens": 2, "workspaces": 2,
-			"memberships": 2, "data_keys": 3, "settings": 1}, rowsIn(t, s))
+	s := open(t, Options{})
+	update(t, s, func(tx *Tx) { build(t, tx, "acme"); build(t, tx, "other") })
+	update(t, s, func(tx *Tx) {
+		require.NoError(t, tx.SetSetting("kept", "yes"))
+		require.NoError(t, resetAll(tx))
 	})
+	require.Equal(t, map[string]int64{"organizations": 2, "users": 2, "access_tokens": 2, "workspaces": 2,
+		"memberships": 2, "data_keys": 3, "settings": 1}, rowsIn(t, s))
 }
 
 func TestDeleteWorkspace(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		update(t, s, func(tx *Tx) {
-			w := build(t, tx, "acme")
-			plain := &Workspace{OrganizationID: w.Organization.ID, Name: "plain"}
-			require.NoError(t, tx.CreateWorkspace(plain))
-			w.Workspace = plain
-			require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
-			buildConnections(t, tx, w)
-			buildSyncs(t, tx, w)
-			require.NoError(t, tx.appendAny(w.Topic.ID))
-			require.NoError(t, tx.DeleteWorkspace(w.Organization.ID, plain.ID))
-			n, err := tx.number("SELECT count(*) FROM topic_messages")
-			require.NoError(t, err)
-			require.Zero(t, n)
-			_, err = tx.Invitation(w.Organization.ID, w.Invitation.ID)
-			require.NoError(t, err)
-		})
-		require.EqualValues(t, 1, rowsIn(t, s)["syncs"])
+	s := open(t, Options{})
+	update(t, s, func(tx *Tx) {
+		w := build(t, tx, "acme")
+		plain := &Workspace{OrganizationID: w.Organization.ID, Name: "plain"}
+		require.NoError(t, tx.CreateWorkspace(plain))
+		w.Workspace = plain
+		require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
+		buildConnections(t, tx, w)
+		buildSyncs(t, tx, w)
+		require.NoError(t, tx.appendAny(w.Topic.ID))
+		require.NoError(t, tx.DeleteWorkspace(w.Organization.ID, plain.ID))
+		n, err := tx.number("SELECT count(*) FROM topic_messages")
+		require.NoError(t, err)
+		require.Zero(t, n)
+		_, err = tx.Invitation(w.Organization.ID, w.Invitation.ID)
+		require.NoError(t, err)
 	})
+	require.EqualValues(t, 1, rowsIn(t, s)["syncs"])
 }
 
 // appendAny adds one message.

@@ -108,246 +108,238 @@ func TestSaves(t *testing.T) {
 }
 
 func TestObjectCache(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		cache := &ObjectCache{FetchedAt: time.UnixMilli(7).UTC(), Objects: []*api.DestinationObject{{
-			FullName: "Contact", SupportedCustomFieldTypes: &[]api.CustomFieldType{}, IsAudienceDestination: api.Ptr(false),
-			AdvancedConfigurationFields: []api.AdvancedField{{Name: "n", Default: json.RawMessage("1")}},
-			Fields:                      []api.DestinationField{{FullName: "Id", Operations: []string{"overwrite"}}},
-		}}}
-		update(t, s, func(tx *Tx) {
-			_, err := tx.ObjectCache(w.Destination.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-			require.NoError(t, tx.PutObjectCache(w.Destination.ID, &ObjectCache{FetchedAt: time.UnixMilli(1)}))
-			require.NoError(t, tx.PutObjectCache(w.Destination.ID, cache))
-			require.Error(t, tx.PutObjectCache(99, cache))
-		})
-		view(t, s, func(tx *Tx) {
-			stored, err := tx.ObjectCache(w.Destination.ID)
-			same(t, cache, stored, err)
-		})
-		update(t, s, func(tx *Tx) {
-			require.NoError(t, tx.DropObjectCache(w.Destination.ID))
-			_, err := tx.ObjectCache(w.Destination.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-		})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	cache := &ObjectCache{FetchedAt: time.UnixMilli(7).UTC(), Objects: []*api.DestinationObject{{
+		FullName: "Contact", SupportedCustomFieldTypes: &[]api.CustomFieldType{}, IsAudienceDestination: api.Ptr(false),
+		AdvancedConfigurationFields: []api.AdvancedField{{Name: "n", Default: json.RawMessage("1")}},
+		Fields:                      []api.DestinationField{{FullName: "Id", Operations: []string{"overwrite"}}},
+	}}}
+	update(t, s, func(tx *Tx) {
+		_, err := tx.ObjectCache(w.Destination.ID)
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NoError(t, tx.PutObjectCache(w.Destination.ID, &ObjectCache{FetchedAt: time.UnixMilli(1)}))
+		require.NoError(t, tx.PutObjectCache(w.Destination.ID, cache))
+		require.Error(t, tx.PutObjectCache(99, cache))
+	})
+	view(t, s, func(tx *Tx) {
+		stored, err := tx.ObjectCache(w.Destination.ID)
+		same(t, cache, stored, err)
+	})
+	update(t, s, func(tx *Tx) {
+		require.NoError(t, tx.DropObjectCache(w.Destination.ID))
+		_, err := tx.ObjectCache(w.Destination.ID)
+		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
 
 // Ids of tables stay, whether a table goes, comes back or gets columns.
 func TestSourceTables(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		source := w.Source.ID
-		table := func(name string, columns ...api.Column) api.Table {
-			return api.Table{TableCatalog: "main", TableSchema: "main", TableName: name, Columns: columns}
-		}
-		put := func(tables ...api.Table) (names []string) {
-			update(t, s, func(tx *Tx) {
-				require.NoError(t, tx.PutSourceTables(source, tables))
-				found, total, err := tx.SourceTables(source, Page{Ascending: true})
-				require.NoError(t, err)
-				require.EqualValues(t, len(found), total)
-				for _, f := range found {
-					names = append(names, fmt.Sprintf("%d %s v%d columns=%d", f.ID, f.Name, f.Version, len(f.Columns)))
-				}
-			})
-			return names
-		}
-		id := api.Column{Name: "id", Type: "bigint", Kind: api.KindInteger}
-		require.Equal(t, []string{"1 users v1 columns=1", "2 orders v1 columns=0"}, put(table("users"), table("orders")), "nothing has changed")
-		require.Equal(t, []string{"2 orders v2 columns=1", "3 new v1 columns=0"}, put(table("new"), table("orders", id)))
-		require.Equal(t, []string{"1 users v3 columns=1", "2 orders v2 columns=1"}, put(table("users"), table("orders", id)))
-		require.Empty(t, put())
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	source := w.Source.ID
+	table := func(name string, columns ...api.Column) api.Table {
+		return api.Table{TableCatalog: "main", TableSchema: "main", TableName: name, Columns: columns}
+	}
+	put := func(tables ...api.Table) (names []string) {
 		update(t, s, func(tx *Tx) {
-			gone, err := tx.SourceTable(source, 1)
+			require.NoError(t, tx.PutSourceTables(source, tables))
+			found, total, err := tx.SourceTables(source, Page{Ascending: true})
 			require.NoError(t, err)
-			require.True(t, gone.Gone)
-			found, err := tx.FindSourceTable(source, "main", "main", "users")
-			same(t, gone, found, err)
-			require.Equal(t, []api.Column{id}, found.Columns)
-			_, err = tx.FindSourceTable(source, "main", "main", "Users")
-			require.ErrorIs(t, err, ErrNotFound)
-			found.Columns = []api.Column{}
-			require.NoError(t, tx.SaveSourceTable(found))
-			_, err = tx.SourceTable(99, 1)
-			require.ErrorIs(t, err, ErrNotFound)
-			err = tx.PutSourceTables(source, []api.Table{table("twice"), table("twice")})
-			require.ErrorContains(t, err, "put tables of source")
+			require.EqualValues(t, len(found), total)
+			for _, f := range found {
+				names = append(names, fmt.Sprintf("%d %s v%d columns=%d", f.ID, f.Name, f.Version, len(f.Columns)))
+			}
 		})
+		return names
+	}
+	id := api.Column{Name: "id", Type: "bigint", Kind: api.KindInteger}
+	require.Equal(t, []string{"1 users v1 columns=1", "2 orders v1 columns=0"}, put(table("users"), table("orders")), "nothing has changed")
+	require.Equal(t, []string{"2 orders v2 columns=1", "3 new v1 columns=0"}, put(table("new"), table("orders", id)))
+	require.Equal(t, []string{"1 users v3 columns=1", "2 orders v2 columns=1"}, put(table("users"), table("orders", id)))
+	require.Empty(t, put())
+	update(t, s, func(tx *Tx) {
+		gone, err := tx.SourceTable(source, 1)
+		require.NoError(t, err)
+		require.True(t, gone.Gone)
+		found, err := tx.FindSourceTable(source, "main", "main", "users")
+		same(t, gone, found, err)
+		require.Equal(t, []api.Column{id}, found.Columns)
+		_, err = tx.FindSourceTable(source, "main", "main", "Users")
+		require.ErrorIs(t, err, ErrNotFound)
+		found.Columns = []api.Column{}
+		require.NoError(t, tx.SaveSourceTable(found))
+		_, err = tx.SourceTable(99, 1)
+		require.ErrorIs(t, err, ErrNotFound)
+		err = tx.PutSourceTables(source, []api.Table{table("twice"), table("twice")})
+		require.ErrorContains(t, err, "put tables of source")
 	})
 }
 
 func TestMessages(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		topic := w.Topic.ID
-		bodies := func(texts ...string) (found []json.RawMessage) {
-			for _, text := range texts {
-				found = append(found, json.RawMessage(text))
-			}
-			return found
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	topic := w.Topic.ID
+	bodies := func(texts ...string) (found []json.RawMessage) {
+		for _, text := range texts {
+			found = append(found, json.RawMessage(text))
 		}
-		update(t, s, func(tx *Tx) {
-			for _, c := range []struct {
-				bodies      []json.RawMessage
-				first, last int64
-			}{
-				{nil, 0, 0},
-				{bodies(`{"n":1}`, `12345678901234567890.50`, `"☃"`), 1, 3},
-				{nil, 3, 3},
-				{bodies(`null`), 4, 4},
-			} {
-				first, last, err := tx.AppendMessages(topic, c.bodies)
-				require.NoError(t, err)
-				require.Equal(t, []int64{c.first, c.last}, []int64{first, last})
-			}
-			_, _, err := tx.AppendMessages(99, bodies(`1`))
-			require.ErrorIs(t, err, ErrNotFound)
-			require.NoError(t, tx.SaveTopic(w.Topic), "messages do not change the topic's version")
-		})
-		view(t, s, func(tx *Tx) {
-			found, err := tx.Messages(topic, 1, 2)
+		return found
+	}
+	update(t, s, func(tx *Tx) {
+		for _, c := range []struct {
+			bodies      []json.RawMessage
+			first, last int64
+		}{
+			{nil, 0, 0},
+			{bodies(`{"n":1}`, `12345678901234567890.50`, `"☃"`), 1, 3},
+			{nil, 3, 3},
+			{bodies(`null`), 4, 4},
+		} {
+			first, last, err := tx.AppendMessages(topic, c.bodies)
 			require.NoError(t, err)
-			require.Equal(t, []Message{{2, found[0].At, bodies(`12345678901234567890.50`)[0]}, {3, found[0].At, bodies(`"☃"`)[0]}}, found)
-			found, err = tx.Messages(topic, 4, 10)
-			require.NoError(t, err)
-			require.Empty(t, found)
-		})
+			require.Equal(t, []int64{c.first, c.last}, []int64{first, last})
+		}
+		_, _, err := tx.AppendMessages(99, bodies(`1`))
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NoError(t, tx.SaveTopic(w.Topic), "messages do not change the topic's version")
+	})
+	view(t, s, func(tx *Tx) {
+		found, err := tx.Messages(topic, 1, 2)
+		require.NoError(t, err)
+		require.Equal(t, []Message{{2, found[0].At, bodies(`12345678901234567890.50`)[0]}, {3, found[0].At, bodies(`"☃"`)[0]}}, found)
+		found, err = tx.Messages(topic, 4, 10)
+		require.NoError(t, err)
+		require.Empty(t, found)
 	})
 }
 
 func TestRuns(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		update(t, s, func(tx *Tx) {
-			second := &SyncRun{WorkspaceID: w.Workspace.ID, SyncID: w.Sync.ID, Run: api.SyncRun{Status: api.RunWorking}}
-			require.NoError(t, tx.CreateSyncRun(second))
-			require.Equal(t, second.ID, second.Run.ID)
-			require.Equal(t, w.Sync.ID, second.Run.SyncID)
-			active, err := tx.ActiveRun(w.Sync.ID)
-			same(t, w.Run, active, err)
-			all, err := tx.EveryActiveRun()
-			require.NoError(t, err)
-			require.Equal(t, []*SyncRun{w.Run, second}, all)
-			for _, run := range all {
-				run.Run.Status = api.RunSkipped
-				require.NoError(t, tx.SaveSyncRun(run))
-			}
-			_, err = tx.ActiveRun(w.Sync.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-			last, err := tx.LastRun(w.Sync.ID)
-			require.NoError(t, err)
-			require.Equal(t, second.ID, last.ID)
-			_, total, err := tx.SyncRuns(w.Sync.ID, Page{PerPage: 1})
-			require.NoError(t, err)
-			require.EqualValues(t, 2, total)
-		})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	update(t, s, func(tx *Tx) {
+		second := &SyncRun{WorkspaceID: w.Workspace.ID, SyncID: w.Sync.ID, Run: api.SyncRun{Status: api.RunWorking}}
+		require.NoError(t, tx.CreateSyncRun(second))
+		require.Equal(t, second.ID, second.Run.ID)
+		require.Equal(t, w.Sync.ID, second.Run.SyncID)
+		active, err := tx.ActiveRun(w.Sync.ID)
+		same(t, w.Run, active, err)
+		all, err := tx.EveryActiveRun()
+		require.NoError(t, err)
+		require.Equal(t, []*SyncRun{w.Run, second}, all)
+		for _, run := range all {
+			run.Run.Status = api.RunSkipped
+			require.NoError(t, tx.SaveSyncRun(run))
+		}
+		_, err = tx.ActiveRun(w.Sync.ID)
+		require.ErrorIs(t, err, ErrNotFound)
+		last, err := tx.LastRun(w.Sync.ID)
+		require.NoError(t, err)
+		require.Equal(t, second.ID, last.ID)
+		_, total, err := tx.SyncRuns(w.Sync.ID, Page{PerPage: 1})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, total)
 	})
 }
 
 func TestRefreshes(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		update(t, s, func(tx *Tx) {
-			require.Equal(t, RefreshProcessing, w.Refresh.Status)
-			done := &Refresh{WorkspaceID: w.Workspace.ID, Kind: RefreshTables, TargetID: w.Source.ID, Status: RefreshCompleted}
-			require.NoError(t, tx.CreateRefresh(done))
-			n, err := tx.AbandonRefreshes("the service was stopped")
-			require.NoError(t, err)
-			require.EqualValues(t, 1, n)
-			failed, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
-			require.NoError(t, err)
-			require.Equal(t, RefreshFailed, failed.Status)
-			require.Equal(t, "the service was stopped", failed.Error)
-			require.Equal(t, tx.Now(), failed.CompletedAt)
-			stored, err := tx.Refresh(RefreshTables, w.Source.ID, done.Key())
-			same(t, done, stored, err)
-		})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	update(t, s, func(tx *Tx) {
+		require.Equal(t, RefreshProcessing, w.Refresh.Status)
+		done := &Refresh{WorkspaceID: w.Workspace.ID, Kind: RefreshTables, TargetID: w.Source.ID, Status: RefreshCompleted}
+		require.NoError(t, tx.CreateRefresh(done))
+		n, err := tx.AbandonRefreshes("the service was stopped")
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		failed, err := tx.Refresh(RefreshObjects, w.Destination.ID, w.Refresh.Key())
+		require.NoError(t, err)
+		require.Equal(t, RefreshFailed, failed.Status)
+		require.Equal(t, "the service was stopped", failed.Error)
+		require.Equal(t, tx.Now(), failed.CompletedAt)
+		stored, err := tx.Refresh(RefreshTables, w.Source.ID, done.Key())
+		same(t, done, stored, err)
 	})
 }
 
 func TestPeople(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		org, ws := w.Organization.ID, w.Workspace.ID
-		update(t, s, func(tx *Tx) {
-			user, err := tx.UserByEmail(org, "ada@ACME.example")
-			same(t, w.User, user, err)
-			all, err := tx.UsersByEmail("ADA@acme.example")
-			require.NoError(t, err)
-			require.Equal(t, []*User{w.User}, all)
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	org, ws := w.Organization.ID, w.Workspace.ID
+	update(t, s, func(tx *Tx) {
+		user, err := tx.UserByEmail(org, "ada@ACME.example")
+		same(t, w.User, user, err)
+		all, err := tx.UsersByEmail("ADA@acme.example")
+		require.NoError(t, err)
+		require.Equal(t, []*User{w.User}, all)
 
-			list, total, err := tx.Invitations(org, Page{})
-			require.NoError(t, err)
-			require.EqualValues(t, 1, total)
-			require.Equal(t, []*Invitation{w.Invitation}, list)
-			_, total, err = tx.WorkspaceInvitations(ws, Page{})
-			require.NoError(t, err)
-			require.EqualValues(t, 2, total, "the part of the organization's invitation too")
-			require.NoError(t, tx.DeleteInvitation(org, w.Invitation.ID))
-			_, total, err = tx.WorkspaceInvitations(ws, Page{})
-			require.NoError(t, err)
-			require.EqualValues(t, 1, total)
+		list, total, err := tx.Invitations(org, Page{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total)
+		require.Equal(t, []*Invitation{w.Invitation}, list)
+		_, total, err = tx.WorkspaceInvitations(ws, Page{})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, total, "the part of the organization's invitation too")
+		require.NoError(t, tx.DeleteInvitation(org, w.Invitation.ID))
+		_, total, err = tx.WorkspaceInvitations(ws, Page{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total)
 
-			joined, err := tx.Membership(ws, w.User.ID)
-			require.NoError(t, err)
-			require.NoError(t, tx.DeleteMembership(ws, joined.ID))
-			_, err = tx.Membership(ws, w.User.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-			require.NoError(t, tx.DeleteUser(org, w.User.ID))
-			_, err = tx.AccessTokenOwner(w.Token)
-			require.ErrorIs(t, err, ErrNotFound)
-		})
+		joined, err := tx.Membership(ws, w.User.ID)
+		require.NoError(t, err)
+		require.NoError(t, tx.DeleteMembership(ws, joined.ID))
+		_, err = tx.Membership(ws, w.User.ID)
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NoError(t, tx.DeleteUser(org, w.User.ID))
+		_, err = tx.AccessTokenOwner(w.Token)
+		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
 
 func TestMailbox(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w, other *world
-		update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
-		update(t, s, func(tx *Tx) {
-			list, total, err := tx.Mails(w.Organization.ID, Page{})
-			require.NoError(t, err)
-			require.EqualValues(t, 1, total)
-			require.Equal(t, []*Mail{w.Mail}, list)
-			require.Equal(t, w.Mail.CreatedAt, w.Mail.At)
-			require.NoError(t, tx.DeleteMails(w.Organization.ID))
-			_, total, err = tx.Mails(w.Organization.ID, Page{})
-			require.NoError(t, err)
-			require.Zero(t, total)
-			_, total, err = tx.Mails(other.Organization.ID, Page{})
-			require.NoError(t, err)
-			require.EqualValues(t, 1, total)
-		})
+	s := open(t, Options{})
+	var w, other *world
+	update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+	update(t, s, func(tx *Tx) {
+		list, total, err := tx.Mails(w.Organization.ID, Page{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total)
+		require.Equal(t, []*Mail{w.Mail}, list)
+		require.Equal(t, w.Mail.CreatedAt, w.Mail.At)
+		require.NoError(t, tx.DeleteMails(w.Organization.ID))
+		_, total, err = tx.Mails(w.Organization.ID, Page{})
+		require.NoError(t, err)
+		require.Zero(t, total)
+		_, total, err = tx.Mails(other.Organization.ID, Page{})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total)
 	})
 }
 
 func TestSettings(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		update(t, s, func(tx *Tx) {
-			_, err := tx.Setting("k")
-			require.ErrorIs(t, err, ErrNotFound)
-			require.NoError(t, tx.SetSetting("k", ""))
-			require.NoError(t, tx.SetSetting("k", "v"))
-			value, err := tx.Setting("k")
-			require.NoError(t, err)
-			require.Equal(t, "v", value)
-			require.NoError(t, tx.SetSetting("k of 2", "w"))
-			all, err := tx.Settings("k")
-			require.NoError(t, err)
-			require.Equal(t, map[string]string{"k": "v", "k of 2": "w"}, all)
-			all, err = tx.Settings("k of ")
-			require.NoError(t, err)
-			require.Equal(t, map[string]string{"k of 2": "w"}, all)
-			require.NoError(t, tx.DeleteSetting("k"))
-			require.NoError(t, tx.DeleteSetting("k"))
-		})
+	s := open(t, Options{})
+	update(t, s, func(tx *Tx) {
+		_, err := tx.Setting("k")
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NoError(t, tx.SetSetting("k", ""))
+		require.NoError(t, tx.SetSetting("k", "v"))
+		value, err := tx.Setting("k")
+		require.NoError(t, err)
+		require.Equal(t, "v", value)
+		require.NoError(t, tx.SetSetting("k of 2", "w"))
+		all, err := tx.Settings("k")
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"k": "v", "k of 2": "w"}, all)
+		all, err = tx.Settings("k of ")
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"k of 2": "w"}, all)
+		require.NoError(t, tx.DeleteSetting("k"))
+		require.NoError(t, tx.DeleteSetting("k"))
 	})
 }

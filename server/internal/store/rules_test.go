@@ -69,121 +69,118 @@ func TestDuplicates(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		ws, source := w.Workspace.ID, w.Source.ID
-		deletions := []struct {
-			name   string
-			delete func(tx *Tx) error
-			want   InUseError // the zero value: done
-		}{
-			{"destination of a sync", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{"destination", 1, "sync", 1}},
-			{"source of a sync", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "sync", 1}},
-			{"dataset of a sync", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{"dataset", 1, "sync", 1}},
-			{"segment of a sync", func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) }, InUseError{"segment", 1, "sync", 1}},
-			{"topic of a sync", func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) }, InUseError{"topic", 1, "sync", 1}},
-			{"sync with a queued run", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{"sync", 1, "active run", 1}},
-			{"end of the run", func(tx *Tx) error {
-				w.Run.Run.Status = api.RunCompleted
-				return tx.SaveSyncRun(w.Run)
-			}, InUseError{}},
-			{"sync", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{}},
-			{"destination", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{}},
-			{"source of a dataset", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "dataset", 1}},
-			{"dataset with a segment", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{}},
-			{"segment that went with it", func(tx *Tx) error {
-				require.ErrorIs(t, second(tx.Segment(source, w.Segment.ID)), ErrNotFound)
-				return nil
-			}, InUseError{}},
-			{"source with a model and a topic", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{}},
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	ws, source := w.Workspace.ID, w.Source.ID
+	deletions := []struct {
+		name   string
+		delete func(tx *Tx) error
+		want   InUseError // the zero value: done
+	}{
+		{"destination of a sync", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{"destination", 1, "sync", 1}},
+		{"source of a sync", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "sync", 1}},
+		{"dataset of a sync", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{"dataset", 1, "sync", 1}},
+		{"segment of a sync", func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) }, InUseError{"segment", 1, "sync", 1}},
+		{"topic of a sync", func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) }, InUseError{"topic", 1, "sync", 1}},
+		{"sync with a queued run", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{"sync", 1, "active run", 1}},
+		{"end of the run", func(tx *Tx) error {
+			w.Run.Run.Status = api.RunCompleted
+			return tx.SaveSyncRun(w.Run)
+		}, InUseError{}},
+		{"sync", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{}},
+		{"destination", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{}},
+		{"source of a dataset", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "dataset", 1}},
+		{"dataset with a segment", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{}},
+		{"segment that went with it", func(tx *Tx) error {
+			require.ErrorIs(t, second(tx.Segment(source, w.Segment.ID)), ErrNotFound)
+			return nil
+		}, InUseError{}},
+		{"source with a model and a topic", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{}},
+	}
+	for _, d := range deletions {
+		err := s.Update(t.Context(), d.delete)
+		var got *InUseError
+		if d.want == (InUseError{}) {
+			require.NoError(t, err, d.name)
+			continue
 		}
-		for _, d := range deletions {
-			err := s.Update(t.Context(), d.delete)
-			var got *InUseError
-			if d.want == (InUseError{}) {
-				require.NoError(t, err, d.name)
-				continue
-			}
-			require.ErrorAs(t, err, &got, d.name)
-			require.Equal(t, d.want, *got, d.name)
-		}
-		view(t, s, func(tx *Tx) {
-			_, err := tx.Model(source, w.Model.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-			_, err = tx.Dataset(ws, w.ModelDataset.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-			_, err = tx.ObjectCache(w.Destination.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-		})
+		require.ErrorAs(t, err, &got, d.name)
+		require.Equal(t, d.want, *got, d.name)
+	}
+	view(t, s, func(tx *Tx) {
+		_, err := tx.Model(source, w.Model.ID)
+		require.ErrorIs(t, err, ErrNotFound)
+		_, err = tx.Dataset(ws, w.ModelDataset.ID)
+		require.ErrorIs(t, err, ErrNotFound)
+		_, err = tx.ObjectCache(w.Destination.ID)
+		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
 
 func TestModelAndDatasetGoTogether(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		update(t, s, func(tx *Tx) {
-			sync := *w.Sync
-			sync.DatasetID = &w.ModelDataset.ID
-			require.NoError(t, tx.CreateSync(&sync))
-			var used *InUseError
-			require.ErrorAs(t, tx.DeleteModel(w.Source.ID, w.Model.ID), &used)
-			require.Equal(t, InUseError{"model", w.Model.ID, "sync", 1}, *used)
-			require.NoError(t, tx.DeleteSync(w.Workspace.ID, sync.ID))
-			require.NoError(t, tx.DeleteModel(w.Source.ID, w.Model.ID))
-			_, err := tx.Dataset(w.Workspace.ID, w.ModelDataset.ID)
-			require.ErrorIs(t, err, ErrNotFound)
-		})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	update(t, s, func(tx *Tx) {
+		sync := *w.Sync
+		sync.DatasetID = &w.ModelDataset.ID
+		require.NoError(t, tx.CreateSync(&sync))
+		var used *InUseError
+		require.ErrorAs(t, tx.DeleteModel(w.Source.ID, w.Model.ID), &used)
+		require.Equal(t, InUseError{"model", w.Model.ID, "sync", 1}, *used)
+		require.NoError(t, tx.DeleteSync(w.Workspace.ID, sync.ID))
+		require.NoError(t, tx.DeleteModel(w.Source.ID, w.Model.ID))
+		_, err := tx.Dataset(w.Workspace.ID, w.ModelDataset.ID)
+		require.ErrorIs(t, err, ErrNotFound)
 	})
 }
 
 // A row of another owner is not there: not to be read and not to be deleted.
 func TestScopes(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w, other *world
-		update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
-		org, ws, source := other.Organization.ID, other.Workspace.ID, other.Source.ID
-		reads := map[string]func(tx *Tx) error{
-			"user":                 func(tx *Tx) error { return second(tx.User(org, w.User.ID)) },
-			"user by e-mail":       func(tx *Tx) error { return second(tx.UserByEmail(org, w.User.Email)) },
-			"workspace":            func(tx *Tx) error { return second(tx.Workspace(org, w.Workspace.ID)) },
-			"invitation":           func(tx *Tx) error { return second(tx.Invitation(org, w.Invitation.ID)) },
-			"workspace invitation": func(tx *Tx) error { return second(tx.WorkspaceInvitation(ws, w.Invited.ID)) },
-			"destination":          func(tx *Tx) error { return second(tx.Destination(ws, w.Destination.ID)) },
-			"source":               func(tx *Tx) error { return second(tx.Source(ws, w.Source.ID)) },
-			"dataset":              func(tx *Tx) error { return second(tx.Dataset(ws, w.Dataset.ID)) },
-			"model":                func(tx *Tx) error { return second(tx.Model(source, w.Model.ID)) },
-			"topic":                func(tx *Tx) error { return second(tx.Topic(source, w.Topic.ID)) },
-			"segment":              func(tx *Tx) error { return second(tx.Segment(source, w.Segment.ID)) },
-			"link":                 func(tx *Tx) error { return second(tx.LinkByToken(w.Link.Token + "x")) },
-			"sync":                 func(tx *Tx) error { return second(tx.Sync(ws, w.Sync.ID)) },
-			"sync run":             func(tx *Tx) error { return second(tx.SyncRun(ws, w.Run.ID)) },
-			"webhook":              func(tx *Tx) error { return second(tx.Webhook(ws, w.Webhook.ID)) },
-			"refresh":              func(tx *Tx) error { return second(tx.Refresh(RefreshTables, w.Refresh.TargetID, w.Refresh.ID)) },
-		}
-		for name, read := range reads {
-			require.ErrorIs(t, s.View(t.Context(), read), ErrNotFound, name)
-		}
-		deletions := map[string]func(tx *Tx) error{
-			"user":                 func(tx *Tx) error { return tx.DeleteUser(org, w.User.ID) },
-			"workspace":            func(tx *Tx) error { return tx.DeleteWorkspace(org, w.Workspace.ID) },
-			"invitation":           func(tx *Tx) error { return tx.DeleteInvitation(org, w.Invitation.ID) },
-			"workspace invitation": func(tx *Tx) error { return tx.DeleteWorkspaceInvitation(ws, w.Invited.ID) },
-			"destination":          func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) },
-			"source":               func(tx *Tx) error { return tx.DeleteSource(ws, w.Source.ID) },
-			"dataset":              func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) },
-			"model":                func(tx *Tx) error { return tx.DeleteModel(source, w.Model.ID) },
-			"topic":                func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) },
-			"segment":              func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) },
-			"sync":                 func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) },
-			"webhook":              func(tx *Tx) error { return tx.DeleteWebhook(ws, w.Webhook.ID) },
-			"membership":           func(tx *Tx) error { return tx.DeleteMembership(ws, 1) },
-		}
-		for name, change := range deletions {
-			require.ErrorIs(t, s.Update(t.Context(), change), ErrNotFound, name)
-		}
-	})
+	s := open(t, Options{})
+	var w, other *world
+	update(t, s, func(tx *Tx) { w, other = build(t, tx, "acme"), build(t, tx, "other") })
+	org, ws, source := other.Organization.ID, other.Workspace.ID, other.Source.ID
+	reads := map[string]func(tx *Tx) error{
+		"user":                 func(tx *Tx) error { return second(tx.User(org, w.User.ID)) },
+		"user by e-mail":       func(tx *Tx) error { return second(tx.UserByEmail(org, w.User.Email)) },
+		"workspace":            func(tx *Tx) error { return second(tx.Workspace(org, w.Workspace.ID)) },
+		"invitation":           func(tx *Tx) error { return second(tx.Invitation(org, w.Invitation.ID)) },
+		"workspace invitation": func(tx *Tx) error { return second(tx.WorkspaceInvitation(ws, w.Invited.ID)) },
+		"destination":          func(tx *Tx) error { return second(tx.Destination(ws, w.Destination.ID)) },
+		"source":               func(tx *Tx) error { return second(tx.Source(ws, w.Source.ID)) },
+		"dataset":              func(tx *Tx) error { return second(tx.Dataset(ws, w.Dataset.ID)) },
+		"model":                func(tx *Tx) error { return second(tx.Model(source, w.Model.ID)) },
+		"topic":                func(tx *Tx) error { return second(tx.Topic(source, w.Topic.ID)) },
+		"segment":              func(tx *Tx) error { return second(tx.Segment(source, w.Segment.ID)) },
+		"link":                 func(tx *Tx) error { return second(tx.LinkByToken(w.Link.Token + "x")) },
+		"sync":                 func(tx *Tx) error { return second(tx.Sync(ws, w.Sync.ID)) },
+		"sync run":             func(tx *Tx) error { return second(tx.SyncRun(ws, w.Run.ID)) },
+		"webhook":              func(tx *Tx) error { return second(tx.Webhook(ws, w.Webhook.ID)) },
+		"refresh":              func(tx *Tx) error { return second(tx.Refresh(RefreshTables, w.Refresh.TargetID, w.Refresh.ID)) },
+	}
+	for name, read := range reads {
+		require.ErrorIs(t, s.View(t.Context(), read), ErrNotFound, name)
+	}
+	deletions := map[string]func(tx *Tx) error{
+		"user":                 func(tx *Tx) error { return tx.DeleteUser(org, w.User.ID) },
+		"workspace":            func(tx *Tx) error { return tx.DeleteWorkspace(org, w.Workspace.ID) },
+		"invitation":           func(tx *Tx) error { return tx.DeleteInvitation(org, w.Invitation.ID) },
+		"workspace invitation": func(tx *Tx) error { return tx.DeleteWorkspaceInvitation(ws, w.Invited.ID) },
+		"destination":          func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) },
+		"source":               func(tx *Tx) error { return tx.DeleteSource(ws, w.Source.ID) },
+		"dataset":              func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) },
+		"model":                func(tx *Tx) error { return tx.DeleteModel(source, w.Model.ID) },
+		"topic":                func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) },
+		"segment":              func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) },
+		"sync":                 func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) },
+		"webhook":              func(tx *Tx) error { return tx.DeleteWebhook(ws, w.Webhook.ID) },
+		"membership":           func(tx *Tx) error { return tx.DeleteMembership(ws, 1) },
+	}
+	for name, change := range deletions {
+		require.ErrorIs(t, s.Update(t.Context(), change), ErrNotFound, name)
+	}
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -205,20 +202,19 @@ func TestNamesOfAnyUnicode(t *testing.T) {
 }
 
 func TestConflictOfVersions(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		first, second := *w.Sync, *w.Sync
-		first.Config.Paused = true
-		update(t, s, func(tx *Tx) { require.NoError(t, tx.SaveSync(&first)) })
-		require.EqualValues(t, 2, first.Version)
-		err := s.Update(t.Context(), func(tx *Tx) error { return tx.SaveSync(&second) })
-		require.ErrorIs(t, err, ErrConflict)
-		require.EqualValues(t, 1, second.Version)
-		missing := Sync{Row: Row{ID: 99, Version: 1}, WorkspaceID: w.Workspace.ID, DestinationID: 1, SourceID: 1}
-		err = s.Update(t.Context(), func(tx *Tx) error { return tx.SaveSync(&missing) })
-		require.ErrorIs(t, err, ErrNotFound)
-	})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	first, second := *w.Sync, *w.Sync
+	first.Config.Paused = true
+	update(t, s, func(tx *Tx) { require.NoError(t, tx.SaveSync(&first)) })
+	require.EqualValues(t, 2, first.Version)
+	err := s.Update(t.Context(), func(tx *Tx) error { return tx.SaveSync(&second) })
+	require.ErrorIs(t, err, ErrConflict)
+	require.EqualValues(t, 1, second.Version)
+	missing := Sync{Row: Row{ID: 99, Version: 1}, WorkspaceID: w.Workspace.ID, DestinationID: 1, SourceID: 1}
+	err = s.Update(t.Context(), func(tx *Tx) error { return tx.SaveSync(&missing) })
+	require.ErrorIs(t, err, ErrNotFound)
 }
 
 // Of writers that read the same version one wins and the others are told.
@@ -254,39 +250,38 @@ func TestConcurrentWriters(t *testing.T) {
 }
 
 func TestCredentialsAreKeptUnlessGiven(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		var w *world
-		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-		check := func(want map[string]json.RawMessage) {
-			t.Helper()
-			view(t, s, func(tx *Tx) {
-				got, err := tx.DestinationCredentials(w.Destination.ID)
-				require.NoError(t, err)
-				require.Equal(t, want, got)
-			})
-		}
-		check(credentials("auth_token", secretToken))
-		update(t, s, func(tx *Tx) {
-			w.Destination.Name = "renamed"
-			require.NoError(t, tx.SaveDestination(w.Destination, nil))
-		})
-		check(credentials("auth_token", secretToken))
-		update(t, s, func(tx *Tx) {
-			require.NoError(t, tx.SaveDestination(w.Destination, map[string]json.RawMessage{"n": json.RawMessage("12345678901234567890")}))
-		})
-		check(map[string]json.RawMessage{"n": json.RawMessage("12345678901234567890")})
+	s := open(t, Options{})
+	var w *world
+	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+	check := func(want map[string]json.RawMessage) {
+		t.Helper()
 		view(t, s, func(tx *Tx) {
-			got, err := tx.SourceCredentials(w.Source.ID)
+			got, err := tx.DestinationCredentials(w.Destination.ID)
 			require.NoError(t, err)
-			require.Equal(t, credentials("password", secretPassword), got)
-			_, err = tx.SourceCredentials(99)
-			require.ErrorIs(t, err, ErrNotFound)
+			require.Equal(t, want, got)
 		})
-		err := s.Update(t.Context(), func(tx *Tx) error {
-			return tx.SaveDestination(w.Destination, map[string]json.RawMessage{"x": json.RawMessage("{" + secretToken)})
-		})
-		require.Error(t, err)
-		require.NotContains(t, err.Error(), "SECRET")
-		require.False(t, errors.Is(err, ErrConflict))
+	}
+	check(credentials("auth_token", secretToken))
+	update(t, s, func(tx *Tx) {
+		w.Destination.Name = "renamed"
+		require.NoError(t, tx.SaveDestination(w.Destination, nil))
 	})
+	check(credentials("auth_token", secretToken))
+	update(t, s, func(tx *Tx) {
+		require.NoError(t, tx.SaveDestination(w.Destination, map[string]json.RawMessage{"n": json.RawMessage("12345678901234567890")}))
+	})
+	check(map[string]json.RawMessage{"n": json.RawMessage("12345678901234567890")})
+	view(t, s, func(tx *Tx) {
+		got, err := tx.SourceCredentials(w.Source.ID)
+		require.NoError(t, err)
+		require.Equal(t, credentials("password", secretPassword), got)
+		_, err = tx.SourceCredentials(99)
+		require.ErrorIs(t, err, ErrNotFound)
+	})
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		return tx.SaveDestination(w.Destination, map[string]json.RawMessage{"x": json.RawMessage("{" + secretToken)})
+	})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "SECRET")
+	require.False(t, errors.Is(err, ErrConflict))
 }

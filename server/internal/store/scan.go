@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // scan reads the columns of a row from left to right and keeps the first error.
 type scan struct {
-	cells database.Cells
+	cells sqlite.Row
 	col   int
 	err   error
 }
@@ -68,7 +68,7 @@ func (s *scan) doc(dst any) {
 // doc is an argument that is stored as JSON text.
 type doc struct{ value any }
 
-var _ database.Document = doc{}
+var _ sqlite.Document = doc{}
 
 // JSON is the text that is stored.
 func (d doc) JSON() (string, error) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Plan says when a sync runs by itself.
@@ -101,7 +101,7 @@ func (tx *Tx) LastTurn() (int64, error) {
 // in which they were made.
 func (tx *Tx) Followers(workspaceID, syncID int64) (ids []int64, err error) {
 	err = tx.query(`SELECT s.id FROM schedules p JOIN syncs s ON s.id = p.sync_id
-		WHERE p.after_sync = ? AND p.workspace_id = ? ORDER BY s.created_at, s.id`, func(c database.Cells) error {
+		WHERE p.after_sync = ? AND p.workspace_id = ? ORDER BY s.created_at, s.id`, func(c sqlite.Row) error {
 		id, _ := c.Number(0)
 		ids = append(ids, id)
 		return nil
@@ -113,7 +113,7 @@ func (tx *Tx) Followers(workspaceID, syncID int64) (ids []int64, err error) {
 }
 
 func (tx *Tx) dues(condition string, args ...any) (found []Due, err error) {
-	err = tx.query("SELECT sync_id, workspace_id, due_at, turn FROM schedules WHERE "+condition, func(c database.Cells) error {
+	err = tx.query("SELECT sync_id, workspace_id, due_at, turn FROM schedules WHERE "+condition, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		found = append(found, Due{SyncID: s.number(), WorkspaceID: s.number(), At: s.time(), Turn: s.number()})
 		return nil

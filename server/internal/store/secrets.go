@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/destkit/destkit/server/internal/store/database"
 	"github.com/destkit/destkit/server/internal/store/sealing"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // putCredentials seals the credentials of a connection; nil keeps what is there.
@@ -45,7 +45,7 @@ type statements struct{ tx *Tx }
 
 func (s statements) Exec(query string, args ...any) (int64, error) { return s.tx.exec(query, args...) }
 
-func (s statements) Query(query string, each func(database.Cells) error, args ...any) error {
+func (s statements) Query(query string, each func(sqlite.Row) error, args ...any) error {
 	return s.tx.query(query, each, args...)
 }
 

@@ -3,14 +3,14 @@ package store
 import (
 	"fmt"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Setting reads a text that the caller keeps under a key; ErrNotFound when there
 // is none.
 func (tx *Tx) Setting(key string) (value string, err error) {
 	found := false
-	err = tx.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error {
+	err = tx.query("SELECT value FROM settings WHERE key = ?", func(c sqlite.Row) error {
 		found, value = true, c.Text(0)
 		return nil
 	}, key)
@@ -26,7 +26,7 @@ func (tx *Tx) Setting(key string) (value string, err error) {
 // Settings reads all texts whose keys begin with a prefix, which holds neither % nor _.
 func (tx *Tx) Settings(prefix string) (map[string]string, error) {
 	found := map[string]string{}
-	err := tx.query("SELECT key, value FROM settings WHERE key LIKE ?", func(c database.Cells) error {
+	err := tx.query("SELECT key, value FROM settings WHERE key LIKE ?", func(c sqlite.Row) error {
 		found[c.Text(0)] = c.Text(1)
 		return nil
 	}, prefix+"%")

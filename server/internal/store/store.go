@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
@@ -21,13 +19,6 @@ type Options struct {
 	// Dir is the data directory; it is made when it is missing. "" keeps
 	// everything in memory and nothing on disk.
 	Dir string
-	// URL names a schema of PostgreSQL that keeps everything instead,
-	// postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (see postgres.Parse). Dir is then the
-	// folder of what lies beside the store: it is made, and belongs to that schema
-	// from then on. "" has none.
-	URL string
-	// Password goes with URL, unless that holds one.
-	Password string
 	// Clock gives the times of rows, to many goroutines at once; nil is time.Now.
 	Clock func() time.Time
 	// MasterKey wraps the data keys: 32 bytes (AES-256). Stores in memory may
@@ -37,22 +28,13 @@ type Options struct {
 	// it: a seed used twice would repeat them under the same key.
 	Random io.Reader
 	// Owner is what a second process on the same directory is shown, such as
-	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it. Any number of processes
-	// work on a schema.
+	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it.
 	Owner string
-	// Skewed is called, by any goroutine, with how far the clock of PostgreSQL is ahead
-	// of this machine's: during Open, before Clock is asked, and whenever it differs by
-	// more than about 10 ms from what was told before (0 at first). nil: no one asks.
-	Skewed func(ahead time.Duration)
 	// Plan tells, from a moment on, when a sync runs by itself. CreateSync and SaveSync
 	// ask it. nil: no syncs are run.
 	Plan func(y *Sync, from time.Time) Plan
-	// Visit leaves a schema of an older program as it is, and refuses it (ErrUnfit):
-	// to bring it up to date would end the work of that program's processes.
-	Visit bool
-	// From is a copy (Store.Copy, or the file of Backup) that a new directory, an
-	// empty schema or a store in memory starts with, whatever kind of store it came
-	// from. It needs the master key of its origin.
+	// From is a copy (Store.Copy, or the file of Backup) that a new directory or a store
+	// in memory starts with, whatever kind of store it came from. It needs the master key of its origin.
 	From io.Reader
 
 	maxPages int // of the database; 0: no limit. Tests fill a disk with it.
@@ -67,14 +49,11 @@ type Store struct {
 	keys   *sealing.Ring
 	plan   func(*Sync, time.Time) Plan
 
-	engine  engine
-	disk    *sqlite.Files      // a data directory with a database; nil: there is none
-	schema  *postgres.Schema   // of PostgreSQL, which other processes share; nil: there are none
-	memory  bool               // readers and the writer are kept apart
-	measure string             // the query for the size in bytes
-	writing database.Conn      // used by the holder of turn; nil when it was lost
-	turn    line               // before the writer
-	readers chan database.Conn // idle ones; nil stands for one that is not open
+	files   *sqlite.Files
+	memory  bool              // there is no directory; readers and the writer are kept apart
+	writing *sqlite.Conn      // used by the holder of turn; nil when it was lost
+	turn    line              // before the writer
+	readers chan *sqlite.Conn // idle ones; nil stands for one that is not open
 	closed  chan struct{}
 	closing sync.Once
 
@@ -96,22 +75,15 @@ func (s *Store) Work() Work {
 }
 
 // Generation counts the changes that were committed. What was read after
-// Generation answered n is still so as long as it answers n. A change of another
-// process is counted when its notice is here, about a millisecond after the commit;
-// while nothing can be heard of the others, no number is given twice.
-func (s *Store) Generation() uint64 {
-	if s.schema != nil {
-		return s.schema.Generation()
-	}
-	return s.generation.Load()
-}
+// Generation answered n is still so as long as it answers n.
+func (s *Store) Generation() uint64 { return s.generation.Load() }
 
 // HoldsData reports whether a data directory has been used before.
 func HoldsData(dir string) bool { return sqlite.HoldsData(dir) }
 
 // Open opens or creates a store. Errors: *OwnedError while another process works
-// on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new),
-// ErrNotACopy, ErrUnavailable and ErrUnfit of PostgreSQL.
+// on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new)
+// and ErrNotACopy.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, place: "store in memory", clock: o.Clock, random: o.Random, plan: o.Plan, closed: make(chan struct{})}
 	if s.clock == nil {
@@ -124,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	s.keys = sealing.NewRing(master, s.random, o.URL != "")
+	s.keys = sealing.NewRing(master, s.random)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", s.place, err), s.shut(""))
 	}
@@ -135,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 func (o Options) master() (sealing.Master, error) {
 	key := o.MasterKey
 	if key == nil {
-		if o.Dir != "" || o.URL != "" || o.From != nil {
+		if o.Dir != "" || o.From != nil {
 			return sealing.Master{}, errors.New("a master key is needed: 32 bytes")
 		}
 		key = make([]byte, sealing.KeySize)
@@ -151,39 +123,24 @@ func (o Options) master() (sealing.Master, error) {
 }
 
 func (s *Store) open(ctx context.Context, o Options) error {
-	prepare := s.openFiles
-	if o.URL != "" {
-		prepare = s.openPostgres
-	}
-	if err := prepare(ctx, o); err != nil {
-		return err
-	}
-	s.serve()
-	return s.Update(ctx, (*Tx).openKeys)
-}
-
-// openFiles takes a directory, or makes a database in memory.
-func (s *Store) openFiles(ctx context.Context, o Options) error {
-	s.memory, s.measure = s.dir == "", sqlite.Size
-	if !s.memory {
+	if s.memory = s.dir == ""; !s.memory {
 		s.place = "data directory " + s.dir
 	}
 	files, c, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir, Owner: o.Owner, From: o.From, Check: s.keys.Check, MaxPages: o.maxPages})
 	if err != nil {
 		return err
 	}
-	if s.engine, s.writing = files, c; !s.memory {
-		s.disk = files
-	}
-	return nil
+	s.files, s.writing = files, c
+	s.serve()
+	return s.Update(ctx, (*Tx).openKeys)
 }
 
 // SetOwner changes what a second process on the same directory is shown.
 func (s *Store) SetOwner(text string) error {
-	if s.disk == nil {
+	if s.memory {
 		return nil
 	}
-	return s.disk.SetOwner(text)
+	return s.files.SetOwner(text)
 }
 
 // now is the present time as rows keep it.
@@ -213,10 +170,10 @@ func (s *Store) Close() error {
 // session names what the last start has written to a database on disk that is no longer
 // in use; "": it cannot be vouched for.
 func (s *Store) session() string {
-	if s.disk == nil || s.writing == nil || s.damaged.Load() {
+	if s.memory || s.writing == nil || s.damaged.Load() {
 		return ""
 	}
-	return s.disk.Session(s.writing)
+	return s.files.Session(s.writing)
 }
 
 // shut closes what a started or half-started store holds besides its readers;
@@ -225,14 +182,11 @@ func (s *Store) shut(session string) (err error) {
 	if s.writing != nil {
 		err = s.writing.Close()
 	}
-	if s.schema != nil {
-		s.schema.Close()
-	}
-	if s.disk != nil {
+	if s.files != nil && !s.memory {
 		if err != nil {
 			session = ""
 		}
-		err = errors.Join(err, s.disk.Close(session))
+		err = errors.Join(err, s.files.Close(session))
 	}
 	return err
 }

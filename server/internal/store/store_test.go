@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -35,7 +33,7 @@ var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
-	if (o.Dir != "" || o.URL != "") && o.MasterKey == nil {
+	if o.Dir != "" && o.MasterKey == nil {
 		o.MasterKey = testKey
 	}
 	if o.Clock == nil {
@@ -51,55 +49,20 @@ func open(t testing.TB, o Options) *Store {
 const (
 	inMem  = "memory"
 	onDisk = "disk"
-	onPG   = "postgres"
 )
 
 // a gives options a place of their own.
 func (o Options) a(t testing.TB, kind string) Options {
 	t.Helper()
-	switch kind {
-	case onDisk:
+	if kind == onDisk {
 		o.Dir = filepath.Join(t.TempDir(), "data")
-	case onPG:
-		o.URL = schemaURL(t)
-	}
-	return o
-}
-
-var schemas atomic.Int64
-
-// schemaURL is a schema of its own on the PostgreSQL of this test process.
-func schemaURL(t testing.TB) string {
-	t.Helper()
-	server := testkit.StartPostgres(t)
-	return serverURL(server, fmt.Sprint("test_", schemas.Add(1)))
-}
-
-func serverURL(server testkit.Postgres, schema string) string {
-	return fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=%s",
-		testkit.PostgresUser, testkit.PostgresPassword, server.Folder, server.Port, schema)
-}
-
-// placeOf says where a store is, to open it again.
-func placeOf(s *Store) Options {
-	o := Options{Dir: s.dir}
-	if s.Shared() {
-		at := s.Pool().Config().ConnConfig
-		o.URL = serverURL(testkit.Postgres{Folder: at.Host, Port: int(at.Port)}, s.Schema())
 	}
 	return o
 }
 
 // eachKind runs a test with a store of each kind.
 func eachKind(t *testing.T, test func(*testing.T, *Store)) {
-	for _, kind := range []string{inMem, onDisk, onPG} {
-		t.Run(kind, func(t *testing.T) { test(t, open(t, Options{}.a(t, kind))) })
-	}
-}
-
-// eachDatabase is eachKind where the disk makes no difference.
-func eachDatabase(t *testing.T, test func(*testing.T, *Store)) {
-	for _, kind := range []string{inMem, onPG} {
+	for _, kind := range []string{inMem, onDisk} {
 		t.Run(kind, func(t *testing.T) { test(t, open(t, Options{}.a(t, kind))) })
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // SyncRun is one execution of a sync (spec 2.9). The ids and times of the Run
@@ -117,7 +117,7 @@ type KeptRun struct {
 // from the first) in the order of their ends.
 func (tx *Tx) KeptRuns(after KeptRun, limit int64) (found []KeptRun, err error) {
 	err = tx.query(`SELECT id, sync_id, completed_at FROM sync_runs WHERE records_gone = 0 AND completed_at IS NOT NULL
-		AND completed_at >= ? AND (completed_at > ? OR id > ?) ORDER BY completed_at, id LIMIT ?`, func(c database.Cells) error {
+		AND completed_at >= ? AND (completed_at > ? OR id > ?) ORDER BY completed_at, id LIMIT ?`, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		found = append(found, KeptRun{ID: s.number(), SyncID: s.number(), CompletedAt: s.time()})
 		return nil

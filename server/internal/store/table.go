@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Row is what every stored row has. UpdatedAt is the moment of the last SaveX.
@@ -119,7 +119,7 @@ func (t *table[T]) save(tx *Tx, v *T) error {
 // missing says why a row with its version was not there.
 func (t *table[T]) missing(tx *Tx, id int64) error {
 	found := ErrNotFound
-	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(database.Cells) error {
+	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(sqlite.Row) error {
 		found = ErrConflict
 		return nil
 	}, id)
@@ -128,7 +128,7 @@ func (t *table[T]) missing(tx *Tx, id int64) error {
 
 // explain names the value that exists already.
 func (t *table[T]) explain(v *T, err error) error {
-	if t.duplicate == nil || !unique(err) {
+	if t.duplicate == nil || !sqlite.Unique(err) {
 		return err
 	}
 	field, value := t.duplicate(v)
@@ -141,7 +141,7 @@ func (t *table[T]) delete(tx *Tx, scopeAndID ...any) error {
 	switch id, _ := scopeAndID[len(scopeAndID)-1].(int64); {
 	case err == nil && changed == 0:
 		err = ErrNotFound
-	case dangling(err): // the row stays, and what holds on to it does too
+	case sqlite.Dangling(err): // the row stays, and what holds on to it does too
 		err = &InUseError{Kind: t.kind, ID: id, By: "resource", Count: 1}
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *table[T]) some(tx *Tx, condition string, args ...any) ([]*T, error) {
 
 func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
 	var found []*T
-	err := tx.query(query, func(c database.Cells) error {
+	err := tx.query(query, func(c sqlite.Row) error {
 		v := new(T)
 		s := scan{cells: c}
 		*t.row(v) = Row{ID: s.number(), Version: s.number(), CreatedAt: s.time(), UpdatedAt: s.time()}
@@ -214,7 +214,7 @@ func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
 	}
 	limit, offset := p.window()
 	var found []Head
-	err := tx.query(query, func(c database.Cells) error {
+	err := tx.query(query, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		found = append(found, Head{ID: s.number(), Version: s.number()})
 		return nil
@@ -228,7 +228,7 @@ func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
 
 // head reads the version of one row.
 func (t *table[T]) head(tx *Tx, scopeAndID ...any) (head Head, err error) {
-	err = tx.query(t.sqlHead, func(c database.Cells) error {
+	err = tx.query(t.sqlHead, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		head = Head{ID: s.number(), Version: s.number()}
 		return nil

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Topic is a stream of messages (spec 2.12). Name is unique in its source.
@@ -99,7 +99,7 @@ func (tx *Tx) AppendMessages(topicID int64, bodies []json.RawMessage) (first, la
 func (tx *Tx) Messages(topicID, after, limit int64) ([]Message, error) {
 	var found []Message
 	err := tx.query("SELECT number, at, body FROM topic_messages WHERE topic_id = ? AND number > ? ORDER BY number LIMIT ?",
-		func(c database.Cells) error {
+		func(c sqlite.Row) error {
 			s := scan{cells: c}
 			found = append(found, Message{Number: s.number(), At: s.time(), Body: json.RawMessage(s.text())})
 			return nil
@@ -138,7 +138,7 @@ func (tx *Tx) CountMessages(topicID int64) (int64, error) {
 }
 
 func (tx *Tx) messageNumber(topicID int64, query string, args ...any) (n int64, err error) {
-	err = tx.query(query, func(c database.Cells) error {
+	err = tx.query(query, func(c sqlite.Row) error {
 		s := scan{cells: c}
 		n = s.number()
 		return nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/postgres"
 	"github.com/destkit/destkit/server/internal/store/sealing"
 	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
@@ -17,24 +15,20 @@ import (
 type Tx struct {
 	ctx    context.Context
 	store  *Store
-	conn   database.Conn
+	conn   *sqlite.Conn
 	now    time.Time
 	write  bool
 	broken error // a failure after which nothing may be committed
 	keys   sealing.Keys
 
-	// Of a shared store: whether there is something to commit, what the other
-	// processes are told then, and the transaction in the hands of others.
-	changed bool
-	notices []postgres.Notice
-	guest   *postgres.Guest
+	changed bool // there is something to commit
 }
 
 // Now is the moment of the transaction in milliseconds, in UTC: the times of all
 // rows that it creates or saves.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-func (s *Store) transaction(ctx context.Context, c database.Conn) *Tx {
+func (s *Store) transaction(ctx context.Context, c *sqlite.Conn) *Tx {
 	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now()}
 	tx.keys = s.keys.Keys(statements{tx})
 	return tx
@@ -64,7 +58,7 @@ func (s *Store) Update(ctx context.Context, change func(*Tx) error) error {
 
 // change runs a change for the holder of the turn.
 func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
-	c, err := s.begun(ctx, s.writing, true)
+	c, err := s.begun(s.writing, true)
 	if s.writing = c; err != nil {
 		return fmt.Errorf("begin change: %w", err)
 	}
@@ -75,66 +69,38 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	}()
 	tx := s.transaction(ctx, c)
 	tx.write = true
-	if s.schema != nil {
-		if err := tx.join(); err != nil {
-			return fmt.Errorf("begin change: %w", err)
-		}
-		defer tx.leave()
-	}
 	if err := change(tx); err != nil {
-		if tx.guest != nil {
-			err = postgres.Told(err)
-		}
 		return err
 	}
 	// Both are looked at again because change may have swallowed its error.
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
-	onDisk := s.disk != nil && tx.changed
+	onDisk := !s.memory && tx.changed
 	if onDisk {
-		if err := s.disk.BeginSession(tx.SetSetting); err != nil {
+		if err := s.files.BeginSession(tx.SetSetting); err != nil {
 			return fmt.Errorf("commit change: %w", err)
 		}
 	}
 	if err := tx.commit(); err != nil {
-		if s.disk != nil {
-			c.(*sqlite.Conn).Withdraw()
+		if !s.memory {
+			c.Withdraw()
 		}
 		return fmt.Errorf("commit change: %w", err)
 	}
 	c = nil // nothing is left to undo
 	if onDisk {
-		s.disk.Begun()
+		s.files.Begun()
 	}
 	tx.keys.Committed()
 	return nil
 }
 
-// join learns what other processes of a shared store have left.
-func (tx *Tx) join() error {
-	renewed, err := tx.store.schema.Began(tx.conn.(*postgres.Conn), tx.query)
-	if renewed {
-		tx.keys.Renewed()
-	}
-	return err
-}
-
 func (tx *Tx) commit() error {
-	if schema := tx.store.schema; schema != nil {
-		return schema.Commit(tx.conn.(*postgres.Conn), tx.changed, tx.notices)
-	}
 	// Also after a failure: it may be the answer that was lost, and not the change.
 	defer tx.store.generation.Add(1)
-	_, err := tx.conn.Run(database.Commit, nil)
+	_, err := tx.conn.Run(sqlite.Commit, nil)
 	return err
-}
-
-// leave ends what others may have of the transaction.
-func (tx *Tx) leave() {
-	if tx.guest != nil {
-		tx.guest.Leave()
-	}
 }
 
 func (tx *Tx) exec(query string, args ...any) (int64, error) {
@@ -147,12 +113,12 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	return changed, tx.checked(err)
 }
 
-func (tx *Tx) query(query string, each func(database.Cells) error, args ...any) error {
+func (tx *Tx) query(query string, each func(sqlite.Row) error, args ...any) error {
 	if err := tx.ready(false); err != nil {
 		return err
 	}
 	rows := uint64(0)
-	_, err := tx.conn.Run(query, func(c database.Cells) error {
+	_, err := tx.conn.Run(query, func(c sqlite.Row) error {
 		rows++
 		return each(c)
 	}, args...)
@@ -168,7 +134,7 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 	}
 	tx.changed = true
 	tx.store.work.statements.Add(1)
-	_, err = tx.conn.Run(query, func(c database.Cells) error {
+	_, err = tx.conn.Run(query, func(c sqlite.Row) error {
 		id, _ = c.Number(0)
 		return nil
 	}, args...)
@@ -177,7 +143,7 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 
 // number reads a single number; 0 when there is no row.
 func (tx *Tx) number(query string, args ...any) (n int64, err error) {
-	err = tx.query(query, func(c database.Cells) error {
+	err = tx.query(query, func(c sqlite.Row) error {
 		n, _ = c.Number(0)
 		return nil
 	}, args...)
@@ -200,13 +166,13 @@ func (tx *Tx) checked(err error) error {
 	if err == nil {
 		return nil
 	}
-	if !harmless(err) {
+	if !sqlite.Harmless(err) {
 		tx.broken = err
 	}
 	if errors.Is(err, ErrDamaged) {
 		tx.store.damaged.Store(true)
 	}
-	if dangling(err) {
+	if sqlite.Dangling(err) {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return err

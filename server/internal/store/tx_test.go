@@ -43,16 +43,15 @@ func TestUpdateIsUndone(t *testing.T) {
 
 // A failure that may have ended the transaction cannot be swallowed.
 func TestBrokenTransactionIsNotCommitted(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, s *Store) {
-		err := s.Update(t.Context(), func(tx *Tx) error {
-			require.NoError(t, tx.CreateOrganization(&Organization{Name: "half"}))
-			_, _ = tx.exec("INSERT INTO nowhere VALUES (1)")
-			require.Error(t, tx.CreateOrganization(&Organization{Name: "other half"}))
-			return nil
-		})
-		require.ErrorContains(t, err, "nowhere")
-		require.Empty(t, names(t, s))
+	s := open(t, Options{})
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		require.NoError(t, tx.CreateOrganization(&Organization{Name: "half"}))
+		_, _ = tx.exec("INSERT INTO nowhere VALUES (1)")
+		require.Error(t, tx.CreateOrganization(&Organization{Name: "other half"}))
+		return nil
 	})
+	require.ErrorContains(t, err, "nowhere")
+	require.Empty(t, names(t, s))
 }
 
 func TestViewCannotChange(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/internal/store/sealing"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Workspace belongs to one organization, in which its Name is unique. An Initial
@@ -134,7 +135,7 @@ func (tx *Tx) AdoptWorkspaceKey(workspaceID int64, key string) error {
 func (tx *Tx) setWorkspaceKey(workspaceID int64, key string) error {
 	changed, err := tx.exec("UPDATE workspaces SET key_hash = ? WHERE id = ? AND gone = 0", hashOf(key), workspaceID)
 	switch {
-	case unique(err):
+	case sqlite.Unique(err):
 		err = &DuplicateError{Kind: "workspace", Field: "API key"}
 	case err == nil && changed == 0:
 		err = ErrNotFound

@@ -3,7 +3,6 @@
 package exit
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/destkit/destkit/internal/foreign"
@@ -19,11 +18,6 @@ const (
 	Residue     = 5 // residue with --require-clean
 	Incomplete  = 6 // an undecided MUST with --require-complete
 )
-
-// ErrTerminated is the cause of the end when a supervisor has asked for it: there
-// may be a balancer that must notice first. At a terminal, where SIGINT comes
-// from, no one wants to wait.
-var ErrTerminated = errors.New("told to end by SIGTERM")
 
 // Error is an error that carries the exit status of the program. Its message is
 // printed unless Err is nil: then the command has said it all.

@@ -32,12 +32,7 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	case s.seed != "" && s.restore != "":
 		return exit.Usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
 	}
-	s.place.dir = s.Config.Dir
-	if err := s.place.resolve(); err != nil {
-		return err
-	}
-	s.Config.Store, s.Config.StorePassword = s.place.url, s.place.password
-	if err := s.processes.resolve(cmd.Flags(), &s.Config); err != nil {
+	if err := checkFolder(s.Config.Dir); err != nil {
 		return err
 	}
 	for _, deadline := range []struct {
@@ -57,14 +52,9 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	if s.Config.MaxForks < 1 {
 		return exit.Usagef("--max-forks must be above 0, not %d", s.Config.MaxForks)
 	}
-	var who []any
-	if s.Config.Process != "" {
-		// Lines of several processes end up in one place.
-		who = []any{"process", s.Config.Process}
-	}
 	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
 	s.Config.Requests = cmd.Flags().Changed("log-level") || command.Is(cmd.ErrOrStderr())
-	if s.Config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
+	if s.Config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format); err != nil {
 		return err
 	}
 	if s.Config.PersonalAccessToken, err = command.OptionalSecret(command.AccessTokenVariable); err != nil {
@@ -122,23 +112,12 @@ func (s *Flags) Open(ctx context.Context, key masterKey) (*openWorld, error) {
 		s.Config.Restore = from
 	}
 	s.Config.Private = s.private(key) // who may make a source must not read them
-	shared, err := DatabaseOf(s.place.at())
-	if err != nil {
-		return nil, err
-	}
-	sims := NewPool(s.Config.Dir, shared)
+	sims := NewPool(s.Config.Dir)
 	s.Config.Emulate = sims.Emulate
 	world, err := server.New(ctx, s.Config)
 	if err != nil {
-		// Another machine was faster: the key that was made here has sealed nothing.
-		if key.made != "" && errors.Is(err, server.ErrWrongKey) {
-			err = errors.Join(err, os.Remove(key.made))
-		}
-		if s.place.url != "" && errors.Is(err, server.ErrHasData) {
-			err = exit.Usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
-		}
 		// Under --restore the file is what the key does not open.
-		err = dataError(cmp.Or(s.restore, s.place.String()), key, err)
+		err = dataError(cmp.Or(s.restore, s.Config.Dir), key, err)
 		if s.restore != "" { // mostly the file is no good
 			err = exit.Usage(fmt.Errorf("restore %s: %w", s.restore, err))
 		}
@@ -161,7 +140,7 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.Is(err, server.ErrDamaged):
 		return exit.Untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
 	case errors.Is(err, server.ErrUnfit), errors.Is(err, server.ErrLedger):
-		return exit.Usage(command.WithoutStorePassword(err, "without a password"))
+		return exit.Usage(err)
 	}
 	return exit.Untested(err)
 }
@@ -174,7 +153,7 @@ func (s *Flags) readSeed() ([]byte, error) {
 	if s.seed == "" {
 		return nil, nil
 	}
-	if s.Config.Dir != "" && s.place.url == "" {
+	if s.Config.Dir != "" {
 		// A restart with the same flags must not seed twice.
 		if _, err := os.Stat(filepath.Join(s.Config.Dir, seedMark)); err == nil {
 			return nil, nil
@@ -197,20 +176,13 @@ func (s *Flags) plant(ctx context.Context, out io.Writer, world *openWorld, src 
 	if s.seed == "" {
 		return nil
 	}
-	var seeded *server.Seeded
-	var err error
-	switch {
-	case s.place.url != "": // also for other processes with the same flags
-		seeded, err = world.SeedOnce(ctx, s.seed, src)
-	case src != nil:
-		seeded, err = world.Seed(ctx, s.seed, src)
+	if src == nil {
+		foreign.Printf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", s.Config.Dir)
+		return nil
 	}
+	seeded, err := world.Seed(ctx, s.seed, src)
 	if err != nil {
 		return exit.Usage(fmt.Errorf("seed: %w", err))
-	}
-	if seeded == nil {
-		foreign.Printf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", &s.place)
-		return nil
 	}
 	for i := range seeded.Organizations {
 		for j := range seeded.Organizations[i].Workspaces {
@@ -225,7 +197,7 @@ func (s *Flags) plant(ctx context.Context, out io.Writer, world *openWorld, src 
 	if err := command.PrintJSON(out, seeded); err != nil {
 		return err
 	}
-	if s.Config.Dir == "" || s.place.url != "" {
+	if s.Config.Dir == "" {
 		return nil
 	}
 	// After the seed: one that was broken off is tried again.

@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/server"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
@@ -36,14 +36,13 @@ type masterKey struct {
 	made  string // the file, when this start has made it
 }
 
-// open finds the master key of a store (one in memory needs it for a restore
-// only). It makes one for a store that holds no data yet, and for no other: a new
-// key could open nothing there.
-func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, error) {
-	dir := place.dir
+// open finds the master key of a data directory ("" is a service in memory, which needs
+// it for a restore only). It makes one for a directory that holds no data yet, and for no
+// other: a new key could open nothing there.
+func (k *keySource) open(dir string, restore bool) (masterKey, error) {
 	// A key that was named is the only one that is tried.
 	key, err := k.given(dir)
-	if err != nil || key.Bytes != nil || place.none() && !restore {
+	if err != nil || key.Bytes != nil || dir == "" && !restore {
 		return key, err
 	}
 	file, err := defaultKeyFile()
@@ -54,9 +53,6 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 		return key, err
 	}
 	key, err = readKeyFile(file)
-	if err != nil && place.url != "" && !errors.Is(err, fs.ErrNotExist) {
-		key, err = awaitKeyFile(file)
-	}
 	switch {
 	case err == nil:
 		return key, nil
@@ -65,26 +61,10 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 	// A new key could not open what the file holds.
 	case restore:
 		return key, exit.Usagef("--restore needs the master key of the service that it came from: set %s or --key-file", command.MasterKeyVariable)
-	case held:
-		return key, exit.Usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, command.MasterKeyVariable, file)
+	case server.HoldsData(dir):
+		return key, exit.Usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", dir, command.MasterKeyVariable, file)
 	}
-	key, err = MakeKeyFile(file)
-	if place.url != "" && errors.Is(err, fs.ErrExist) {
-		return awaitKeyFile(file)
-	}
-	return key, err
-}
-
-// awaitKeyFile reads a key that another process has begun to make a moment ago:
-// several may start at once on a schema that is new.
-func awaitKeyFile(file string) (key masterKey, err error) {
-	for range 50 {
-		if key, err = readKeyFile(file); err == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return key, err
+	return MakeKeyFile(file)
 }
 
 // given reads the key that the caller has named; without bytes when none was.

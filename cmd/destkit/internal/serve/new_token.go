@@ -73,11 +73,11 @@ func (t *tokens) tokenError(err error) error {
 	case len(missing.Among) > 0:
 		return exit.Usagef("several organizations have a user %s, for example %d and %d; choose with --organization", t.email, missing.Among[0], missing.Among[1])
 	case missing.Kind == "user":
-		return exit.Usagef("there is no user %s in %s", t.email, &t.storePlace)
+		return exit.Usagef("there is no user %s in %s", t.email, t.dir)
 	case missing.Kind == "organization":
-		return exit.Usagef("there is no organization in %s", &t.storePlace)
+		return exit.Usagef("there is no organization in %s", t.dir)
 	case missing.Kind == "key":
 		return exit.Usagef("workspace %d has no key; make one with --workspace %d", missing.ID, missing.ID)
 	}
-	return exit.Usagef("there is no workspace %d in %s", missing.ID, &t.storePlace)
+	return exit.Usagef("there is no workspace %d in %s", missing.ID, t.dir)
 }

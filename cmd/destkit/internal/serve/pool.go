@@ -3,8 +3,6 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,49 +18,23 @@ const folder = "emulated"
 
 // Pool holds the simulators that were opened.
 type Pool struct {
-	dir      string    // "" keeps all in memory
-	database *Database // nil: no other process has the records
-	mu       sync.Mutex
-	open     map[string]simulated
+	dir  string // "" keeps all in memory
+	mu   sync.Mutex
+	open map[string]*destsim.Sim
 }
 
-// simulated is an open simulator.
-type simulated interface {
-	http.Handler
-	io.Closer
-}
-
-// NewPool keeps records in database where it is not nil, else below dir, else in
-// memory.
-func NewPool(dir string, database *Database) *Pool {
-	return &Pool{dir: dir, database: database, open: map[string]simulated{}}
-}
+// NewPool keeps records below dir; "" in memory.
+func NewPool(dir string) *Pool { return &Pool{dir: dir, open: map[string]*destsim.Sim{}} }
 
 // Emulate is a server.Emulator. The same key opens the same records.
 func (s *Pool) Emulate(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Without faults and limits: what is emulated obeys every rule.
-	config := destsim.Config{Objects: described(objects)}
-	open := s.embedded
-	if s.shares(key) {
-		open = s.shared
-	}
-	emulated, err := open(key, config)
-	if err != nil {
-		return nil, err
-	}
-	emulated.Close = func() error { return s.shut(key) }
-	emulated.Remove = func() error { return s.remove(key) }
-	return emulated, nil
-}
-
-// embedded opens a simulator whose records this process alone has.
-func (s *Pool) embedded(key string, config destsim.Config) (*server.Emulated, error) {
-	sim, _ := s.open[key].(*destsim.Sim)
+	sim := s.open[key]
 	if sim == nil {
-		file := s.file(key)
-		if file != "" {
+		// Without faults and limits: what is emulated obeys every rule.
+		config := destsim.Config{Objects: described(objects)}
+		if file := s.file(key); file != "" {
 			// Before SQLite makes it, which would let others read it.
 			if err := prepareFile(file); err != nil {
 				return nil, err
@@ -75,43 +47,19 @@ func (s *Pool) embedded(key string, config destsim.Config) (*server.Emulated, er
 		}
 		s.open[key] = sim
 	}
-	return &server.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
-}
-
-// shared opens a simulator whose records are in the database.
-func (s *Pool) shared(key string, config destsim.Config) (*server.Emulated, error) {
-	sim, _ := s.open[key].(*sharedSim)
-	if sim == nil {
-		config.Store = s.database.of(key)
-		sim = &sharedSim{config: config, idle: sharedIdle}
-		// At once, so that a database that refuses is told of at the creation.
-		if err := sim.with(func(*destsim.Sim) error { return nil }); err != nil {
-			return nil, refusedSchema(err)
-		}
-		s.open[key] = sim
-	}
-	return sim.emulated(), nil
-}
-
-// refusedSchema says what is missing when the database refuses to make a schema.
-func refusedSchema(err error) error {
-	const insufficientPrivilege = "42501"
-	if strings.Contains(err.Error(), insufficientPrivilege) {
-		err = fmt.Errorf("%w; an emulated destination has a schema of its own: GRANT CREATE ON DATABASE to the role of --store", err)
-	}
-	return err
+	return &server.Emulated{
+		Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON,
+		Close: func() error { return s.shut(key) }, Remove: func() error { return s.remove(key) },
+	}, nil
 }
 
 // outlives reports whether the records of a key are kept: those of the destinations
 // of the first world are; what is tried out and forks are not.
 func outlives(key string) bool { return strings.HasPrefix(key, "destination-") }
 
-// shares reports whether other processes have the records, too.
-func (s *Pool) shares(key string) bool { return s.database != nil && outlives(key) }
-
 // file is the database behind a key; "" is memory.
 func (s *Pool) file(key string) string {
-	if s.dir == "" || s.database != nil || !outlives(key) {
+	if s.dir == "" || !outlives(key) {
 		return ""
 	}
 	return filepath.Join(s.dir, folder, key+".db")
@@ -130,10 +78,10 @@ func prepareFile(file string) error {
 	return f.Close()
 }
 
-// shut closes a simulator whose records lie elsewhere. Those in memory stay
+// shut closes a simulator whose records are in a file. Those in memory stay
 // until they are removed: the key must find them again.
 func (s *Pool) shut(key string) error {
-	if s.file(key) == "" && !s.shares(key) {
+	if s.file(key) == "" {
 		return nil
 	}
 	return s.end(key)
@@ -154,9 +102,6 @@ func (s *Pool) end(key string) error {
 // remove deletes the records.
 func (s *Pool) remove(key string) error {
 	err := s.end(key)
-	if s.shares(key) {
-		return errors.Join(err, destsim.RemoveStore(s.database.of(key)))
-	}
 	file := s.file(key)
 	if file == "" {
 		return err

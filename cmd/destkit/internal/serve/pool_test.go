@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -13,11 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/testkit"
 	"github.com/destkit/destkit/server"
 )
-
-func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // objects is one object as the service describes it.
 var objects = []server.EmulatedObject{{
@@ -40,26 +36,10 @@ func put(e *server.Emulated, id, field string) string {
 	return w.Body.String()
 }
 
-// newDatabase is a new schema of the database of the tests.
-func newDatabase(t *testing.T, schema string) *Database {
-	t.Helper()
-	db := testkit.StartPostgres(t)
-	s, err := DatabaseOf(server.Place{
-		Store:         fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s", testkit.PostgresUser, db.Folder, db.Port, schema),
-		StorePassword: testkit.PostgresPassword,
-	})
-	require.NoError(t, err)
-	return s
-}
-
 func TestEmulatedDestinations(t *testing.T) {
-	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir(), "in PostgreSQL": ""} {
+	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			var shared *Database
-			if name == "in PostgreSQL" {
-				shared = newDatabase(t, "emulating")
-			}
-			pool := NewPool(dir, shared)
+			pool := NewPool(dir)
 			open := func(key string) *server.Emulated {
 				e, err := pool.Emulate(key, objects)
 				require.NoError(t, err)
@@ -132,7 +112,7 @@ func TestEmulatedDestinations(t *testing.T) {
 func TestEmulatedDestinationsCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, folder), []byte("a file"), 0o600))
-	pool := NewPool(dir, nil)
+	pool := NewPool(dir)
 	_, err := pool.Emulate("destination-1", objects)
 	require.ErrorContains(t, err, "make folder of emulated destinations")
 	require.NoError(t, pool.Close())

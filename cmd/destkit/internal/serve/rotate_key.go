@@ -36,9 +36,7 @@ With --new-key-file the new key is read from that file, or made there when it
 does not exist. Without it the key file in use gets a new key, and the old one
 stays beside it under the name FILE.old.
 
-With --store the processes of the service have to be stopped, since they have
-the old key. With --data-keys the master key stays: then they go on, and take
-the new keys of the secrets up by themselves.`,
+With --data-keys the master key stays.`,
 		Example: "  destkit serve rotate-key --data ./data\n  destkit serve rotate-key --data ./data \\\n      --key-file old.key --new-key-file new.key",
 		Args:    command.Arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -62,7 +60,7 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 		if err := s.RotateDataKeys(ctx); err != nil {
 			return exit.Untested(err)
 		}
-		foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
+		foreign.Printf(out, "%s is sealed anew\n", r.dir)
 		return nil
 	}
 	if r.newFile == "" && old.file == "" {
@@ -74,10 +72,6 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 	}
 	// One transaction: either key opens all of it.
 	if err := s.RotateKey(ctx, next.Bytes); err != nil {
-		var owned *server.InUseError
-		if errors.As(err, &owned) {
-			err = fmt.Errorf("%w; stop that first, it has the old key", err)
-		}
 		return exit.Untested(errors.Join(err, r.discard(next)))
 	}
 	// From here on only the new key opens the directory, so every way out says
@@ -88,7 +82,7 @@ func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey)
 	if err := s.RotateDataKeys(ctx); err != nil {
 		return exit.Untested(fmt.Errorf("%w; the new master key is in force, run rotate-key again for new data keys", err))
 	}
-	foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
+	foreign.Printf(out, "%s is sealed anew\n", r.dir)
 	return nil
 }
 

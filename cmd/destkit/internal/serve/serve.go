@@ -29,11 +29,9 @@ const heapLimit = 288 << 20
 type Flags struct {
 	Config server.Config
 	key    keySource
-	place  storePlace
 	mail   mailFlags
 	Reach  reachFlags
 
-	processes                    processFlags
 	addr, dialect, seed, restore string
 	destinationCA, control       string
 	level, format                string // of the log
@@ -71,18 +69,6 @@ makes one in your configuration folder and says so. Keep it: the
 secrets of the directory, of its snapshots and of its backups cannot be read
 without it.
 
-With --store everything is kept in a schema of PostgreSQL 13 or later, which is
-made and brought up to date at the start, and any number of processes on any
-number of machines are one service: start each with the same --store and the
-same master key. --role all (default) serves the API and works on runs, api
-works on none, worker serves no API; whichever process is leader fires
-schedules, retries and webhooks. A run goes on in another process when its own
-ends or is lost. --data is needed only for what lies in files: sources that
-read them, emulated warehouses and local_files destinations, below a folder
-that all processes share. Connect to the server itself and not through a pooler
-that hands out transactions. A database that does not answer makes calls fail
-with 503; the service finds it again.
-
 Who may use the API chooses which files sources open and which addresses are
 called. --allow-files, --allow-hosts and --deny-loopback bound that.
 Organizations of others, which close the working directory, are all but those
@@ -90,15 +76,10 @@ of the first start and of --seed. The service's own secrets are withheld, and
 it calls no control endpoint.
 
 GET /healthz answers as long as the process lives, GET /readyz whether it
-should get calls ('destkit serve ready' asks that). With --store, SIGTERM makes
-it unready at once, runs are handed back between two batches, and the port
-answers on for a moment so that balancers notice; all within --drain-timeout. A
-second signal ends at once.`,
+should get calls ('destkit serve ready' asks that). A second signal ends at
+once.`,
 		Example: `  destkit serve
   destkit serve --addr 127.0.0.1:0 --data ./data
-  destkit serve --store postgres://destkit@db.example/destkit --role api
-  destkit serve --store postgres://destkit@db.example/destkit \
-      --role worker --addr :8081
   destkit serve --seed seed.yaml --dialect live
   destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
       --smtp-user alerts --smtp-password-env SMTP_PASSWORD
@@ -125,8 +106,6 @@ second signal ends at once.`,
 	f.SortFlags = false
 	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.Config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
-	s.place.register(f, "keep everything in PostgreSQL")
-	s.processes.register(f, &s.Config)
 	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
@@ -189,28 +168,19 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	if err := s.Reach.ListensAt(&s.Config, ln.Addr()); err != nil {
 		return err
 	}
-	held, err := s.place.holds(cmd.Context())
-	if err != nil {
-		return err
-	}
-	key, err := s.key.open(&s.place, held, s.restore != "")
+	key, err := s.key.open(s.Config.Dir, s.restore != "")
 	if err != nil {
 		return err
 	}
 	s.Config.MasterKey = key.Bytes
 	// A second process on the directory names this one.
 	s.Config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
-	if s.Config.Store != "" && s.Config.Advertise == "" {
-		s.Config.Advertise = advertised(ln.Addr())
-	}
 	s.Config.Profile = http.HandlerFunc(command.ServeProfiles)
 	world, err := s.Open(cmd.Context(), key)
 	if err != nil {
 		// A key that has sealed nothing must not lie about unannounced.
-		if key.made != "" {
-			if held, unknown := s.place.holds(context.WithoutCancel(cmd.Context())); !held && unknown == nil {
-				err = errors.Join(err, os.Remove(key.made))
-			}
+		if key.made != "" && !server.HoldsData(s.Config.Dir) {
+			err = errors.Join(err, os.Remove(key.made))
 		}
 		return err
 	}
@@ -219,24 +189,24 @@ func (s *Flags) run(cmd *cobra.Command) error {
 	first := world.FirstTokens()
 	err = s.parent.Listening(cmd.OutOrStdout(), url, command.FirstLine{API: url + "/api/v1", Organization: s.notGiven(first)})
 	if err != nil {
-		return errors.Join(err, s.close(world))
+		return errors.Join(err, world.Close())
 	}
 	out := s.parent.Notices(cmd)
 	if key.made != "" {
-		foreign.Printf(out, "made the master key %s; keep it: the secrets in %s cannot be read without it\n", key.made, &s.place)
+		foreign.Printf(out, "made the master key %s; keep it: the secrets in %s cannot be read without it\n", key.made, s.Config.Dir)
 	}
 	if !s.parent.AsJSON {
 		s.printFirst(out, first)
 	}
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
-		err = s.until(cmd.Context(), port, ln, world)
+		err = port.Serve(cmd.Context(), ln) // Close waits for the runs
 	}
 	// A fault that no call met says that a test did not test what it meant to.
 	for _, f := range world.Faults().Unfired() {
 		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	// The first error is the one that explains the others.
-	if failed := s.close(world); err == nil && failed != nil {
+	if failed := world.Close(); err == nil && failed != nil {
 		err = exit.Untested(failed)
 	}
 	return err
@@ -272,14 +242,13 @@ func (s *Flags) printFirst(out io.Writer, first *server.Tokens) {
 	}
 	show("personal access token", first.PersonalAccessToken, s.Config.PersonalAccessToken, command.AccessTokenVariable)
 	show("workspace API key", first.WorkspaceAPIKey, s.Config.WorkspaceAPIKey, command.WorkspaceKeyVariable)
-	if !s.place.none() {
-		foreign.Printf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
+	if s.Config.Dir != "" {
+		foreign.Printf(out, "shown once; for others: destkit serve new-token --data %s\n", s.Config.Dir)
 	}
 }
 
-// logger writes to standard error what is at least as grave as level, each line
-// with what attributes say; nil for none.
-func logger(w io.Writer, level, format string, attributes ...any) (*slog.Logger, error) {
+// logger writes to standard error what is at least as grave as level; nil for none.
+func logger(w io.Writer, level, format string) (*slog.Logger, error) {
 	if format != "text" && format != "json" {
 		return nil, exit.Usagef("--log-format %q is neither text nor json", format)
 	}
@@ -295,5 +264,5 @@ func logger(w io.Writer, level, format string, attributes ...any) (*slog.Logger,
 	if format == "json" {
 		handler = slog.NewJSONHandler(w, options)
 	}
-	return slog.New(handler).With(attributes...), nil
+	return slog.New(handler), nil
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// stopped is a store for the commands that change keys and tokens: a directory that
-// no service has open, or a schema, which services may work on.
+// stopped is a data directory that no service has open, for the commands that change
+// keys and tokens.
 type stopped struct {
-	storePlace
+	dir string
 	key keySource
 }
 
@@ -23,34 +23,27 @@ func (s *stopped) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&s.dir, "data", "", "the data directory `DIR`; no service may run on it")
-	s.storePlace.register(f, "or the schema in PostgreSQL")
 	s.key.register(f)
 }
 
-// with opens the store for fn. It never makes a directory, a schema or a key.
+// with opens the directory for fn. It never makes a directory or a key.
 func (s *stopped) with(ctx context.Context, what string, fn func(*server.Maintenance, masterKey) error) (err error) {
-	if s.none() {
-		return exit.Usagef("%s %w", what, errNoPlace)
+	if s.dir == "" {
+		return exit.Usagef("%s needs --data DIR", what)
 	}
-	if err := s.resolve(); err != nil {
+	if err := checkFolder(s.dir); err != nil {
 		return err
 	}
-	held, err := s.holds(ctx)
+	if !server.HoldsData(s.dir) {
+		return noData(s.dir)
+	}
+	key, err := s.key.open(s.dir, false)
 	if err != nil {
 		return err
 	}
-	if !held {
-		return noData(s.String())
-	}
-	key, err := s.key.open(&s.storePlace, held, false)
+	opened, err := server.Maintain(ctx, s.dir, key.Bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what))
 	if err != nil {
-		return err
-	}
-	// The store refuses a directory that a service has open. A schema may be in use:
-	// it is left to the version that it has.
-	opened, err := server.Maintain(ctx, s.at(), key.Bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what))
-	if err != nil {
-		return dataError(s.String(), key, err)
+		return dataError(s.dir, key, err)
 	}
 	defer func() {
 		if failed := opened.Close(); err == nil && failed != nil {
@@ -60,5 +53,5 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*server.Mainten
 	return fn(opened, key)
 }
 
-// noData words that a store was never served.
-func noData(place string) error { return exit.Usagef("%s holds no data of a service", place) }
+// noData words that a directory was never served.
+func noData(dir string) error { return exit.Usagef("%s holds no data of a service", dir) }

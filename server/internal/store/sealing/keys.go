@@ -5,32 +5,28 @@ import (
 	"io"
 	"maps"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // Statements are how a transaction runs its own.
 type Statements interface {
 	Exec(query string, args ...any) (changed int64, err error)
-	Query(query string, each func(database.Cells) error, args ...any) error
+	Query(query string, each func(sqlite.Row) error, args ...any) error
 	Insert(query string, args ...any) (id int64, err error) // INSERT … RETURNING id
 }
 
 // Keys are the keys of a ring as one transaction uses them.
 type Keys struct {
-	ring  *Ring
-	db    Statements
-	made  map[int64]*dataKey // in this transaction
-	epoch int64              // of the ring when it began
+	ring *Ring
+	db   Statements
+	made map[int64]*dataKey // in this transaction
 }
 
 // Keys begins to use the ring in a transaction.
-func (r *Ring) Keys(db Statements) Keys { return Keys{ring: r, db: db, epoch: r.Epoch()} }
-
-// Renewed follows a ring that was renewed at the beginning of the transaction.
-func (k *Keys) Renewed() { k.epoch = k.ring.Epoch() }
+func (r *Ring) Keys(db Statements) Keys { return Keys{ring: r, db: db} }
 
 // Committed hands the keys of a transaction that is committed to the ring.
-func (k *Keys) Committed() { k.ring.add(k.made, k.epoch) }
+func (k *Keys) Committed() { k.ring.add(k.made) }
 
 // OpenInstallation opens the keys of the installation and makes the first one.
 func (k *Keys) OpenInstallation() error {
@@ -88,7 +84,7 @@ func (k *Keys) newDataKey(workspace int64) (*dataKey, error) {
 // currentKey finds or makes the key that seals for a workspace.
 func (k *Keys) currentKey(workspace int64) (*dataKey, error) {
 	var id int64
-	err := k.db.Query("SELECT id FROM data_keys WHERE workspace_id = ? AND retired = 0 ORDER BY id DESC LIMIT 1", func(c database.Cells) error {
+	err := k.db.Query("SELECT id FROM data_keys WHERE workspace_id = ? AND retired = 0 ORDER BY id DESC LIMIT 1", func(c sqlite.Row) error {
 		id, _ = c.Number(0)
 		return nil
 	}, workspace)
@@ -111,7 +107,7 @@ func (k *Keys) key(id int64) (*dataKey, error) {
 	}
 	found, err := readKeys(k.db.Query, "id = ?", id)
 	if err == nil && len(found) == 0 {
-		err = database.ErrNotFound
+		err = sqlite.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read data key %d: %w", id, err)
@@ -121,6 +117,6 @@ func (k *Keys) key(id int64) (*dataKey, error) {
 		return nil, fmt.Errorf("open data key %d: %w", id, err)
 	}
 	// It is committed: the ones of this transaction stand in k.made.
-	k.ring.add(map[int64]*dataKey{id: key}, k.epoch)
+	k.ring.add(map[int64]*dataKey{id: key})
 	return key, nil
 }

@@ -12,7 +12,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // dataKey seals the values of one workspace, or of the installation.
@@ -25,15 +25,11 @@ type dataKey struct {
 
 // Ring keeps the opened data keys. A key never changes under its id, so what
 // is read once stays right until a rotation or a restore empties the ring.
-//
-// Where other processes may do that, epoch is the number of it that the ring is
-// good for: -1 before the first.
 type Ring struct {
 	mu     sync.RWMutex
 	master cipher.AEAD
 	random io.Reader
 	byID   map[int64]*dataKey
-	epoch  int64
 }
 
 // KeySize is the length of a key in bytes (AES-256).
@@ -62,14 +58,9 @@ func newGCM(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// NewRing makes an empty ring. Data keys are made of what random gives. shared: other
-// processes may replace them.
-func NewRing(master Master, random io.Reader, shared bool) *Ring {
-	r := &Ring{master: master.gcm, random: random, byID: map[int64]*dataKey{}}
-	if shared {
-		r.epoch = -1
-	}
-	return r
+// NewRing makes an empty ring. Data keys are made of what random gives.
+func NewRing(master Master, random io.Reader) *Ring {
+	return &Ring{master: master.gcm, random: random, byID: map[int64]*dataKey{}}
 }
 
 // masterKey gives the present master key.
@@ -85,44 +76,14 @@ func (r *Ring) get(id int64) *dataKey {
 	return r.byID[id]
 }
 
-// add keeps keys that are committed, unless the ring has become another one since
-// the transaction that read them began.
-func (r *Ring) add(keys map[int64]*dataKey, epoch int64) {
+// add keeps keys that are committed.
+func (r *Ring) add(keys map[int64]*dataKey) {
 	if len(keys) == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.epoch == epoch {
-		maps.Copy(r.byID, keys)
-	}
-}
-
-// Epoch is the number of the rotation or restore of another process that the ring is good
-// for.
-func (r *Ring) Epoch() int64 {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.epoch
-}
-
-// Renew begins anew with the keys of the installation that another process has
-// left; on an error the ring stays as it is.
-func (r *Ring) Renew(epoch int64, query database.Query) error {
-	keys, err := readKeys(query, "workspace_id IS NULL")
-	if err != nil {
-		return err
-	}
-	opened := map[int64]*dataKey{}
-	for _, w := range keys {
-		if opened[w.id], err = w.use(r.masterKey()); err != nil {
-			return err
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.byID, r.epoch = opened, epoch
-	return nil
+	maps.Copy(r.byID, keys)
 }
 
 // Forget drops all keys, after a rotation or a restore.
@@ -188,8 +149,8 @@ func (w wrapped) use(master cipher.AEAD) (*dataKey, error) {
 const selectKeys = "SELECT id, coalesce(workspace_id, 0), retired, wrapped FROM data_keys WHERE "
 
 // readKeys reads wrapped keys that meet a condition.
-func readKeys(query database.Query, condition string, args ...any) (found []wrapped, err error) {
-	err = query(selectKeys+condition, func(c database.Cells) error {
+func readKeys(query sqlite.Query, condition string, args ...any) (found []wrapped, err error) {
+	err = query(selectKeys+condition, func(c sqlite.Row) error {
 		id, _ := c.Number(0)
 		workspace, _ := c.Number(1)
 		retired, _ := c.Number(2)
@@ -201,8 +162,8 @@ func readKeys(query database.Query, condition string, args ...any) (found []wrap
 
 // Check finds out whether the master key is the one of a database with tables. The
 // installation's own keys are the check value: each is sealed by it.
-func (r *Ring) Check(c database.Conn) error {
-	keys, err := readKeys(database.Reading(c), "workspace_id IS NULL")
+func (r *Ring) Check(c *sqlite.Conn) error {
+	keys, err := readKeys(c.Query, "workspace_id IS NULL")
 	for _, w := range keys {
 		_, wrong := w.open(r.masterKey())
 		err = errors.Join(err, wrong)

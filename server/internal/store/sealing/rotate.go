@@ -1,6 +1,6 @@
 package sealing
 
-import "github.com/destkit/destkit/server/internal/store/database"
+import "github.com/destkit/destkit/server/internal/store/sqlite"
 
 // Column holds sealed values, or NULL; Workspace is the column that says whose they are.
 type Column struct{ Table, Column, Workspace string }
@@ -60,7 +60,7 @@ func (k *Keys) reseal(column Column) error {
 		sealed    []byte
 	}
 	var values []value
-	err := k.db.Query("SELECT id, "+column.Workspace+", "+column.Column+" FROM "+column.Table+" WHERE "+column.Column+" IS NOT NULL", func(c database.Cells) error {
+	err := k.db.Query("SELECT id, "+column.Workspace+", "+column.Column+" FROM "+column.Table+" WHERE "+column.Column+" IS NOT NULL", func(c sqlite.Row) error {
 		id, _ := c.Number(0)
 		workspace, _ := c.Number(1)
 		values = append(values, value{Place{column.Table, id, column.Column}, workspace, c.Blob(2)})

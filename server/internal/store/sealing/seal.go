@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/destkit/destkit/server/internal/store/database"
+	"github.com/destkit/destkit/server/internal/store/sqlite"
 )
 
 // A sealed value is a format byte, the id of its data key (8 bytes), and what
@@ -81,12 +81,12 @@ func (k *Keys) putSealed(at Place, sealed []byte) error {
 func (k *Keys) Open(at Place) ([]byte, error) {
 	found := false
 	var sealed []byte
-	err := k.db.Query("SELECT "+at.Column+" FROM "+at.Table+" WHERE id = ?", func(c database.Cells) error {
+	err := k.db.Query("SELECT "+at.Column+" FROM "+at.Table+" WHERE id = ?", func(c sqlite.Row) error {
 		found, sealed = true, c.Blob(0)
 		return nil
 	}, at.ID)
 	if err == nil && !found {
-		err = database.ErrNotFound
+		err = sqlite.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("unseal %s: %w", at.bytes(), err)
@@ -124,7 +124,7 @@ var textPlace = []byte("text")
 func (r *Ring) SealText(text string) (string, error) {
 	key := r.installation()
 	if key == nil {
-		return "", fmt.Errorf("seal text: %w", database.ErrClosed)
+		return "", fmt.Errorf("seal text: %w", sqlite.ErrClosed)
 	}
 	return SealedPrefix + base64.RawURLEncoding.EncodeToString(key.seal([]byte(text), textPlace)), nil
 }

@@ -13,17 +13,14 @@ import (
 	"slices"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // ErrNotACopy refuses what is no whole copy of a store.
-var ErrNotACopy = database.Unfit("not a copy of a store")
+var ErrNotACopy = error(&unfit{"not a copy of a store"})
 
 // adopt checks that a database is a whole copy of a store that the master key
 // opens, and brings it to the present version.
-func adopt(c *Conn, check func(database.Conn) error) error {
+func adopt(c *Conn, check func(*Conn) error) error {
 	version, err := versionOf(c)
 	if err == nil && version == 0 {
 		return ErrNotACopy
@@ -32,8 +29,8 @@ func adopt(c *Conn, check func(database.Conn) error) error {
 		return notACopy(err)
 	}
 	first, faults := "", 0
-	err = c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 'a reference to nothing' FROM pragma_foreign_key_check",
-		func(c database.Cells) error {
+	err = c.Query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 'a reference to nothing' FROM pragma_foreign_key_check",
+		func(c Row) error {
 			if faults++; faults == 1 {
 				first = c.Text(0)
 			}
@@ -69,7 +66,7 @@ func sameSchema(c *Conn) error {
 	}
 	got, err := schemaOf(c)
 	if err == nil && !slices.Equal(empty.schema, got) {
-		err = fmt.Errorf("%w: its tables are not those of version %d", ErrNotACopy, migrations.Version())
+		err = fmt.Errorf("%w: its tables are not those of version %d", ErrNotACopy, Version())
 	}
 	return notACopy(err)
 }
@@ -78,7 +75,7 @@ func sameSchema(c *Conn) error {
 // one.
 func notACopy(err error) error {
 	switch code := sqlite.ErrCode(err).ToPrimary(); {
-	case errors.Is(err, database.ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
+	case errors.Is(err, ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
 		return fmt.Errorf("%w: %w", ErrNotACopy, err)
 	}
 	return err
@@ -111,7 +108,7 @@ func (f *Files) unpack(ctx context.Context, o Options) error {
 }
 
 // stageFile puts a copy into a file and adopts it.
-func stageFile(ctx context.Context, from io.Reader, temp string, check func(database.Conn) error) (*Conn, error) {
+func stageFile(ctx context.Context, from io.Reader, temp string, check func(*Conn) error) (*Conn, error) {
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -127,7 +124,7 @@ func stageFile(ctx context.Context, from io.Reader, temp string, check func(data
 	return adopted(c, check)
 }
 
-func adopted(c *Conn, check func(database.Conn) error) (*Conn, error) {
+func adopted(c *Conn, check func(*Conn) error) (*Conn, error) {
 	if err := adopt(c, check); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -156,7 +153,7 @@ const (
 )
 
 // stageMemory puts a copy into a database of its own in memory and adopts it.
-func stageMemory(ctx context.Context, from io.Reader, check func(database.Conn) error) (*Conn, error) {
+func stageMemory(ctx context.Context, from io.Reader, check func(*Conn) error) (*Conn, error) {
 	data, err := io.ReadAll(&untilDone{ctx, from})
 	if err != nil {
 		return nil, fmt.Errorf("read copy: %w", err)
@@ -201,14 +198,14 @@ func fill(ctx context.Context, c *Conn, o Options) error {
 }
 
 // Overwrite replaces every row by those of an adopted copy, all or none.
-func (f *Files) Overwrite(_ context.Context, writer database.Conn, staged *Conn) error {
+func (f *Files) Overwrite(writer, staged *Conn) error {
 	if f.dir != "" {
 		if err := f.forgetSum(); err != nil {
 			return err
 		}
 		f.session = false
 	}
-	return writer.(*Conn).overwrite(staged)
+	return writer.overwrite(staged)
 }
 
 // overwrite replaces a database by another one, all at once.
@@ -223,8 +220,8 @@ func (c *Conn) overwrite(from *Conn) error {
 
 // Stage adopts a copy: in the data directory where there is one, in memory
 // otherwise (""). remove follows the last use. Errors: ErrNotACopy,
-// migrations.ErrNewer, and those of check.
-func Stage(ctx context.Context, dir string, from io.Reader, check func(database.Conn) error) (staged *Conn, remove func(), err error) {
+// ErrNewer, and those of check.
+func Stage(ctx context.Context, dir string, from io.Reader, check func(*Conn) error) (staged *Conn, remove func(), err error) {
 	if dir == "" {
 		staged, err = stageMemory(ctx, from, check)
 		return staged, func() {}, err

@@ -10,15 +10,13 @@ import (
 	"path/filepath"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Copy writes what there is now as a SQLite database, by a connection that reads and has
 // nothing else to do.
-func (f *Files) Copy(ctx context.Context, reader database.Conn, w io.Writer) error {
+func (f *Files) Copy(ctx context.Context, reader *Conn, w io.Writer) error {
 	if f.dir == "" {
-		data, err := reader.(*Conn).Image()
+		data, err := reader.Image()
 		if err != nil {
 			return err
 		}
@@ -27,7 +25,7 @@ func (f *Files) Copy(ctx context.Context, reader database.Conn, w io.Writer) err
 	}
 	temp := filepath.Join(f.dir, rand.Text()+leftover)
 	defer removeDatabase(temp)
-	if err := reader.(*Conn).backup(ctx, temp); err != nil {
+	if err := reader.backup(ctx, temp); err != nil {
 		return err
 	}
 	if err := wholeCopy(temp); err != nil {
@@ -123,7 +121,7 @@ func syncFile(path string) error {
 
 // ErrInside refuses a backup within the data directory: it would be lost together
 // with what it is a copy of.
-var ErrInside = database.Unfit("a backup belongs outside of the data directory")
+var ErrInside = error(&unfit{"a backup belongs outside of the data directory"})
 
 // Backup copies the database of a data directory into a file, which appears whole
 // or not at all and replaces an earlier one. The directory may be in use by this

@@ -12,8 +12,6 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // What a system could not write back it reports to one sync, and takes it for written from
@@ -27,14 +25,14 @@ import (
 // by those of a change that changes nothing. Where the disk refuses this too, the next
 // change does it.
 func (c *Conn) Withdraw() {
-	if _, err := c.Run(database.Rollback, nil); err != nil {
+	if _, err := c.Run(Rollback, nil); err != nil {
 		return
 	}
 	if err := c.Begin(true); err != nil {
 		return
 	}
-	if _, err := c.pragma(fmt.Sprintf("PRAGMA user_version = %d", migrations.Version())); err == nil {
-		_, _ = c.Run(database.Commit, nil)
+	if _, err := c.pragma(fmt.Sprintf("PRAGMA user_version = %d", Version())); err == nil {
+		_, _ = c.Run(Commit, nil)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // ErrDisk says that the disk refuses or loses what is written to it.
@@ -21,15 +19,15 @@ func translate(err error) error {
 	// The index of the log grows by writes of single bytes: what refuses them is a full
 	// disk, and SQLite does not say so.
 	if code == sqlite.ResultIOErrSHMSize {
-		return fmt.Errorf("%w: %w", database.ErrFull, err)
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	switch code.ToPrimary() {
 	case sqlite.ResultFull:
-		return fmt.Errorf("%w: %w", database.ErrFull, err)
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	case sqlite.ResultIOErr:
 		return fmt.Errorf("%w: %w", ErrDisk, err)
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
-		return fmt.Errorf("%w: %w", database.ErrDamaged, err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }

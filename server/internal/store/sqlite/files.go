@@ -13,18 +13,16 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
-// Options of a database.
+// Options of a
 type Options struct {
 	Dir   string // the data directory, which is made when it is missing; "" is memory
 	Owner string // what a second process on the same directory is shown
 	// From is a copy that a new directory or memory begins with; nil: none.
 	From io.Reader
-	// Check finds out whether the master key of the store is that of the database.
-	Check    func(database.Conn) error
+	// Check finds out whether the master key of the store is that of the
+	Check    func(*Conn) error
 	MaxPages int // of the database; 0: no limit. Tests fill a disk with it.
 }
 
@@ -32,7 +30,7 @@ type Options struct {
 type Files struct {
 	dir  string // "" in memory
 	path string // of the database, for further connections
-	// session: this start has written to the database. Whoever has the turn uses it.
+	// session: this start has written to the  Whoever has the turn uses it.
 	session bool
 	owner   *owner // of a directory
 }
@@ -55,7 +53,7 @@ func HoldsData(dir string) bool {
 func Open(ctx context.Context, o Options) (*Files, *Conn, error) {
 	f := &Files{dir: o.Dir, path: memoryPath()}
 	c, err := f.open(ctx, o)
-	if errors.Is(err, database.ErrDamaged) && f.dir != "" {
+	if errors.Is(err, ErrDamaged) && f.dir != "" {
 		err = fmt.Errorf("%w; put %s back as it was, or restore a backup into a new directory", err, databaseFile)
 	}
 	if err != nil {
@@ -95,7 +93,7 @@ func (f *Files) open(ctx context.Context, o Options) (c *Conn, err error) {
 		// A wrong key is noticed before anything is changed.
 		err = o.Check(c)
 	}
-	if err == nil && f.dir != "" && version != migrations.Version() {
+	if err == nil && f.dir != "" && version != Version() {
 		err = f.forgetSum()
 	}
 	if err != nil {
@@ -112,9 +110,6 @@ func (f *Files) openDirectory(ctx context.Context, o Options) (whole bool, err e
 		return false, err
 	}
 	if f.owner, err = own(f.dir, o.Owner); err != nil {
-		return false, err
-	}
-	if err := belongs(f.dir, ""); err != nil {
 		return false, err
 	}
 	if err := f.prepare(ctx, o); err != nil {
@@ -148,13 +143,13 @@ func (f *Files) Close(session string) error {
 // with another one. An existing file is never opened here: closing it again
 // would drop the locks that this process holds on it.
 func (f *Files) prepare(ctx context.Context, o Options) error {
-	if err := removeLeftovers(f.dir, 0); err != nil {
+	if err := removeLeftovers(f.dir); err != nil {
 		return err
 	}
 	info, err := os.Stat(f.path)
 	switch {
 	case err == nil && info.Size() > 0 && o.From != nil:
-		return database.ErrHasData
+		return ErrHasData
 	case err == nil && o.From == nil:
 		return os.Chmod(f.path, 0o600)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -189,7 +184,7 @@ func (f *Files) connection() (*Conn, error) {
 }
 
 // Connect opens one more connection: the one that writes, or one of those that only read.
-func (f *Files) Connect(_ context.Context, write bool) (database.Conn, error) {
+func (f *Files) Connect(write bool) (*Conn, error) {
 	c, err := f.connection()
 	if err != nil {
 		return nil, err

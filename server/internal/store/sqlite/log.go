@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // The log of SQLite (destkit.db-wal) is a header and frames, each a page with a checksum
@@ -52,7 +50,7 @@ func wholeLog(path string) error {
 	defer f.Close()
 	lost, err := lostChanges(bufio.NewReaderSize(f, 64<<10))
 	if err == nil && lost {
-		err = fmt.Errorf("%w: its log %s is damaged, and acknowledged changes follow the place (remove that file to go on without all of them)", database.ErrDamaged, databaseFile+"-wal")
+		err = fmt.Errorf("%w: its log %s is damaged, and acknowledged changes follow the place (remove that file to go on without all of them)", ErrDamaged, databaseFile+"-wal")
 	}
 	return err
 }

@@ -9,14 +9,12 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
-
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // A database says of itself that it is a copy, until whoever keeps files beside the
 // store has seen to it that they are those of the copy.
 
-// SettingCopied is the mark in a database.
+// SettingCopied is the mark in a
 const SettingCopied = "copied"
 
 // What it says, before a space and the checksum.
@@ -49,7 +47,7 @@ func (c *Conn) mark(how string) error {
 // intact compares a copy with the checksum in it, if it has one.
 func (c *Conn) intact() error {
 	var how string
-	err := c.query("SELECT value FROM settings WHERE key = ?", func(c database.Cells) error { how = c.Text(0); return nil }, SettingCopied)
+	err := c.Query("SELECT value FROM settings WHERE key = ?", func(c Row) error { how = c.Text(0); return nil }, SettingCopied)
 	_, want, found := strings.Cut(how, " ")
 	if err != nil || !found {
 		return err
@@ -64,7 +62,7 @@ func (c *Conn) intact() error {
 // Checksum is over every value of every table but the mark.
 func (c *Conn) Checksum() (string, error) {
 	var tables []string
-	err := c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c database.Cells) error {
+	err := c.Query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c Row) error {
 		tables = append(tables, c.Text(0))
 		return nil
 	})

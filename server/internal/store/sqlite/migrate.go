@@ -6,9 +6,6 @@ import (
 	"sync"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
-	"github.com/destkit/destkit/server/internal/store/migrations"
 )
 
 // ApplicationID marks a SQLite file as ours ("dkst").
@@ -34,11 +31,11 @@ func versionOf(c *Conn) (int64, error) {
 	}
 	switch {
 	case version < 0:
-		return 0, fmt.Errorf("%w: it says that it has version %d", database.ErrDamaged, version)
+		return 0, fmt.Errorf("%w: it says that it has version %d", ErrDamaged, version)
 	case version == 0 && tables > 0:
-		return 0, fmt.Errorf("%w: it has tables and no version", database.ErrDamaged)
-	case version > migrations.Version():
-		return 0, migrations.Newer(version)
+		return 0, fmt.Errorf("%w: it has tables and no version", ErrDamaged)
+	case version > Version():
+		return 0, newer(version)
 	}
 	return version, nil
 }
@@ -50,15 +47,15 @@ func migrate(c *Conn) error {
 	if err != nil {
 		return err
 	}
-	steps, err := migrations.Steps(migrations.SQLite)
+	texts, err := steps()
 	if err != nil {
 		return err
 	}
-	for i := version; i < int64(len(steps)); i++ {
-		err := step(c, steps[i], i+1)
+	for i := version; i < int64(len(texts)); i++ {
+		err := step(c, texts[i], i+1)
 		// The statements fit every database of the version before.
 		if sqlite.ErrCode(err) == sqlite.ResultError {
-			err = fmt.Errorf("%w: its tables are not those of version %d: %w", database.ErrDamaged, i, err)
+			err = fmt.Errorf("%w: its tables are not those of version %d: %w", ErrDamaged, i, err)
 		}
 		if err != nil {
 			return fmt.Errorf("migrate to version %d: %w", i+1, err)
@@ -71,13 +68,13 @@ func step(c *Conn, text string, version int64) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.exec(database.Rollback) }()
+	defer func() { _, _ = c.exec(Rollback) }()
 	// Both pragmas are part of the transaction.
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", ApplicationID, version)
 	if err := c.script(text + "\n" + marks); err != nil {
 		return err
 	}
-	_, err := c.exec(database.Commit)
+	_, err := c.exec(Commit)
 	return err
 }
 
@@ -107,7 +104,7 @@ var emptyStore = sync.OnceValues(func() (*empty, error) {
 })
 
 func schemaOf(c *Conn) (lines []string, err error) {
-	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c database.Cells) error {
+	err = c.Query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c Row) error {
 		lines = append(lines, c.Text(0))
 		return nil
 	})

@@ -6,12 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
 	"github.com/destkit/destkit/internal/handles"
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 const (
@@ -62,7 +60,7 @@ func refusal(dir string, err error) error {
 		return fmt.Errorf("lock: %w", err)
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, ownerFile))
-	return &database.OwnedError{Owner: strings.TrimSpace(string(text))}
+	return &OwnedError{Owner: strings.TrimSpace(string(text))}
 }
 
 // write replaces the text as a whole.
@@ -88,14 +86,11 @@ func (o *owner) release() error {
 // leftover is in the names of files that are not finished yet.
 const leftover = ".unfinished"
 
-// removeLeftovers deletes what a killed process did not finish: what is older than
-// anybody who lives takes.
-func removeLeftovers(dir string, age time.Duration) error {
+// removeLeftovers deletes what a killed process did not finish.
+func removeLeftovers(dir string) error {
 	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+leftover+"*"))
 	for _, path := range found {
-		if info, gone := os.Stat(path); gone == nil && time.Since(info.ModTime()) >= age {
-			err = errors.Join(err, os.Remove(path))
-		}
+		err = errors.Join(err, os.Remove(path))
 	}
 	return err
 }
@@ -103,43 +98,4 @@ func removeLeftovers(dir string, age time.Duration) error {
 // escapeGlob makes a directory's name stand for itself.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
-}
-
-// installationFile ties a directory to a schema of PostgreSQL.
-const installationFile = "installation"
-
-// Beside makes the directory of what lies beside a schema of PostgreSQL, and ties it to
-// that: id is the schema's. What is unfinished in it since so long is removed.
-func Beside(dir, id string, age time.Duration) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := removeLeftovers(dir, age); err != nil {
-		return err
-	}
-	return belongs(dir, id)
-}
-
-// ErrElsewhere says that a data directory goes with another store.
-var ErrElsewhere = database.Unfit("the data directory belongs to another store")
-
-// belongs refuses a directory of another store: id is that of a schema, "" of the
-// directory itself. A directory without a store is taken.
-func belongs(dir, id string) error {
-	path := filepath.Join(dir, installationFile)
-	text, err := os.ReadFile(path)
-	there := strings.TrimSpace(string(text))
-	switch {
-	case err != nil && !errors.Is(err, os.ErrNotExist):
-		return err
-	case id == "" && there != "":
-		return fmt.Errorf("%w, one in PostgreSQL: start with its URL", ErrElsewhere)
-	case id == "" || there == id:
-		return nil
-	case there != "":
-		return fmt.Errorf("%w, another schema of PostgreSQL: start with that one, or with a new directory", ErrElsewhere)
-	case HoldsData(dir):
-		return fmt.Errorf("%w, the one in it: name a new directory, and bring the data over with a backup", ErrElsewhere)
-	}
-	return os.WriteFile(path, []byte(id+"\n"), 0o600)
 }

@@ -1,7 +1,7 @@
 // Package sqlite owns the SQLite database below a store, in a data directory or in memory:
 // its connections, the lock of a directory and the files in it, its log and checksum after
 // a stop or a kill, and copies, which are SQLite databases whatever the store that they
-// are of. It leaves rows and transactions to the store, and the tables to migrations.
+// are of. It leaves rows and transactions to the store, and the tables to
 package sqlite
 
 import (
@@ -12,15 +12,13 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/destkit/destkit/internal/handles"
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // Conn is one connection to SQLite.
 type Conn struct{ db *sqlite.Conn }
 
-var _ database.Conn = (*Conn)(nil)
-
-// Begin implements database.Conn.
+// Begin starts a transaction. One that reads sees one moment; one that writes
+// sees all that was committed before, and no other writes meanwhile.
 func (c *Conn) Begin(write bool) error {
 	how := "BEGIN"
 	if write {
@@ -35,15 +33,17 @@ func (c *Conn) exec(query string, args ...any) (int64, error) {
 	return c.Run(query, nil, args...)
 }
 
-// query runs a statement that reads.
-func (c *Conn) query(query string, each func(database.Cells) error, args ...any) error {
+// Query runs a statement that reads.
+func (c *Conn) Query(query string, each func(Row) error, args ...any) error {
 	_, err := c.Run(query, each, args...)
 	return err
 }
 
-// Run runs a statement, which the connection keeps prepared.
-func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (int64, error) {
-	if query == database.Rollback && c.db.AutocommitEnabled() {
+// Run runs a statement, which the connection keeps prepared, and says how many rows it
+// changed. each gets the rows and runs nothing itself. A statement that breaks a
+// constraint is undone alone (Harmless).
+func (c *Conn) Run(query string, each func(Row) error, args ...any) (int64, error) {
+	if query == Rollback && c.db.AutocommitEnabled() {
 		return 0, nil // SQLite has ended the transaction by itself
 	}
 	stmt, err := c.db.Prepare(query)
@@ -65,7 +65,7 @@ func (c *Conn) Run(query string, each func(database.Cells) error, args ...any) (
 			return int64(c.db.Changes()), nil
 		}
 		if each != nil {
-			if err := each(row{stmt}); err != nil {
+			if err := each(Row{stmt}); err != nil {
 				return 0, err
 			}
 		}
@@ -87,7 +87,7 @@ func (c *Conn) pragma(query string) (value int64, err error) {
 	return value, translate(err)
 }
 
-// Close implements database.Conn.
+// Close closes the connection.
 func (c *Conn) Close() error { return handles.Close(c.db) }
 
 // Image is the whole database as the bytes of a file.
@@ -126,7 +126,7 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 		} else {
 			stmt.BindInt64(i, v.UnixMilli())
 		}
-	case database.Document:
+	case Document:
 		text, err := v.JSON()
 		if err != nil {
 			return err
@@ -138,22 +138,22 @@ func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	return nil
 }
 
-// row is the present row of a statement.
-type row struct{ stmt *sqlite.Stmt }
+// Row is the present row of a statement; it is valid until the next one.
+type Row struct{ stmt *sqlite.Stmt }
 
-// Number implements database.Cells.
-func (r row) Number(col int) (int64, bool) {
+// Number gives a column; ok: it is not NULL.
+func (r Row) Number(col int) (int64, bool) {
 	if r.stmt.ColumnType(col) == sqlite.TypeNull {
 		return 0, false
 	}
 	return r.stmt.ColumnInt64(col), true
 }
 
-// Text implements database.Cells.
-func (r row) Text(col int) string { return r.stmt.ColumnText(col) }
+// Text gives a column as text.
+func (r Row) Text(col int) string { return r.stmt.ColumnText(col) }
 
-// Blob implements database.Cells.
-func (r row) Blob(col int) []byte {
+// Blob gives a copy of a column.
+func (r Row) Blob(col int) []byte {
 	b := make([]byte, r.stmt.ColumnLen(col))
 	r.stmt.ColumnBytes(col, b)
 	return b

@@ -15,8 +15,6 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/destkit/destkit/server/internal/store/database"
 )
 
 // SQLite has no checksums of its pages: a bit that a disk changes within a value is
@@ -25,7 +23,7 @@ import (
 // whether its pages still hold together, which takes several times as long.
 
 const (
-	// sumEnd makes the name of the file from that of the database.
+	// sumEnd makes the name of the file from that of the
 	sumEnd = "-sum"
 	// settingSession names the start that a database was last written by: a checksum of
 	// another session is that of another file.
@@ -99,7 +97,7 @@ func (f *Files) unchanged() (bool, error) {
 	defer c.Close()
 	setting := func(key string) (value string) {
 		// What cannot be read here is told by the checks to come.
-		_ = c.query(readSetting, func(c database.Cells) error { value = c.Text(0); return nil }, key)
+		_ = c.Query(readSetting, func(c Row) error { value = c.Text(0); return nil }, key)
 		return value
 	}
 	switch {
@@ -108,7 +106,7 @@ func (f *Files) unchanged() (bool, error) {
 		return false, nil
 	case now.Size != was.Size || now.CRC != was.CRC:
 		return false, fmt.Errorf("%w: it is not as the service left it at its last stop, so a disk or another program has changed it (if that was meant, remove %s)",
-			database.ErrDamaged, databaseFile+sumEnd)
+			ErrDamaged, databaseFile+sumEnd)
 	}
 	return true, nil
 }
@@ -132,20 +130,20 @@ const readSetting = "SELECT value FROM settings WHERE key = ?"
 // was put in its place and is not as it was made.
 func (c *Conn) holdsTogether() error {
 	first, faults := "", 0
-	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c database.Cells) error {
+	err := c.Query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c Row) error {
 		if faults++; faults == 1 {
 			first = c.Text(0)
 		}
 		return nil
 	})
 	if err == nil && faults > 0 {
-		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults, the first: %s", database.ErrDamaged, faults, first))
+		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults, the first: %s", ErrDamaged, faults, first))
 	}
 	if err != nil {
 		return err
 	}
 	if err := c.intact(); errors.Is(err, ErrNotACopy) {
-		return fmt.Errorf("%w: it is a backup, and its checksum is wrong", database.ErrDamaged)
+		return fmt.Errorf("%w: it is a backup, and its checksum is wrong", ErrDamaged)
 	} else if err != nil {
 		return err
 	}
@@ -197,8 +195,8 @@ func (f *Files) Begun() { f.session = true }
 
 // Session reads the name of the session, for a store that is no longer in use; "":
 // it cannot be read.
-func (f *Files) Session(c database.Conn) (name string) {
-	_, err := c.Run(readSetting, func(c database.Cells) error { name = c.Text(0); return nil }, settingSession)
+func (f *Files) Session(c *Conn) (name string) {
+	_, err := c.Run(readSetting, func(c Row) error { name = c.Text(0); return nil }, settingSession)
 	if err != nil {
 		return ""
 	}

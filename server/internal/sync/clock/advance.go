@@ -95,9 +95,6 @@ func (c *Clock) depart(d time.Duration) (*Report, time.Time, error) {
 
 // walk goes from one due function to the next.
 func (c *Clock) walk(ctx context.Context, target time.Time, report *Report) error {
-	c.mu.Lock()
-	before := c.before
-	c.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -105,11 +102,6 @@ func (c *Clock) walk(ctx context.Context, target time.Time, report *Report) erro
 		err := c.wait(ctx, func() bool { return c.running == 0 || c.closed })
 		if err != nil {
 			return err
-		}
-		if before != nil {
-			if err := before(ctx); err != nil {
-				return err
-			}
 		}
 		c.mu.Lock()
 		switch {

@@ -70,7 +70,6 @@ type Clock struct {
 	closed  bool
 	report  *Report // of the Advance under way
 	onPanic func(name string, value any, stack []byte)
-	before  func(ctx context.Context) error // each step of an Advance
 
 	turn   chan struct{} // held by the one Advance under way
 	wake   chan struct{} // tells the loop to look again
@@ -195,14 +194,6 @@ func (c *Clock) Offset() time.Duration {
 	return c.offset
 }
 
-// Runs reports whether the clock runs by itself, at the speed of the system clock:
-// it is neither frozen nor being advanced.
-func (c *Clock) Runs() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !c.frozen && !c.stepped
-}
-
 // Advancing reports whether a call of Advance is under way: it waits after each function
 // until nothing runs any more.
 func (c *Clock) Advancing() bool {
@@ -256,14 +247,6 @@ func (c *Clock) OnPanic(tell func(name string, value any, stack []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onPanic = tell
-}
-
-// BeforeStep names what each step of an Advance waits for: where it fails, Advance ends
-// with its error.
-func (c *Clock) BeforeStep(wait func(ctx context.Context) error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.before = wait
 }
 
 // Close ends the clock: what waits never falls due, Sleep returns ErrClosed,

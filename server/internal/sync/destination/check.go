@@ -47,9 +47,6 @@ func (g *Gate) CheckConnection(typ string, credentials, previous Credentials) (m
 			Message: fmt.Sprintf("%s is emulated, and this service has no simulator for it; use custom_api or local_files", typ),
 		}}
 	}
-	if k.fileSystem && g.options.NoFiles != "" {
-		return nil, []api.Problem{{Field: "service_connection.type", Message: g.options.NoFiles}}
-	}
 	c := &check{gate: g, kind: k, given: credentials, previous: previous, merged: maps.Clone(previous)}
 	if c.merged == nil {
 		c.merged = Credentials{}

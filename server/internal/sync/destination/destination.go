@@ -79,9 +79,6 @@ type Options struct {
 	// Files says which folders local_files destinations may write to where FilesRoot is
 	// ""; nil: all.
 	Files *reach.Files
-	// NoFiles says why local_files destinations cannot be created and opened; "":
-	// they can.
-	NoFiles string
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)

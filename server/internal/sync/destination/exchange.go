@@ -234,8 +234,7 @@ func (c *caller) checked(
 	defer cancel()
 	var raw json.RawMessage
 	if ctx.Value(pacedKey{}) == nil {
-		own := bounded
-		bounded = AtFirstByte(bounded, func() { let.confirm(own) }, let.written)
+		bounded = AtFirstByte(bounded, let.written)
 	}
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
 	x.Duration = time.Since(begin)

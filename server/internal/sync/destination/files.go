@@ -95,9 +95,6 @@ func (g *Gate) place(path string) (clean, problem string) {
 // openFiles does not touch the file system: a folder that is gone is found by
 // the test and by planning, which can say so.
 func (g *Gate) openFiles(id int64, credentials Credentials) (Connection, error) {
-	if g.options.NoFiles != "" {
-		return nil, errors.New(g.options.NoFiles)
-	}
 	path, _ := text(credentials["path"])
 	format, _ := text(credentials["format"])
 	if path == "" && g.options.FilesRoot != "" {

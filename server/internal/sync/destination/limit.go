@@ -48,9 +48,8 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 type pass struct {
 	c       *caller
 	method  string
-	taken   time.Time // when it was let go, in real time
-	free    bool      // it counts for nothing
-	written func()    // to be called with its first byte, and at its end
+	free    bool   // it counts for nothing
+	written func() // to be called with its first byte, and at its end
 }
 
 // pass waits until a call of planning or of a test may be made. Limits are about
@@ -74,13 +73,12 @@ func (p *pass) wait(ctx context.Context) *CallError {
 	most := c.gate.timeout(p.method)
 	for last := (time.Time{}); ; {
 		now := c.gate.options.Now()
-		p.taken = time.Now()
 		wait := c.limiter.Take(now, nil, 0)
 		switch {
 		case wait <= 0:
 			p.free = false
 			return nil
-		case now.Equal(last) && !c.limiter.Shared():
+		case now.Equal(last):
 			return nil
 		case wait > most:
 			return &CallError{Method: p.method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
@@ -91,16 +89,6 @@ func (p *pass) wait(ctx context.Context) *CallError {
 			return &CallError{Method: p.method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 		}
 		last, most = now, most-wait
-	}
-}
-
-// confirm is asked right before the first byte: what was let go may have lapsed
-// while this process stood still, and others have sent in its place.
-func (p *pass) confirm(ctx context.Context) {
-	for !p.free && !p.c.limiter.Still(p.taken, nil, 0) {
-		if p.wait(ctx) != nil {
-			return // its time is over, too
-		}
 	}
 }
 

@@ -47,17 +47,16 @@ func wireOf(conn net.Conn) *wire {
 	return w
 }
 
-// AtFirstByte is the context of one request: before runs right before its first byte is
-// written, written right after. net/http writes into a buffer first: its own word for
+// AtFirstByte is the context of one request: written runs right after its first byte is
+// written. net/http writes into a buffer first: its own word for
 // written headers comes before anything is sent, and a process that stands still in
 // between would be believed to have sent in a second that is over. Without a network
 // connection that word has to do, and where a request is sent again on another
-// connection, both run again.
-func AtFirstByte(ctx context.Context, before, written func()) context.Context {
+// connection, written runs again.
+func AtFirstByte(ctx context.Context, written func()) context.Context {
 	var known atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			before()
 			w := wireOf(info.Conn)
 			if w != nil {
 				w.written.Store(&written)

@@ -33,7 +33,7 @@ const crashEnv = "DESTKIT_EXECUTOR_CRASH"
 type crashWork struct {
 	Promise int // its place among the promises
 	Place   place
-	Ledger  ledgerPlace
+	Ledger  string // a folder
 	Rows    string // a file
 	Run     int64
 	Point   string
@@ -57,7 +57,7 @@ func (c crashWork) do() error {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return err
 	}
-	opened, _, err := c.Ledger.open(crash)
+	opened, err := ledger.Open(ledger.Options{Dir: c.Ledger, Crash: crash})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,6 @@ type crashRow struct {
 	promise
 	number int
 	inFile bool
-	shared bool // the ledger is in PostgreSQL
 }
 
 func (c crashRow) String() string {
@@ -110,7 +109,7 @@ type scene struct {
 	to     place
 	sim    *destsim.Sim
 	file   string
-	ledger ledgerPlace
+	ledger string // its folder
 	model  *model
 	rows   []row
 	run    int64
@@ -121,7 +120,7 @@ type scene struct {
 // for the kills while the first rows of a sync are skipped.
 func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 	t.Helper()
-	s := &scene{crashRow: c, t: t, ledger: newLedgerPlace(t, c.shared), model: newModel(c.promise), was: contents{}}
+	s := &scene{crashRow: c, t: t, ledger: t.TempDir(), model: newModel(c.promise), was: contents{}}
 	if c.inFile {
 		s.to, s.file = inFile(t)
 		s.model.swapped = c.strategy == api.MirrorSwap
@@ -167,7 +166,7 @@ func (s *scene) plant() {
 // here makes the run in this process.
 func (s *scene) here(crash func(string)) Outcome {
 	s.t.Helper()
-	opened, _, err := s.ledger.open(crash)
+	opened, err := ledger.Open(ledger.Options{Dir: s.ledger, Crash: crash})
 	require.NoError(s.t, err)
 	o, _, err := matrixRun(s.t.Context(), s.promise, s.to, opened, s.rows, s.run, crash)
 	require.NoError(s.t, err)
@@ -283,22 +282,6 @@ func TestCrashMatrix(t *testing.T) {
 	}
 }
 
-// TestCrashMatrixOnPostgreSQL is the same with the ledger where every process gets at
-// them. What a run passes is the same in both, so the points are counted in files.
-func TestCrashMatrixOnPostgreSQL(t *testing.T) {
-	matrixtest.NotShort(t)
-	for i, c := range crashCells(t) {
-		if !sampledOnPostgres(i) {
-			continue
-		}
-		c.shared = true
-		t.Run(c.String(), func(t *testing.T) {
-			t.Parallel()
-			c.kill(t)
-		})
-	}
-}
-
 const crashHead = `# Crash matrix
 
 Each cell kills the process that executes a run (kill -9) at a named point, when it passes there for the
@@ -317,7 +300,7 @@ func (c crashCell) kill(t *testing.T) string {
 	s := c.begin(t, c.skipping)
 	require.True(t, s.die(c), "the child was not killed")
 	first := s.model.expect(s.rows, matrixPairs)
-	opened, _, err := s.ledger.open(nil)
+	opened, err := ledger.Open(ledger.Options{Dir: s.ledger})
 	require.NoError(t, err)
 	_, had, err := opened.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
 	require.True(t, err == nil || errors.Is(err, ledger.ErrNoRun), "%v", err)

@@ -73,7 +73,7 @@ func (d *disk) fault(what, _ string, n int) (int, error) {
 // onDisk makes the run of a scene with the ledger on a disk, in a process of its own.
 func (s *scene) onDisk(d *disk) Outcome {
 	s.t.Helper()
-	o := ledger.Options{Dir: s.ledger.Dir}
+	o := ledger.Options{Dir: s.ledger}
 	if d != nil {
 		o.Fault = d.fault
 	}
@@ -218,7 +218,7 @@ func (s *scene) nothingLeft() {
 // harmed is a cell with a harm between the second run and the third.
 func (c diskCell) harmed(t *testing.T) string {
 	s := c.begin(t, false)
-	folder := filepath.Join(s.ledger.Dir, "sync-7")
+	folder := filepath.Join(s.ledger, "sync-7")
 	earlier := filepath.Join(t.TempDir(), "earlier")
 	require.NoError(t, os.CopyFS(earlier, os.DirFS(folder)))
 	second := s.model.expect(s.rows, matrixPairs)

@@ -86,7 +86,7 @@ func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, erro
 	if job.Log == nil {
 		job.Log = e.options.Log.With("sync", job.Sync)
 	}
-	job.Report, job.Allowed = nil, nil
+	job.Report = nil
 	r := e.newRun(job, cancel)
 	r.dry = &dryRun{most: min(most, MaxDrySamples)}
 	defer r.comparison.removals.close()

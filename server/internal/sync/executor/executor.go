@@ -125,9 +125,6 @@ type Job struct {
 	// limit of requests per second (spec 8).
 	Connection int64
 
-	// Allowed is asked before every call of the destination, and may wait; its error
-	// ends the run. nil: always.
-	Allowed func(ctx context.Context) error
 	// Report is told of the step and the counters, often and from one goroutine
 	// at a time; nil: no report. It must not block.
 	Report func(Progress)

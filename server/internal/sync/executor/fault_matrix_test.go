@@ -63,7 +63,6 @@ type faultCell struct {
 	faultCase
 	column
 	records int
-	shared  bool // the ledger is in PostgreSQL
 }
 
 func faultCells() []faultCell {
@@ -71,10 +70,10 @@ func faultCells() []faultCell {
 	for _, c := range columns() {
 		for _, f := range faultCases(c.sheet) {
 			if !f.deletes || c.deletes() && !c.sheet {
-				cells = append(cells, faultCell{f, c, fewRecords, false})
+				cells = append(cells, faultCell{f, c, fewRecords})
 			}
 			if f.many && c.large() && (!f.deletes || c.deletes()) {
-				cells = append(cells, faultCell{f, c, manyRecords, false})
+				cells = append(cells, faultCell{f, c, manyRecords})
 			}
 		}
 	}
@@ -100,21 +99,6 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// TestFaultMatrixOnPostgreSQL is the same with the ledger where every process gets at
-// them; of the cells with many records it takes a third.
-func TestFaultMatrixOnPostgreSQL(t *testing.T) {
-	matrixtest.NotShort(t)
-	for i, c := range faultCells() {
-		if !sampledOnPostgres(i) || c.records == manyRecords && i%3 != 1 && !matrixtest.Named() {
-			continue
-		}
-		c.shared = true
-		matrixtest.RunCell(t, c.title(), func(t *testing.T) {
-			c.meet(t)
-		})
-	}
-}
-
 // TestTheFaultMatrixHasEveryKind holds the matrix and the simulator together.
 func TestTheFaultMatrixHasEveryKind(t *testing.T) {
 	var kinds []string
@@ -131,7 +115,7 @@ func (c faultCell) meet(t *testing.T) string {
 	if c.late {
 		deadline = batchDeadline(c.sheet)
 	}
-	s := newFaultScene(t, c.promise, c.sheet, c.records, deadline, c.shared)
+	s := newFaultScene(t, c.promise, c.sheet, c.records, deadline)
 	s.begin(c.records)
 	was := s.content()
 	task := s.model.expect(s.rows, s.pairs)

@@ -50,13 +50,15 @@ type faultScene struct {
 
 // newFaultScene makes a destination with parallel batches, a twentieth of the
 // records in each.
-func newFaultScene(t testing.TB, p promise, sheet bool, records int, deadline time.Duration, shared bool) *faultScene {
+func newFaultScene(t testing.TB, p promise, sheet bool, records int, deadline time.Duration) *faultScene {
 	t.Helper()
 	s := &faultScene{t: t, p: p, sheet: sheet, model: newModel(p), pairs: matrixPairs}
 	s.clock = clock.New(nil)
 	t.Cleanup(s.clock.Close)
 	s.clock.Freeze(true)
-	s.ledger = openLedger(t, shared)
+	var err error
+	s.ledger, err = ledger.Open(ledger.Options{})
+	require.NoError(t, err)
 	s.e = New(Options{Clock: s.clock, Ledger: s.ledger, BatchTimeout: deadline, Random: func() float64 { return 0.5 }})
 	s.job = Job{
 		Sync: 7, Object: source.Object{Name: "t"}, Connection: 1,

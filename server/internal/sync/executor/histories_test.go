@@ -23,7 +23,6 @@ import (
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/cluster/shelf/shelftest"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -33,10 +32,9 @@ import (
 type history struct {
 	t        *rapid.T
 	clock    *clock.Clock
-	at       ledgerPlace // where the ledger is
+	dir      string // of the ledger; "": in memory
 	images   int
 	mortal   bool // its processes may be killed
-	shelf    *shelftest.Shelf
 	source   table
 	store    *store
 	sender   destination.Sender
@@ -62,7 +60,7 @@ type kill struct {
 	point string
 	after int // passings of the point
 	done  bool
-	image ledgerPlace // what the next process finds
+	image string // the folder that the next process finds
 }
 
 // historyTally is what the histories of a test have been through.
@@ -265,8 +263,7 @@ func (h *history) named() map[string]bool {
 
 // crash is told of every point. At the moment of the kill the ledger is copied
 // as it is then, torn or not, and nothing reaches the destination any more;
-// what the old process still does is done to ledgers that are not opened again. On a
-// shelf nothing more that it does happens.
+// what the old process still does is done to ledgers that are not opened again.
 func (h *history) crash(point string) {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -277,13 +274,9 @@ func (h *history) crash(point string) {
 		return
 	}
 	h.store.dead = true
-	if h.kill.image = h.at; h.shelf != nil {
-		h.shelf.Kill()
-	} else {
-		h.images++
-		h.kill.image.Dir += "-" + strconv.Itoa(h.images)
-		copyBooks(h.kill.image.Dir, h.at.Dir)
-	}
+	h.images++
+	h.kill.image = h.dir + "-" + strconv.Itoa(h.images)
+	copyBooks(h.kill.image, h.dir)
 	h.kill.done = true
 	h.store.end(ErrStop)
 }
@@ -318,17 +311,15 @@ func copyBooks(to, from string) {
 // reborn is the next process.
 func (h *history) reborn() {
 	require.NoError(h.t, h.ledger.Close())
-	if h.shelf == nil {
-		require.NoError(h.t, os.RemoveAll(h.at.Dir))
-	}
-	h.at, h.kill = h.kill.image, kill{}
+	require.NoError(h.t, os.RemoveAll(h.dir))
+	h.dir, h.kill = h.kill.image, kill{}
 	h.store.dead, h.store.next = false, nil
 	h.open()
 }
 
 func (h *history) open() {
 	var err error
-	h.ledger, h.shelf, err = h.at.open(h.crash)
+	h.ledger, err = ledger.Open(ledger.Options{Dir: h.dir, Crash: h.crash})
 	require.NoError(h.t, err)
 	h.executor = New(Options{
 		Clock: h.clock, Ledger: h.ledger, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
@@ -419,7 +410,7 @@ func historyObject() *api.DestinationObject {
 }
 
 // live is one history of an operation.
-func live(t *rapid.T, p promise, c *clock.Clock, at ledgerPlace, tally *historyTally) {
+func live(t *rapid.T, p promise, c *clock.Clock, dir string, tally *historyTally) {
 	h := &history{
 		t: t, clock: c, model: newModel(p), ever: map[string]map[string]bool{}, foreign: map[string]stored{},
 		skipped: map[string]bool{}, tried: map[string]bool{}, tally: tally,
@@ -430,12 +421,9 @@ func live(t *rapid.T, p promise, c *clock.Clock, at ledgerPlace, tally *historyT
 		h.mappings = [][]string{{"id:id", "level:level", "at:at"}, {"id:id", "level:rank", "at:at"}}
 	}
 	h.mortal = rapid.IntRange(0, 2).Draw(t, "kills") > 0
-	switch {
-	case at.Room != nil:
-		h.at = at
-	case h.mortal:
-		h.at.Dir = filepath.Join(at.Dir, "books")
-		defer func() { _ = os.RemoveAll(h.at.Dir) }()
+	if h.mortal {
+		h.dir = filepath.Join(dir, "books")
+		defer func() { _ = os.RemoveAll(h.dir) }()
 	}
 	h.store.log = p.operation == api.OperationAppend
 	h.store.skipGood = rapid.Bool().Draw(t, "skips are successes")
@@ -534,10 +522,7 @@ func TestHistoriesMatrix(t *testing.T) {
 	case matrixtest.Whole():
 		each = "1112" // 10,000
 	}
-	tally := histories(t, each, func(t *testing.T) func() ledgerPlace {
-		dir := memoryFolder(t)
-		return func() ledgerPlace { return ledgerPlace{Dir: dir} }
-	})
+	tally := histories(t, each)
 	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss what is drawn rarely
 		return
 	}
@@ -553,24 +538,8 @@ func TestHistoriesMatrix(t *testing.T) {
 	}
 }
 
-// TestHistoriesMatrixOnPostgreSQL is the same where the next process finds the ledger
-// on a shelf.
-func TestHistoriesMatrixOnPostgreSQL(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the others do, with -short")
-	}
-	each := "3"
-	if matrixtest.Whole() {
-		each = "112" // 1,000
-	}
-	tally := histories(t, each, func(t *testing.T) func() ledgerPlace {
-		return func() ledgerPlace { return newLedgerPlace(t, true) }
-	})
-	require.Positive(t, tally.ended)
-}
-
-// histories makes so many of each operation. places says where the ledger of each is.
-func histories(t *testing.T, each string, places func(t *testing.T) func() ledgerPlace) *historyTally {
+// histories makes so many of each operation.
+func histories(t *testing.T, each string) *historyTally {
 	tally := &historyTally{deaths: map[string]int{}, fates: map[string]int{}, codes: map[string]int{}}
 	checks := flag.Lookup("rapid.checks")
 	if was := checks.Value.String(); was == checks.DefValue {
@@ -583,8 +552,8 @@ func histories(t *testing.T, each string, places func(t *testing.T) func() ledge
 				t.Parallel()
 				c := clock.New(nil)
 				t.Cleanup(c.Close)
-				at := places(t)
-				rapid.Check(t, func(t *rapid.T) { live(t, p, c, at(), tally) })
+				dir := memoryFolder(t)
+				rapid.Check(t, func(t *rapid.T) { live(t, p, c, dir, tally) })
 			})
 		}
 	})

@@ -31,6 +31,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -44,8 +45,7 @@ type millionWork struct {
 	Kind        string                     // of the source
 	Credentials map[string]json.RawMessage // of the source
 	Object      source.Object
-	Folder      string      // of the ledger
-	Ledger      ledgerPlace // instead of it
+	Folder      string // of the ledger
 	Passes      []string
 }
 
@@ -284,10 +284,7 @@ func (w millionWork) do() error {
 	if err != nil {
 		return err
 	}
-	if w.Ledger == (ledgerPlace{}) {
-		w.Ledger.Dir = w.Folder
-	}
-	opened, _, err := w.Ledger.open(nil)
+	opened, err := ledger.Open(ledger.Options{Dir: w.Folder})
 	if err != nil {
 		return err
 	}

@@ -19,53 +19,26 @@ type gate struct {
 	records pace.Pacer
 }
 
-// pass waits until n records may be sent in one request. It says when they were
-// let go, in real time: what is late may have lapsed.
-func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
+// pass waits until n records may be sent in one request.
+func (g *gate) pass(ctx context.Context, n int) error {
 	for {
-		taken = time.Now()
 		d := g.try(int64(n))
 		if d <= 0 {
-			return taken, ctx.Err()
+			return ctx.Err()
 		}
 		if err := g.wait(ctx, d); err != nil {
-			return taken, err
+			return err
 		}
 	}
 }
-
-// shortly is how long the answer of the other processes takes at most.
-const shortly = time.Second
 
 // wait lets d pass. Between two batches the run is at work: it ends by itself as long
-// as time runs. What is asked of other processes comes in real time, but for pauses
-// after a 429, which may come again and again for an hour.
+// as time runs. Pauses after a 429 may come again and again for an hour.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
-	switch {
-	case g.limiter.Rest(g.clock.Now()) > 0:
+	if g.limiter.Rest(g.clock.Now()) > 0 {
 		return g.clock.Rest(ctx, d)
-	case d > shortly:
-	case g.limiter.Shared():
-		return clock.Sleep(ctx, d)
 	}
 	return g.clock.Doze(ctx, d)
-}
-
-// confirm waits again where what was let go has lapsed: this process stood still
-// meanwhile, and others may have sent in its place.
-func (g *gate) confirm(ctx context.Context, taken time.Time, n int) {
-	for {
-		g.mu.Lock()
-		still := g.limiter.Still(taken, &g.records, int64(n))
-		g.mu.Unlock()
-		if still {
-			return
-		}
-		var err error
-		if taken, err = g.pass(ctx, n); err != nil {
-			return // the call ends with its context
-		}
-	}
 }
 
 func (g *gate) try(n int64) time.Duration {

@@ -47,8 +47,7 @@ func TestAPauseHoldsAllRunsOfAConnection(t *testing.T) {
 	ctx, done := c.Work(context.Background(), "send")
 	go func() {
 		defer done()
-		_, err := g.pass(ctx, 1)
-		passed <- err
+		passed <- g.pass(ctx, 1)
 	}()
 	_, err := c.Advance(t.Context(), 59*time.Second)
 	require.NoError(t, err)

@@ -16,8 +16,6 @@ type caller struct {
 	e       *Executor
 	gate    *gate
 	backoff Backoff
-	// allowed is asked before each attempt; its error ends the run. nil: always.
-	allowed func(ctx context.Context) error
 }
 
 // persist makes one call until it succeeds or there is no use in it. It passes
@@ -81,25 +79,18 @@ func (p *persistent) do(call func(context.Context) (int64, error)) error {
 // begin takes an attempt from the limits and gives the context under which it is
 // made.
 func (p *persistent) begin() (ctx context.Context, err error) {
-	var taken time.Time
 	if p.rested != nil {
 		err = p.rested(p.ctx)
 	} else {
-		taken, err = p.by.gate.pass(p.ctx, p.records)
+		err = p.by.gate.pass(p.ctx, p.records)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if allowed := p.by.allowed; allowed != nil {
-		if err := allowed(p.ctx); err != nil {
-			_, err = p.check(err)
-			return nil, err
-		}
-	}
 	ctx, p.cancel = p.by.bounded(p.ctx, p.deadline)
 	p.written = func() {}
 	if p.rested == nil {
-		ctx = p.paced(ctx, taken)
+		ctx = p.paced(ctx)
 	}
 	if p.before != nil {
 		p.before()
@@ -109,11 +100,9 @@ func (p *persistent) begin() (ctx context.Context, err error) {
 
 // paced lets the limits follow an attempt on its way: they are about its first
 // byte, and a connection that must be made first takes time.
-func (p *persistent) paced(ctx context.Context, taken time.Time) context.Context {
-	written := sync.OnceFunc(func() { p.by.gate.written(p.records) })
-	p.written = written
-	return destination.Attempted(destination.AtFirstByte(ctx,
-		func() { p.by.gate.confirm(ctx, taken, p.records) }, written), p)
+func (p *persistent) paced(ctx context.Context) context.Context {
+	p.written = sync.OnceFunc(func() { p.by.gate.written(p.records) })
+	return destination.Attempted(destination.AtFirstByte(ctx, p.written), p)
 }
 
 // finish is the end of an attempt; limit is what its response announced.

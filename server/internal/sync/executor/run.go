@@ -27,7 +27,7 @@ func (e *Executor) newRun(job Job, cancel context.CancelCauseFunc) *run {
 	r.booking = booking{terms: t, progress: &r.progress, full: job.Full, reason: job.FullReason}
 	r.comparison = comparison{terms: t, progress: &r.progress, booking: &r.booking, removals: spool{scratch: e.options.Scratch}}
 	r.sending.terms, r.sending.progress, r.sending.booking = t, &r.progress, &r.booking
-	r.sending.calls = caller{e: e, allowed: job.Allowed}
+	r.sending.calls = caller{e: e}
 	r.sending.room.runs, r.sending.room.wides = e.runs, e.wide
 	r.reading = reading{terms: t, progress: &r.progress, booking: &r.booking, comparison: &r.comparison, sending: &r.sending}
 	return r

@@ -48,20 +48,17 @@ func count(t testing.TB, s *Sync) int {
 
 // BenchmarkRun is what the ledger costs a run of a million rows, a thousand durable
 // appends included: processor seconds of this process, and wall seconds, of each
-// step. On disk, and in PostgreSQL: DESTKIT_BENCH_POSTGRES is the URL of one that
-// waits for its disk, which that of the tests does not.
+// step.
 func BenchmarkRun(b *testing.B) {
-	for _, p := range []place{onDisk, onServer} {
-		for name, payload := range map[string][]byte{"keys": nil, "payloads": bytes.Repeat([]byte(`{"id":1,"x":"y"}`), 18)} {
-			b.Run(p.name+"/"+name, func(b *testing.B) { benchmarkRun(b, p, payload) })
-		}
+	for name, payload := range map[string][]byte{"keys": nil, "payloads": bytes.Repeat([]byte(`{"id":1,"x":"y"}`), 18)} {
+		b.Run(name, func(b *testing.B) { benchmarkRun(b, payload) })
 	}
 }
 
-func benchmarkRun(b *testing.B, p place, payload []byte) {
+func benchmarkRun(b *testing.B, payload []byte) {
 	const rows = 1_000_000
 	for b.Loop() {
-		l := p.open(b)
+		l := onDisk.open(b)
 		s := l.Sync(1)
 		var r *Run
 		begin := func(run int64) func() {

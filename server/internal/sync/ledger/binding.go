@@ -104,8 +104,8 @@ func readBinding(in *folder) (b Binding, there bool, err error) {
 	return b, true, nil
 }
 
-// Bind writes the binding of the ledger; it is durable when it returns. In memory and
-// on a shelf there is none.
+// Bind writes the binding of the ledger; it is durable when it returns. In memory
+// there is none.
 func (l *Ledger) Bind(b Binding) error {
 	if l.o.Dir == "" {
 		return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/testkit"
 )
 
 // The test program is also the process that is killed.
@@ -26,26 +25,18 @@ const childEnv = "DESTKIT_LEDGER_TEST_CHILD"
 func TestMain(m *testing.M) {
 	text := os.Getenv(childEnv)
 	if text == "" {
-		os.Exit(testkit.RunWithPostgres(m))
+		os.Exit(m.Run())
 	}
-	var work childWork
-	err := json.Unmarshal([]byte(text), &work)
-	var o Options
-	if err == nil {
-		o, err = work.options()
-	}
-	if err == nil {
-		err = work.live(o, func(line string) { fmt.Println(line) }, die)
-	}
-	fmt.Println("end", err)
+	dir, crash, _ := strings.Cut(text, "\n")
+	fmt.Println("end", live(dir, crash))
 	os.Exit(0)
 }
 
 // live is the history of a process that dies on the way.
-func (w childWork) live(o Options, say func(string), die func()) error {
-	point, nth, _ := strings.Cut(w.Crash, ":")
+func live(dir, crash string) error {
+	point, nth, _ := strings.Cut(crash, ":")
 	left, _ := strconv.Atoi(nth)
-	l, err := Open(small(o, func(at string) {
+	l, err := Open(small(Options{Dir: dir}, func(at string) {
 		if at == point {
 			if left--; left == 0 {
 				die()
@@ -55,7 +46,7 @@ func (w childWork) live(o Options, say func(string), die func()) error {
 	if err != nil {
 		return err
 	}
-	return history(l.Sync(1), say)
+	return history(l.Sync(1), func(line string) { fmt.Println(line) })
 }
 
 // die is kill -9: nothing of the process runs any more.
@@ -132,19 +123,12 @@ func history(s *Sync, say func(string)) error {
 }
 
 // child runs the history until it ends or dies, and gives what it said.
-func (p place) run(t *testing.T, o Options, crash string) (lines []string, died bool) {
+func child(t *testing.T, dir, crash string) (lines []string, died bool) {
 	t.Helper()
-	if p.child == nil {
-		return thisProcess(o, crash)
-	}
 	program, err := os.Executable()
 	require.NoError(t, err)
-	work := childWork{Dir: o.Dir, Crash: crash}
-	if o.Shelf != nil {
-		work.Room = p.child(o)
-	}
 	c := exec.Command(program)
-	c.Env = append(os.Environ(), childEnv+"="+work.String())
+	c.Env = append(os.Environ(), childEnv+"="+dir+"\n"+crash)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
@@ -162,61 +146,25 @@ func (p place) run(t *testing.T, o Options, crash string) (lines []string, died 
 	return lines, false
 }
 
-// mortal is a shelf of a process that dies: nothing that it still does happens.
-type mortal struct {
-	Shelf
-	dead bool
-}
-
-var errDied = errors.New("the process has died")
-
-// Change implements Shelf.
-func (m *mortal) Change(sync, fence int64, changes []Change) error {
-	if m.dead {
-		return errDied
-	}
-	return m.Shelf.Change(sync, fence, changes)
-}
-
-// thisProcess is a child without a process: on a shelf nothing else dies with it.
-func thisProcess(o Options, crash string) (lines []string, died bool) {
-	m := &mortal{Shelf: o.Shelf}
-	o.Shelf = m
-	defer func() {
-		if died = m.dead; died {
-			_ = recover()
-		}
-	}()
-	err := childWork{Crash: crash}.live(o, func(line string) { lines = append(lines, line) }, func() {
-		m.dead = true
-		panic(errDied)
-	})
-	return append(lines, fmt.Sprint("end ", err)), false
-}
-
 // After kill -9 at each point, each time that it is passed: all that was
 // acknowledged is there, the state is the old or the new one, and going on
 // ends where a history without a kill ends.
 func TestKilledAtEachPoint(t *testing.T) {
 	matrixtest.Long(t)
-	lasting(t, killedAtEachPoint)
-}
-
-func killedAtEachPoint(t *testing.T, p place) {
 	want := undisturbed(t)
 	for _, point := range CrashPoints() {
 		t.Run(point, func(t *testing.T) {
 			times := 0
-			for step := 1; ; step += p.stride(point) {
-				o := p.empty(t)
-				lines, died := p.run(t, o, fmt.Sprint(point, ":", step))
+			for step := 1; ; step += stride(point) {
+				o := onDisk.empty(t)
+				lines, died := child(t, o.Dir, fmt.Sprint(point, ":", step))
 				if !died {
 					require.Equal(t, "end <nil>", lines[len(lines)-1])
 					break
 				}
 				times++
 				requireKept(t, o, lines)
-				lines, died = p.run(t, o, "")
+				lines, died = child(t, o.Dir, "")
 				require.False(t, died)
 				require.Equal(t, "end <nil>", lines[len(lines)-1])
 				requireSame(t, want, o)
@@ -227,11 +175,8 @@ func killedAtEachPoint(t *testing.T, p place) {
 }
 
 // stride leaves some of the many batches and blocks out in a short test.
-func (p place) stride(point string) int {
-	switch {
-	case p.name == onServer.name && !matrixtest.Whole():
-		return 40
-	case testing.Short() && (strings.HasSuffix(point, "append") || point == MidMerge):
+func stride(point string) int {
+	if testing.Short() && (strings.HasSuffix(point, "append") || point == MidMerge) {
 		return 4
 	}
 	return 1
@@ -331,14 +276,9 @@ func whole(t *testing.T, s *Sync, run int64) (all []Record) {
 	return all
 }
 
-// A kill in the middle of a restore leaves the new books in a folder, and the old
-// ones on a shelf, never a mixture.
+// A kill in the middle of a restore leaves the new books, never a mixture.
 func TestKilledWhileRestoring(t *testing.T) {
-	lasting(t, killedWhileRestoring)
-}
-
-func killedWhileRestoring(t *testing.T, p place) {
-	o := p.empty(t)
+	o := onDisk.empty(t)
 	l, err := Open(small(o, nil))
 	require.NoError(t, err)
 	require.NoError(t, history(l.Sync(1), func(string) {}))
@@ -356,17 +296,5 @@ func killedWhileRestoring(t *testing.T, p place) {
 	require.PanicsWithError(t, stopped.Error(), func() { _ = l.Sync(1).Restore(strings.NewReader(archive.String())) })
 	l, err = Open(small(o, nil))
 	require.NoError(t, err)
-	if o.Shelf != nil {
-		runs, err := l.Sync(1).Runs()
-		require.NoError(t, err)
-		require.Equal(t, []int64{9}, runs)
-		r, err := l.Sync(1).Begin(9, Meta{})
-		require.NoError(t, err)
-		require.NoError(t, r.Close())
-		left, err := o.Shelf.List(1)
-		require.NoError(t, err)
-		require.Len(t, left, 1, "the next run removes what is of no use")
-		require.NoError(t, l.Sync(1).Restore(strings.NewReader(archive.String())))
-	}
 	require.Equal(t, want, outcomesOf(t, l))
 }

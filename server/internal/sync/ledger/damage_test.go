@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // twoRuns has one run in the state and one that was left open.
-func twoRuns(t *testing.T, p place) *Sync {
-	l, err := Open(small(p.empty(t), nil))
+func twoRuns(t *testing.T) *Sync {
+	l, err := Open(small(Options{}, nil))
 	require.NoError(t, err)
 	s := l.Sync(1)
 	for run := range int64(2) {
@@ -35,27 +33,9 @@ func twoRuns(t *testing.T, p place) *Sync {
 // Every byte counts: with any of them changed the sync is damaged, says why,
 // and is whole again after a full run.
 func TestEachWrongByteIsNoticed(t *testing.T) {
-	for _, p := range []place{inMemory, onShelf} {
-		t.Run(p.name, func(t *testing.T) { eachWrongByteIsNoticed(t, p) })
-	}
-}
-
-// bytes is a stride through the bytes of a file: where each takes long, some of
-// them are enough.
-func (p place) bytes() int {
-	switch {
-	case p.name == inMemory.name:
-		return 1
-	case p.name == onServer.name && !matrixtest.Whole():
-		return 499
-	}
-	return 13
-}
-
-func eachWrongByteIsNoticed(t *testing.T, p place) {
 	for name, reason := range map[string]string{stateFile: stateDamaged + "; " + UnknownDeletes, "run-2.open": fmt.Sprintf(logDamaged, 2)} {
 		t.Run(name, func(t *testing.T) {
-			s := twoRuns(t, p)
+			s := twoRuns(t)
 			good := contentOf(t, s, name)
 			files := map[string][]byte{}
 			names, err := s.files.names()
@@ -63,7 +43,7 @@ func eachWrongByteIsNoticed(t *testing.T, p place) {
 			for _, name := range names {
 				files[name] = contentOf(t, s, name)
 			}
-			for i := 0; i < len(good); i += p.bytes() {
+			for i := 0; i < len(good); i++ {
 				for name, data := range files {
 					change(t, s, name, data)
 				}
@@ -109,15 +89,9 @@ func requireRepaired(t *testing.T, s *Sync, reason string) {
 // A state that is cut anywhere is damaged; a log that is cut anywhere has the
 // whole batches before the cut and nothing else.
 func TestCutAnywhere(t *testing.T) {
-	for _, p := range []place{inMemory, onShelf} {
-		t.Run(p.name, func(t *testing.T) { cutAnywhere(t, p) })
-	}
-}
-
-func cutAnywhere(t *testing.T, p place) {
-	s := twoRuns(t, p)
+	s := twoRuns(t)
 	state, log := contentOf(t, s, stateFile), contentOf(t, s, "run-2.open")
-	for size := 0; size < len(state); size += p.bytes() {
+	for size := 0; size < len(state); size++ {
 		change(t, s, stateFile, state[:size:size])
 		meta, err := s.Meta()
 		require.NoError(t, err)
@@ -125,7 +99,7 @@ func cutAnywhere(t *testing.T, p place) {
 	}
 	change(t, s, stateFile, state)
 	batch := len(historyBatch(2, 0).Records)
-	for size := 0; size < len(log); size += p.bytes() {
+	for size := 0; size < len(log); size++ {
 		change(t, s, "run-2.open", log[:size:size])
 		before := whole(t, s, 2)
 		require.Zero(t, len(before)%batch)
@@ -147,7 +121,7 @@ func cutAnywhere(t *testing.T, p place) {
 func TestDamageDuringARun(t *testing.T) { everywhere(t, damageDuringARun) }
 
 func damageDuringARun(t *testing.T, p place) {
-	s := twoRuns(t, p)
+	s := twoRuns(t)
 	r, err := s.Begin(2, Meta{})
 	require.NoError(t, err)
 	bad := contentOf(t, s, stateFile)
@@ -173,7 +147,7 @@ func damageDuringARun(t *testing.T, p place) {
 func TestMetaFile(t *testing.T) { everywhere(t, metaFiles) }
 
 func metaFiles(t *testing.T, p place) {
-	s := twoRuns(t, p)
+	s := twoRuns(t)
 	for run, water := range map[int64]string{3: `"3"`} {
 		r, err := s.Begin(run, Meta{})
 		require.NoError(t, err)

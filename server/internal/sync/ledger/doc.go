@@ -34,11 +34,7 @@
 //
 // # Where the files are
 //
-// In a folder, in memory, or on a Shelf that several processes reach. They behave
-// the same, but for two things: what is written on a shelf between two syncs is
-// there as a whole or not at all, so a log there is never torn; and another process
-// may go on with a sync at any time, so nothing is kept in memory from one run to
-// the next, and a run that has lost its lease is refused (ErrFenced).
+// In a folder or in memory, which behave the same.
 //
 // # Why not a database
 //

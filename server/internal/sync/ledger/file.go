@@ -13,7 +13,6 @@ import (
 type file struct {
 	disk  *os.File
 	mem   *content
-	shelf *shelfFile
 	room  *room
 	name  string // for faults
 	fault fault
@@ -27,9 +26,6 @@ type content struct {
 func (f *file) ReadAt(p []byte, at int64) (int, error) {
 	if err := f.fault.of(FaultRead, f.name); err != nil {
 		return 0, err
-	}
-	if f.shelf != nil {
-		return f.shelf.readAt(p, at)
 	}
 	if f.disk != nil {
 		n, err := f.disk.ReadAt(p, at)
@@ -51,12 +47,9 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 func (f *file) WriteAt(p []byte, at int64) (int, error) {
 	fits, bad := f.fault.some(f.name, f.room.take(len(p)))
 	n, err := fits, error(nil)
-	switch {
-	case f.shelf != nil:
-		err = f.shelf.writeAt(p[:fits], at)
-	case f.disk != nil:
+	if f.disk != nil {
 		n, err = f.disk.WriteAt(p[:fits], at)
-	default:
+	} else {
 		f.mem.mu.Lock()
 		if end := at + int64(fits); end > int64(len(f.mem.data)) {
 			f.mem.data = slices.Grow(f.mem.data, int(end)-len(f.mem.data))[:end]
@@ -77,9 +70,6 @@ func (f *file) truncate(size int64) error {
 	if err := f.fault.of(FaultTruncate, f.name); err != nil {
 		return err
 	}
-	if f.shelf != nil {
-		return f.shelf.truncate(size)
-	}
 	if f.disk != nil {
 		return plain(f.disk.Truncate(size))
 	}
@@ -93,9 +83,6 @@ func (f *file) truncate(size int64) error {
 }
 
 func (f *file) size() (int64, error) {
-	if f.shelf != nil {
-		return f.shelf.size(), nil
-	}
 	if f.disk != nil {
 		info, err := f.disk.Stat()
 		if err != nil {
@@ -112,9 +99,6 @@ func (f *file) sync() error {
 	if err := f.fault.of(FaultSync, f.name); err != nil {
 		return err
 	}
-	if f.shelf != nil {
-		return f.shelf.sync()
-	}
 	if f.disk != nil {
 		return plain(f.disk.Sync())
 	}
@@ -122,10 +106,6 @@ func (f *file) sync() error {
 }
 
 func (f *file) Close() error {
-	if f.shelf != nil {
-		f.shelf.close()
-		return nil
-	}
 	if f.disk != nil {
 		return plain(f.disk.Close())
 	}

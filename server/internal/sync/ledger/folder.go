@@ -9,11 +9,10 @@ import (
 	"sync"
 )
 
-// folder is where the files of one sync are: a directory, memory, or a shelf. They
+// folder is where the files of one sync are: a directory, or memory. They
 // behave the same, so that a ledger in memory forgets and keeps the same things.
 type folder struct {
-	dir   string // "" in memory and on a shelf
-	shelf *shelved
+	dir   string // "" in memory
 	mu    sync.Mutex
 	files map[string]*content
 	room  *room         // tests: the disk is full after so many bytes; nil: it never is
@@ -54,13 +53,6 @@ func plain(err error) error {
 
 // open opens the first of several files that is there.
 func (f *folder) open(names ...string) (*file, error) {
-	if f.shelf != nil {
-		onShelf, err := f.shelf.open(names...)
-		if err != nil {
-			return nil, err
-		}
-		return &file{shelf: onShelf, room: f.room, name: names[0], fault: f.fault}, nil
-	}
 	for _, name := range names {
 		if opened, err := f.openOne(name); !errors.Is(err, fs.ErrNotExist) {
 			return opened, err
@@ -100,9 +92,6 @@ func (f *folder) make(name string) (*file, error) {
 	if err := f.fault.of(FaultCreate, name); err != nil {
 		return nil, err
 	}
-	if f.shelf != nil {
-		return &file{shelf: f.shelf.create(name), room: f.room, name: name, fault: f.fault}, nil
-	}
 	if f.dir != "" {
 		if err := f.makeDir(); err != nil {
 			return nil, err
@@ -139,13 +128,6 @@ const scratchName = "scratch"
 // scratch makes a file without a name: it is gone with the process, whatever
 // ends it.
 func (f *folder) scratch() (*file, error) {
-	if f.shelf != nil {
-		disk, err := f.shelf.temporary()
-		if err != nil {
-			return nil, err
-		}
-		return &file{disk: disk, room: f.room, name: scratchName, fault: f.fault}, nil
-	}
 	if f.dir == "" {
 		return &file{mem: &content{}, room: f.room, name: scratchName, fault: f.fault}, nil
 	}
@@ -168,9 +150,6 @@ func (f *folder) rename(from, to string) error {
 func (f *folder) renameOne(from, to string) error {
 	if err := f.fault.of(FaultRename, to); err != nil {
 		return err
-	}
-	if f.shelf != nil {
-		return f.shelf.rename(from, to)
 	}
 	if f.dir != "" {
 		if err := os.Rename(filepath.Join(f.dir, from), filepath.Join(f.dir, to)); err != nil {
@@ -196,9 +175,6 @@ func (f *folder) remove(name string) error {
 func (f *folder) removeOne(name string) error {
 	if err := f.fault.of(FaultRemove, name); err != nil {
 		return err
-	}
-	if f.shelf != nil {
-		return f.shelf.remove(name)
 	}
 	if f.dir != "" {
 		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -234,9 +210,6 @@ func syncDir(dir string) error {
 
 // names lists the files in ascending order.
 func (f *folder) names() ([]string, error) {
-	if f.shelf != nil {
-		return f.shelf.names()
-	}
 	var names []string
 	if f.dir == "" {
 		f.mu.Lock()
@@ -259,9 +232,6 @@ func (f *folder) names() ([]string, error) {
 
 // write replaces a small file as a whole, durably.
 func (f *folder) write(name string, data []byte) error {
-	if f.shelf != nil {
-		return f.move(func() error { return f.shelf.write(name, data) })
-	}
 	w, err := f.create(name + newSuffix)
 	if err != nil {
 		return err

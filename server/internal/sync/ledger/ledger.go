@@ -18,12 +18,6 @@ type Options struct {
 	// is missing. "" keeps everything in memory, with the same behaviour. One
 	// process at a time uses it: the caller holds a lock.
 	Dir string
-	// Shelf keeps the files instead of Dir, which is "" then, and any process goes
-	// on with a sync.
-	Shelf Shelf
-	// Scratch is a folder for files of a run that are gone with the process, when
-	// the others are on a shelf. "" is that of the system.
-	Scratch string
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)
@@ -48,7 +42,7 @@ const (
 	MidMerge     = "mid-merge"                 // after the first entry and after each block
 	AfterMerge   = "after-merge-before-rename" // the new state is written beside the old one
 	AfterRename  = "after-rename"              // it took its place; the log does not know
-	MidRestore   = "mid-restore"               // the restored files are complete beside the old ones; on a shelf the old ones count until they are replaced
+	MidRestore   = "mid-restore"               // the restored files are complete beside the old ones
 )
 
 // CrashPoints lists those of a run in their order; MidRestore is in none.
@@ -82,9 +76,6 @@ const (
 
 // Open makes the folder and ends what a killed process had begun there.
 func Open(o Options) (*Ledger, error) {
-	if err := o.checkShelf(); err != nil {
-		return nil, err
-	}
 	o.bound = new(atomic.Pointer[Binding])
 	o.still = new(sync.RWMutex)
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
@@ -134,10 +125,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	s := l.syncs[id]
 	if s == nil {
 		files := &folder{room: l.o.room, fault: l.o.Fault, still: l.o.still}
-		switch {
-		case l.o.Shelf != nil:
-			files.shelf = &shelved{on: l.o.Shelf, sync: id, scratch: l.o.Scratch}
-		case l.o.Dir != "":
+		if l.o.Dir != "" {
 			files.dir = filepath.Join(l.o.Dir, syncPrefix+strconv.FormatInt(id, 10))
 		}
 		s = &Sync{id: id, files: files, o: &l.o}
@@ -182,10 +170,7 @@ func (s *Sync) Forget() error {
 }
 
 func (s *Sync) forget() error {
-	switch {
-	case s.files.shelf != nil:
-		return s.forgetShelf()
-	case s.files.dir != "":
+	if s.files.dir != "" {
 		return s.discard(s.files.dir)
 	}
 	s.files.mu.Lock()

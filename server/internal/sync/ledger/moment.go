@@ -51,15 +51,6 @@ func (s *Sync) Moment() (*Moment, error) {
 }
 
 func (m *Moment) note() error {
-	if h := m.s.files.shelf; h != nil { // a file that loses its name can still be read
-		all, err := h.list()
-		for _, one := range all {
-			if snapshotNames.MatchString(one.Name) {
-				m.files = append(m.files, momentFile{one.Name, &file{shelf: &shelfFile{in: *h, id: one.File, kept: one.Size}}, one.Size})
-			}
-		}
-		return err
-	}
 	names, err := m.s.files.names()
 	if err != nil {
 		return err

@@ -245,7 +245,6 @@ func (s *Sync) Lose(reason string) error {
 	if s.open != nil {
 		return fmt.Errorf("mark sync %d: %w", s.id, ErrBusy)
 	}
-	s.guard()
 	if err := s.files.write(damagedFile, []byte(reason)); err != nil {
 		return fmt.Errorf("mark sync %d: %w", s.id, err)
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -38,65 +39,63 @@ func lives(t *testing.T, s *Sync, runs int) {
 // TestStateIsRebuiltFromItsLogs: a state that is gone, damaged or an older one has
 // afterwards every entry that it had, and says what was lost.
 func TestStateIsRebuiltFromItsLogs(t *testing.T) {
-	lasting(t, func(t *testing.T, p place) {
-		for name, c := range map[string]struct {
-			harm   func(t *testing.T, s *Sync, older []byte)
-			reason string
-			whole  bool
-		}{
-			"removed":                  {func(t *testing.T, s *Sync, _ []byte) { require.NoError(t, s.files.remove(stateFile)) }, stateMissing + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
-			"flipped":                  {func(t *testing.T, s *Sync, _ []byte) { flip(t, s, stateFile) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
-			"cut":                      {func(t *testing.T, s *Sync, _ []byte) { change(t, s, stateFile, contentOf(t, s, stateFile)[:40]) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
-			"empty":                    {func(t *testing.T, s *Sync, _ []byte) { change(t, s, stateFile, nil) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
-			"an older one":             {func(t *testing.T, s *Sync, older []byte) { change(t, s, stateFile, older) }, stateOlder + "; " + fmt.Sprintf(rebuiltWhole, 3), true},
-			"removed, and an old log":  {func(t *testing.T, s *Sync, _ []byte) { take(t, s, stateFile, "run-1.log") }, stateMissing + "; " + fmt.Sprintf(rebuiltPart, 4), false},
-			"removed, and a later log": {func(t *testing.T, s *Sync, _ []byte) { take(t, s, stateFile, "run-3.log") }, stateMissing + "; " + fmt.Sprintf(rebuiltPart, 4), false},
-			"an older one, and a log":  {func(t *testing.T, s *Sync, older []byte) { change(t, s, stateFile, older); take(t, s, "run-4.log") }, stateOlder + "; " + fmt.Sprintf(rebuiltPart, 2), false},
-		} {
-			t.Run(name, func(t *testing.T) {
-				o := small(p.empty(t), nil)
-				l, err := Open(o)
-				require.NoError(t, err)
-				lives(t, l.Sync(1), 2)
-				older := contentOf(t, l.Sync(1), stateFile)
-				l, err = Open(o)
-				require.NoError(t, err)
-				s := l.Sync(1)
-				more(t, s, 3, 5)
-				want := scan(t, s)
-				c.harm(t, s, older)
+	for name, c := range map[string]struct {
+		harm   func(t *testing.T, s *Sync, older []byte)
+		reason string
+		whole  bool
+	}{
+		"removed":                  {func(t *testing.T, s *Sync, _ []byte) { require.NoError(t, s.files.remove(stateFile)) }, stateMissing + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
+		"flipped":                  {func(t *testing.T, s *Sync, _ []byte) { flip(t, s, stateFile) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
+		"cut":                      {func(t *testing.T, s *Sync, _ []byte) { change(t, s, stateFile, contentOf(t, s, stateFile)[:40]) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
+		"empty":                    {func(t *testing.T, s *Sync, _ []byte) { change(t, s, stateFile, nil) }, stateDamaged + "; " + fmt.Sprintf(rebuiltWhole, 5), true},
+		"an older one":             {func(t *testing.T, s *Sync, older []byte) { change(t, s, stateFile, older) }, stateOlder + "; " + fmt.Sprintf(rebuiltWhole, 3), true},
+		"removed, and an old log":  {func(t *testing.T, s *Sync, _ []byte) { take(t, s, stateFile, "run-1.log") }, stateMissing + "; " + fmt.Sprintf(rebuiltPart, 4), false},
+		"removed, and a later log": {func(t *testing.T, s *Sync, _ []byte) { take(t, s, stateFile, "run-3.log") }, stateMissing + "; " + fmt.Sprintf(rebuiltPart, 4), false},
+		"an older one, and a log":  {func(t *testing.T, s *Sync, older []byte) { change(t, s, stateFile, older); take(t, s, "run-4.log") }, stateOlder + "; " + fmt.Sprintf(rebuiltPart, 2), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := small(onDisk.empty(t), nil)
+			l, err := Open(o)
+			require.NoError(t, err)
+			lives(t, l.Sync(1), 2)
+			older := contentOf(t, l.Sync(1), stateFile)
+			l, err = Open(o)
+			require.NoError(t, err)
+			s := l.Sync(1)
+			more(t, s, 3, 5)
+			want := scan(t, s)
+			c.harm(t, s, older)
 
-				found, err := s.Survey()
-				require.NoError(t, err)
-				require.True(t, found.Meta.Damaged, "a dry run says it too")
+			found, err := s.Survey()
+			require.NoError(t, err)
+			require.True(t, found.Meta.Damaged, "a dry run says it too")
 
-				r, err := s.Begin(6, noted(5))
-				require.NoError(t, err)
-				meta, err := s.Meta()
-				require.NoError(t, err)
-				require.True(t, meta.Damaged)
-				require.Equal(t, c.reason, meta.Reason)
-				require.JSONEq(t, `{"object":"people"}`, string(meta.Notes))
-				if c.whole {
-					require.Equal(t, want, scan(t, s))
-				}
-				runs, err := s.Runs()
-				require.NoError(t, err)
-				require.Contains(t, runs, int64(5), "its log is kept")
-				// Killed here, the next process knows it still.
-				require.NoError(t, r.Close())
-				r, err = s.Begin(6, noted(5))
-				require.NoError(t, err)
-				again, err := s.Meta()
-				require.NoError(t, err)
-				require.Equal(t, meta, again)
-				require.NoError(t, r.Finish(noted(6)))
-				meta, err = s.Meta()
-				require.NoError(t, err)
-				require.False(t, meta.Damaged, meta.Reason)
-			})
-		}
-	})
+			r, err := s.Begin(6, noted(5))
+			require.NoError(t, err)
+			meta, err := s.Meta()
+			require.NoError(t, err)
+			require.True(t, meta.Damaged)
+			require.Equal(t, c.reason, meta.Reason)
+			require.JSONEq(t, `{"object":"people"}`, string(meta.Notes))
+			if c.whole {
+				require.Equal(t, want, scan(t, s))
+			}
+			runs, err := s.Runs()
+			require.NoError(t, err)
+			require.Contains(t, runs, int64(5), "its log is kept")
+			// Killed here, the next process knows it still.
+			require.NoError(t, r.Close())
+			r, err = s.Begin(6, noted(5))
+			require.NoError(t, err)
+			again, err := s.Meta()
+			require.NoError(t, err)
+			require.Equal(t, meta, again)
+			require.NoError(t, r.Finish(noted(6)))
+			meta, err = s.Meta()
+			require.NoError(t, err)
+			require.False(t, meta.Damaged, meta.Reason)
+		})
+	}
 }
 
 // more goes on with runs as lives does.
@@ -132,8 +131,19 @@ func take(t *testing.T, s *Sync, names ...string) {
 func TestRebuildIsKilledAnywhere(t *testing.T) {
 	for _, harm := range []string{"removed", "older"} {
 		for stop := 0; ; stop++ {
-			on := newTestShelf()
-			l, err := Open(small(Options{Shelf: on, Scratch: t.TempDir()}, nil))
+			left := -1 // changes before the process is dead; below 0: it lives
+			o := onDisk.empty(t)
+			o.Fault = func(what, _ string, n int) (int, error) {
+				if left < 0 || what == FaultRead {
+					return n, nil
+				}
+				if left == 0 {
+					return 0, errors.New("the process is dead")
+				}
+				left--
+				return n, nil
+			}
+			l, err := Open(small(o, nil))
 			require.NoError(t, err)
 			s := l.Sync(1)
 			lives(t, s, 2)
@@ -145,15 +155,14 @@ func TestRebuildIsKilledAnywhere(t *testing.T) {
 			} else {
 				take(t, s, stateFile)
 			}
-			left := stop
-			on.left = &left
+			left = stop
 			_, err = s.Begin(6, noted(5))
-			on.left = nil
+			left = -1
 			if err == nil {
 				require.Greater(t, stop, 5, "the rebuild makes several changes")
 				break
 			}
-			l, err = Open(small(Options{Shelf: on, Scratch: t.TempDir()}, nil))
+			l, err = Open(small(o, nil))
 			require.NoError(t, err)
 			s = l.Sync(1)
 			_, err = s.Begin(6, noted(5))

@@ -144,9 +144,7 @@ func (s *Sync) logFile(run int64) (log runLog, err error) {
 	if err != nil {
 		return log, err
 	}
-	// On a shelf a file ends with a whole frame, and another process may have gone
-	// on with the run.
-	if s.open != nil && s.open.id == run && log.f.shelf == nil {
+	if s.open != nil && s.open.id == run {
 		s.open.mu.Lock()
 		defer s.open.mu.Unlock()
 		log.end = s.open.end
@@ -179,7 +177,7 @@ func (s *Sync) Drop(run int64) error {
 	if err == nil {
 		err = errors.Join(ErrBusy, f.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.files.unguarded().remove(logName(run, doneSuffix))
+		err = s.files.remove(logName(run, doneSuffix))
 	}
 	if err != nil {
 		return fmt.Errorf("drop run %d of sync %d: %w", run, s.id, err)

@@ -55,7 +55,6 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if s.open != nil {
 		return nil, ErrBusy
 	}
-	s.guard()
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
@@ -94,9 +93,6 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 
 // clean removes what a killed process was writing.
 func (s *Sync) clean() error {
-	if s.files.shelf != nil {
-		return s.files.shelf.clean()
-	}
 	names, err := s.files.names()
 	if err != nil {
 		return err
@@ -202,9 +198,6 @@ func (r *Run) Finish(meta Meta) error {
 	}
 	if err == nil {
 		err = r.s.files.rename(logName(r.id, openSuffix), logName(r.id, doneSuffix))
-	}
-	if errors.Is(err, ErrFenced) {
-		r.failed = err
 	}
 	if err != nil {
 		return fmt.Errorf("finish run %d of sync %d: %w", r.id, r.s.id, err)

@@ -52,9 +52,6 @@ func (s *Sync) restore(r io.Reader) error {
 		return ErrBusy
 	}
 	fresh := &Sync{id: s.id, files: &folder{room: s.files.room, fault: s.files.fault}, o: s.o}
-	if s.files.shelf != nil {
-		return s.restoreShelf(fresh, r)
-	}
 	if s.files.dir == "" {
 		if err := fresh.unpack(r); err != nil {
 			return err

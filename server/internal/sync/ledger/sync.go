@@ -30,7 +30,6 @@ type Sync struct {
 	o     *Options
 	mu    sync.Mutex
 	open  *Run
-	fence int64 // of the next run
 	// expected is the newest run that the caller knows to be in the state.
 	expected int64
 }

@@ -8,10 +8,6 @@ import (
 // DefaultLimit is the connection-wide limit in requests per second (spec 8).
 const DefaultLimit = 50_000
 
-// mostLimit is what larger limits count as in what processes share: no more than
-// that can be sent.
-const mostLimit = 1_000_000_000
-
 // Limiter is the limit of one connection, shared by all calls on it: planning,
 // tests and the batches of every run. It is safe for parallel use.
 type Limiter struct {
@@ -36,16 +32,6 @@ func (l *Limiter) look(now time.Time) {
 // NewLimiter is a limiter of the default rate.
 func NewLimiter() *Limiter { return &Limiter{requests: Pacer{Rate: DefaultLimit}} }
 
-// NewSharedLimiter is the limiter of a connection that other processes use, too:
-// requests and pauses are those of all of them.
-func NewSharedLimiter(o ShareOptions) *Limiter {
-	return &Limiter{requests: Pacer{Rate: DefaultLimit, Share: NewShare(DefaultLimit, o)}}
-}
-
-// Shared reports whether waits are in real time, whatever the service's clock shows:
-// other processes count by no other.
-func (l *Limiter) Shared() bool { return l.requests.Shared() }
-
 // Announce takes over the limit that a reply names, in requests per second; it
 // binds from the next send. 0 and less say nothing.
 func (l *Limiter) Announce(limit int64) {
@@ -55,9 +41,6 @@ func (l *Limiter) Announce(limit int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.Rate = limit
-	if l.requests.Share != nil {
-		l.requests.Share.Announce(limit)
-	}
 }
 
 // Pause stops the connection until a moment.
@@ -66,9 +49,6 @@ func (l *Limiter) Pause(until time.Time) {
 	defer l.mu.Unlock()
 	if until.After(l.paused) {
 		l.paused = until
-		if l.requests.Share != nil {
-			l.requests.Share.pause(until)
-		}
 	}
 }
 
@@ -77,11 +57,7 @@ func (l *Limiter) Rest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.look(now)
-	rest := max(l.paused.Sub(now), 0)
-	if l.requests.Shared() {
-		rest = max(rest, l.requests.Share.resting())
-	}
-	return rest
+	return max(l.paused.Sub(now), 0)
 }
 
 // Reset forgets what the endpoint said, for a connection that has got another
@@ -90,9 +66,6 @@ func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.Rate, l.paused = DefaultLimit, time.Time{}
-	if l.requests.Share != nil {
-		l.requests.Share.reset(DefaultLimit)
-	}
 }
 
 // Take lets one request with n records go at the moment now, or says how long to
@@ -111,47 +84,11 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 	if wait > 0 {
 		return wait
 	}
-	// A share may have lapsed since.
-	if !l.requests.claim(1) {
-		return slack
-	}
-	if records != nil && !records.claim(n) {
-		l.requests.giveUp(1)
-		return slack
-	}
 	l.requests.Take(now, 1)
 	if records != nil {
 		records.Take(now, n)
 	}
 	return 0
-}
-
-// Still reports whether what Take let go at the moment taken of the system's clock,
-// or later, may still be sent. It is asked right before the first byte. Where it
-// says no, Take has never been called: it has to be asked again, before anything is
-// sent. Without other processes the answer is yes.
-func (l *Limiter) Still(taken time.Time, records *Pacer, n int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	still := l.requests.still(taken, 1)
-	if records == nil {
-		if !still {
-			l.requests.forgo(1)
-		}
-		return still
-	}
-	both := records.still(taken, n)
-	switch {
-	case still && both:
-		return true
-	case still:
-		l.requests.giveUp(1)
-	case both:
-		records.giveUp(n)
-	}
-	l.requests.forgo(1)
-	records.forgo(n)
-	return false
 }
 
 // Written tells that what Take let go was sent at the moment now.

@@ -2,10 +2,8 @@
 // a sync, and the requests per second of a connection, which all calls to it
 // share, whoever makes them (spec 8).
 //
-// One process alone has a Pacer for each limit. Several have a Share each, and
-// exchange with one Window ahead of the need. In all of them no sender waits for
-// anything: they are told the time, or look at it, and name the moment of the next
-// send. The package refuses to know what is sent, and where a window is kept.
+// No sender waits here: a Pacer is told the time, and names the moment of the next
+// send. The package refuses to know what is sent.
 package pace
 
 import "time"
@@ -29,8 +27,7 @@ const (
 // connection may still have to be made. The zero value has no limit. It is not
 // safe for parallel use.
 type Pacer struct {
-	Rate  int64  // units per second; 0 is no limit
-	Share *Share // of a rate that several processes keep; nil: this one alone does
+	Rate  int64 // units per second; 0 is no limit
 	next  time.Time
 	seen  time.Time // the latest moment that was asked about
 	sends []send    // those of the last second, oldest first
@@ -51,10 +48,6 @@ type send struct {
 // Wait is how long n units must wait at the moment now. A single send larger
 // than the rate waits for an empty window.
 func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
-	if p.Shared() {
-		p.Rate = p.Share.rate()
-		return p.Share.wait(n)
-	}
 	if p.Rate <= 0 {
 		return 0
 	}
@@ -86,9 +79,6 @@ func (p *Pacer) Take(now time.Time, n int64) {
 
 // Written counts n units that were taken as sent now: their first byte is.
 func (p *Pacer) Written(now time.Time, n int64) {
-	if p.Share != nil {
-		p.Share.written(n)
-	}
 	p.open = max(p.open-n, 0) // a call that was given up may end as if it were written
 	p.forget(now)
 	p.sum += n
@@ -120,25 +110,4 @@ func (p *Pacer) forget(now time.Time) {
 	if gone > 0 {
 		p.sends = append(p.sends[:0], p.sends[gone:]...)
 	}
-}
-
-// Shared reports whether the share is asked, and waits are in real time. What it lets
-// go is counted here, too: should the clock be moved, the process goes on alone from
-// there.
-func (p *Pacer) Shared() bool { return p.Share != nil && p.Share.runs() }
-
-// claim takes n units of the share. Take follows, or giveUp.
-func (p *Pacer) claim(n int64) bool { return !p.Shared() || p.Share.take(n) }
-
-func (p *Pacer) giveUp(n int64) {
-	if p.Share != nil {
-		p.Share.giveUp(n)
-	}
-}
-
-// forgo takes back what Take has counted here.
-func (p *Pacer) forgo(n int64) { p.open = max(p.open-n, 0) }
-
-func (p *Pacer) still(taken time.Time, n int64) bool {
-	return p.Share == nil || p.Share.still(taken, n)
 }

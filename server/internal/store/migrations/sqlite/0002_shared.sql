@@ -1,1 +1,0 @@
--- Only a database that several processes share has something here.
