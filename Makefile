@@ -134,7 +134,7 @@ matrix-engine:
 k6: ## test the extension of k6, with k6
 	cd loadgen/xk6 && $(GO) vet ./... && $(GO) test -count=1 -timeout 30m ./...
 
-crowd: ## 200 clients do everything at once on both stores, then all is audited; CALLS of each (20)
+crowd: ## 200 clients do everything at once, then all is audited; CALLS of each (20)
 	@$(IN_MEMORY) DESTKIT_CROWD=$(CALLS) $(GO) test -vet=off -count=1 -v -timeout 60m -run '^TestMatrixCrowd$$' ./cmd/destkit
 
 mutations: ## break each claim of the fidelity table once, and print the score

@@ -167,7 +167,7 @@ var arrows = map[string][]string{
 	"server/internal/binding":     {"server/internal/call", "server/internal/store", "server/internal/sync/ledger"}, // a ledger and its database, and nothing else
 	"server/internal/maintenance": {"server/internal/store"},                                                        // of data whose service does not run
 	"server/internal/control": { // the clock, as people move it
-		"internal/foreign", "internal/reach", "server/api", "server/internal/call", "server/internal/latch",
+		"internal/foreign", "internal/reach", "internal/yamldoc", "server/api", "server/internal/call", "server/internal/latch",
 		"server/internal/organizations", "server/internal/problem", "server/internal/runs",
 		"server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
 		"server/internal/sync/destination",
@@ -187,8 +187,8 @@ var arrows = map[string][]string{
 		"server/internal/organizations", "server/internal/store", "server/internal/store/sqlite",
 	},
 	"server/internal/organizations": {
-		"server/api", "server/internal/background", "server/internal/call", "server/internal/destinations",
-		"server/internal/problem", "server/internal/sources", "server/internal/store",
+		"server/api", "server/internal/background", "server/internal/call",
+		"server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/sync/destination",
 	},
 	"server/internal/connectors": { // types that people declare
 		"internal/foreign", "internal/source", "internal/yamldoc", "server/api", "server/internal/call",

@@ -42,7 +42,6 @@ type requestEntry struct {
 	Request     json.RawMessage `json:"request"`
 	Response    json.RawMessage `json:"response"`
 	Faults      []string        `json:"faults"`
-	Process     string          `json:"process"`
 }
 
 // callEntry is one of GET /_control/journal/calls.
@@ -66,7 +65,6 @@ type callEntry struct {
 	Header      map[string][]string `json:"headers"`
 	Request     json.RawMessage     `json:"request"`
 	Response    json.RawMessage     `json:"response"`
-	Process     string              `json:"process"`
 }
 
 // traffic is a page with a list of exchanges and its filter.
@@ -93,9 +91,6 @@ func (e *requestEntry) exchange() console.Exchange {
 		DurationMS: e.DurationMS, Sent: e.Sent, Received: e.Received,
 	}
 	x.Tags = append(x.Tags, e.Faults...)
-	if e.Process != "" {
-		x.Tags = append(x.Tags, e.Process)
-	}
 	return x
 }
 
@@ -113,9 +108,6 @@ func (e *callEntry) exchange() console.Exchange {
 	}
 	if e.SyncID != 0 {
 		x.Tags = append(x.Tags, fmt.Sprintf("sync %d", e.SyncID), fmt.Sprintf("run %d", e.RunID))
-	}
-	if e.Process != "" {
-		x.Tags = append(x.Tags, e.Process)
 	}
 	return x
 }

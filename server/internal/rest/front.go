@@ -86,7 +86,7 @@ type page struct {
 const (
 	docsURL   = "https://github.com/destkit/destkit/blob/main/docs/service.md"
 	tokensHow = "The first start prints the tokens of the first organization and workspace, once; " +
-		"'destkit serve new-token --data DIR' (or --store URL) makes others, and POST /_control/organizations an organization with tokens of its own."
+		"'destkit serve new-token --data DIR' makes others, and POST /_control/organizations an organization with tokens of its own."
 )
 
 // frontStyle is the only style of the page; its hash lets it through the policy.

@@ -11,7 +11,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -37,19 +36,11 @@ type Planning struct {
 	Log    *slog.Logger
 	Clock  *clock.Clock
 	Work   *background.Work
-	Runs   queue
+	Runs   *Engine // makes runs and lets them work
 	// Ledger is what was acknowledged, once it is open.
 	Ledger func() *ledger.Ledger
 	// Position is how far a sync has read its topic.
 	Position func(syncID int64) (int64, error)
-}
-
-// queue makes runs and lets them work.
-type queue interface {
-	// Queue creates a run: queued, or skipped while another one is active.
-	Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error
-	// Launch hands a queued run, when it is stored, to who works on it.
-	Launch(run *store.SyncRun)
 }
 
 // Booked reports whether a sync has run before.

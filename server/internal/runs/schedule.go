@@ -160,7 +160,7 @@ func (p *Schedule) due(ctx context.Context) {
 }
 
 // start queues runs of at most so many syncs that are due, and finds when those fall
-// due again, in one change: no process starts a moment twice, and none is lost.
+// due again, in one change: no moment is started twice, and none is lost.
 func (p *Schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun, err error) {
 	err = p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		runs = nil

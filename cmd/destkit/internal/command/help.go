@@ -26,12 +26,12 @@ type flagGroup struct {
 
 // FlagGroups are all groups, in the order of help texts.
 var FlagGroups = []flagGroup{
-	{"Address", []string{"addr", "tls", "ca-out", "tls-cert", "tls-key", "advertise"}},
+	{"Address", []string{"addr", "tls", "ca-out", "tls-cert", "tls-key"}},
 	{"Target", []string{
 		"to", "from", "url", "existing", "workspace", "token-env", "header", "url-secret", "tls-roots", "development", "replica",
 		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
 	}},
-	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
+	{"Data and processes", []string{"serve data", "store", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
 	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
 	{"Records", []string{"data", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},

@@ -61,9 +61,6 @@ type Options struct {
 	// Pause waits in real time where a call outside of a run must wait for the
 	// limit of its connection; nil: on a timer. Tests replace it.
 	Pause func(ctx context.Context, d time.Duration) error
-	// Limiter makes the limit of the destination with this id, which is asked for
-	// once; nil: each has one that this process alone keeps (spec 8).
-	Limiter func(id int64) *pace.Limiter
 	// Connections is the budget of network connections to all destinations; nil: they
 	// are not counted.
 	Connections *descriptors.Budget
@@ -180,9 +177,6 @@ func New(options Options) *Gate {
 	}
 	if options.Pause == nil {
 		options.Pause = clock.Sleep
-	}
-	if options.Limiter == nil {
-		options.Limiter = func(int64) *pace.Limiter { return pace.NewLimiter() }
 	}
 	g := &Gate{options: options, idle: idleTime, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {

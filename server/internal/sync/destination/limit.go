@@ -38,7 +38,7 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	defer g.mu.Unlock()
 	l := g.limiters[id]
 	if l == nil {
-		l = g.options.Limiter(id)
+		l = pace.NewLimiter()
 		g.limiters[id] = l
 	}
 	return l
