@@ -9,12 +9,10 @@ package control
 import (
 	"slices"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
-	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
@@ -27,17 +25,9 @@ type Parts struct {
 	Sources       *sources.Sources
 	Gate          *destination.Gate
 	Live          *runs.Live
-	Runs          queue
+	Runs          *runs.Engine // makes runs and lets them work
 	// Position is how far a sync has read its topic.
 	Position func(syncID int64) (int64, error)
-}
-
-// queue makes runs and lets them work.
-type queue interface {
-	// Queue creates a run: queued, or skipped while another one is active.
-	Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error
-	// Launch hands a queued run, when it is stored, to who works on it.
-	Launch(run *store.SyncRun)
 }
 
 // Handlers answer the routes, one file for each subject.
@@ -48,7 +38,7 @@ type Handlers struct {
 	sources       *sources.Sources
 	gate          *destination.Gate
 	live          *runs.Live
-	runs          queue
+	runs          *runs.Engine
 	position      func(syncID int64) (int64, error)
 }
 
