@@ -1,7 +1,6 @@
 package destsim
 
 import (
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -127,22 +126,6 @@ func (b *batch) column(at int, name []byte) *column {
 // batch gets two results, and commits before anything is acknowledged
 // (spec 4.2, statelessness rule 2).
 func (b *batch) run() error {
-	err := b.attempt(false)
-	// Nothing of an attempt that met another batch is stored. After a few of them
-	// the store is asked to keep the others away.
-	for tries := 1; tries < attempts && errors.Is(err, store.ErrAgain); tries++ {
-		b.results, b.failed = b.results[:0], nil
-		err = b.attempt(tries > attempts/2)
-	}
-	return err
-}
-
-// attempts is how often a batch is applied before it fails; only stores that
-// several processes share have it applied more than once.
-const attempts = 8
-
-// attempt applies the batch in one unit.
-func (b *batch) attempt(exclusive bool) error {
 	s := b.call.sim
 	if u, ok := b.unit.(renewable); !ok || !u.Again(s.store) {
 		var err error
@@ -151,14 +134,6 @@ func (b *batch) attempt(exclusive bool) error {
 		}
 	}
 	defer b.unit.Rollback()
-	if p, ok := b.unit.(preloader); ok {
-		if exclusive {
-			p.Exclusive()
-		}
-		if err := b.preload(p); err != nil {
-			return err
-		}
-	}
 	if b.quick() {
 		return b.runQuick()
 	}
@@ -171,38 +146,6 @@ func (b *batch) attempt(exclusive bool) error {
 		}
 	}
 	return b.unit.Commit()
-}
-
-// preloader is a unit of a store behind a network: it is told beforehand what
-// will be looked for.
-type preloader interface {
-	Preload(t *store.Table, field []byte, keys [][]byte) error
-	Exclusive()
-}
-
-// preload tells the values of all unique fields of the batch. A record that is
-// bad, or that a violation changes, is looked for when its turn comes.
-func (b *batch) preload(p preloader) error {
-	for _, col := range b.plan.columns {
-		if !col.unique || col.problem != "" || col.pending {
-			continue
-		}
-		keys := make([][]byte, 0, b.to-b.from)
-		for i := b.from; i < b.to; i++ {
-			record := b.Record(i)
-			raw, ok := record.Field(col.APIName)
-			if !ok || len(raw) == 0 {
-				continue
-			}
-			if key, problem := col.canonical(raw); problem == "" && key[0] != 'n' {
-				keys = append(keys, key)
-			}
-		}
-		if err := p.Preload(b.object.table, col.quoted, keys); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // renewable is a unit that can serve the next batch after its end.

@@ -12,12 +12,6 @@ import (
 
 // stores runs a test over both stores.
 func stores(t *testing.T, fn func(t *testing.T, config Config)) {
-	embedded(t, fn)
-	t.Run("postgres", func(t *testing.T) { fn(t, Config{Store: postgresURL(t)}) })
-}
-
-// embedded are the stores of one process.
-func embedded(t *testing.T, fn func(t *testing.T, config Config)) {
 	t.Run("memory", func(t *testing.T) { fn(t, Config{}) })
 	t.Run("sqlite", func(t *testing.T) { fn(t, Config{Store: "sqlite:" + t.TempDir() + "/records.db"}) })
 }

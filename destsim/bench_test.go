@@ -28,14 +28,9 @@ func BenchmarkBatchKept(b *testing.B) {
 	benchmarkBatches(b, func(testing.TB) Config { return Config{KeepBodies: true} })
 }
 
-// BenchmarkBatchSQLite and BenchmarkBatchPostgres measure the same on a disk,
-// and over a socket, with one batch at a time.
+// BenchmarkBatchSQLite measures the same on a disk.
 func BenchmarkBatchSQLite(b *testing.B) {
 	benchmarkBatches(b, func(b testing.TB) Config { return Config{Store: "sqlite:" + b.TempDir() + "/records.db"} })
-}
-
-func BenchmarkBatchPostgres(b *testing.B) {
-	benchmarkBatches(b, func(b testing.TB) Config { return Config{Store: postgresURL(b)} })
 }
 
 func benchmarkBatches(b *testing.B, config func(testing.TB) Config) {

@@ -36,9 +36,7 @@ type Config struct {
 	// SkipConvention says how a record that does not qualify is reported:
 	// failure (default), success, success-with-message.
 	SkipConvention string `yaml:"skip_convention"`
-	// Store is memory (default), sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE.
-	// Simulators with one database and schema (?schema=NAME, destsim when left
-	// out) are one destination.
+	// Store is memory (default) or sqlite:FILE.
 	Store string `yaml:"store"`
 	// ControlToken opens /_control beyond loopback.
 	ControlToken string `yaml:"control_token"`

@@ -27,8 +27,8 @@ func (s *Sim) controlRoutes() http.Handler {
 	})
 	inner := http.NewServeMux()
 	s.console = pages.New(pages.Simulator{
-		Control: console.Caller{Handler: s.refreshed(inner)}, Token: s.config.ControlToken,
-		Stamp: func() string { return s.stamp() },
+		Control: console.Caller{Handler: inner}, Token: s.config.ControlToken,
+		Stamp: s.stamp,
 	})
 	mux.Handle(console.Path, s.console)
 	mux.Handle(console.Path+"/", s.console)
@@ -105,17 +105,6 @@ func (s *Sim) guard(next http.Handler) http.Handler {
 				return
 			}
 		}
-		s.refreshed(next).ServeHTTP(w, r)
-	})
-}
-
-// refreshed takes over what others have changed before a control call is answered.
-func (s *Sim) refreshed(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.refresh(); err != nil {
-			reply(w, http.StatusServiceUnavailable, controlError{err.Error()})
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -179,7 +168,7 @@ func (s *Sim) Reset() error {
 			e.reset()
 		}
 	}
-	return s.change(s.initial)
+	return s.initial()
 }
 
 // records pages through a table in the order in which records were created.
@@ -318,11 +307,7 @@ func (s *Sim) counts(w http.ResponseWriter, _ *http.Request) {
 		records[name] = n
 	}
 	calls, total := s.tally.counts()
-	counted := map[string]any{"total": total, "by_method": calls}
-	if s.common != nil {
-		counted["of"] = "this process" // the others count their own
-	}
-	reply(w, http.StatusOK, map[string]any{"records": records, "calls": counted})
+	reply(w, http.StatusOK, map[string]any{"records": records, "calls": map[string]any{"total": total, "by_method": calls}})
 }
 
 // tally counts the calls of the endpoint by method.

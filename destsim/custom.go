@@ -25,17 +25,15 @@ func (s *Sim) createField(u store.Unit, name string, f *field) (problem string, 
 		return problem, nil
 	}
 	created := false
-	err = s.change(func() error {
-		return s.editCatalogue(func(c *catalogue) (*catalogue, error) {
-			if problem, created = s.agrees(name, f); created {
-				created = false
-				return c, nil
-			}
-			created = true
-			return c.edit(name, func(o *object) error {
-				o.fields = append(o.fields, f)
-				return nil
-			})
+	err = s.editCatalogue(func(c *catalogue) (*catalogue, error) {
+		var exists bool
+		if problem, exists = s.agrees(name, f); exists {
+			return c, nil
+		}
+		created = true
+		return c.edit(name, func(o *object) error {
+			o.fields = append(o.fields, f)
+			return nil
 		})
 	})
 	if err != nil || !created {
@@ -61,38 +59,18 @@ func (s *Sim) agrees(name string, f *field) (problem string, exists bool) {
 	return "", true
 }
 
-// restoreFields adds the custom fields of the store to a fresh catalogue.
+// restoreFields adds the custom fields of the store to a fresh catalogue, where
+// there is room.
 func (s *Sim) restoreFields(c *catalogue) (*catalogue, error) {
 	kept, _, err := s.store.Scan(customTable.Name, 0, 1<<20)
 	if err != nil {
 		return nil, fmt.Errorf("restore custom fields: %w", err)
 	}
-	fields := make([]customField, len(kept))
-	for i, r := range kept {
-		if err := json.Unmarshal(r.Data, &fields[i]); err != nil {
+	for _, r := range kept {
+		var cf customField
+		if err := json.Unmarshal(r.Data, &cf); err != nil {
 			return nil, fmt.Errorf("restore custom fields: %w", err)
 		}
-	}
-	return c.withCustom(fields)
-}
-
-// customFields are those of all objects that were created on write.
-func (c *catalogue) customFields() []customField {
-	var all []customField
-	for _, o := range c.objects {
-		for _, f := range o.fields {
-			if f.custom {
-				all = append(all, customField{o.APIName, f.Field})
-			}
-		}
-	}
-	return all
-}
-
-// withCustom adds fields that were created on write, where there is room.
-func (c *catalogue) withCustom(fields []customField) (*catalogue, error) {
-	for _, cf := range fields {
-		var err error
 		o := c.byName[cf.Object]
 		if o == nil || o.byName[cf.Field.APIName] != nil {
 			continue // the configuration has changed since

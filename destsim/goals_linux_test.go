@@ -20,7 +20,6 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/testkit"
 )
 
 // What the processes that are measured find in their environment: which server
@@ -35,7 +34,7 @@ const (
 func TestMain(m *testing.M) {
 	kind := os.Getenv(serverVariable)
 	if kind == "" {
-		os.Exit(testkit.RunWithPostgres(m))
+		os.Exit(m.Run())
 	}
 	if err := serveMeasured(kind); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -11,9 +11,7 @@ import (
 )
 
 // limits enforces what the destination declares (spec 8): X-RateLimit-Limit
-// over the whole connection, get_sync_speed for one sync. Simulators that are
-// one destination together take requests and records out of common buckets;
-// batches at once are counted by each of them for itself.
+// over the whole connection, get_sync_speed for one sync.
 type limits struct {
 	sim      *Sim
 	requests *rate.Limiter
@@ -40,24 +38,11 @@ func (l *limits) request() bool {
 	if l.requests == nil {
 		return true
 	}
-	if limit := int64(l.requests.Burst()); l.sim.common != nil {
-		return l.take(fmt.Sprintf("requests %d", limit), 1, limit, limit)
-	}
 	return l.requests.AllowN(l.sim.clock(), 1)
-}
-
-// take asks the common store; one that fails lets nothing through.
-func (l *limits) take(bucket string, n, perSecond, burst int64) bool {
-	ok, err := l.sim.common.Take(bucket, n, perSecond, burst)
-	return ok && err == nil
 }
 
 // allow takes the records of a batch.
 func (l *limits) allow(id int64, records int64, speed rpc.Speed) bool {
-	perSecond := speed.MaximumRecordsPerSecond
-	if l.sim.common != nil {
-		return l.take(fmt.Sprintf("records %d %d", id, perSecond), records, perSecond, max(perSecond, speed.MaximumBatchSize))
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.of(id, speed).records.AllowN(l.sim.clock(), int(records))

@@ -51,7 +51,7 @@ func TestMemoryInParallel(t *testing.T) {
 	})
 	group.Go(func() {
 		for range 10 {
-			_ = s.store.(store.Archive).Dump(func(int64) {}, func(_ string, r store.Row) error {
+			_ = s.store.Dump(func(int64) {}, func(_ string, r store.Row) error {
 				whole(r.Data)
 				return nil
 			})

@@ -30,11 +30,7 @@ func (s *Sim) Restore(r io.Reader) error {
 }
 
 func (s *Sim) restore(r io.Reader) error {
-	a, ok := s.store.(store.Archive)
-	if !ok {
-		return fmt.Errorf("store %T cannot be replaced", s.store)
-	}
-	st, err := a.Stage()
+	st, err := s.store.Stage()
 	if err != nil {
 		return err
 	}
@@ -51,22 +47,12 @@ func (s *Sim) restore(r io.Reader) error {
 	if err := st.Commit(read.lastID); err != nil {
 		return err
 	}
-	return s.change(func() error { return s.adopt(&read) })
+	return s.adopt(&read)
 }
 
 // adopt puts the settings of a snapshot into force; its records are there.
 func (s *Sim) adopt(read *restoring) error {
-	set := read.settings
-	s.putIntoForce(set)
-	s.chance.set(read.chance)
-	s.tally.set(set.Calls, set.Total)
-	s.limits.Store(newLimits(s))
-	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
-}
-
-// putIntoForce sets what the control endpoints can change beside the schema.
-func (s *Sim) putIntoForce(set *savedSettings) {
-	token := s.config.Token
+	set, token := read.settings, s.config.Token
 	if set.Rotated {
 		token = rotated(token)
 	}
@@ -75,6 +61,10 @@ func (s *Sim) putIntoForce(set *savedSettings) {
 	s.rateLimit.Store(set.RateLimit)
 	s.broken.Store(set.Down)
 	s.altered.set(set.Altered)
+	s.chance.set(read.chance)
+	s.tally.set(set.Calls, set.Total)
+	s.limits.Store(newLimits(s))
+	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
 }
 
 // restoring is a snapshot on its way in.

@@ -60,13 +60,13 @@ func (s *Sim) changeSchema(q schemaChange) (any, error) {
 	if !slices.Contains(schemaActions, q.Action) {
 		return nil, fmt.Errorf("action: %w", unknownWord("action", q.Action, schemaActions))
 	}
-	if err := s.change(func() error { return q.apply(s) }); err != nil {
+	if err := q.apply(s); err != nil {
 		return nil, err
 	}
 	return okReply{OK: true}, nil
 }
 
-// apply makes the change in one simulator.
+// apply makes the change.
 func (q schemaChange) apply(s *Sim) error {
 	switch q.Action {
 	case "set_speed":

@@ -26,14 +26,8 @@ import (
 	"github.com/destkit/destkit/internal/console"
 )
 
-// Errors for errors.Is.
-var (
-	// ErrStoreAway marks errors of New where a database does not answer, starts, or has no
-	// connection left: the same configuration may do later.
-	ErrStoreAway = store.ErrAway
-	// ErrUnknownFault says that there is no fault of that id.
-	ErrUnknownFault = errors.New("no such fault")
-)
+// ErrUnknownFault says that there is no fault of that id.
+var ErrUnknownFault = errors.New("no such fault")
 
 // Sim is a simulated destination. POST on any path is the endpoint; /_control
 // and /healthz stand beside it and are never touched by violations, faults or
@@ -71,9 +65,6 @@ type Sim struct {
 	batches       sync.Pool
 	tally         tally
 	altered       alterations
-	common        common // nil: the store is not shared
-	commonVersion atomic.Int64
-	commonLock    sync.Mutex // held while what is in common changes
 	world         sync.Mutex // held while everything changes at once: reset, restore
 
 	life     context.Context // ends with Close
@@ -129,10 +120,7 @@ func New(config Config) (*Sim, error) {
 	if s.store, err = store.Open(config.Store); err != nil {
 		return nil, err
 	}
-	if err = s.initial(); err == nil {
-		err = s.join()
-	}
-	if err != nil {
+	if err := s.initial(); err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -200,12 +188,8 @@ func (s *Sim) CloseConsole() {
 	}
 }
 
-// stamp changes with every call and with what the control endpoints change; "" where
-// others share the store.
+// stamp changes with every call and with what the control endpoints change.
 func (s *Sim) stamp() string {
-	if s.common != nil {
-		return ""
-	}
 	_, total := s.tally.counts()
 	s.violations.mu.Lock()
 	defer s.violations.mu.Unlock()

@@ -81,10 +81,6 @@ func (s *Sim) Snapshot(w io.Writer) error {
 }
 
 func (s *Sim) snapshot(w io.Writer) error {
-	a, ok := s.store.(store.Archive)
-	if !ok {
-		return fmt.Errorf("store %T cannot be copied", s.store)
-	}
 	out := bufio.NewWriterSize(w, 64<<10)
 	line := func(l snapshotLine) error {
 		_, err := out.Write(append(encode(l), '\n'))
@@ -95,7 +91,7 @@ func (s *Sim) snapshot(w io.Writer) error {
 	s.world.Lock() // no restore or reset between the rows and the schema
 	unlock := sync.OnceFunc(s.world.Unlock)
 	defer unlock()
-	err := a.Dump(func(lastID int64) {
+	err := s.store.Dump(func(lastID int64) {
 		head = s.snapshotHead(lastID)
 		end.Objects = len(head) - 2
 		unlock()

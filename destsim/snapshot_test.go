@@ -37,9 +37,9 @@ func ask(h http.Handler, method, target, body string) *httptest.ResponseRecorder
 
 // pairs runs fn with every pair of stores.
 func pairs(t *testing.T, fn func(t *testing.T, from, to Config)) {
-	embedded(t, func(t *testing.T, from Config) {
+	stores(t, func(t *testing.T, from Config) {
 		t.Run("to", func(t *testing.T) {
-			embedded(t, func(t *testing.T, to Config) { fn(t, from, to) })
+			stores(t, func(t *testing.T, to Config) { fn(t, from, to) })
 		})
 	})
 }
@@ -202,7 +202,7 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 		"more after the end":   {head + settings + object + end(1, 0) + "{}", "line 4: something follows after the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			embedded(t, func(t *testing.T, config Config) {
+			stores(t, func(t *testing.T, config Config) {
 				s := newSim(t, config)
 				write(t, s, "contact", "upsert", `{"email":"a","last_name":"x"}`)
 				before := text(t, s)

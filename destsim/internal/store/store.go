@@ -1,7 +1,6 @@
-// Package store keeps the records of a simulated destination: in memory, in a
-// SQLite file, or in a schema of PostgreSQL that several simulators share. What
-// a record means, and which records are refused, is decided by the caller within
-// the lock of a key.
+// Package store keeps the records of a simulated destination: in memory or in a
+// SQLite file. What a record means, and which records are refused, is decided by
+// the caller within the lock of a key.
 package store
 
 import "strings"
@@ -16,6 +15,22 @@ type Store interface {
 	Scan(table string, after int64, limit int) ([]Row, int, error)
 	// Drop removes all rows of a table; "" removes those of all tables.
 	Drop(table string) error
+	// Dump calls fixed when the content to be dumped is decided and no batch is
+	// half in it, then each for every row in ascending order of id. lastID is
+	// the highest id that was ever given. Batches go on during each.
+	Dump(fixed func(lastID int64), each func(table string, r Row) error) error
+	// Stage opens room for another content, which is not seen before Commit.
+	Stage() (Stage, error)
+}
+
+// Stage is a content in the making. After Commit or Discard it is dead.
+type Stage interface {
+	// Put adds a row; ids ascend over all tables.
+	Put(table string, r Row) error
+	// Commit replaces everything in the store; a failure changes nothing.
+	Commit(lastID int64) error
+	// Discard frees what was staged; after Commit it does nothing.
+	Discard()
 }
 
 // Unit is the work of one batch. After Commit or Rollback it is dead.
@@ -65,11 +80,8 @@ func (t *Table) Renamed(name string) *Table {
 	return &Table{Name: name, Uniques: t.Uniques, Wide: t.Wide}
 }
 
-// Open opens memory, sqlite:FILE or the URL of a PostgreSQL database.
+// Open opens memory or sqlite:FILE.
 func Open(name string) (Store, error) {
-	if IsURL(name) {
-		return openPostgres(name)
-	}
 	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
 		return openSQLite(file)
 	}
