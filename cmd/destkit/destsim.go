@@ -46,20 +46,12 @@ back, reset, counts, journal of calls, faults, schema changes, metrics,
 profiles) and /healthz stand beside it; /_control answers on loopback only,
 unless a control token is set.
 
-Several simulators whose --store is one database (and one schema of it, ?schema=
-NAME, destsim when left out) are one destination: put any balancer in front.
-Records, schema, speed, limits, the token and a broken downstream are common to
-all; armed faults and violations, the journal, counts of calls and metrics are
-those of the process that is asked. All need the same objects, speed and limit.
-
 The first line says where it listens (--json: as JSON). It stops on SIGINT and
 SIGTERM.
 
 ` + strings.Join(command.FoldLines("Presets: "+strings.Join(destsim.Presets(), ", ")+".", command.HelpColumns), "\n"),
 		Example: `  destkit destsim
   destkit destsim --addr 127.0.0.1:0 --preset crm --store sqlite:crm.db
-  destkit destsim --addr 127.0.0.1:0 \
-      --store 'postgres://me@db/sync?schema=destsim'
   destkit destsim --violate RES-002 --violate TIM-001
   destkit destsim --tls --ca-out ca.pem --hooks-out hooks.yaml
   destkit destsim --list-violations`,
@@ -77,7 +69,7 @@ SIGTERM.
 	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8090", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
 	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
-	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+command.StorePasswordVariable+")")
+	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE`; a file survives a restart (default memory)")
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable, or with commas)")
@@ -117,10 +109,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	s.config.Profile = http.HandlerFunc(command.ServeProfiles)
 	sim, err := destsim.New(s.config)
 	if err != nil {
-		if errors.Is(err, destsim.ErrStoreAway) {
-			return exit.Untested(err)
-		}
-		return exit.Usage(s.placed(cmd, command.WithoutStorePassword(err, "none was given")))
+		return exit.Usage(s.placed(cmd, err))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.Start()
@@ -177,10 +166,6 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	}
 	if changed("store") {
 		s.config.Store = given.Store
-	}
-	var err error
-	if s.config.Store, err = command.WithStorePassword(s.config.Store); err != nil {
-		return err
 	}
 	if changed("violate") {
 		s.config.Violate = given.Violate
