@@ -8,7 +8,7 @@ import { DestkitError } from './errors.js';
 
 // What decides in the shell of a developer must not decide in a test.
 const SETTINGS = [
-  'DESTKIT_PERSONAL_ACCESS_TOKEN', 'DESTKIT_WORKSPACE_API_KEY', 'DESTKIT_MASTER_KEY', 'DESTKIT_STORE_PASSWORD', 'DESTKIT_TOKEN',
+  'DESTKIT_PERSONAL_ACCESS_TOKEN', 'DESTKIT_WORKSPACE_API_KEY', 'DESTKIT_MASTER_KEY', 'DESTKIT_TOKEN',
 ];
 const LOG_SHOWN = 64 * 1024; // bytes; the end of a long log is what matters
 

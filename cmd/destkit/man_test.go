@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/cmd/destkit/internal/command"
 )
 
 // TestManualPages: each command that people see has a page, with its text, its flags
@@ -55,4 +58,16 @@ func TestManualPages(t *testing.T) {
 func TestMarkdownOfHelp(t *testing.T) {
 	require.Equal(t, "one \\*a\\* \\<b\\>\n\n    {\"c\": [d_e]}\n\n    f\n\nand g\\_h\n",
 		markdown("one *a* <b>\n  {\"c\": [d_e]}\n\n  f\nand g_h\n"))
+}
+
+// ranWith is one command with all that it printed.
+func ranWith(t *testing.T, args ...string) (status int, out string) {
+	t.Helper()
+	var text bytes.Buffer
+	root := newRoot()
+	root.SetOut(&text)
+	root.SetErr(&text)
+	status = command.Execute(t.Context(), root, args)
+	require.NotContains(t, text.String(), "SECRET")
+	return status, text.String()
 }

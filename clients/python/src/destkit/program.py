@@ -12,7 +12,7 @@ import weakref
 from .errors import DestkitError
 
 # What decides in the shell of a developer must not decide in a test.
-_SETTINGS = ("DESTKIT_PERSONAL_ACCESS_TOKEN", "DESTKIT_WORKSPACE_API_KEY", "DESTKIT_MASTER_KEY", "DESTKIT_STORE_PASSWORD", "DESTKIT_TOKEN")
+_SETTINGS = ("DESTKIT_PERSONAL_ACCESS_TOKEN", "DESTKIT_WORKSPACE_API_KEY", "DESTKIT_MASTER_KEY", "DESTKIT_TOKEN")
 _LOG_SHOWN = 64 * 1024  # bytes; the end of a long log is what matters
 
 running = weakref.WeakSet()
