@@ -135,7 +135,7 @@ func TestJournalIsARing(t *testing.T) {
 }
 
 func TestCallsWithoutAnAnswerAreInTheJournal(t *testing.T) {
-	s, address := serve(t, Config{}, seams{})
+	s, address := serve(t, Config{})
 	fault := armJSON(t, s, `{"kind":"reset","at":"after"}`)
 	_, _, err := httpCall(t, "http://"+address, rpc.MethodSyncBatch, fourRecords(s, "insert"))
 	require.Error(t, err)

@@ -124,59 +124,9 @@ func stored(t testing.TB, s *Sim, object, field, identifier string) string {
 	return string(reply.Records[0].Fields)
 }
 
-func TestEnvelope(t *testing.T) {
-	s := newSim(t, Config{})
-	ok := `{"jsonrpc":"2.0","id":"a","result":{"success":true}}`
-	for name, c := range map[string]struct{ body, reply string }{
-		"published order":     {`{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}`, ok},
-		"any order and space": {" {\"id\" : \"a\",\n\"params\":{ } , \"m\\u0065thod\":\"test\\u005fconnection\",\"jsonrpc\":\"2.0\"}\t", ok},
-		"unknown members":     {`{"jsonrpc":"2.0","method":"test_connection","params":{"x":1},"id":"a","y":2}`, ok},
-		"no params":           {`{"jsonrpc":"2.0","method":"test_connection","id":"a"}`, ok},
-		"strange id":          {`{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"\u0065\u0301 \"😀\""}`, `{"jsonrpc":"2.0","id":"\u0065\u0301 \"😀\"","result":{"success":true}}`},
-		"not JSON":            {`{"jsonrpc":`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: unexpected end of text at byte 11"}}`},
-		"no body":             {``, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: unexpected end of text at byte 0"}}`},
-		"array":               {`[{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: the body is not an object"}}`},
-		"no version":          {`{"method":"test_connection","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"invalid request: jsonrpc is not \"2.0\""}}`},
-		"method is a number":  {`{"jsonrpc":"2.0","method":1,"params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"invalid request: method is not a string"}}`},
-		"unknown method":      {`{"jsonrpc":"2.0","method":"List_Objects","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"method not found: \"List_Objects\""}}`},
-		"no object":           {`{"jsonrpc":"2.0","method":"list_fields","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: object is missing"}}`},
-		"object is a string":  {`{"jsonrpc":"2.0","method":"list_fields","params":{"object":"contact"},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: object must be an object"}}`},
-		"unknown object":      {`{"jsonrpc":"2.0","method":"supported_operations","params":{"object":{"object_api_name":"x","label":"X"}},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: unknown object \"x\""}}`},
-		"batch without plan":  {`{"jsonrpc":"2.0","method":"sync_batch","params":{"records":[]},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: sync_plan is missing"}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := post(s, c.body)
-			require.Equal(t, 200, w.Code)
-			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
-			require.Equal(t, "100000", w.Header().Get("X-RateLimit-Limit"))
-			require.Equal(t, c.reply, w.Body.String())
-		})
-	}
-}
-
-func TestPlanning(t *testing.T) {
-	s := newSim(t, Config{})
-	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"objects":[{"object_api_name":"contact","label":"Contact"},{"object_api_name":"order","label":"Order"},{"object_api_name":"event","label":"Event","can_create_fields":"on_write"}]}}`,
-		invoke(s, rpc.MethodListObjects, `{}`))
-	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"maximum_batch_size":1000,"maximum_parallel_batches":16,"maximum_records_per_second":1000000}}`,
-		invoke(s, rpc.MethodGetSyncSpeed, `{"sync_plan":{}}`))
-	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"operations":["insert","upsert"]}}`,
-		invoke(s, rpc.MethodSupportedOperations, `{"object":{"object_api_name":"event","label":"Event"}}`))
-	require.Contains(t, invoke(s, rpc.MethodListFields, `{"object":{"object_api_name":"contact"}}`),
-		`{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}`)
-}
-
-func TestHTTP(t *testing.T) {
+func TestHeadersAndCodings(t *testing.T) {
 	s := newSim(t, Config{Compress: "auto", Headers: map[string]string{"X-Region": "north"}, RateLimit: -1})
 	call := `{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}`
-	for _, verb := range []string{"GET", "PUT", "DELETE", "HEAD", "OPTIONS"} {
-		r := httptest.NewRequest(verb, "/any?method=test_connection", strings.NewReader(call))
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		require.Equal(t, 405, w.Code)
-		require.Equal(t, "POST", w.Header().Get("Allow"))
-		require.Contains(t, w.Body.String(), `"error"`)
-	}
 	plain := post(s, call)
 	require.Empty(t, plain.Header().Get("Content-Encoding"))
 	require.Empty(t, plain.Header().Get("X-RateLimit-Limit"))

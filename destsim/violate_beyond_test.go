@@ -84,7 +84,7 @@ func sendBatch(t *testing.T, address, params string, cut bool) string {
 // TestTakenBackRecordsStandAsBefore: what was there before the batch is there
 // again, and what was not has its identifier alone.
 func TestTakenBackRecordsStandAsBefore(t *testing.T) {
-	sim, address := serve(t, Config{Violate: []string{"DUR-004"}}, seams{})
+	sim, address := serve(t, Config{Violate: []string{"DUR-004"}})
 	write(t, sim, "contact", "upsert", person("n19", "before"))
 	params := planOf(sim, "contact", "upsert", "email", contacts(0, 20)...)
 	sendBatch(t, address, params, true)
