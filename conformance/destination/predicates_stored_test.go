@@ -19,7 +19,6 @@ type kept struct {
 	deleted     bool       // by the latest batch that named it
 	created     bool       // by an operation that creates
 	batches     int        // batches of the whole conversation
-	deletes     int        // those of them that delete, whatever they name
 }
 
 // sent adds a record of a batch that was answered.
@@ -75,7 +74,6 @@ func undeleted(k *kept) (int, sentRecord) { return 1, maps.Clone(k.all) }
 func firstSent(k *kept) (int, sentRecord) { return 1, maps.Clone(k.first) }
 func lastSent(k *kept) (int, sentRecord)  { return 1, maps.Clone(k.last) }
 func nothing(*kept) (int, sentRecord)     { return 0, nil }
-func twoCopies(k *kept) (int, sentRecord) { return 2, maps.Clone(k.all) }
 
 // but is the record as it was sent, with one field as written here; "" leaves
 // it out.
@@ -91,11 +89,6 @@ func but(field, raw string) stored {
 		}
 		return 1, fields
 	}
-}
-
-// keeping is the record as it was sent, with the first value of one field.
-func keeping(field string) stored {
-	return func(k *kept) (int, sentRecord) { return but(field, string(k.first[field]))(k) }
 }
 
 // later is the record as it was sent until the conversation has n batches, and
@@ -117,19 +110,4 @@ func only(key string, then stored) []stored {
 		}
 		return asSent(k)
 	}}
-}
-
-// onceDeleted is the record as it was sent until any batch deletes.
-func onceDeleted(then stored) stored {
-	return func(k *kept) (int, sentRecord) {
-		if k.deletes == 0 {
-			return asSent(k)
-		}
-		return then(k)
-	}
-}
-
-// torn is a record with a field of one sending and the rest of another.
-func torn(k *kept) (int, sentRecord) {
-	return 1, laid(k.last, sentRecord{"last_name": k.first["last_name"]})
 }

@@ -2,8 +2,6 @@ package destination
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,14 +15,15 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// exchange is the hand-written evidence for one check: conversations that must
-// pass and conversations that must fail. The requests are those of the judge;
+// exchange is hand-written evidence for one check, of what no violation of the
+// simulator and no refusing endpoint shows: conversations that must pass although they
+// are odd, that decide nothing, or that must fail. The requests are those of the judge;
 // every reply is written here, and no server and no network is there.
 type exchange struct {
 	object  string         // the object that is judged, "contact" when empty
 	prepare func(*session) // what the run is configured with, beside the usual
 	good    []talk         // nil: the common replies
-	bad     []talk         // none for an INFO check
+	bad     []talk
 }
 
 // talk is one conversation.
@@ -34,8 +33,6 @@ type talk struct {
 	elsewhere stored            // what it shows of the same keys in other objects
 	blind     bool              // there is no read-back hook
 	hook      map[string]string // answers of the author's hooks beside {"ok":true}
-	url       string            // another URL than the usual one
-	shows     func(*authority) ([]*x509.Certificate, uint16)
 	prepare   func(*session) // what came before it in the run
 
 	status conformance.Status // another one than PASS or FAIL
@@ -43,12 +40,12 @@ type talk struct {
 	notes  string             // part of the note that a good talk must leave
 }
 
-// predicates are the exchanges of the whole catalogue, by check.
+// predicates are all exchanges, by check.
 func predicates(t *testing.T) map[string]exchange {
 	t.Helper()
 	all := map[string]exchange{}
 	for _, part := range []map[string]exchange{
-		envelopeExchanges, formExchanges, httpExchanges, tlsExchanges, authExchanges, planningExchanges, fieldExchanges, speedExchanges,
+		envelopeExchanges, formExchanges, httpExchanges, authExchanges, planningExchanges, fieldExchanges, speedExchanges,
 		operationExchanges, resultExchanges, badRecordExchanges, semanticExchanges, deleteExchanges, durabilityExchanges,
 		repeatExchanges, parallelExchanges, errorExchanges, dataExchanges, acceptanceExchanges,
 	} {
@@ -58,30 +55,6 @@ func predicates(t *testing.T) map[string]exchange {
 		maps.Copy(all, part)
 	}
 	return all
-}
-
-// TestEveryCheckHasItsExchanges counts that none is missing.
-func TestEveryCheckHasItsExchanges(t *testing.T) {
-	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
-	require.NoError(t, err)
-	all := predicates(t)
-	for _, c := range cat.Checks {
-		e, ok := all[c.ID]
-		require.True(t, ok, "%s has no exchange", c.ID)
-		if c.Level == conformance.Info {
-			require.Empty(t, e.bad, "%s is INFO and never fails", c.ID)
-			require.NotEmpty(t, e.good, c.ID)
-			for _, k := range e.good {
-				require.NotEmpty(t, k.notes, "%s must say what it notes", c.ID)
-			}
-			continue
-		}
-		require.NotEmpty(t, e.bad, "%s has no failing exchange", c.ID)
-		for _, k := range e.bad {
-			require.NotEmpty(t, k.finds+string(k.status), "%s must say what it finds", c.ID)
-		}
-	}
-	require.Len(t, all, len(cat.Checks), "an exchange belongs to no check")
 }
 
 // TestPredicates puts every exchange to the scenario of its check.
@@ -180,19 +153,9 @@ func (e exchange) session(t *testing.T, k talk) (*session, *script) {
 	if !k.blind {
 		opts.ReadbackFunc = script.readback
 	}
-	target := Target{URL: cmp.Or(k.url, scriptURL), Token: scriptToken}
-	if k.shows != nil {
-		ca := newAuthority(t)
-		opts.Roots = ca.roots
-		script.chain, script.version = k.shows(ca)
-	}
+	target := Target{URL: scriptURL, Token: scriptToken}
 	s, err := newSession(target, opts)
 	require.NoError(t, err)
 	require.NoError(t, s.openJournal())
 	return s, script
-}
-
-// tlsState is what the scripted endpoint shows in a handshake.
-func (s *script) tlsState() tls.ConnectionState {
-	return tls.ConnectionState{Version: s.version, PeerCertificates: s.chain}
 }
