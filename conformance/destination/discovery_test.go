@@ -28,20 +28,6 @@ func discovered(t *testing.T, method, result string) *catalog {
 	return c
 }
 
-func TestDiscovery(t *testing.T) {
-	c := discovered(t, "none", "")
-	require.Equal(t, []string{"contact"}, c.names())
-	require.Nil(t, c.object("order"))
-	o := c.object("contact")
-	require.Len(t, o.Fields, 2)
-	require.Equal(t, []string{"insert", "update", "upsert", "mirror"}, o.Operations)
-	require.EqualValues(t, 100, c.speed.MaximumBatchSize)
-	require.Empty(t, c.unhealthy)
-	id, err := o.identifier()
-	require.NoError(t, err)
-	require.Equal(t, "email", id.APIName)
-}
-
 // TestDiscoveryIsLenient: what cannot be read is left out; the planning checks
 // say why.
 func TestDiscoveryIsLenient(t *testing.T) {
@@ -90,38 +76,6 @@ func TestDiscoveredHealth(t *testing.T) {
 		`{"success":false,"error_message":{"a":1}}`:   "success is false, and no error_message says why",
 	} {
 		require.Equal(t, want, discovered(t, rpc.MethodTestConnection, result).unhealthy, result)
-	}
-}
-
-func TestOperationsOfAnObject(t *testing.T) {
-	type words struct {
-		accepts             []string
-		creating, modifying string
-		writing             []string
-	}
-	for _, c := range []struct {
-		advertised []string
-		want       words
-	}{
-		{[]string{"insert"}, words{[]string{"insert"}, "insert", "", []string{"insert"}}},
-		{[]string{"update"}, words{[]string{"update"}, "", "update", []string{"update"}}},
-		{[]string{"upsert"}, words{[]string{"upsert"}, "upsert", "upsert", []string{"upsert"}}},
-		{[]string{"mirror"}, words{[]string{"upsert", "delete"}, "upsert", "upsert", []string{"upsert"}}},
-		{[]string{"insert", "update"}, words{[]string{"insert", "update"}, "insert", "update", []string{"insert", "update"}}},
-		{[]string{"delete"}, words{}},
-		{nil, words{}},
-	} {
-		o := &object{Operations: c.advertised}
-		var accepts []string
-		for _, op := range []string{"insert", "update", "upsert", "delete"} {
-			if o.accepts(op) {
-				accepts = append(accepts, op)
-			}
-		}
-		require.ElementsMatch(t, c.want.accepts, accepts, "%v", c.advertised)
-		require.Equal(t, c.want.creating, o.creating())
-		require.Equal(t, c.want.modifying, o.modifying())
-		require.ElementsMatch(t, c.want.writing, o.writing())
 	}
 }
 

@@ -33,7 +33,7 @@ type talk struct {
 	elsewhere stored            // what it shows of the same keys in other objects
 	blind     bool              // there is no read-back hook
 	hook      map[string]string // answers of the author's hooks beside {"ok":true}
-	prepare   func(*session) // what came before it in the run
+	prepare   func(*session)    // what came before it in the run
 
 	status conformance.Status // another one than PASS or FAIL
 	finds  string             // part of the finding that a bad talk must lead to

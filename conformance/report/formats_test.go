@@ -156,37 +156,6 @@ func TestReplicasAreNamed(t *testing.T) {
 	})
 }
 
-func TestHAR(t *testing.T) {
-	var doc map[string]any
-	require.NoError(t, json.Unmarshal(render(t, HAR, sample()), &doc))
-	log := doc["log"].(map[string]any)
-	require.Equal(t, "1.2", log["version"])
-	require.NotEmpty(t, log["creator"].(map[string]any)["name"])
-	entries := log["entries"].([]any)
-	require.Len(t, entries, 2, "the exchange of two findings stands there once")
-	// The members that the format demands.
-	for _, e := range entries {
-		entry := e.(map[string]any)
-		requireKeys(t, entry, "startedDateTime", "time", "request", "response", "cache", "timings")
-		requireKeys(t, entry["timings"], "send", "wait", "receive")
-		requireKeys(t, entry["request"], "method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize")
-		requireKeys(t, entry["response"], "status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL", "headersSize", "bodySize")
-		requireKeys(t, entry["response"].(map[string]any)["content"], "size", "mimeType")
-	}
-	first, second := entries[0].(map[string]any), entries[1].(map[string]any)
-	require.Equal(t, "connection reset before a response", first["_error"])
-	require.EqualValues(t, 0, first["response"].(map[string]any)["status"])
-	require.Equal(t, "RES-002", second["comment"])
-	require.Equal(t, "application/json; charset=utf-8", second["response"].(map[string]any)["content"].(map[string]any)["mimeType"])
-}
-
-func requireKeys(t *testing.T, v any, keys ...string) {
-	t.Helper()
-	for _, k := range keys {
-		require.Contains(t, v, k)
-	}
-}
-
 func TestBadge(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -216,17 +185,6 @@ func TestBadge(t *testing.T) {
 				IsError: tt.color == "red" || tt.color == "lightgrey"}, b)
 		})
 	}
-}
-
-func TestTextOrder(t *testing.T) {
-	s := string(render(t, Text, sample()))
-	last := -1
-	for _, part := range []string{"RPC envelope", "Undecided:", "Notes", "Residue:", "WARN  RPC-009", "ERROR  STA-001", "FAIL  RES-002", "FLAKY  SEM-005", "\n" + sample().Summary + "\n"} {
-		i := strings.Index(s, part)
-		require.Greater(t, i, last, part)
-		last = i
-	}
-	require.True(t, strings.HasSuffix(s, "\n"+sample().Summary+"\n"), "the summary is the last line")
 }
 
 func TestTextWidth(t *testing.T) {
