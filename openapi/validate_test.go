@@ -135,11 +135,3 @@ func TestValidateBatch(t *testing.T) {
 	require.ErrorContains(t, validateBatch(batchOf("string", "false", `{"id":1,"w":1}`)), "params/records/0/w: is not in the schema of the plan")
 	require.ErrorContains(t, validateBatch([]byte(`{}`)), "missing properties")
 }
-
-// The judge checks each of its requests before it sends it.
-func BenchmarkValidateParams(b *testing.B) {
-	text := batchOf("string", "false", `{"id":1,"v":"one"},{"id":2,"v":"two"}`)
-	for b.Loop() {
-		require.NoError(b, ValidateParams(methodSyncBatch, text))
-	}
-}

@@ -4,7 +4,7 @@
 // destsim/rpc; what is not a batch is decoded there.
 //
 // A batch of 1,000 records is read and answered in a thirtieth of the time that
-// encoding/json takes (BenchmarkAnswer beside BenchmarkAnswerEncodingJSON).
+// encoding/json takes.
 package codec
 
 import (

@@ -69,20 +69,3 @@ func TestPlain(t *testing.T) {
 		require.Equal(t, want, sought.Plain(), "%q", text)
 	}
 }
-
-// BenchmarkIn looks through a body of an API reply for what it has not.
-func BenchmarkIn(b *testing.B) {
-	body := []byte(strings.Repeat(`{"id":1,"name":"Contacts","email":"ada@example.com","created_at":"2024-05-01T00:00:00Z"},`, 8))
-	for _, sought := range []string{"nothing-has-this", "eve", "\"\"\"", "münchen"} {
-		text := foreign.NewSearch(sought)
-		b.Run(sought, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if text.InBytes(body) {
-					b.Fatal("found")
-				}
-			}
-		})
-	}
-}

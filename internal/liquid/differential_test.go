@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	library "github.com/osteele/liquid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -199,74 +198,4 @@ func TestLibraryRendersWithinLimits(t *testing.T) {
 	}
 	_, err = template.Render(map[string]any{}, Limits{})
 	require.EqualError(t, err, "Liquid error: Column being referenced in template can't be found in data source [a]")
-}
-
-// drawWide writes a template of tags and filters that both have of their own.
-func drawWide(rt *rapid.T, depth int) string {
-	list := func() string {
-		return rapid.SampledFrom([]string{"record.list", "(1..3)", "record.words"}).Draw(rt, "list")
-	}
-	value := func() string {
-		return rapid.SampledFrom([]string{"record.text", "record.n", `"two words"`, "3", "record.words[0]", "record.map.k", "record.nil", "v"}).Draw(rt, "value")
-	}
-	filter := func() string {
-		return rapid.SampledFrom([]string{
-			"", " | upcase", " | downcase", ` | append: "!"`, ` | prepend: record.text`, ` | replace: "o", "0"`, ` | remove: "w"`,
-			` | append: "" | size`, ` | split: " " | join: "-"`, ` | split: " " | first`, ` | split: " " | last`, ` | split: " " | reverse | join: ","`,
-			" | strip", ` | default: "none"`, ` | truncate: 5`, ` | url_encode`, ` | split: "" | uniq | size`,
-		}).Draw(rt, "filter")
-	}
-	var b strings.Builder
-	for range rapid.IntRange(1, 3).Draw(rt, "pieces") {
-		kind := rapid.IntRange(0, 9).Draw(rt, "piece")
-		if depth == 0 && kind > 3 {
-			kind = 1
-		}
-		switch kind {
-		case 0:
-			b.WriteString(rapid.SampledFrom([]string{"text ", "-"}).Draw(rt, "text"))
-		case 1, 2:
-			b.WriteString("{{ " + value() + filter() + " }}")
-		case 3:
-			b.WriteString("{% assign v = " + value() + filter() + " %}")
-		case 4:
-			fmt.Fprintf(&b, "{%% capture v %%}c%s{%% endcapture %%}", drawWide(rt, depth-1))
-		case 5:
-			fmt.Fprintf(&b, "{%% for i in %s %s %%}{{ i }}{{ forloop.%s }}%s{%% else %%}none{%% endfor %%}", list(),
-				rapid.SampledFrom([]string{"", "limit: 2", "offset: 1", "reversed", "limit: 1 offset: 1"}).Draw(rt, "attributes"),
-				rapid.SampledFrom([]string{"index", "index0", "rindex", "first", "last", "length"}).Draw(rt, "property"), drawWide(rt, depth-1))
-		case 6:
-			fmt.Fprintf(&b, "{%% case %s %%}{%% when %s %%}w%s{%% else %%}e%s{%% endcase %%}", value(), value(), drawWide(rt, depth-1), drawWide(rt, depth-1))
-		case 7:
-			fmt.Fprintf(&b, "{%% if %s == %s %%}t%s{%% elsif record.n %s 2 %%}s{%% else %%}f{%% endif %%}", value(), value(), drawWide(rt, depth-1),
-				rapid.SampledFrom([]string{"<", "<=", ">", ">="}).Draw(rt, "order"))
-		case 8:
-			fmt.Fprintf(&b, "{%% unless %s %%}u%s{%% endunless %%}", value(), drawWide(rt, depth-1))
-		case 9:
-			fmt.Fprintf(&b, `{%% for i in %s %%}{%% if forloop.index == 2 %%}{%% %s %%}{%% endif %%}{{ i }}{%% endfor %%}`, list(),
-				rapid.SampledFrom([]string{"break", "continue"}).Draw(rt, "interrupt"))
-		}
-	}
-	return b.String()
-}
-
-// TestAgainstLibrary compares the engine with the library as it is, with its own
-// filters, on generated templates of what both define.
-func TestAgainstLibrary(t *testing.T) {
-	other := library.NewEngine()
-	other.StrictVariables()
-	rapid.Check(t, func(rt *rapid.T) {
-		text := `{% assign v = "start" %}` + drawWide(rt, 2)
-		record := map[string]any{
-			"text": rapid.SampledFrom([]string{"hello world", "Foo", "o w o"}).Draw(rt, "text"), "n": rapid.IntRange(0, 5).Draw(rt, "n"),
-			"list": []any{1, 2, 3}, "words": []any{"one", "two"}, "map": map[string]any{"k": "deep"}, "nil": nil,
-		}
-		want, err := renderWith(other, text, record)
-		require.NoError(rt, err, text)
-		template, err := Parse(text)
-		require.NoError(rt, err, text)
-		got, err := template.render(newRun(record, Limits{}))
-		require.NoError(rt, err, text)
-		require.Equal(rt, want, got, text)
-	})
 }

@@ -5,10 +5,9 @@
 //
 // It has an engine of its own, since github.com/osteele/liquid prints something
 // else than the published language in many cases that its extension points do
-// not reach (testdata/unreached.txt lists them). Where the library surely prints
-// the same, templates are rendered with it (see agreement.go); everywhere it is
-// what the engine is tested against, beside Ruby's Liquid. What a template's
-// output becomes as a value is left to the callers.
+// not reach. Where the library surely prints the same, templates are rendered with
+// it (see agreement.go). The engine is tested against Ruby's Liquid. What a
+// template's output becomes as a value is left to the callers.
 package liquid
 
 import (

@@ -254,26 +254,3 @@ func FuzzTemplate(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkRender renders the same template with the engine and with the library.
-func BenchmarkRender(b *testing.B) {
-	template, err := Parse(`{% if record.active %}{{ record.name | capitalize }} {{ record.surname | upcase }} <{{ record.email | downcase }}>{% else %}-{% endif %}`)
-	require.NoError(b, err)
-	record := map[string]any{"active": true, "name": "ada", "surname": "lovelace", "email": "ADA@EXAMPLE.COM"}
-	b.Run("engine", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := template.render(newRun(record, Limits{})); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("library", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, ok := template.shared.render(record, Limits{}); !ok {
-				b.Fatal("the library does not render it")
-			}
-		}
-	})
-}

@@ -6,8 +6,10 @@ package matrixtest
 import (
 	"flag"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,15 +20,35 @@ func Whole() bool { return os.Getenv("DESTKIT_TIER") == "full" }
 // Long skips a test that takes a processor longer than about a second in make test, which
 // is for every day. make race runs it, make matrix where it is in the sample (see One), and
 // make ci-full. Tests that are asked for with -run are run.
+//
+// The Makefile looks for the call in the text, so it stands in the test itself.
 func Long(t testing.TB) {
 	t.Helper()
+	if pc, _, _, ok := runtime.Caller(1); ok && !strings.HasSuffix(runtime.FuncForPC(pc).Name(), "."+t.Name()) {
+		requireFound(t)
+	}
+	long.Store(t.Name(), true)
 	NotEveryDay(t)
 	One(t)
+}
+
+// long has the names of the tests that have called Long.
+var long sync.Map
+
+// requireFound fails a test that differs from tier to tier and that make matrix does not
+// find: it takes those with Matrix or Zoo in their names, and those that call Long.
+func requireFound(t testing.TB) {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if _, found := long.Load(name); !found && strings.HasPrefix(name, "Test") && !strings.Contains(name, "Matrix") && !strings.HasPrefix(name, "TestZoo") {
+		t.Fatalf("no sample of %s runs in make matrix: put Matrix into its name, or matrixtest.Long(t) into its first line", name)
+	}
 }
 
 // NotEveryDay is Long for a matrix, which has a sample of its cells.
 func NotEveryDay(t testing.TB) {
 	t.Helper()
+	requireFound(t)
 	if everyDay(os.Getenv("DESTKIT_TIER"), flag.Lookup("test.run")) {
 		t.Skip("takes long: it runs in make race, make matrix and make ci-full, or by its name with -run")
 	}
@@ -58,6 +80,7 @@ func Named() bool {
 // NotShort skips with -short a test that is a matrix from its beginning to its end.
 func NotShort(t testing.TB) {
 	t.Helper()
+	requireFound(t)
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}

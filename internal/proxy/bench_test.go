@@ -117,53 +117,6 @@ func BenchmarkAddedLatency(b *testing.B) {
 	b.ReportMetric(at(passed, 0.99)-at(plain, 0.99), "added-p99-µs")
 }
 
-// BenchmarkThroughput is a closed loop on sixteen connections through a proxy that
-// records and judges; without it the same loop is BenchmarkThroughputDirect.
-func BenchmarkThroughput(b *testing.B) {
-	endpoint := quickEndpoint(b)
-	passive, err := destination.NewPassive(destination.Target{URL: "http://" + endpoint + "/"}, conformance.Options{})
-	require.NoError(b, err)
-	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{Passive: passive})
-	require.NoError(b, err)
-	loop(b, serving(b, proxy.Config{To: "http://" + endpoint + "/", Observer: recorder}))
-}
-
-// BenchmarkThroughputDirect is the loop without a proxy.
-func BenchmarkThroughputDirect(b *testing.B) { loop(b, quickEndpoint(b)) }
-
-// BenchmarkThroughputUnjudged is the loop through a proxy that only passes on.
-func BenchmarkThroughputUnjudged(b *testing.B) {
-	loop(b, serving(b, proxy.Config{To: "http://" + quickEndpoint(b) + "/"}))
-}
-
-func loop(b *testing.B, address string) {
-	const connections = 16
-	turns := make(chan struct{}, connections)
-	done := make(chan struct{})
-	for range connections {
-		c := connected(b, address)
-		go func() {
-			for range turns {
-				c.call(b)
-				done <- struct{}{}
-			}
-		}()
-	}
-	began, n := time.Now(), 0
-	for b.Loop() {
-		if n >= connections {
-			<-done
-		}
-		turns <- struct{}{}
-		n++
-	}
-	for range min(n, connections) {
-		<-done
-	}
-	close(turns)
-	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "calls/s")
-}
-
 func serving(b *testing.B, cfg proxy.Config) string {
 	b.Helper()
 	p, err := proxy.New(cfg)
