@@ -163,9 +163,6 @@ func TestExamplesAreValid(t *testing.T) {
 			require.NoError(t, ValidateParams(m.Name, text), "%s: %s", m.Name, e.Name)
 			require.Equal(t, m.Result.Name, e.Result.Name)
 			require.NoError(t, ValidateResult(m.Name, e.Result.Value), "%s: %s", m.Name, e.Name)
-			if m.Name == methodSyncBatch {
-				require.NoError(t, validateBatch(text))
-			}
 		}
 	}
 }

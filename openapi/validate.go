@@ -45,8 +45,8 @@ func (e *InvalidError) Error() string {
 // ValidateParams checks the params of a call against the contract strictly:
 // required keys, no others, the right types. Beyond the schema, the plan of a
 // sync_batch must have exactly one active identifier, and each key of its
-// schema must be the field_api_name of its field. What the records
-// hold is for validateBatch.
+// schema must be the field_api_name of its field. It does not look at what the
+// records hold.
 //
 // The error is an *InvalidError, wraps ErrMethod for an unknown method, or says
 // where params is not JSON.

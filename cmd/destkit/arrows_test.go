@@ -3,16 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,30 +80,26 @@ type goPackage struct {
 	GoFiles, Imports, TestImports, XTestImports []string
 }
 
-func listPackages(t *testing.T) []goPackage {
-	t.Helper()
+// listPackages asks go list for every package of the module.
+var listPackages = sync.OnceValues(func() (all []goPackage, err error) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = filepath.Join("..", "..")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	require.NoError(t, err, stderr.String())
-	var all []goPackage
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+	for dec := json.NewDecoder(bytes.NewReader(out)); err == nil && dec.More(); {
 		var p goPackage
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			require.NotEmpty(t, all)
-			return all
-		} else {
-			require.NoError(t, err)
-		}
+		err = dec.Decode(&p)
 		all = append(all, p)
 	}
-}
+	return all, err
+})
 
 func TestImportsFollowTheArrows(t *testing.T) {
+	t.Parallel()
 	is := func(path, pattern string) bool { return regexp.MustCompile(`^(` + pattern + `)$`).MatchString(path) }
-	for _, p := range listPackages(t) {
+	packages, err := listPackages()
+	require.NoError(t, err)
+	require.NotEmpty(t, packages)
+	for _, p := range packages {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		row := slices.IndexFunc(layers, func(l struct{ who, may string }) bool { return is(name, l.who) })
 		require.NotEqual(t, -1, row, "package %s is in no layer", name)
@@ -124,9 +119,12 @@ func TestImportsFollowTheArrows(t *testing.T) {
 
 // A library neither listens, prints, reads the environment nor exits: that is for the program.
 func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
+	t.Parallel()
 	outside := regexp.MustCompile(`^(fmt\.Print(f|ln)?|log\.(Print|Fatal)(f|ln)?|os\.(Exit|Getenv|LookupEnv|Environ)|net\.Listen|http\.ListenAndServe(TLS)?|signal\.Notify(Context)?)$`)
 	programs := regexp.MustCompile(`/(cmd/.*|internal/bench|internal/testkit.*|internal/matrixtest|shelftest)$`) // and parts of tests
-	for _, p := range listPackages(t) {
+	packages, err := listPackages()
+	require.NoError(t, err)
+	for _, p := range packages {
 		if programs.MatchString(p.ImportPath) {
 			continue
 		}

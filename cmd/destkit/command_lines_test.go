@@ -93,10 +93,3 @@ func commandLines(text string) []string {
 	}
 	return out
 }
-
-func TestCommandLines(t *testing.T) {
-	require.Equal(t, []string{
-		`destkit conform URL --report "a=b"`, "destkit diff a b", "./destkit plan --write", "destkit clean --journal f u", "./destkit conform x",
-	}, commandLines("$ destkit conform URL \\\n   --report \"a=b\" # why\n- if x; then destkit diff a b >c || true; fi\n"+
-		"  - ./destkit plan --write\nX=1 destkit clean --journal f u | head\nthe word destkit says nothing\n  - >-\n    ./destkit conform\n    x\n"))
-}

@@ -59,14 +59,6 @@ readback-window: ~
 	require.True(t, j.noColor)
 }
 
-func TestCommandLineWins(t *testing.T) {
-	_, options, err := configured(t, "object: [a, b]\nprofile: spec\nwrite: true\n", "--object", "c", "--write=false")
-	require.NoError(t, err)
-	require.Equal(t, []string{"c"}, options.Objects)
-	require.Equal(t, conformance.ProfileSpec, options.Profile)
-	require.False(t, options.Write)
-}
-
 func TestFixturesKeepTheirDigits(t *testing.T) {
 	_, options, err := configured(t, `
 fixtures:

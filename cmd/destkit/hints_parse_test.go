@@ -360,47 +360,6 @@ func TestHintsOfAllTranscripts(t *testing.T) {
 	}
 }
 
-// TestBrokenHintsAreFound injects what must not pass.
-func TestBrokenHintsAreFound(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "r.json"), []byte("{}"), 0o600))
-	for line, why := range map[string]string{
-		"destkit confrom http://127.0.0.1:1/":                                "did you mean \"conform\"",
-		"destkit conform http://127.0.0.1:1/ --wirte":                        "unknown flag: --wirte",
-		"destkit conform http://127.0.0.1:1/ --timeout 60":                   "60",
-		"destkit conform 127.0.0.1:1":                                        "http://127.0.0.1:1",
-		"destkit conform":                                                    "the URL is missing",
-		"destkit conform URL":                                                "URL stands for a value",
-		"destkit conform http://127.0.0.1:1/ --select RES-0O2":               "no check matches",
-		"destkit conform http://127.0.0.1:1/ --report out.png":               "out.png",
-		"destkit conform http://127.0.0.1:1/ --waivers gone.yaml":            "not there",
-		"destkit conform http://127.0.0.1:1/ --object 'a":                    "quote",
-		"destkit explain":                                                    "missing an ID",
-		"destkit replay gone.json RES-002":                                   "not there",
-		"destkit diff r.json":                                                "missing",
-		"destkit clean --journal gone.ndjson":                                "not there",
-		"destkit sync rnu 7":                                                 "did you mean \"run\"",
-		"destkit load http://127.0.0.1:1/ --write --object a --duration ten": "ten",
-	} {
-		_, _, err := parseHint(line, dir, false)
-		require.ErrorContains(t, err, why, line)
-	}
-	for _, line := range []string{
-		"destkit replay r.json RES-002 --write", "destkit conform http://127.0.0.1:1/ --report new.html --journal new.ndjson", "destkit --version",
-		"destkit sync --help", "destkit conform --config r.json", "destkit init new --lang go",
-	} {
-		_, _, err := parseHint(line, dir, false)
-		require.NoError(t, err, line)
-	}
-	_, _, err := parseHint("destkit plan URL --object NAME", dir, true)
-	require.NoError(t, err)
-	cmd, _, err := parseHint("destkit explain RES-999", dir, false)
-	require.NoError(t, err, "the program itself says that this one is wrong")
-	require.ErrorContains(t, runPure("destkit explain RES-999", cmd, []string{"explain", "RES-999"}), "no check matches")
-	_, unclear := offers("name it (destkit plan --json lists them)\ndestkit diff: nightly\nusage: destkit load [URL]\nwith 'destkit checks' you see\n")
-	require.Equal(t, []string{"name it (destkit plan --json lists them)"}, unclear)
-}
-
 // TestExamplesAreCommands: the examples of each command's help, the pages and the texts
 // of all checks.
 func TestExamplesAreCommands(t *testing.T) {

@@ -59,14 +59,6 @@ func cmdHints(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func TestHintsAreFound(t *testing.T) {
-	require.Equal(t, []string{
-		"destkit replay r.json RES-002", "destkit explain RES-002", "curl -sS 'http://x'   -d '{}'",
-		"destkit clean --journal j", "destkit checks",
-	}, hintsIn("  again:  destkit replay r.json RES-002    explain:  destkit explain RES-002\n  curl -sS 'http://x' \\\n  -d '{}'\n"+
-		"  again    destkit clean --journal j\nmatches no check: 'destkit checks' lists them\nsee above\n"))
-}
-
 func TestRerunWordsHoldNoSecret(t *testing.T) {
 	var words, access string
 	j := &judgement{}

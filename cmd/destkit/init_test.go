@@ -36,8 +36,12 @@ func TestInit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skeletons are not judged with -short")
 	}
+	t.Parallel()
 	for _, language := range []string{"node", "python"} {
-		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory", needRuntime(t, language, "memory")) })
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			initAndJudge(t, language, "memory", needRuntime(t, language, "memory"))
+		})
 	}
 }
 

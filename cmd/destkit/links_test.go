@@ -77,11 +77,6 @@ func TestPageLinks(t *testing.T) {
 	require.Greater(t, links, 50)
 }
 
-func TestAnchors(t *testing.T) {
-	require.Equal(t, map[string]bool{"faults-a-bad-day": true, "get_sync_speed-and-limits": true, "spec-4.1": true},
-		anchorsOf("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n<a id=\"spec-4.1\"></a>\n"))
-}
-
 // TestIndexNamesEveryPage: each page of docs/ and of docs/evidence/ has its line in the
 // index of its folder, except those that only say where a page is now.
 func TestIndexNamesEveryPage(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // TestServeLogsRequestsWhenAsked: where standard error is no terminal, a line for each
 // request comes with --log-level alone.
 func TestServeLogsRequestsWhenAsked(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		flags []string
 		paths []string
@@ -27,6 +28,7 @@ func TestServeLogsRequestsWhenAsked(t *testing.T) {
 		"off":      {[]string{"--log-level", "off"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var log bytes.Buffer
 			cmd := exec.Command("destkit", append([]string{"serve", "--addr", "127.0.0.1:0"}, tc.flags...)...)
 			cmd.Env, cmd.Stderr = append(os.Environ(), "HOME="+t.TempDir()), &log

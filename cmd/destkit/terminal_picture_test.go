@@ -27,6 +27,7 @@ const (
 // TestTerminalPicture runs the two commands of docs/terminal.svg and holds what they
 // print against the text in the picture; -update draws it again.
 func TestTerminalPicture(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	g := &guide{t: t, folder: folder, env: append(os.Environ(), "HOME="+folder)}
 	address := g.background("breaking", "destsim", "--addr", "127.0.0.1:0", "--violate", "RES-002")

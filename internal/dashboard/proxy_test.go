@@ -237,44 +237,6 @@ func TestOlderExchanges(t *testing.T) {
 	require.Contains(t, text, "the proxy keeps the latest 110; --journal FILE records all")
 }
 
-// TestWhoMayLookAtTraffic: the rules of all consoles hold.
-func TestWhoMayLookAtTraffic(t *testing.T) {
-	_, s, server := servedProxy(t, "")
-	s.add(aBatch())
-	for _, path := range []string{"/", "/findings", "/exchanges/1", "/report/endpoint", "/live?page=%2F"} {
-		for name, header := range map[string][]string{
-			"a name that was rebound": {"Host", "evil.example"},
-			"through a proxy":         {"X-Forwarded-For", "192.0.2.1"},
-			"another site":            {"Sec-Fetch-Site", "cross-site"},
-			"another origin":          {"Origin", "http://evil.example"},
-			"a service's call":        {"Destkit-Outbound", "1"},
-		} {
-			got, text := ask(t, "GET", server.URL+console.Path+path, nil, header...)
-			require.Equal(t, 403, got.StatusCode, "%s: %s", path, name)
-			require.NotContains(t, text, "RES-002")
-		}
-	}
-	_, s, server = servedProxy(t, "control-secret")
-	s.add(aBatch())
-	root := server.URL + console.Path
-	for _, path := range []string{"/", "/findings", "/exchanges/1", "/report/endpoint", "/live?page=%2F"} {
-		for _, header := range [][]string{nil, {"Authorization", "Bearer wrong"}} {
-			got, text := ask(t, "GET", root+path, nil, header...)
-			require.Equal(t, 401, got.StatusCode, path)
-			require.NotContains(t, text, "RES-002")
-		}
-	}
-	got, _ := ask(t, "POST", root+"/sign-in", url.Values{"token": {"control-secret"}}, "Origin", server.URL)
-	require.Equal(t, 303, got.StatusCode)
-	session := got.Cookies()[0].Name + "=" + got.Cookies()[0].Value
-	for _, path := range []string{"/", "/findings", "/exchanges/1"} {
-		got, text := ask(t, "GET", root+path, nil, "Cookie", session)
-		require.Equal(t, 200, got.StatusCode, path)
-		require.Contains(t, text, "RES-002", path)
-		require.NotContains(t, text, "control-secret")
-	}
-}
-
 // TestForBrowsersAndPrograms: the root is a page for who asks for one.
 func TestForBrowsersAndPrograms(t *testing.T) {
 	p, _, server := servedProxy(t, "")
