@@ -21,11 +21,6 @@ func (s *Server) begin(ctx context.Context) error {
 		if err := replacement.AbandonRefreshes(tx); err != nil {
 			return err
 		}
-		if s.config.forked {
-			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {
-				return err
-			}
-		}
 		first, err := tx.Setting(organizations.SettingFirst)
 		if errors.Is(err, store.ErrNotFound) {
 			if s.first, err = organizations.Begin(tx, "First organization", "owner@example.com", "First workspace"); err == nil {

@@ -147,7 +147,7 @@ func TestOwnTypeMistakes(t *testing.T) {
 		"objects": [{"full_name": "a", "label": "A", "operations": ["insert"], "fields": [{"full_name": "k", "label": "K", "type": "string", "keys": ["insert"]}]}]}}`).want(http.StatusCreated)
 }
 
-// Declared types are in snapshots and forks, and in a seed; a seed that fails
+// Declared types are in snapshots and in a seed; a seed that fails
 // leaves none.
 func TestOwnTypesElsewhere(t *testing.T) {
 	sealed := func(c *Config) { c.MasterKey = make([]byte, masterKeySize) }
@@ -155,9 +155,6 @@ func TestOwnTypesElsewhere(t *testing.T) {
 	w.control("POST", "/connectors", ownType).want(http.StatusCreated)
 	from, to := ownConnections(w)
 	snapshot := w.control("GET", "/snapshot", nil).want(http.StatusOK).text
-	fork, err := w.s.Fork(t.Context(), "copy", "", nil)
-	require.NoError(t, err)
-	runOwn(&world{t: t, s: fork, pat: w.pat, key: w.key, seen: map[string]map[int]bool{}}, from, to)
 
 	other := newWorld(t, sealed)
 	other.control("POST", "/restore", string(snapshot)).want(http.StatusOK)

@@ -21,7 +21,6 @@ func (s *Server) CloseConsole() {
 	if s.console != nil {
 		s.console.Close()
 	}
-	s.forks.Each((*Server).CloseConsole)
 }
 
 // insider calls the API from within the process, as a workspace.

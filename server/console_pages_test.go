@@ -161,7 +161,7 @@ func TestConsoleMailAndWebhooks(t *testing.T) {
 	v.send("/mailbox/empty").want(200).has("The mailbox is empty")
 }
 
-// TestConsoleWorld: what is here as a seed, a snapshot taken and restored, a fork.
+// TestConsoleWorld: what is here as a seed, a snapshot taken and restored.
 func TestConsoleWorld(t *testing.T) {
 	w := newWorld(t)
 	v := newVisitor(t, w.s)
@@ -192,13 +192,6 @@ func TestConsoleWorld(t *testing.T) {
 	page := v.upload("/restore", snapshot).want(200)
 	require.NotContains(t, page.Body.String(), "Later")
 	v.send("/restore").want(400)
-
-	v.send("/forks", "name", "what-if").want(200).has("The fork what-if is made", "http://127.0.0.1:8080/_forks/what-if/api/v1", `href="/_forks/what-if/_control/console/"`)
-	inside := v.ask("GET", "/_forks/what-if/_control/console/", nil).want(200)
-	inside.has(`href="/_forks/what-if/_control/console/requests"`, `data-live="/_forks/what-if/_control/console/live`)
-	require.Equal(t, "/_forks/what-if/_control/console/", v.ask("GET", "/_forks/what-if/", nil).want(303).Header().Get("Location"))
-	v.send("/forks", "name", "Not A Name").want(400)
-	v.send("/forks/end", "name", "what-if").want(200).has("No forks.")
 }
 
 func TestConsoleClockJournal(t *testing.T) {

@@ -11,11 +11,10 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	pages "github.com/destkit/destkit/server/internal/console"
 	"github.com/destkit/destkit/server/internal/control"
-	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/runs"
 )
 
-// routeControl puts the control API, the forks and the console onto the mux.
+// routeControl puts the control API and the console onto the mux.
 func (s *Server) routeControl(mux *http.ServeMux) {
 	s.door = control.NewAPI(control.APIParts{
 		Log: s.log, Latch: s.latch, Token: s.config.ControlToken,
@@ -35,12 +34,11 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 				}),
 				call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.seeds.Post),
 			},
-			s.snapshots.Routes(), s.forks.Routes(),
+			s.snapshots.Routes(),
 		),
 		Metrics: s.metrics.Handler(), Profile: s.config.Profile,
 	})
 	s.door.Route(mux)
-	mux.Handle(forks.Path, s.forks)
 	// The pages for browsers are made from the replies of the control API and of the
 	// API's operations, by calls within the process.
 	inside := &insider{performer: s.performer, latch: s.latch, serve: s.serve}

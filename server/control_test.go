@@ -139,8 +139,6 @@ func TestControlErrors(t *testing.T) {
 		"bad section":      {"GET", "/fidelity?section=47", nil, 400, "no section"},
 		"bad PEM":          {"POST", "/trust", "nothing", 400, "certificate"},
 		"bad snapshot":     {"POST", "/restore", "nothing", 400, "no snapshot"},
-		"fork's name":      {"POST", "/fork", `{"name":"A B"}`, 400, "name"},
-		"unknown fork":     {"DELETE", "/forks/none", nil, 404, "there is no fork none"},
 		"unknown claim":    {"POST", "/invitations/99/claim", nil, 404, "there is no invitation 99"},
 		"unknown claim 2":  {"POST", "/workspace_invitations/99/claim", nil, 404, "there is no invitation to a workspace 99"},
 		"claim by nobody":  {"POST", "/invitations/99/claim", `{"email":"x"}`, 400, "email"},

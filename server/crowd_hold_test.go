@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCallersThatGoAway: many at once take snapshots, make and delete forks, restore,
+// TestCallersThatGoAway: many at once take snapshots, restore,
 // reset, seed, settle, advance and set the clock, start and cancel runs, and go away at
-// any step. Afterwards nothing is held, no run is working, no fork is left, what runs
+// any step. Afterwards nothing is held, no run is working, what runs
 // next completes, and the audit finds nothing.
 func TestCallersThatGoAway(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
@@ -28,12 +28,6 @@ func TestCallersThatGoAway(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
 			steps := []func(ctx context.Context, n int){
 				func(ctx context.Context, _ int) { _ = w.s.Snapshot(ctx, io.Discard) },
-				func(ctx context.Context, n int) {
-					name := fmt.Sprintf("fork-%d", n)
-					if _, err := w.s.Fork(ctx, name, "", nil); err == nil {
-						w.control("DELETE", "/forks/"+name, nil).want(200)
-					}
-				},
 				func(ctx context.Context, _ int) { _ = w.s.Restore(ctx, bytes.NewReader(snapshot.Bytes())) },
 				func(ctx context.Context, _ int) { _ = w.s.Settle(ctx) },
 				func(ctx context.Context, _ int) { _, _ = w.s.clock.Advance(ctx, time.Minute) },
@@ -67,7 +61,6 @@ func TestCallersThatGoAway(t *testing.T) {
 			crowd.Wait()
 			require.NoError(t, w.s.Settle(t.Context()))
 			w.nothingHeld()
-			require.Empty(t, w.control("GET", "/forks", nil).want(200).at("forks"))
 			run := w.trigger(id)
 			require.NoError(t, w.s.Settle(t.Context()))
 			require.Equal(t, "completed", w.status(run))

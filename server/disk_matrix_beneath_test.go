@@ -101,31 +101,23 @@ func beneathCells() (cells []diskCellOfService) {
 			require.Equal(t, "completed", shown().at("data.status"), string(shown().text))
 			w.whole()
 		})
-		for _, operation := range []string{"snapshot", "fork"} {
-			outcome := "refused: " + c.answer + "; no copy is left, nothing changed"
-			if c.fault.Op == diskfault.Sync {
-				outcome = "made: a copy is synced by who keeps it; nothing changed"
-			}
-			add(operation, outcome, func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
-				disk.Fail(c.fault)
-				var a *answer
-				if operation == "snapshot" {
-					a = w.control("GET", "/snapshot", nil)
-				} else {
-					a = w.control("POST", "/fork", `{"name":"x"}`)
-				}
-				met := disk.Heal()
-				if c.fault.Op == diskfault.Sync {
-					require.Less(t, a.code, 300, string(a.text))
-				} else {
-					require.Positive(t, met)
-					require.Equal(t, c.code, a.code, string(a.text))
-					require.Contains(t, string(a.text), c.answer[len("500, "):])
-					require.Empty(t, w.control("GET", "/forks", nil).want(200).at("forks"))
-				}
-				w.whole()
-			})
+		outcome := "refused: " + c.answer + "; no copy is left, nothing changed"
+		if c.fault.Op == diskfault.Sync {
+			outcome = "made: a copy is synced by who keeps it; nothing changed"
 		}
+		add("snapshot", outcome, func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
+			disk.Fail(c.fault)
+			a := w.control("GET", "/snapshot", nil)
+			met := disk.Heal()
+			if c.fault.Op == diskfault.Sync {
+				require.Less(t, a.code, 300, string(a.text))
+			} else {
+				require.Positive(t, met)
+				require.Equal(t, c.code, a.code, string(a.text))
+				require.Contains(t, string(a.text), c.answer[len("500, "):])
+			}
+			w.whole()
+		})
 		add("stop", "recovered: the log is kept; nothing lost", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
 			disk.Fail(c.fault)
 			_ = w.s.Close()

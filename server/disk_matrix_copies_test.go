@@ -85,11 +85,10 @@ func mixedParts(now, earlier []byte) []byte {
 	return out.Bytes()
 }
 
-// copyCells restore harmed copies: into a new directory, into a service that works, and
-// into a fork.
+// copyCells restore harmed copies: into a new directory, and into a service that works.
 func copyCells() (cells []diskCellOfService) {
 	for _, kind := range []string{"backup", "snapshot"} {
-		for _, operation := range []string{"start from it", "restore", "fork"} {
+		for _, operation := range []string{"start from it", "restore"} {
 			for _, harm := range copyHarms(kind) {
 				mayAccept := strings.HasPrefix(harm.name, "a bit flipped") || harm.name == "cut by one byte"
 				outcome := "refused: no whole copy; nothing changed"
@@ -121,24 +120,16 @@ func copyCells() (cells []diskCellOfService) {
 
 // outcomeOfCopy is what became of a copy.
 type outcomeOfCopy struct {
-	err  string
-	dir  string // of a new service
-	fork *Server
+	err     string
+	dir     string // of a new service
+	started *Server
 }
 
 // takes hands a copy to the operation.
 func (w *diskWorld) takes(operation string, from io.Reader) outcomeOfCopy {
 	w.t.Helper()
-	said := func(a *answer, good int) string {
-		if a.code == good {
-			return ""
-		}
-		require.Equal(w.t, 400, a.code, string(a.text))
-		return a.at("message").(string)
-	}
 	body, err := io.ReadAll(from)
-	switch operation {
-	case "start from it":
+	if operation == "start from it" {
 		present, dir := w.s, filepath.Join(w.t.(*testing.T).TempDir(), "new")
 		was := w.dir
 		w.dir = dir
@@ -149,26 +140,19 @@ func (w *diskWorld) takes(operation string, from io.Reader) outcomeOfCopy {
 			return outcomeOfCopy{failed.Error(), dir, nil}
 		}
 		return outcomeOfCopy{"", dir, w.s}
-	case "restore":
-		if err != nil { // a body that ends with an error is no bytes to send
-			if failed := w.s.Restore(w.t.Context(), io.MultiReader(bytes.NewReader(body), errorAfter(err))); failed != nil {
-				return outcomeOfCopy{err: failed.Error()}
-			}
-			return outcomeOfCopy{}
-		}
-		return outcomeOfCopy{err: said(w.control("POST", "/restore", body), 200)}
 	}
-	if err != nil {
-		if _, failed := w.s.Fork(w.t.Context(), "x", "", io.MultiReader(bytes.NewReader(body), errorAfter(err))); failed != nil {
+	if err != nil { // a body that ends with an error is no bytes to send
+		if failed := w.s.Restore(w.t.Context(), io.MultiReader(bytes.NewReader(body), errorAfter(err))); failed != nil {
 			return outcomeOfCopy{err: failed.Error()}
 		}
 		return outcomeOfCopy{}
 	}
-	t := outcomeOfCopy{err: said(w.control("POST", "/fork?name=x", body), 201)}
-	if t.err == "" {
-		t.fork = w.s.forks.Get("x")
+	a := w.control("POST", "/restore", body)
+	if a.code == 200 {
+		return outcomeOfCopy{}
 	}
-	return t
+	require.Equal(w.t, 400, a.code, string(a.text))
+	return outcomeOfCopy{err: a.at("message").(string)}
 }
 
 func errorAfter(err error) io.Reader {
@@ -192,8 +176,6 @@ func (w *diskWorld) restores(operation string, from io.Reader, mayAccept bool) {
 		left, err := filepath.Glob(filepath.Join(got.dir, "destkit.db*"))
 		require.NoError(w.t, err)
 		require.Empty(w.t, left)
-	} else {
-		require.Empty(w.t, w.control("GET", "/forks", nil).want(200).at("forks"))
 	}
 	for _, pattern := range []string{"*.tmp", "*.unfinished*"} {
 		for _, dir := range []string{w.dir, got.dir} {
@@ -209,14 +191,8 @@ func (w *diskWorld) restores(operation string, from io.Reader, mayAccept bool) {
 func (w *diskWorld) accepted(operation string, got outcomeOfCopy) {
 	w.t.Helper()
 	require.Empty(w.t, got.err)
-	switch operation {
-	case "fork":
-		fork := &world{t: w.t, s: got.fork, pat: w.pat, key: w.key, seen: map[string]map[int]bool{}}
-		same(w.t, w.look, worldOf(fork))
-	case "start from it":
-		defer func() { require.NoError(w.t, got.fork.Close()) }()
-		w.whole()
-	default:
-		w.whole()
+	if operation == "start from it" {
+		defer func() { require.NoError(w.t, got.started.Close()) }()
 	}
+	w.whole()
 }

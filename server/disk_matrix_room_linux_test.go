@@ -47,14 +47,6 @@ func roomCells() (cells []diskCellOfService) {
 				free()
 				w.whole()
 			})
-			add(kind, "fork", "refused: 507, the service's disk is full; nothing changed", func(t *testing.T, w *diskWorld, disk string) {
-				c, _ := w.takeCopies(kind)
-				free := full(t, disk)
-				w.refusedFor(w.control("POST", "/fork?name=x", c.now))
-				require.Empty(t, w.control("GET", "/forks", nil).want(200).at("forks"))
-				free()
-				w.whole()
-			})
 		}
 		add("backup", "backup", "refused: the disk is full; the backup before is whole", func(t *testing.T, w *diskWorld, _ string) {
 			other := smallDisk(t, "size=4m")

@@ -249,7 +249,7 @@ func logCells() (cells []diskCellOfService) {
 // servedCells harm the database under a service that works: whoever meets the damage is
 // told, and the checksum of the stop does not vouch for it.
 func servedCells() (cells []diskCellOfService) {
-	for _, operation := range []string{"a read of the API", "a write of the API", "a sync run", "snapshot", "fork", "backup"} {
+	for _, operation := range []string{"a read of the API", "a write of the API", "a sync run", "snapshot", "backup"} {
 		cells = append(cells, diskCellOfService{"destkit.db", "overwritten while it is served", operation, "refused: 500, the service's database is damaged; start it from a backup", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
 			w.stop()
@@ -280,8 +280,6 @@ func servedCells() (cells []diskCellOfService) {
 					tell(w.do("POST", fmt.Sprintf("/syncs/%d/trigger", w.id), w.key, nil), 200)
 				case "snapshot":
 					tell(w.control("GET", "/snapshot", nil), 0)
-				case "fork":
-					tell(w.control("POST", "/fork", fmt.Sprintf(`{"name":"f%d"}`, i)), 0)
 				case "backup":
 					to := filepath.Join(t.TempDir(), "backup.db")
 					require.ErrorIs(t, Backup(t.Context(), w.dir, to), ErrDamaged)
@@ -294,7 +292,7 @@ func servedCells() (cells []diskCellOfService) {
 			require.ErrorIs(t, w.start(), ErrDamaged)
 		}})
 	}
-	for _, operation := range []string{"snapshot", "fork", "backup"} {
+	for _, operation := range []string{"snapshot", "backup"} {
 		cells = append(cells, diskCellOfService{"destkit.db", "a page of no kind while it is served", operation, "refused: the database is damaged; no copy is made", func(t *testing.T) {
 			w := newDiskWorld(t, "mirror")
 			w.stop()
@@ -304,8 +302,6 @@ func servedCells() (cells []diskCellOfService) {
 			switch operation {
 			case "snapshot":
 				require.Contains(t, string(w.control("GET", "/snapshot", nil).want(500).text), says)
-			case "fork":
-				require.Contains(t, string(w.control("POST", "/fork", `{"name":"x"}`).want(500).text), says)
 			case "backup":
 				to := filepath.Join(t.TempDir(), "backup.db")
 				require.ErrorIs(t, Backup(t.Context(), w.dir, to), ErrDamaged)

@@ -178,6 +178,6 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error { return s.sna
 
 // Restore replaces the whole world by that of a snapshot: all of it or, on an
 // error, nothing. Calls wait meanwhile. Journals are emptied and faults taken
-// away; forks stay. Runs that were under way in the snapshot go on from where
+// away. Runs that were under way in the snapshot go on from where
 // they stood. A snapshot under another master key is refused with ErrWrongKey.
 func (s *Server) Restore(ctx context.Context, r io.Reader) error { return s.snapshots.Restore(ctx, r) }

@@ -66,7 +66,7 @@ func (w *syncWorld) batches() (n int) {
 }
 
 // TestSnapshotDuringARun: the run goes on as if nothing had been, also while its call
-// is on its way, and from there in the world that is restored and in a fork.
+// is on its way, and from there in the world that is restored.
 func TestSnapshotDuringARun(t *testing.T) {
 	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -91,12 +91,6 @@ func TestSnapshotDuringARun(t *testing.T) {
 			require.EqualValues(t, 300, again.id("data.records_updated"))
 			require.Less(t, w.batches(), 30)
 			require.Equal(t, [7]int64{300, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
-
-			w.control("POST", "/fork?name=other", snapshot).want(201)
-			fork := w.s.forks.Get("other")
-			require.NoError(t, fork.Settle(t.Context()))
-			other := &world{t: t, s: fork, key: w.key, seen: map[string]map[int]bool{}}
-			require.EqualValues(t, 300, other.do("GET", path, w.key, nil).want(200).id("data.records_updated"))
 		})
 	}
 }
@@ -178,27 +172,4 @@ func TestSnapshotDoesNotWaitForALatency(t *testing.T) {
 	w.control("POST", "/restore", snapshot).want(200)
 	giveUp()
 	require.Equal(t, http.StatusServiceUnavailable, <-answered)
-}
-
-// TestForkDeliversNothingTwice: what was open stays with the first world.
-func TestForkDeliversNothingTwice(t *testing.T) {
-	w := frozen(t)
-	l := w.listen()
-	id := w.newSync()
-	w.hook(l, "sync.failed")
-	l.answers(500)
-	w.run(id, "broken")
-	require.Len(t, l.take(), 1)
-	w.control("POST", "/fork", `{"name":"other"}`).want(201)
-	fork := w.s.forks.Get("other")
-	require.NoError(t, fork.Settle(t.Context()))
-	_, err := fork.clock.Advance(t.Context(), 5*60*1e9)
-	require.NoError(t, err)
-	require.Empty(t, l.take())
-	other := &world{t: t, s: fork, key: w.key, seen: map[string]map[int]bool{}}
-	kept := other.control("GET", "/webhook_deliveries", nil).want(200)
-	require.Equal(t, "failed", kept.at("deliveries.0.status"))
-	require.Contains(t, kept.at("deliveries.0.error"), "forked")
-	w.advance(5 * 60 * 1e9)
-	require.Len(t, l.take(), 1, "the first world delivers it")
 }

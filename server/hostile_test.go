@@ -61,7 +61,6 @@ func TestSlowClientsHoldNobody(t *testing.T) {
 		"sends to the control API":     {"POST", "/_control/faults", true},
 		"reads from the control API":   {"GET", "/_control/clock", false},
 		"sends a snapshot to restore":  {"POST", "/_control/restore", true},
-		"sends a snapshot to fork":     {"POST", "/_control/fork?name=x", true},
 		"sends a seed":                 {"POST", "/_control/seed", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,10 +81,7 @@ func TestSlowClientsHoldNobody(t *testing.T) {
 			<-slow.reached
 			require.NoError(t, w.s.Snapshot(t.Context(), io.Discard))
 			w.do("GET", "/syncs", w.key, nil).want(200)
-			w.control("GET", "/forks", nil).want(200)
-			fork, err := w.s.Fork(t.Context(), "meanwhile", "", nil)
-			require.NoError(t, err)
-			require.NotNil(t, fork)
+			w.control("GET", "/organizations", nil).want(200)
 			close(slow.letGo)
 			<-served
 			if tc.sends {
@@ -190,9 +186,6 @@ func TestSourcesKeepOut(t *testing.T) {
 	require.NoError(t, os.Mkdir(folder, 0o700))
 	require.NoError(t, os.Symlink(key, filepath.Join(folder, "users.csv")))
 	database := filepath.Join(dir, "destkit.db")
-	fork, err := w.s.Fork(t.Context(), "other", "", nil)
-	require.NoError(t, err)
-	forked := &world{t: t, s: fork, pat: w.pat, key: w.key, seen: map[string]map[int]bool{}}
 	for name, tc := range map[string]struct{ typ, path string }{
 		"database":                {"sqlite", database},
 		"database as text":        {"csv", database},
@@ -212,15 +205,13 @@ func TestSourcesKeepOut(t *testing.T) {
 			if _, err := os.Stat(tc.path); err != nil {
 				t.Skip("there is no such file on this system")
 			}
-			for _, world := range []*world{w, forked} {
-				a := world.do("POST", "/sources", w.key, connection(map[string]any{
-					"name": "Spy", "type": tc.typ, "credentials": map[string]any{"path": tc.path},
-				})).want(201)
-				require.Equal(t, false, a.at("data.last_test_succeeded"), string(a.text))
-				require.Regexp(t, "for itself|system's own", a.header.Get("Warning"))
-				objects := world.do("GET", fmt.Sprintf("/sources/%d/objects", a.id("data.id")), w.key, nil).want(200)
-				require.Empty(t, objects.at("data"))
-			}
+			a := w.do("POST", "/sources", w.key, connection(map[string]any{
+				"name": "Spy", "type": tc.typ, "credentials": map[string]any{"path": tc.path},
+			})).want(201)
+			require.Equal(t, false, a.at("data.last_test_succeeded"), string(a.text))
+			require.Regexp(t, "for itself|system's own", a.header.Get("Warning"))
+			objects := w.do("GET", fmt.Sprintf("/sources/%d/objects", a.id("data.id")), w.key, nil).want(200)
+			require.Empty(t, objects.at("data"))
 		})
 	}
 	// What local_files destinations write there is no secret.
@@ -229,35 +220,6 @@ func TestSourcesKeepOut(t *testing.T) {
 	require.NoError(t, writeFile(written, []byte("email\nada@example.com\n")))
 	a := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Own", "type": "csv", "credentials": map[string]any{"path": written}})).want(201)
 	require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
-}
-
-// TestForksOfForksCount: a fork makes forks, but no more than the process may
-// have altogether.
-func TestForksOfForksCount(t *testing.T) {
-	w := newWorld(t)
-	w.s.config.room.Store(3)
-	outer, err := w.s.Fork(t.Context(), "outer", "", nil)
-	require.NoError(t, err)
-	inner, err := outer.Fork(t.Context(), "inner", "", nil)
-	require.NoError(t, err)
-	_, err = inner.Fork(t.Context(), "broken", "", strings.NewReader("nothing"))
-	require.ErrorContains(t, err, "no snapshot")
-	_, err = inner.Fork(t.Context(), "innermost", "", nil)
-	require.NoError(t, err)
-	for _, s := range []*Server{w.s, outer, inner} {
-		_, err = s.Fork(t.Context(), "one-more", "", nil)
-		require.ErrorContains(t, err, "forks already")
-	}
-	// A fork takes its own with it.
-	w.control("DELETE", "/forks/outer", nil).want(200)
-	require.EqualValues(t, 3, w.s.config.room.Load())
-	// Who still held it gets an answer, and no 500.
-	closed := &world{t: t, s: outer, seen: map[string]map[int]bool{}}
-	recorder := httptest.NewRecorder()
-	r := httptest.NewRequest("GET", api.BasePath+"/syncs", nil)
-	r.Header.Set("Authorization", "Bearer "+w.key+"x")
-	closed.s.ServeHTTP(recorder, r)
-	require.Equal(t, 503, recorder.Code, recorder.Body.String())
 }
 
 // endless is a stream of zeros without end.
@@ -270,8 +232,6 @@ func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestWrongFilesAreNoSnapshots(t *testing.T) {
 	w := newWorld(t)
 	require.ErrorContains(t, w.s.Restore(t.Context(), endless{}), "no snapshot")
-	_, err := w.s.Fork(t.Context(), "zeros", "", endless{})
-	require.ErrorContains(t, err, "no snapshot")
 }
 
 // TestLongNamesOfOrganizations: no document looks at what the control API takes.

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/server/internal/control"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
-	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
@@ -51,7 +50,6 @@ type state struct {
 	ledger      *ledger.Ledger
 	binding     *binding.Binding // of the two
 	snapshots   *snapshot.Snapshots
-	forks       *forks.Forks[*Server]
 	replacement *replacement.Replacement
 	first       *Tokens // where this start has made the first organization
 }

@@ -111,11 +111,9 @@ func TestServiceNeverCallsItself(t *testing.T) {
 				address = relay(t, address)
 			}
 			_, port, _ := net.SplitHostPort(address)
-			_, err := w.s.Fork(t.Context(), "other", "", nil)
-			require.NoError(t, err)
 			user := w.s.FirstTokens().UserID
 			for _, host := range []string{"127.0.0.1", "localhost", "LOCALHOST.", "[::ffff:127.0.0.1]", "0.0.0.0", "[::ffff:7f00:1]"} {
-				for _, path := range []string{"/_control/reset", "/_control/", "/_control/journal/calls", fmt.Sprintf("/_control/users/%d/token", user), "/_control/clock", "/_forks/other/_control/reset", "/metrics"} {
+				for _, path := range []string{"/_control/reset", "/_control/", "/_control/journal/calls", fmt.Sprintf("/_control/users/%d/token", user), "/_control/clock", "/metrics"} {
 					body := customDestination("http://" + host + ":" + port + path)
 					if tc.token != "" {
 						body["service_connection"].(map[string]any)["credentials"].(map[string]any)["auth_token"] = tc.token

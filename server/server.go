@@ -19,16 +19,12 @@ import (
 	"net/netip"
 	"path"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/archive"
 	"github.com/destkit/destkit/server/internal/descriptors"
-	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
@@ -48,8 +44,6 @@ const (
 	DefaultBatchTimeout   = time.Minute
 	DefaultConnectTimeout = 10 * time.Second
 	DefaultWebhookTimeout = 10 * time.Second
-	// DefaultMaxForks is Config.MaxForks where it is zero.
-	DefaultMaxForks = 100
 )
 
 // Config describes a service. The zero value is a service in memory, in the
@@ -132,18 +126,10 @@ type Config struct {
 	// level debug.
 	Log      *slog.Logger
 	Requests bool
-	// MaxForks bounds the forks of this process, forks of forks included;
-	// DefaultMaxForks when zero.
-	MaxForks int
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
-	dirs   []string            // the data directories of this world and of those it was forked from
-	forked bool                // from another world, which delivers what was open there
-	copies *latch.Line         // of the snapshots and forks that are being made; of the first world
-	room   *atomic.Int64       // how many more forks the process may have; of the first world
-	world  *archive.Archive    // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 	sent   func()              // tests: runs before the first byte of each call of a destination
 	seams  func(*seam.Service) seam.Seams
@@ -177,7 +163,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	for _, step := range []func(context.Context) error{s.begin, s.run} {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(err, s.abandon())
+			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
@@ -186,7 +172,6 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
 	s.CloseConsole()
-	s.forks.Close()
 	s.background.Stop(executor.ErrStop)
 	s.background.Wait()
 	s.clock.Close()
@@ -222,7 +207,7 @@ func (s *Server) FirstTokens() *Tokens { return s.first }
 // ServeHTTP answers the API under api.BasePath, the control API under /_control,
 // and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forks.Path) {
+	if s.config.Requests {
 		logged := journal.LogRequest(w, r, s.log)
 		defer logged.End()
 		w = logged

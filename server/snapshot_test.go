@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -301,51 +299,4 @@ func TestSnapshotSealsSecrets(t *testing.T) {
 	require.Equal(t, archive.Format, meta.Format)
 	require.True(t, meta.Clock.Frozen)
 	require.Equal(t, []archive.Part{{ID: p.crm, Type: "salesforce"}}, meta.Destinations)
-}
-
-// TestFork: a fork begins as the world is, and neither sees what becomes of the
-// other.
-func TestFork(t *testing.T) {
-	p := populate(t)
-	before := p.look()
-	a := p.control("POST", "/fork", `{"name":"try"}`).want(201)
-	require.Equal(t, "http://127.0.0.1/_forks/try/api/v1", a.at("url"))
-	p.control("POST", "/fork", `{"name":"try"}`).want(409)
-	fork := populated{&world{t: t, s: p.s.forks.Get("try"), pat: p.pat, key: p.key, seen: map[string]map[int]bool{}}, p.crm, p.warehouse}
-	same(t, before, fork.look())
-
-	p.change()
-	same(t, before, fork.look())
-	changed := p.look()
-	fork.execute("INSERT INTO EXTRA VALUES ('x')", 200)
-	fork.record("fork@example.com")
-	fork.do("POST", "/workspaces", p.pat, map[string]any{"name": "Fork"}).want(201)
-	p.control("DELETE", "/faults", nil).want(200)
-	same(t, changed, p.look())
-
-	// Through the address: its API, with its own addresses in it, and control.
-	get := func(path, token string) *answer {
-		r := httptest.NewRequest("GET", "http://127.0.0.1/_forks/try"+path, nil)
-		r.RemoteAddr = "127.0.0.1:4711"
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		return p.send(r)
-	}
-	require.EqualValues(t, 2, get("/api/v1/workspaces", p.pat).want(200).id("pagination.total_records"))
-	require.Equal(t, true, get("/_control/clock", "").want(200).at("frozen"))
-	get("/healthz", "").want(200)
-
-	p.control("POST", "/fork?name=from-file", p.snapshot()).want(201)
-	p.control("POST", "/fork?name=broken", "nothing").want(400)
-	forks := p.control("GET", "/forks", nil).want(200)
-	require.Len(t, forks.at("forks"), 2)
-	p.control("DELETE", "/forks/try", nil).want(200)
-	get("/healthz", "").want(404)
-	same(t, changed, p.look())
-	names := []string{}
-	for _, f := range p.control("GET", "/forks", nil).want(200).at("forks").([]any) {
-		names = append(names, f.(map[string]any)["name"].(string))
-	}
-	require.True(t, slices.Equal([]string{"from-file"}, names))
 }

@@ -9,10 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"path/filepath"
-	"slices"
-	"sync/atomic"
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/archive"
@@ -24,13 +21,11 @@ import (
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/destinations"
 	"github.com/destkit/destkit/server/internal/faults"
-	"github.com/destkit/destkit/server/internal/forks"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
@@ -64,18 +59,7 @@ func (c *Config) complete() error {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
 	c.MaxRow = cmp.Or(c.MaxRow, source.DefaultRow)
 	c.QueryTimeout = cmp.Or(c.QueryTimeout, source.DefaultQuery)
-	if c.MaxForks < 0 {
-		return fmt.Errorf("the number of forks must be above 0, not %d", c.MaxForks)
-	}
-	c.MaxForks = cmp.Or(c.MaxForks, DefaultMaxForks)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
-	if c.room == nil {
-		c.room = new(atomic.Int64)
-		c.room.Store(int64(c.MaxForks))
-	}
-	if c.copies == nil {
-		c.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
-	}
 	if c.files == nil {
 		c.files = descriptors.Process()
 	}
@@ -86,15 +70,11 @@ func (c *Config) complete() error {
 		c.Version = "devel"
 	}
 	if c.MasterKey == nil && c.Dir == "" {
-		// A world in memory has a key of its own, which its forks get too: without
-		// it no service could open what their snapshot has sealed.
+		// A world in memory has a key of its own.
 		c.MasterKey = make([]byte, masterKeySize)
 		if _, err := rand.Read(c.MasterKey); err != nil {
 			return fmt.Errorf("make master key: %w", err)
 		}
-	}
-	if c.Dir != "" {
-		c.dirs = append(slices.Clone(c.dirs), c.Dir)
 	}
 	return nil
 }
@@ -128,7 +108,6 @@ func assemble(config Config) (*Server, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
 	s.faults = faults.New(faults.Options{Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
-	s.forks = forks.New(forks.Parts[*Server]{Make: s.makeFork, End: (*Server).end, Refuse: func(w http.ResponseWriter, r *http.Request, f *problem.Failure) { s.answering.Refuse(w, r, f) }, Most: config.MaxForks, Room: config.room})
 	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
@@ -170,7 +149,7 @@ func assemble(config Config) (*Server, error) {
 		Carry:     s.seams.Calls,
 		TLS:       s.seams.TLS,
 	})
-	s.trust = control.NewTrust(s.gate, s.forks)
+	s.trust = control.NewTrust(s.gate)
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {
 			return nil, fmt.Errorf("trust certificates: %w", err)
@@ -229,7 +208,7 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.snapshots = snapshot.New(snapshot.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
-		Ledger: func() *ledger.Ledger { return s.ledger }, Copies: config.copies, Dir: config.Dir,
+		Ledger: func() *ledger.Ledger { return s.ledger }, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
 		Service: snapshot.Service{
 			Hold: s.engine.Hold, Replace: func(ctx context.Context, a *archive.Archive) error { return s.replacement.Replace(ctx, a) },
@@ -251,7 +230,7 @@ func (c *Config) limits(shared *call.Shared, work *background.Work) (withheld.Li
 	return withheld.New(withheld.Parts{
 		Shared: shared, Work: work,
 		AllowHosts: c.AllowHosts, DenyLoopback: c.DenyLoopback, Listeners: c.Listeners,
-		Private: c.Private, AllowFiles: c.AllowFiles, Dirs: c.dirs, WorkFolder: c.WorkFolder,
+		Private: c.Private, AllowFiles: c.AllowFiles, Dir: c.Dir, WorkFolder: c.WorkFolder,
 		Secrets:   []string{c.SMTP.Password, c.ControlToken, c.PersonalAccessToken, c.WorkspaceAPIKey},
 		MasterKey: c.MasterKey,
 	})
@@ -289,8 +268,8 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.binding.Unoccupied(s.config.Restore != nil); err != nil {
 		return err
 	}
-	from := s.config.world
-	if from == nil && s.config.Restore != nil {
+	var from *archive.Archive
+	if s.config.Restore != nil {
 		a, err := archive.Read(s.config.Restore, s.config.Dir)
 		if err != nil {
 			return err
@@ -312,7 +291,7 @@ func (s *Server) open(ctx context.Context) error {
 		fill := func() error { return s.snapshots.Fill(ctx, from) }
 		bind := func() error { return s.binding.BindRestored(ctx) }
 		if err := inOrder(s.openLedger, declared, fill, bind); err != nil {
-			return errors.Join(fmt.Errorf("restore: %w", err), s.abandon())
+			return errors.Join(fmt.Errorf("restore: %w", err), s.Close())
 		}
 		return nil
 	}

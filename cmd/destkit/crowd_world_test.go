@@ -299,18 +299,9 @@ func (w *crowded) control(method, path string, body, into any) {
 	}
 }
 
-// quieten ends the faults and the forks.
+// quieten ends the faults.
 func (w *crowded) quieten() {
 	w.control("DELETE", "/faults", nil, nil)
-	var open struct {
-		Forks []struct {
-			Name string `json:"name"`
-		} `json:"forks"`
-	}
-	w.control("GET", "/forks", nil, &open)
-	for _, fork := range open.Forks {
-		w.control("DELETE", "/forks/"+fork.Name, nil, nil)
-	}
 }
 
 // settle lets the clock run until no run is active; the last retry of a run comes

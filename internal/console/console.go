@@ -291,7 +291,7 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 
 // Front sends a browser that opens the address of the program to its console.
 func (c *Console) Front(w http.ResponseWriter, r *http.Request) {
-	http.Redirect(w, r, Root(r.Context())+Path+"/", http.StatusSeeOther)
+	http.Redirect(w, r, Path+"/", http.StatusSeeOther)
 }
 
 // Admitted reports whether a request may see the console.

@@ -76,13 +76,13 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	// What a view renders with outlives the first viewer, and has no cookies.
 	shown := (&http.Request{Method: http.MethodGet, URL: target, Host: r.Host, TLS: r.TLS, Header: http.Header{}}).
-		WithContext(WithRoot(context.Background(), Root(r.Context())))
+		WithContext(context.Background())
 	page := h.c.find(shown)
 	if page == nil || h.c.sets()[page.name].Lookup("live") == nil {
 		http.Error(w, "page: has no live part", http.StatusNotFound)
 		return
 	}
-	key := Root(r.Context()) + r.Host + " " + target.String()
+	key := r.Host + " " + target.String()
 	v, err := h.enter(key, shown, page)
 	if err != nil {
 		w.Header().Set("Retry-After", "10")
@@ -284,7 +284,7 @@ func (h *hub) render(one *view) (name string, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(one.request.Context(), renderTime)
 	defer cancel()
 	r := one.request.Clone(ctx)
-	req := &Request{HTTP: r, Root: Root(ctx) + Path, c: h.c}
+	req := &Request{HTTP: r, Root: Path, c: h.c}
 	data, err := one.page.show(req)
 	if err != nil {
 		return "", nil, err

@@ -11,20 +11,6 @@ import (
 	"unicode/utf8"
 )
 
-// rooted carries the path under which a program stands, for forks.
-type rooted struct{}
-
-// WithRoot says that a request came in below a path, such as /_forks/what-if.
-func WithRoot(ctx context.Context, prefix string) context.Context {
-	return context.WithValue(ctx, rooted{}, Root(ctx)+prefix)
-}
-
-// Root is the path below which a request came in; "" at the root.
-func Root(ctx context.Context) string {
-	prefix, _ := ctx.Value(rooted{}).(string)
-	return prefix
-}
-
 // Request is one call of a page or a form.
 type Request struct {
 	HTTP *http.Request
@@ -37,7 +23,7 @@ type Request struct {
 }
 
 func (c *Console) request(w http.ResponseWriter, r *http.Request) *Request {
-	return &Request{HTTP: r, W: w, Root: Root(r.Context()) + Path, c: c}
+	return &Request{HTTP: r, W: w, Root: Path, c: c}
 }
 
 // called carries the request of the browser to the calls that are made for it: replies
@@ -141,7 +127,6 @@ func (r *Request) cookie(name, value string, seconds int) *http.Cookie {
 // Frame is what a template gets: Data of the page, and what stands around it.
 type Frame struct {
 	Name, Root          string
-	Top                 string // the address of the program, above the console
 	Style, Script, Icon string
 	Nav                 []Link
 	Here                string // the path of the page below Root
@@ -160,7 +145,7 @@ type Frame struct {
 func (c *Console) frame(r *Request, data any) *Frame {
 	here := strings.TrimPrefix(r.HTTP.URL.Path, Path)
 	f := &Frame{
-		Name: c.opts.Name, Root: r.Root, Top: strings.TrimSuffix(r.Root, Path), Style: r.Root + c.styled.name, Script: r.Root + c.script.name, Icon: r.Root + c.icon.name,
+		Name: c.opts.Name, Root: r.Root, Style: r.Root + c.styled.name, Script: r.Root + c.script.name, Icon: r.Root + c.icon.name,
 		Nav: c.opts.Nav, Here: here, Query: r.HTTP.URL.Query(), Data: data, Signed: c.opts.Token != "" && signedIn(r.HTTP, c.opts.Token),
 	}
 	if r.W != nil {

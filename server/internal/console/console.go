@@ -102,8 +102,6 @@ func New(s Service) *console.Console {
 	c.Action("/seed", "/world", at.loadSeed)
 	c.Handle(http.MethodGet, "/snapshot.tar", at.snapshot)
 	c.Action("/restore", "/world", at.restore)
-	c.Action("/forks", "/world", at.fork)
-	c.Action("/forks/end", "/world", at.endFork)
 	return c
 }
 

@@ -220,7 +220,7 @@ func origin(r *console.Request) string {
 	if r.HTTP.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + r.HTTP.Host + console.Root(r.Context())
+	return scheme + "://" + r.HTTP.Host
 }
 
 // rulesOfRequest holds a request and its response against the OpenAPI document. The

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
@@ -45,27 +44,12 @@ func (s *site) clock(r *console.Request) (any, error) {
 	}{now, past.Changes}, err
 }
 
-// fork is one of GET /_control/forks.
-type fork struct {
-	Name string `json:"name"`
-	URL  string `json:"url"`
-}
-
 func (s *site) world(r *console.Request) (any, error) {
-	got, err := get[struct {
-		Forks []fork `json:"forks"`
-	}](r.Context(), s, "/forks", nil)
-	if err != nil {
-		return nil, err
-	}
 	reply, err := s.Control.Raw(r.Context(), http.MethodGet, "/_control/seed", nil)
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Forks []fork
-		Seed  string
-	}{got.Forks, string(reply.Body)}, nil
+	return struct{ Seed string }{string(reply.Body)}, nil
 }
 
 // seedFile is what is here, for a folder.
@@ -170,21 +154,4 @@ func (s *site) restore(r *console.Request) (string, error) {
 	}
 	r.Done("The service is as it was in the snapshot.")
 	return "/", nil
-}
-
-func (s *site) fork(r *console.Request) (string, error) {
-	made, err := post[fork](r.Context(), s, "/fork", map[string]string{"name": r.Form("name")})
-	if err != nil {
-		return "", err
-	}
-	r.Done("The fork " + made.Name + " is made.")
-	return "/world", nil
-}
-
-func (s *site) endFork(r *console.Request) (string, error) {
-	if err := s.Control.Do(r.Context(), http.MethodDelete, "/_control/forks/"+url.PathEscape(r.Form("name")), nil, nil); err != nil {
-		return "", err
-	}
-	r.Done("The fork " + r.Form("name") + " is gone.")
-	return "/world", nil
 }

@@ -13,17 +13,13 @@ type Gate interface {
 	Trust(text []byte) (int, error)
 }
 
-// Forks keep certificates for the forks to come.
-type Forks interface{ Trust(text []byte) }
-
 // Trust adds authorities.
 type Trust struct {
-	gate  Gate
-	forks Forks
+	gate Gate
 }
 
 // NewTrust trusts nothing yet.
-func NewTrust(gate Gate, forks Forks) *Trust { return &Trust{gate: gate, forks: forks} }
+func NewTrust(gate Gate) *Trust { return &Trust{gate: gate} }
 
 // Routes are those of the control API.
 func (t *Trust) Routes() []call.ControlRoute {
@@ -41,6 +37,5 @@ func (t *Trust) post(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, problem.Refuse(http.StatusBadRequest, "%v", err)
 	}
-	t.forks.Trust(text)
 	return map[string]int{"trusted": n}, nil
 }

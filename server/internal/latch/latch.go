@@ -1,7 +1,6 @@
 // Package latch owns who may use the state of the service at a moment: calls hold it
 // while they read and change, let go of it while they wait for others, and a restore
-// or the end of a fork takes it from all of them. A bounded line of copies that are
-// being made is here, too.
+// or a reset takes it from all of them.
 package latch
 
 import (
@@ -18,7 +17,7 @@ import (
 // from them to restore or to end everything.
 type Latch struct {
 	// State is held for reading by every call, and for writing by what replaces or
-	// ends everything: restore, the end of a fork. planting is the same for seeds,
+	// ends everything: restore, reset. planting is the same for seeds,
 	// which take longer than a call may be kept waiting.
 	State    Lock
 	Seeds    Lock

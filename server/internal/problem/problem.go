@@ -110,7 +110,7 @@ func Of(err error) *Failure {
 	case errors.Is(err, store.ErrWrongKey):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: "the master key of the service was changed; start this process again with the new one", Cause: err}
 	case errors.Is(err, store.ErrClosed):
-		return &Failure{Code: http.StatusServiceUnavailable, Message: "the service is stopping, or the fork has ended", Cause: err}
+		return &Failure{Code: http.StatusServiceUnavailable, Message: "the service is stopping", Cause: err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: "the request ended before its answer was ready", Cause: err}
 	}

@@ -19,6 +19,9 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
+// atOnce bounds the snapshots that are being made: each has files of its own.
+const atOnce = 4
+
 // MaxSize bounds what a caller sends as a snapshot, in bytes.
 const MaxSize = 4 << 30
 
@@ -32,8 +35,7 @@ type Parts struct {
 	Gate    *destination.Gate
 	Sources *sources.Sources
 	Ledger  func() *ledger.Ledger
-	Copies  *latch.Line // of all that are being made
-	Dir     string      // the data directory; "" in memory
+	Dir     string // the data directory; "" in memory
 	About   About
 	Service Service
 }
@@ -60,7 +62,7 @@ type Snapshots struct {
 	latch   *latch.Latch
 	journal *journal.Journal
 	outside outside
-	copies  *latch.Line
+	places  chan struct{} // one for each snapshot that is being made
 	dir     string
 	about   About
 	service Service
@@ -71,6 +73,6 @@ func New(p Parts) *Snapshots {
 	return &Snapshots{
 		shared: p.Shared, log: p.Log, clock: p.Clock, latch: p.Latch, journal: p.Journal,
 		outside: outside{gate: p.Gate, sources: p.Sources, ledger: p.Ledger},
-		copies:  p.Copies, dir: p.Dir, about: p.About, service: p.Service,
+		places:  make(chan struct{}, atOnce), dir: p.Dir, about: p.About, service: p.Service,
 	}
 }

@@ -23,14 +23,15 @@ func (s *Snapshots) Write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// Take waits for its turn and spools a snapshot, so that a slow reader holds
-// nothing up. Close what it returns.
+// Take waits for its turn and spools a snapshot, so that a slow reader holds nothing
+// up. Close what it returns.
 func (s *Snapshots) Take(ctx context.Context) (*archive.Spool, error) {
-	leave, err := s.copies.Enter(ctx)
-	if err != nil {
-		return nil, err
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	defer leave()
 	m, err := s.take(ctx)
 	if err != nil {
 		return nil, err

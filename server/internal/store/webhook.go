@@ -186,20 +186,6 @@ func (tx *Tx) OpenWebhookDeliveries(after int64) ([]*WebhookDelivery, error) {
 	return webhookDeliveries.some(tx, "status = 'open' AND id > ? ORDER BY id", after)
 }
 
-// GiveUpDeliveries ends everything that is open, webhooks and e-mails, with a
-// reason, and tells how many they were.
-func (tx *Tx) GiveUpDeliveries(why string) (int64, error) {
-	hooks, err := tx.exec("UPDATE webhook_deliveries SET status = 'failed', next_attempt = NULL, error = ?, version = version + 1 WHERE status = 'open'", why)
-	if err != nil {
-		return 0, fmt.Errorf("give up webhook deliveries: %w", err)
-	}
-	mails, err := tx.exec("UPDATE mails SET delivery = 'failed', next_attempt = NULL, error = ?, version = version + 1 WHERE delivery = 'open'", why)
-	if err != nil {
-		return 0, fmt.Errorf("give up e-mails: %w", err)
-	}
-	return hooks + mails, nil
-}
-
 // PruneWebhookDeliveries deletes the deliveries of a workspace that are over and
 // were created before a moment.
 func (tx *Tx) PruneWebhookDeliveries(workspaceID int64, before time.Time) error {

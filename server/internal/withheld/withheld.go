@@ -30,9 +30,9 @@ type Parts struct {
 	AllowHosts   []string
 	DenyLoopback bool
 	Listeners    []netip.AddrPort
-	// Private, AllowFiles and WorkFolder limit files; Dirs are the data directories.
-	Private, AllowFiles, Dirs []string
-	WorkFolder                string
+	// Private, AllowFiles and WorkFolder limit files; Dir is the data directory, "" in memory.
+	Private, AllowFiles []string
+	Dir, WorkFolder     string
 	// Secrets are those of the configuration, and MasterKey is the key of 32 bytes;
 	// those that are empty count for nothing.
 	Secrets   []string
@@ -56,13 +56,13 @@ func New(p Parts) (Limits, error) {
 		l.Network.Hosts = append(l.Network.Hosts, host)
 	}
 	// What local_files destinations wrote below the data directory is theirs to read.
-	var lent []string
-	for _, dir := range p.Dirs {
-		lent = append(lent, filepath.Join(dir, FilesFolder))
+	var kept, lent []string
+	if p.Dir != "" {
+		kept, lent = []string{p.Dir}, []string{filepath.Join(p.Dir, FilesFolder)}
 	}
 	own := folders{shared: p.Shared, work: p.Work, lent: lent, allowed: p.AllowFiles, folder: p.WorkFolder}
 	l.Files = &reach.Files{
-		Private: p.Private, Kept: p.Dirs, Lent: lent,
+		Private: p.Private, Kept: kept, Lent: lent,
 		Folders: own.open,
 		Secret:  secretContent(p.Secrets, p.MasterKey), Database: sqlite.ApplicationID,
 	}

@@ -43,7 +43,7 @@ var FlagGroups = []flagGroup{
 	{"Rate", []string{"as-declared", "ask-speed", "rate", "records-rate", "stages", "steps", "burst", "closed", "search", "slo", "confirm", "connections", "catch-up", "poll-interval"}},
 	{"Time and limits", []string{
 		"duration", "count", "warm-up", "start-at", "fail-if", "abort-errors", "max-failed", "timeout", "serial", "seed",
-		"planning-timeout", "batch-timeout", "request-timeout", "run-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-forks", "max-row",
+		"planning-timeout", "batch-timeout", "request-timeout", "run-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-row",
 		"interval", "patience", "cancel-on-interrupt", "detach", "once",
 	}},
 	{"Control", []string{"control-addr", "proxy control-token-env", "control-keep", "dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env"}},

@@ -49,9 +49,6 @@ func (s *Flags) resolve(cmd *cobra.Command) (err error) {
 	if s.Config.MaxRow < 1 {
 		return exit.Usagef("--max-row must be above 0, not %d", s.Config.MaxRow)
 	}
-	if s.Config.MaxForks < 1 {
-		return exit.Usagef("--max-forks must be above 0, not %d", s.Config.MaxForks)
-	}
 	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
 	s.Config.Requests = cmd.Flags().Changed("log-level") || command.Is(cmd.ErrOrStderr())
 	if s.Config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format); err != nil {

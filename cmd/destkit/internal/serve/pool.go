@@ -54,7 +54,7 @@ func (s *Pool) Emulate(key string, objects []server.EmulatedObject) (*server.Emu
 }
 
 // outlives reports whether the records of a key are kept: those of the destinations
-// of the first world are; what is tried out and forks are not.
+// of the service are; what is tried out is not.
 func outlives(key string) bool { return strings.HasPrefix(key, "destination-") }
 
 // file is the database behind a key; "" is memory.

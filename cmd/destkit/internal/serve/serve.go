@@ -121,7 +121,6 @@ once.`,
 	f.DurationVar(&s.Config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
 	f.DurationVar(&s.Config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
 	f.DurationVar(&s.Config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
-	f.IntVar(&s.Config.MaxForks, "max-forks", server.DefaultMaxForks, "forks that there can be at once, forks of forks included")
 	f.DurationVar(&s.Config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
 	f.IntVar(&s.Config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`; docs/limits.md lists all limits")
 	f.DurationVar(&s.Config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")

@@ -21,7 +21,6 @@ func TestServiceRoot(t *testing.T) {
 		"http://127.0.0.1:8080/":                      "http://127.0.0.1:8080",
 		"https://sync.example.com/api/v1":             "https://sync.example.com",
 		"https://sync.example.com/api/v1/":            "https://sync.example.com",
-		"https://example.com/_forks/what-if/api/v1":   "https://example.com/_forks/what-if",
 		"https://example.com/behind/a/proxy/api/v1//": "https://example.com/behind/a/proxy",
 	} {
 		got, err := serviceRoot(raw)

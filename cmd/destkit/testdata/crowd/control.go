@@ -18,7 +18,6 @@ func (c *client) control() {
 		c.worlds(t)
 		return
 	}
-	fork := c.text("one", "two", "three", "four")
 	posts := []func() (path, body string){
 		func() (string, string) { return "/clock", `{"advance":"` + c.text("1s", "1m", "16m", "2h") + `"}` },
 		func() (string, string) {
@@ -49,12 +48,11 @@ func (c *client) control() {
 		func() (string, string) {
 			return "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"}`
 		},
-		func() (string, string) { return "/fork", `{"name":"` + fork + `"}` },
 	}
 	gets := []string{"", "/clock", "/faults", "/faults/unfired", "/journal/requests?limit=100", "/journal/calls?limit=100", "/journal/webhooks", "/mailbox?limit=50",
-		"/processes", "/webhook_deliveries", "/organizations", "/forks", "/fidelity", "/metrics", "/destinations/" + t.any(c, "destination_id").String() + "/records?object=Contact",
+		"/processes", "/webhook_deliveries", "/organizations", "/fidelity", "/metrics", "/destinations/" + t.any(c, "destination_id").String() + "/records?object=Contact",
 		"/topics/" + t.any(c, "topic_id").String() + "/messages", "/explain?identifier=3&sync_id=" + c.kept.any(c, "sync_id").String()}
-	deletes := []string{"/faults", "/journal/requests", "/journal/calls", "/journal/webhooks", "/forks/" + fork, "/forks/" + fork, "/organizations/" + t.organization}
+	deletes := []string{"/faults", "/journal/requests", "/journal/calls", "/journal/webhooks", "/organizations/" + t.organization}
 	switch n := c.random.IntN(100); {
 	case n < 45:
 		path, body := posts[c.random.IntN(len(posts))]()
@@ -69,15 +67,11 @@ func (c *client) control() {
 	}
 }
 
-// worlds copies, asks and replaces whole worlds.
+// worlds copies and replaces whole worlds.
 func (c *client) worlds(t *tenant) {
-	fork := c.text("one", "two", "three", "four")
 	switch n := c.random.IntN(10); {
-	case n < 4:
-		c.call(&request{operation: "GET /_control/snapshot", method: "GET", path: "/_control/snapshot", discard: true})
 	case n < 8:
-		path := "/_forks/" + fork + c.text("/api/v1/syncs?per_page=100", "/api/v1/sources", "/_control/clock", "/_control/forks")
-		c.call(&request{operation: "GET /_forks", method: "GET", path: path, token: c.config.Key})
+		c.call(&request{operation: "GET /_control/snapshot", method: "GET", path: "/_control/snapshot", discard: true})
 	case n == 8 && t != c.kept:
 		c.controlCall("POST", "/organizations/"+t.organization+"/reset", "")
 	case c.config.Replace && c.chance(20):
@@ -107,7 +101,7 @@ func kindOf(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
-		if i > 2 && (parts[i-1] == "forks" || strings.Trim(part, "0123456789") == "") {
+		if i > 2 && strings.Trim(part, "0123456789") == "" {
 			parts[i] = "{id}"
 		}
 	}
