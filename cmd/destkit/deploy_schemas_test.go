@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -59,7 +58,7 @@ func TestComposeFileIsValid(t *testing.T) {
 	file := documents(t, "compose.yaml")[0]
 	require.NoError(t, schema.Validate(any(file)))
 	// The schema is one that refuses.
-	under[tree](t, file, "services", "api")["healthchek"] = tree{}
+	under[tree](t, file, "services", "service")["healthchek"] = tree{}
 	require.ErrorContains(t, schema.Validate(any(file)), "healthchek")
 }
 
@@ -80,47 +79,32 @@ func strict(node any) {
 	}
 }
 
-// kubernetesSchema is the schema of a kind, of the newest version of Kubernetes that
-// the module has.
-func kubernetesSchema(t *testing.T, folder, version, kind string) *jsonschema.Schema {
-	t.Helper()
-	versions, err := filepath.Glob(filepath.Join(folder, "pkg", "openapiclient", "builtins", "*"))
+// TestLoadManifestIsValid holds the load by the k6 operator against the structure that
+// the operator publishes, with the parts of a pod as Kubernetes publishes them.
+func TestLoadManifestIsValid(t *testing.T) {
+	builtins := filepath.Join(moduleFolder(t, kubernetesModule), "pkg", "openapiclient", "builtins")
+	versions, err := filepath.Glob(filepath.Join(builtins, "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, versions)
-	group := "api"
-	if strings.Contains(version, "/") {
-		group = "apis"
-	}
-	document := schemaOf(t, filepath.Join(versions[len(versions)-1], group, version+".json"))
-	strict(under[tree](t, document, "components", "schemas"))
+	pods := schemaOf(t, filepath.Join(versions[len(versions)-1], "api", "v1.json"))
+	strict(under[tree](t, pods, "components", "schemas"))
 	compiler := jsonschema.NewCompiler()
-	require.NoError(t, compiler.AddResource("k8s.json", document))
-	for name, schema := range under[tree](t, document, "components", "schemas") {
-		kinds, _ := schema.(tree)["x-kubernetes-group-version-kind"].([]any)
-		if len(kinds) == 1 && under[string](t, kinds, 0, "kind") == kind {
-			compiled, err := compiler.Compile("k8s.json#/components/schemas/" + name)
-			require.NoError(t, err)
-			return compiled
-		}
-	}
-	require.FailNow(t, "no such kind", "%s %s", version, kind)
-	return nil
-}
-
-// TestManifestsAreValid holds the manifests against the schemas that Kubernetes
-// publishes.
-func TestManifestsAreValid(t *testing.T) {
-	folder := moduleFolder(t, kubernetesModule)
-	for name, m := range manifests(t) {
-		schema := kubernetesSchema(t, folder, under[string](t, m, "apiVersion"), under[string](t, m, "kind"))
-		require.NoError(t, schema.Validate(any(m)), name)
-		// The schema is one that refuses, also deep below.
-		under[tree](t, m, "metadata")["surname"] = "x"
-		require.ErrorContains(t, schema.Validate(any(m)), "surname", name)
-		delete(under[tree](t, m, "metadata"), "surname")
-		if strings.HasPrefix(name, "Deployment/") {
-			under[tree](t, m, "spec", "template", "spec", "containers", 0)["imagePulPolicy"] = "Always"
-			require.ErrorContains(t, schema.Validate(any(m)), "imagePulPolicy", name)
-		}
+	require.NoError(t, compiler.AddResource("k8s.json", pods))
+	require.NoError(t, compiler.AddResource("testrun.json", schemaOf(t, filepath.Join("testdata", "k6-testrun.schema.json"))))
+	schema, err := compiler.Compile("testrun.json")
+	require.NoError(t, err)
+	run := documents(t, "k6", "testrun.yaml")[0]
+	require.NoError(t, schema.Validate(any(run)))
+	// The schema is one that refuses, also deep below.
+	for wrong, path := range map[string][]any{
+		"surname":        {"metadata"},
+		"paralelism":     {"spec"},
+		"imagePulPolicy": {"spec", "runner"},
+		"secretReff":     {"spec", "runner", "envFrom", 0},
+		"limit":          {"spec", "runner", "resources"},
+	} {
+		under[tree](t, run, path...)[wrong] = tree{}
+		require.ErrorContains(t, schema.Validate(any(run)), wrong)
+		delete(under[tree](t, run, path...), wrong)
 	}
 }

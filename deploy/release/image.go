@@ -37,6 +37,7 @@ func writeImage(r release) error {
 		{name: "etc/", mode: 0o755}, {name: "etc/ssl/", mode: 0o755}, {name: "etc/ssl/certs/", mode: 0o755},
 		{name: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, content: authorities()},
 		{name: "tmp/", mode: 0o1777},
+		{name: "data/", mode: 0o1777}, // for volumes: a new one is as the folder below it
 		{name: "zoneinfo.zip", mode: 0o644, content: zones},
 	})
 	if err != nil {

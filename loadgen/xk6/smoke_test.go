@@ -20,56 +20,16 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
-// testRun is what the example has of a manifest of the operator of k6.
+// testRun is what a test does of the manifest for the operator of k6.
 type testRun struct {
-	APIVersion string `yaml:"apiVersion"`
-	Kind       string `yaml:"kind"`
-	Metadata   struct {
-		Name string `yaml:"name"`
-	} `yaml:"metadata"`
 	Spec struct {
-		Parallelism int  `yaml:"parallelism"`
-		Separate    bool `yaml:"separate"`
-		Script      struct {
+		Script struct {
 			ConfigMap struct {
-				Name string `yaml:"name"`
 				File string `yaml:"file"`
 			} `yaml:"configMap"`
 		} `yaml:"script"`
 		Arguments string `yaml:"arguments"`
-		Runner    struct {
-			Image   string `yaml:"image"`
-			EnvFrom []struct {
-				SecretRef struct {
-					Name string `yaml:"name"`
-				} `yaml:"secretRef"`
-			} `yaml:"envFrom"`
-			Resources struct {
-				Requests map[string]string `yaml:"requests"`
-			} `yaml:"resources"`
-		} `yaml:"runner"`
 	} `yaml:"spec"`
-}
-
-// readTestRun reads the manifest; an unknown member is an error.
-func readTestRun(t *testing.T) testRun {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("example", "testrun.yaml"))
-	require.NoError(t, err)
-	var run testRun
-	require.NoError(t, yaml.UnmarshalWithOptions(text, &run, yaml.Strict()))
-	return run
-}
-
-func TestTheManifestIsOne(t *testing.T) {
-	run := readTestRun(t)
-	require.Equal(t, "k6.io/v1alpha1", run.APIVersion)
-	require.Equal(t, "TestRun", run.Kind)
-	require.NotEmpty(t, run.Metadata.Name)
-	require.Equal(t, 4, run.Spec.Parallelism)
-	require.FileExists(t, filepath.Join("example", run.Spec.Script.ConfigMap.File))
-	require.NotEmpty(t, run.Spec.Runner.EnvFrom[0].SecretRef.Name)
-	require.NotContains(t, run.Spec.Arguments, "TOKEN", "a manifest is no place for it")
 }
 
 // k6 runs the program that was built, as a shell without an environment would.
@@ -110,7 +70,10 @@ func TestTheProgram(t *testing.T) {
 // time. What they count is what the simulator has stored.
 func asTheOperatorDoes(t *testing.T, program string) {
 	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
-	run := readTestRun(t)
+	manifest, err := os.ReadFile(filepath.Join("..", "..", "deploy", "k6", "testrun.yaml"))
+	require.NoError(t, err)
+	var run testRun
+	require.NoError(t, yaml.Unmarshal(manifest, &run))
 	arguments := strings.NewReplacer(
 		"https://example.com/destination", server.URL+"/", "RATE=4000", "RATE=50", "DURATION=10m", "DURATION=2s",
 	).Replace(run.Spec.Arguments)
