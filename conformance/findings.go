@@ -167,6 +167,12 @@ func (found *Findings) Held() error {
 	return nil
 }
 
+// HeldBy is Held with what a PASS rests on.
+func (found *Findings) HeldBy(format string, args ...any) error {
+	found.Proof(format, args...)
+	return found.Held()
+}
+
 // Outcome is what a step returns when it neither holds nor breaks the rule: status
 // is NotApplicable (the rule does not bind what is judged), NotRun (a permission,
 // a part or a budget is missing), Inconclusive (the evidence does not decide) or

@@ -7,7 +7,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // emulatedOnes connects applications that the service emulates itself: they have
@@ -96,6 +95,5 @@ func (sc *scenario) advancedAgrees(what string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
 	}
-	sc.Proof("%s", quantity.Count(seen, "look"))
-	return sc.Held()
+	return sc.heldBy(seen, "look")
 }

@@ -143,6 +143,5 @@ func (sc *scenario) objectHolds(rows *wire.DataTable) error {
 	if !slices.Equal(wanted, got) {
 		sc.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
 	}
-	sc.Proof("%s in the application", quantity.Count(len(records), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s in the application", quantity.Count(len(records), "record"))
 }

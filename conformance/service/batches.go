@@ -99,8 +99,7 @@ func (sc *scenario) runSends(run int, want *wire.DataTable) error {
 		slices.Sort(missing)
 		sc.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
 	}
-	sc.Proof("run %d: %s", run, quantity.Count(len(got), "record"))
-	return sc.Held()
+	return sc.HeldBy("run %d: %s", run, quantity.Count(len(got), "record"))
 }
 
 // wording of a table of operations.

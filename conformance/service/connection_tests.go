@@ -105,8 +105,7 @@ func (sc *scenario) stepFailed(message string) error {
 			sc.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), jsonvalue.Raw(v.member("last_test_results")))
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(looks), "look"))
-	return sc.Held()
+	return sc.heldBy(len(looks), "look")
 }
 
 // quoted is what a message has to say; any will do where none is named.
@@ -126,8 +125,7 @@ func (sc *scenario) latestIsTest() error {
 	first := sc.answered.callsBefore
 	for _, c := range calls[first:] {
 		if c.Method == rpc.MethodTestConnection {
-			sc.Proof("call %d", c.Number)
-			return sc.Held()
+			return sc.HeldBy("call %d", c.Number)
 		}
 	}
 	sc.brokenCall("a call of test_connection", fmt.Sprintf("%s of other methods", quantity.Count(len(calls)-first, "call")), calls[len(calls)-1])

@@ -72,8 +72,7 @@ func (sc *scenario) showsObject(object string) error {
 	if fields := a.at("data", "fields"); a.text("data", "full_name") != object || fields == nil || len(fields.Items) == 0 {
 		sc.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
 	}
-	sc.Proof("GET %s", a.request.path)
-	return sc.Held()
+	return sc.HeldBy("GET %s", a.request.path)
 }
 
 // showsDescribed compares what the API shows with what the planning calls were
@@ -107,8 +106,7 @@ func (sc *scenario) showsDescribed(what string) error {
 	if what == "objects" && len(shown) != len(sc.described.Objects) {
 		sc.broken(quantity.Count(len(sc.described.Objects), "object"), quantity.Count(len(shown), "object"), a)
 	}
-	sc.Proof("%s", quantity.Count(len(shown), "object"))
-	return sc.Held()
+	return sc.heldBy(len(shown), "object")
 }
 
 func operationText(names []string) string {

@@ -204,10 +204,8 @@ func (sc *scenario) answersCall(which, method, id, kind string) error {
 }
 
 func (sc *scenario) addFault(add func(*faults)) error {
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return fmt.Errorf("make a destination: %w", err)
-		}
+	if err := sc.someDestination(); err != nil {
+		return fmt.Errorf("make a destination: %w", err)
 	}
 	m := sc.faultsOf(sc.dest)
 	m.mu.Lock()

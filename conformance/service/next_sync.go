@@ -33,10 +33,8 @@ func (sc *scenario) nextSync() *nextSync {
 // draft is the body of a sync as the scenario wants it.
 func (sc *scenario) draft() (map[string]any, error) {
 	g := sc.nextSync()
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return nil, err
-		}
+	if err := sc.someDestination(); err != nil {
+		return nil, err
 	}
 	if g.rows == nil {
 		rows, err := sc.newDataset(numbered(1, 3))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // scenario is one scenario on its way: what it has made, called and seen.
@@ -132,4 +133,17 @@ func (sc *scenario) brokenCall(expected, actual string, where ...*endpoint.Call)
 // exchangeOf is a call of the service as it stands in a report.
 func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
 	return c.Exchange(sc.Check().ID, int(sc.numbers.Add(1)))
+}
+
+// heldBy ends a claim that rests on so many things.
+func (sc *scenario) heldBy(n int, noun string) error {
+	return sc.HeldBy("%s", quantity.Count(n, noun))
+}
+
+// someDestination connects an ordinary one unless there is one already.
+func (sc *scenario) someDestination() (err error) {
+	if sc.dest == nil {
+		_, err = sc.connect(connecting{})
+	}
+	return err
 }

@@ -51,10 +51,8 @@ func partly(n, invalid int) table {
 }
 
 func (sc *scenario) watchedSync(n, invalid int, settings *wire.DataTable) error {
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	rows, err := sc.newDataset(partly(n, invalid))
 	if err != nil {
@@ -99,8 +97,7 @@ func (sc *scenario) mailsHaveCome(how string) error {
 			sc.broken(fmt.Sprintf("%d e-mails about the sync", want), subjects(mails), a)
 		}
 	}
-	sc.Proof("%s e-mails", how)
-	return sc.Held()
+	return sc.HeldBy("%s e-mails", how)
 }
 
 // subjects says which e-mails have come.

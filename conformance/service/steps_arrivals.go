@@ -159,8 +159,7 @@ func (sc *scenario) ordersHeeded() error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.orders), "order"))
-	return sc.Held()
+	return sc.heldBy(len(sc.orders), "order")
 }
 
 // runAppends compares what a run has sent, by the history of the run: an
@@ -177,8 +176,7 @@ func (sc *scenario) runAppends(run int, list string) error {
 	if slices.Sort(got); !slices.Equal(want, got) {
 		sc.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
 	}
-	sc.Proof("run %d appended %s", run, quantity.Count(len(got), "record"))
-	return sc.Held()
+	return sc.HeldBy("run %d appended %s", run, quantity.Count(len(got), "record"))
 }
 
 // mapsColumn reads the sync again: mappings that are made by the service are
@@ -190,8 +188,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 	}
 	for _, m := range itemsOf(a.at("data", "mappings")) {
 		if jsonvalue.Text(m.Get("from", "type")) == "column" && jsonvalue.Text(m.Get("from", "data")) == column && jsonvalue.Text(m.Get("to")) == field {
-			sc.Proof("%s", quantity.Count(len(itemsOf(a.at("data", "mappings"))), "mapping"))
-			return sc.Held()
+			return sc.heldBy(len(itemsOf(a.at("data", "mappings"))), "mapping")
 		}
 	}
 	sc.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), jsonvalue.Raw(a.at("data", "mappings")), a)
@@ -220,8 +217,7 @@ func (sc *scenario) wasSent(rows *wire.DataTable) error {
 			sc.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
 		}
 	}
-	sc.Proof("%s sent", quantity.Count(len(unpack(batches)), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s sent", quantity.Count(len(unpack(batches)), "record"))
 }
 
 // sortedNames are the keys of maps, each once.

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
@@ -70,8 +69,7 @@ func (sc *scenario) ofBatches(ask func(c *endpoint.Call) (expected, actual strin
 			sc.brokenCall(expected, actual, c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "batch"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "batch")
 }
 
 func (sc *scenario) batchOperation(operation string) error {

@@ -275,8 +275,7 @@ func (sc *scenario) callsWere(what string, answers ...*answer) error {
 			sc.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
 		}
 	}
-	sc.Proof("%s, the last with HTTP %d", quantity.Count(len(answers), "call"), answers[len(answers)-1].Status)
-	return sc.Held()
+	return sc.HeldBy("%s, the last with HTTP %d", quantity.Count(len(answers), "call"), answers[len(answers)-1].Status)
 }
 
 func (sc *scenario) callsHaveStatus(want int) error {
@@ -285,6 +284,5 @@ func (sc *scenario) callsHaveStatus(want int) error {
 			sc.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "call")
 }

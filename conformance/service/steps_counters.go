@@ -44,8 +44,7 @@ func (sc *scenario) runCounts(run int, want *wire.DataTable) error {
 			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
-	sc.Proof("run %d: %s", run, quantity.Count(len(want.Rows()), "counter"))
-	return sc.Held()
+	return sc.HeldBy("run %d: %s", run, quantity.Count(len(want.Rows()), "counter"))
 }
 
 // countsOneOf is for counters that published examples define in more than one way.
@@ -57,8 +56,7 @@ func (sc *scenario) countsOneOf(name string, run int, list string) error {
 	if !ok || !slices.Contains(strings.Split(list, ", "), strconv.FormatInt(n, 10)) {
 		sc.broken(fmt.Sprintf("%s of run %d is one of %s", name, run, list), jsonvalue.Raw(a.at("data", name)), a)
 	}
-	sc.Proof("%s is %d", name, n)
-	return sc.Held()
+	return sc.HeldBy("%s is %d", name, n)
 }
 
 // countsNone: a run that failed may leave its counters out.
@@ -70,8 +68,7 @@ func (sc *scenario) countsNone(run int) error {
 	if ok && n != 0 || !ok && jsonvalue.Raw(a.at("data", "records_updated")) != "null" {
 		sc.broken("records_updated is 0 or null", jsonvalue.Raw(a.at("data", "records_updated")), a)
 	}
-	sc.Proof("records_updated is %s", jsonvalue.Raw(a.at("data", "records_updated")))
-	return sc.Held()
+	return sc.HeldBy("records_updated is %s", jsonvalue.Raw(a.at("data", "records_updated")))
 }
 
 // sumsAgree: what was processed is what was to be sent, and became something.
@@ -95,8 +92,7 @@ func (sc *scenario) sumsAgree(run int) error {
 	if became := sum["records_updated"] + sum["records_failed"]; became != processed {
 		sc.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
 	}
-	sc.Proof("%s processed", quantity.Count(processed, "record"))
-	return sc.Held()
+	return sc.HeldBy("%s processed", quantity.Count(processed, "record"))
 }
 
 // countersAgree counts the lines of the history.
@@ -118,6 +114,5 @@ func (sc *scenario) countersAgree(run int) error {
 			sc.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
 		}
 	}
-	sc.Proof("%s in the history", quantity.Count(len(lines), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s in the history", quantity.Count(len(lines), "record"))
 }

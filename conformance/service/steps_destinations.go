@@ -158,8 +158,7 @@ func (sc *scenario) isListed(how string) error {
 		sc.broken("the destination stands "+how+" in the list", quantity.Count(times, "time"), sc.last)
 		return sc.Held()
 	}
-	sc.Proof("looked for by its id")
-	return sc.Held()
+	return sc.HeldBy("looked for by its id")
 }
 
 // looksInEveryWay fetches, lists and saves: what stands in the answer to an
@@ -245,8 +244,7 @@ func (sc *scenario) callsWithToken(word string) error {
 		sc.brokenCall("Authorization: Bearer "+token, sc.secrets.String(last.HTTP.Header.Get("Authorization")), last)
 		return sc.Held()
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 // noneIsCalled looks through the list for what must not have been made.

@@ -70,8 +70,7 @@ func (sc *scenario) requestsAreWhole() error {
 			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.JSON.Get("id")), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 // anyMethod stands for all methods in a sentence.
@@ -112,8 +111,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 	if looked == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call of %s has anything at %s", method, path)
 	}
-	sc.Proof("%s in %s", quantity.Count(looked, "place"), quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.HeldBy("%s in %s", quantity.Count(looked, "place"), quantity.Count(len(calls), "call"))
 }
 
 // hasType looks at the JSON type of a value.
@@ -138,8 +136,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 func (sc *scenario) membersInOrder(list string) error {
@@ -156,8 +153,7 @@ func (sc *scenario) membersInOrder(list string) error {
 			sc.brokenCall("the members "+strings.Join(want, ", "), strings.Join(got, ", "), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 func (sc *scenario) onlyMethods(list string) error {
@@ -170,8 +166,7 @@ func (sc *scenario) onlyMethods(list string) error {
 			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.Method), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 func (sc *scenario) idsAreUnique() error {
@@ -186,6 +181,5 @@ func (sc *scenario) idsAreUnique() error {
 		}
 		seen[c.ID] = c
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }

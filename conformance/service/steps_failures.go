@@ -73,8 +73,7 @@ func (sc *scenario) showsTheSame() error {
 			sc.broken(a.request.path+" shows "+shortened(before), shortened(now), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "call")
 }
 
 func shortened(text string) string {
@@ -94,8 +93,7 @@ func (sc *scenario) answersAreJSON() error {
 			sc.broken("Content-Type: application/json", fmt.Sprintf("%s %s: Content-Type %q", a.request.method, a.request.path, a.Header.Get("Content-Type")), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 // answersHaveSomeStatus leaves the word to other checks: errors have an integer in
@@ -106,8 +104,7 @@ func (sc *scenario) answersHaveSomeStatus() error {
 			sc.broken("a member status", a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 func (sc *scenario) statusOneOf(words string) error {
@@ -117,8 +114,7 @@ func (sc *scenario) statusOneOf(words string) error {
 			sc.broken("a status of "+words, a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 func (sc *scenario) turnedDown() error {
@@ -127,8 +123,7 @@ func (sc *scenario) turnedDown() error {
 			sc.broken(fmt.Sprintf("%s %s is turned down with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "call")
 }
 
 func (sc *scenario) noFault() error {
@@ -137,8 +132,7 @@ func (sc *scenario) noFault() error {
 			sc.broken(fmt.Sprintf("%s %s is answered, or refused with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "call"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "call")
 }
 
 func (sc *scenario) messagesAreGiven() error {
@@ -147,8 +141,7 @@ func (sc *scenario) messagesAreGiven() error {
 			sc.broken("a message that says what is wrong", a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 // messagesNameFields looks for the word in the third column of the calls.
@@ -158,8 +151,7 @@ func (sc *scenario) messagesNameFields() error {
 			sc.broken("an answer that names "+word, a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 // innards are what only the maker of a service should ever read.
@@ -171,8 +163,7 @@ func (sc *scenario) messagesTellNothing() error {
 			sc.broken("a message for clients", fmt.Sprintf("%s %s shows %q", a.request.method, a.request.path, found), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 // allowNamesMethods: whoever answers 405 names the methods (RFC 9110, 15.5.6).
@@ -189,8 +180,7 @@ func (sc *scenario) allowNamesMethods() error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.NotApplicable, "", "the service never answers 405")
 	}
-	sc.Proof("%s with 405", quantity.Count(seen, "answer"))
-	return sc.Held()
+	return sc.HeldBy("%s with 405", quantity.Count(seen, "answer"))
 }
 
 // member is a member of an answer, with its place.
@@ -242,8 +232,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no answer has such a member")
 	}
-	sc.Proof("%s", quantity.Count(seen, "member"))
-	return sc.Held()
+	return sc.heldBy(seen, "member")
 }
 
 func (sc *scenario) identifiersAreIntegers() error {

@@ -71,10 +71,8 @@ func (sc *scenario) scheduledSync(frequency, paused string) error {
 	if err != nil {
 		return err
 	}
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	rows, err := sc.newDataset(numbered(1, 2))
 	if err != nil {
@@ -152,8 +150,7 @@ func (sc *scenario) hasRun(want int) error {
 	if len(runs) != want {
 		sc.broken(quantity.Count(want, "run"), quantity.Count(len(runs), "run"), a)
 	}
-	sc.Proof("%s", quantity.Count(len(runs), "run"))
-	return sc.Held()
+	return sc.heldBy(len(runs), "run")
 }
 
 func (sc *scenario) hasRunOften(want int) error {
@@ -164,8 +161,7 @@ func (sc *scenario) hasRunOften(want int) error {
 	if len(runs) < want {
 		sc.broken(fmt.Sprintf("at least %s", quantity.Count(want, "run")), quantity.Count(len(runs), "run"), a)
 	}
-	sc.Proof("%s", quantity.Count(len(runs), "run"))
-	return sc.Held()
+	return sc.heldBy(len(runs), "run")
 }
 
 func (sc *scenario) dueInTime() error {
@@ -184,8 +180,7 @@ func (sc *scenario) dueInTime() error {
 			sc.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), jsonvalue.Raw(r.Get("scheduled_execution_time")), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(runs), "run"))
-	return sc.Held()
+	return sc.heldBy(len(runs), "run")
 }
 
 // saysWhy: the words are open; a run of the schedule must not look like one that
@@ -206,8 +201,7 @@ func (sc *scenario) saysWhy() error {
 	if tag == "" || tag == manual.text("data", "sync_trigger_reason", "ui_tag") {
 		sc.broken("a ui_tag of its own, other than that of a run by hand", tag, a, manual)
 	}
-	sc.Proof("ui_tag %q", tag)
-	return sc.Held()
+	return sc.HeldBy("ui_tag %q", tag)
 }
 
 // waitingRun triggers a run whose first batch gets no answer for now.
@@ -298,8 +292,7 @@ func (sc *scenario) comesTo(which, how, want string) error {
 	if !good {
 		sc.broken("the "+which+" run is "+want, a.short(), a)
 	}
-	sc.Proof("%s", status)
-	return sc.Held()
+	return sc.HeldBy("%s", status)
 }
 
 // noFurther looks after the run is over: what was on its way may have come.
@@ -315,6 +308,5 @@ func (sc *scenario) noFurther() error {
 	if batches := sc.dest.Batches(); len(batches) > before {
 		sc.brokenCall("no batch after the cancel", fmt.Sprintf("%d more", len(batches)-before), batches[before:]...)
 	}
-	sc.Proof("%s before", quantity.Count(before, "batch"))
-	return sc.Held()
+	return sc.HeldBy("%s before", quantity.Count(before, "batch"))
 }

@@ -116,8 +116,7 @@ func (sc *scenario) limitHolds(limit string, most int) error {
 	if n > most {
 		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(most, "call")), fmt.Sprintf("%s within %s", quantity.Count(n, "call"), lasting(within)), within...)
 	}
-	sc.Proof("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
-	return sc.Held()
+	return sc.HeldBy("%s, at most %d within %s", quantity.Count(len(calls), "call"), n, judgedSecond)
 }
 
 // places are how many batches of all syncs the destination takes at once; 1 of
@@ -160,8 +159,7 @@ func (sc *scenario) fast(calls []*endpoint.Call, beyond int) error {
 	if n <= beyond {
 		sc.brokenCall(fmt.Sprintf("more than %s within a second", quantity.Count(beyond, "call")), fmt.Sprintf("%d at most", n), within...)
 	}
-	sc.Proof("%d of %s within %s", n, quantity.Count(len(calls), "call"), judgedSecond)
-	return sc.Held()
+	return sc.HeldBy("%d of %s within %s", n, quantity.Count(len(calls), "call"), judgedSecond)
 }
 
 func (sc *scenario) runsComplete() error {
@@ -176,6 +174,5 @@ func (sc *scenario) runsComplete() error {
 	if runs == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
-	sc.Proof("%s", quantity.Count(runs, "run"))
-	return sc.Held()
+	return sc.heldBy(runs, "run")
 }

@@ -27,8 +27,7 @@ func (sc *scenario) envelopes() error {
 			sc.broken("data as an array", r.short(), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "list"))
-	return sc.Held()
+	return sc.heldBy(len(all), "list")
 }
 
 // memberIs looks at the type of a member of pagination (spec 2.1).
@@ -43,8 +42,7 @@ func (sc *scenario) memberIs(member, kind string) error {
 			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, jsonvalue.Raw(n)), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "list"))
-	return sc.Held()
+	return sc.heldBy(len(all), "list")
 }
 
 // totals are how many records each list has: known, or as it says itself.
@@ -109,8 +107,7 @@ func (sc *scenario) memberIsRight(member string) error {
 	if member == "total_records" {
 		sc.totalsAgree(all)
 	}
-	sc.Proof("%s", quantity.Count(found, "page"))
-	return sc.Held()
+	return sc.heldBy(found, "page")
 }
 
 // totalsAgree counts the records on all pages that were read.
@@ -142,8 +139,7 @@ func (sc *scenario) pagesAreFull() error {
 			sc.broken(fmt.Sprintf("%s holds %s", r.request.path, quantity.Count(want, "record")), strconv.Itoa(got), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "page"))
-	return sc.Held()
+	return sc.heldBy(len(all), "page")
 }
 
 func (sc *scenario) pagesAreBounded(most int) error {
@@ -158,6 +154,5 @@ func (sc *scenario) pagesAreBounded(most int) error {
 	if seen <= most {
 		return conformance.Outcome(conformance.Inconclusive, "", "no list has more than %s", quantity.Count(most, "record"))
 	}
-	sc.Proof("%s", quantity.Count(len(all), "list"))
-	return sc.Held()
+	return sc.heldBy(len(all), "list")
 }

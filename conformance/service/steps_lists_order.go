@@ -51,8 +51,7 @@ func (sc *scenario) eachOnce() error {
 			sc.broken(fmt.Sprintf("the pages of %s hold all %s", path, quantity.Count(r.total(), "record")), strconv.Itoa(len(ids)), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "page"))
-	return sc.Held()
+	return sc.heldBy(len(all), "page")
 }
 
 // inOrder looks at created_at where records have it, and at what is known of
@@ -86,8 +85,7 @@ func (sc *scenario) inOrder(first string) error {
 	if decided == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no list has two records whose order is known")
 	}
-	sc.Proof("%s with a known order", quantity.Count(decided, "list"))
-	return sc.Held()
+	return sc.HeldBy("%s with a known order", quantity.Count(decided, "list"))
 }
 
 // createdAt are the times of creation as far as records tell them.
@@ -132,8 +130,7 @@ func (sc *scenario) sameRecords() error {
 			sc.broken(fmt.Sprintf("%s shows %v", path, before[path]), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(by), "list"))
-	return sc.Held()
+	return sc.heldBy(len(by), "list")
 }
 
 func (sc *scenario) backwards() error {
@@ -148,8 +145,7 @@ func (sc *scenario) backwards() error {
 			sc.broken(fmt.Sprintf("%s shows %v", path, want), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(by), "list"))
-	return sc.Held()
+	return sc.heldBy(len(by), "list")
 }
 
 func (sc *scenario) noRecords() error {
@@ -159,8 +155,7 @@ func (sc *scenario) noRecords() error {
 			sc.broken(r.request.path+" is answered with an empty list", r.short(), r.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "list"))
-	return sc.Held()
+	return sc.heldBy(len(all), "list")
 }
 
 func (sc *scenario) noListFails() error {
@@ -171,8 +166,7 @@ func (sc *scenario) noListFails() error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.readings), "reading"))
-	return sc.Held()
+	return sc.heldBy(len(sc.readings), "reading")
 }
 
 // nextLeads follows the legacy address of the next page (spec 2.1).
@@ -200,8 +194,7 @@ func (sc *scenario) nextLeads(path string) error {
 			if len(ids) < 2 {
 				return conformance.Outcome(conformance.Inconclusive, "--control-url", "the list has one page only; with the control API it gets more")
 			}
-			sc.Proof("%s", quantity.Count(len(ids), "page"))
-			return sc.Held()
+			return sc.heldBy(len(ids), "page")
 		}
 		rest, found := strings.CutPrefix(n.Text, sc.target.BaseURL)
 		if !found {

@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
@@ -130,8 +129,7 @@ func (sc *scenario) areStored(ids []string, t *wire.DataTable) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(ids), "record"))
-	return sc.Held()
+	return sc.heldBy(len(ids), "record")
 }
 
 // nested is a value of a record: under its whole name, or down the dots of it.
@@ -166,8 +164,7 @@ func (sc *scenario) sentExactly(list string) error {
 	if n == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
 	}
-	sc.Proof("%s", quantity.Count(n, "record"))
-	return sc.Held()
+	return sc.heldBy(n, "record")
 }
 
 // fieldsAre connects a destination whose object has the fields of a table: each
@@ -246,6 +243,5 @@ func (sc *scenario) formsWrote() error {
 	if len(sc.forms) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no sync has run")
 	}
-	sc.Proof("%s", quantity.Count(len(sc.forms), "form"))
-	return sc.Held()
+	return sc.heldBy(len(sc.forms), "form")
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).
@@ -47,6 +46,5 @@ func (sc *scenario) alertsHave(list string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", sc.secrets.String(sc.last.short()))
 	}
-	sc.Proof("%s", quantity.Count(seen, "alert"))
-	return sc.Held()
+	return sc.heldBy(seen, "alert")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
@@ -102,8 +101,7 @@ func (sc *scenario) objectsAreThose() error {
 			sc.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(want), "object"))
-	return sc.Held()
+	return sc.heldBy(len(want), "object")
 }
 
 // objectsAreFound looks at the fetches: 200 and the object that was asked for.
@@ -122,8 +120,7 @@ func (sc *scenario) objectsAreFound() error {
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
 	}
-	sc.Proof("%s", quantity.Count(found, "object"))
-	return sc.Held()
+	return sc.heldBy(found, "object")
 }
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
@@ -158,8 +155,7 @@ func (sc *scenario) agrees(what string, t *wire.DataTable) error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
 	}
-	sc.Proof("%s", quantity.Count(compared, "value"))
-	return sc.Held()
+	return sc.heldBy(compared, "value")
 }
 
 // namesAreThose compares a list of names at every object.
@@ -188,8 +184,7 @@ func (sc *scenario) namesAreThose(what string) error {
 			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }
 
 // namesIn are texts, or the full_name of objects.
@@ -232,8 +227,7 @@ func (sc *scenario) keysAreRight(which string) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }
 
 // objectsAgree compares what each look says about an object. What is shown after
@@ -262,8 +256,7 @@ func (sc *scenario) objectsAgree() error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
 	}
-	sc.Proof("%s", quantity.Count(compared, "comparison"))
-	return sc.Held()
+	return sc.heldBy(compared, "comparison")
 }
 
 // updateOnly stand in the answer to an update (spec 2.3).

@@ -41,10 +41,8 @@ func (sc *scenario) aSyncOf(operation, setting, value string, rows *wire.DataTab
 	if err != nil {
 		return err
 	}
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	held, err := sc.newDataset(t)
 	if err != nil {
@@ -72,10 +70,8 @@ func (sc *scenario) alreadyHolds(rows *wire.DataTable) error {
 	if err != nil {
 		return err
 	}
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	schema := map[string]rpc.SchemaField{}
 	for _, f := range thingFields() {
@@ -117,10 +113,8 @@ func (sc *scenario) unmaps(field string) error {
 
 // clientMakes asks for a sync that may be refused.
 func (sc *scenario) clientMakes(operation, identifier string) error {
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	rows, err := sc.newDataset(numbered(1, 2))
 	if err != nil {
@@ -143,8 +137,7 @@ func (sc *scenario) syncIs(what string) error {
 	if what == "made" && !made || what == "refused" && !refused {
 		sc.broken("the sync is "+what, sc.last.short(), sc.last)
 	}
-	sc.Proof("HTTP %d", sc.last.Status)
-	return sc.Held()
+	return sc.HeldBy("HTTP %d", sc.last.Status)
 }
 
 // ran is a run of the latest sync as it ended, from 1.
@@ -164,8 +157,7 @@ func (sc *scenario) runIs(run int, status string) error {
 	if got := a.text("data", "status"); got != status {
 		sc.broken(fmt.Sprintf("run %d is %s", run, status), fmt.Sprintf("%s: %s", got, a.text("data", "error_message")), a)
 	}
-	sc.Proof("run %d is %s", run, status)
-	return sc.Held()
+	return sc.HeldBy("run %d is %s", run, status)
 }
 
 func (sc *scenario) runSendsNothing(run int) error {
@@ -176,8 +168,7 @@ func (sc *scenario) runSendsNothing(run int) error {
 	if len(batches) > 0 {
 		sc.brokenCall(fmt.Sprintf("run %s sync_batch for nothing", quantity.Count(run, "call")), fmt.Sprintf("%s of sync_batch", quantity.Count(len(batches), "call")), batches...)
 	}
-	sc.Proof("%s before", quantity.Count(len(sc.latest().dest.Seen("")), "call"))
-	return sc.Held()
+	return sc.HeldBy("%s before", quantity.Count(len(sc.latest().dest.Seen("")), "call"))
 }
 
 func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
@@ -201,8 +192,7 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 			sc.brokenCall(fmt.Sprintf("no record of run %d has the %s %q%s", run, what, name, twice), "one has", r.call)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(records), "record"))
-	return sc.Held()
+	return sc.heldBy(len(records), "record")
 }
 
 // destinationHolds compares all that is there, in the columns of the table.
@@ -237,8 +227,7 @@ func (sc *scenario) destinationHolds(rows *wire.DataTable) error {
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
 		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", batches...)
 	}
-	sc.Proof("%s as wanted", quantity.Count(len(want.rows), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
 }
 
 // someBatches are all of the scenario; none at all decides nothing.
@@ -260,8 +249,7 @@ func (sc *scenario) everyBatchIs(one, other string) error {
 			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.Param("sync_plan", "operation")), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.heldBy(len(batches), "batch")
 }
 
 func (sc *scenario) noBatchIs(run int, operation string) error {
@@ -277,8 +265,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.heldBy(len(batches), "batch")
 }
 
 // identifiersStand looks for the one active identifier of each plan, and for its
@@ -306,6 +293,5 @@ func (sc *scenario) identifiersStand() error {
 			sc.brokenCall("every record carries the identifier", fmt.Sprintf("a record with operation %s does not", r.operation), r.call)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.heldBy(len(batches), "batch")
 }

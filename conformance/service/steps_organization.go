@@ -88,8 +88,7 @@ func (sc *scenario) invitesTo(first, role, second, otherRole string) error {
 			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), jsonvalue.Raw(n), answers[i])
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(data), "invitation"))
-	return sc.Held()
+	return sc.heldBy(len(data), "invitation")
 }
 
 // claims does what a person does on a page of the service.
@@ -149,8 +148,7 @@ func (sc *scenario) dataHasMembers(t *wire.DataTable) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(data), "thing"))
-	return sc.Held()
+	return sc.heldBy(len(data), "thing")
 }
 
 func (sc *scenario) dataHasOnly(list string) error {
@@ -163,8 +161,7 @@ func (sc *scenario) dataHasOnly(list string) error {
 			sc.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(data), "thing"))
-	return sc.Held()
+	return sc.heldBy(len(data), "thing")
 }
 
 // dataHasValues compares with a table, | member | JSON |.
@@ -185,8 +182,7 @@ func (sc *scenario) dataHasValues(t *wire.DataTable) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(data), "thing"))
-	return sc.Held()
+	return sc.heldBy(len(data), "thing")
 }
 
 func (sc *scenario) noneHas(name string) error {
@@ -202,8 +198,7 @@ func (sc *scenario) noneHas(name string) error {
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%s", quantity.Count(good, "answer"))
-	return sc.Held()
+	return sc.heldBy(good, "answer")
 }
 
 // memberHasRole looks a person up in the list of users.
@@ -226,8 +221,7 @@ func (sc *scenario) memberHasRole(_, role, where string) error {
 	if got != role {
 		sc.broken(fmt.Sprintf("%s is in the %s as %s", sc.named.member.value, where, role), got, a)
 	}
-	sc.Proof("%s", quantity.Count(len(a.at("data").Items), "user"))
-	return sc.Held()
+	return sc.heldBy(len(a.at("data").Items), "user")
 }
 
 // listShows looks for a text in the first hundred of a list.
@@ -251,6 +245,5 @@ func (sc *scenario) listShows(path, how, what string) error {
 	if bytes.Contains(bytes.ToLower(a.Body), bytes.ToLower([]byte(text))) != (how == "shows") {
 		sc.broken(fmt.Sprintf("%s %s %s", path, how, text), a.short(), a)
 	}
-	sc.Proof("%s listed", quantity.Count(len(a.at("data").Items), "thing"))
-	return sc.Held()
+	return sc.HeldBy("%s listed", quantity.Count(len(a.at("data").Items), "thing"))
 }

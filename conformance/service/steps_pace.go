@@ -157,8 +157,7 @@ func (sc *scenario) speedIsAsked() error {
 		}
 		last = batches[len(batches)-1].Came
 	}
-	sc.Proof("%s, get_sync_speed %s", quantity.Count(len(s.runs), "run"), quantity.Count(len(asked), "time"))
-	return sc.Held()
+	return sc.HeldBy("%s, get_sync_speed %s", quantity.Count(len(s.runs), "run"), quantity.Count(len(asked), "time"))
 }
 
 func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
@@ -182,8 +181,7 @@ func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
 	if total <= most {
 		return few(total, "records")
 	}
-	sc.Proof("%s in %s", quantity.Count(total, "record"), quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.HeldBy("%s in %s", quantity.Count(total, "record"), quantity.Count(len(batches), "batch"))
 }
 
 // bySync sorts batches by their sync.
@@ -242,8 +240,7 @@ func (sc *scenario) manyAtOnce(wanted int) error {
 	if most < wanted {
 		sc.brokenCall(fmt.Sprintf("%s under way at once", quantity.Count(wanted, "batch")), fmt.Sprintf("at most %d", most), which...)
 	}
-	sc.Proof("%d of %s at once", most, quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.HeldBy("%d of %s at once", most, quantity.Count(len(batches), "batch"))
 }
 
 func (sc *scenario) syncsAtOnce(wanted int) error {
@@ -258,8 +255,7 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 	if most < wanted {
 		sc.brokenCall(fmt.Sprintf("batches of %s under way at once", quantity.Count(wanted, "sync")), fmt.Sprintf("of %d at most", most), batches...)
 	}
-	sc.Proof("batches of %s at once", quantity.Count(most, "sync"))
-	return sc.Held()
+	return sc.HeldBy("batches of %s at once", quantity.Count(most, "sync"))
 }
 
 func (sc *scenario) slowRecords(limit int, ofEach string) error {
@@ -307,8 +303,7 @@ func (sc *scenario) runsFail() error {
 			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), quantity.Count(len(batches), "batch"), batches...)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(s.runs), "run"))
-	return sc.Held()
+	return sc.heldBy(len(s.runs), "run")
 }
 
 // everythingArrived is allArrived for every sync.

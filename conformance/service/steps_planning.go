@@ -14,7 +14,6 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // planningSteps are for PLAN: planning and caching (spec 4.2).
@@ -60,8 +59,7 @@ func (sc *scenario) testsHave(what string) error {
 	if calls == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no connection was tested")
 	}
-	sc.Proof("%s", quantity.Count(len(sc.tests), "connection test"))
-	return sc.Held()
+	return sc.heldBy(len(sc.tests), "connection test")
 }
 
 // brokenTest adds a finding about a connection test: what the API says of it,
@@ -85,8 +83,7 @@ func (sc *scenario) testSays(text string) error {
 			sc.brokenTest(fmt.Sprintf("a message with %q", text), t, seen)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.tests), "connection test"))
-	return sc.Held()
+	return sc.heldBy(len(sc.tests), "connection test")
 }
 
 // callsFirst looks at the first call since the scenario listens.
@@ -98,8 +95,7 @@ func (sc *scenario) callsFirst(method string) error {
 	if calls[0].Method != method {
 		sc.brokenCall("the first call is "+method, calls[0].Method, calls[0])
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 // listens counts only what the destination hears from now on.
@@ -253,8 +249,7 @@ func (sc *scenario) runsCall(which, list string) error {
 	if runs < 2 {
 		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
 	}
-	sc.Proof("%s", quantity.Count(runs, "run"))
-	return sc.Held()
+	return sc.heldBy(runs, "run")
 }
 
 // judgesCalls looks for one method before the first batch of a run.

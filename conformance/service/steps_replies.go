@@ -169,6 +169,5 @@ func (sc *scenario) runSays(text string) error {
 	if !strings.Contains(strings.ToLower(said), strings.ToLower(text)) {
 		sc.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
 	}
-	sc.Proof("run %d", a.id("data", "id"))
-	return sc.Held()
+	return sc.HeldBy("run %d", a.id("data", "id"))
 }

@@ -173,8 +173,7 @@ func (sc *scenario) sentSoOften(who string, records []sent, id, often string) er
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
 		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), quantity.Count(len(records), "time"), callsOf(records)...)
 	}
-	sc.Proof("%s sends %q %s", who, id, quantity.Count(len(records), "time"))
-	return sc.Held()
+	return sc.HeldBy("%s sends %q %s", who, id, quantity.Count(len(records), "time"))
 }
 
 // runHalves compares the sizes of the batches that a record came with; a size
@@ -198,8 +197,7 @@ func (sc *scenario) runHalves(run int, id, want string) error {
 	if got := strings.Join(sizes, ", "); got != want {
 		sc.brokenCall(fmt.Sprintf("run %d sends %q in batches of %s records", run, id, want), "in batches of "+got, with...)
 	}
-	sc.Proof("batches of %s records", want)
-	return sc.Held()
+	return sc.HeldBy("batches of %s records", want)
 }
 
 func (sc *scenario) runIsFull(run int, what string) error {
@@ -212,8 +210,7 @@ func (sc *scenario) runIsFull(run int, what string) error {
 	if want := what != "no full sync"; full != strconv.FormatBool(want) || want && reason == "" {
 		sc.broken(fmt.Sprintf("run %d is %s", run, what), fmt.Sprintf("full_sync is %s, sync_trigger_reason is %s", full, jsonvalue.Raw(a.at("data", "sync_trigger_reason"))), a)
 	}
-	sc.Proof("full_sync is %s", full)
-	return sc.Held()
+	return sc.HeldBy("full_sync is %s", full)
 }
 
 // recordLine is one record in the history of a run.
@@ -251,8 +248,7 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 	case message != "" && (lines[i].StatusMessage == nil || !strings.Contains(*lines[i].StatusMessage, refusal)):
 		sc.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
 	}
-	sc.Proof("%s in the history", quantity.Count(len(lines), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s in the history", quantity.Count(len(lines), "record"))
 }
 
 // historyOf compares the records of one status, by their identifiers.
@@ -271,8 +267,7 @@ func (sc *scenario) historyOf(run int, status string, want *wire.DataTable) erro
 	if slices.Sort(got); !slices.Equal(got, wanted) {
 		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}
-	sc.Proof("%s", quantity.Count(len(got), "record"))
-	return sc.Held()
+	return sc.heldBy(len(got), "record")
 }
 
 // notesTimes asks the service's clock at every batch: where time is moved, only
@@ -316,6 +311,5 @@ func (sc *scenario) waitsGrow(run int) error {
 			break
 		}
 	}
-	sc.Proof("waits of %v", waits)
-	return sc.Held()
+	return sc.HeldBy("waits of %v", waits)
 }

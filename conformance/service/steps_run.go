@@ -21,10 +21,8 @@ func runSteps() []conformance.Step {
 }
 
 func (sc *scenario) aSync(n int, operation string) error {
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	rows, err := sc.newDataset(numbered(1, n))
 	if err != nil {
@@ -63,6 +61,5 @@ func (sc *scenario) allArrived() error {
 			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.Batches()...)
 		}
 	}
-	sc.Proof("%s stored", quantity.Count(len(stored), "record"))
-	return sc.Held()
+	return sc.HeldBy("%s stored", quantity.Count(len(stored), "record"))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // sourcesSteps are for SRC: source types (spec 2.10).
@@ -64,8 +63,7 @@ func (sc *scenario) sourceIsListed() error {
 			sc.brokenView(v, "type "+strconv.Quote(kind), "is the service_name of a source type", jsonvalue.Brief(names))
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(names), "source type"))
-	return sc.Held()
+	return sc.heldBy(len(names), "source type")
 }
 
 // noTwoAlike compares what one answer shows.
@@ -86,6 +84,5 @@ func (sc *scenario) noTwoAlike(kind, member string) error {
 		}
 		seen[this] = true
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }

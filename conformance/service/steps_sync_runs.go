@@ -36,10 +36,8 @@ func syncRunsSteps() []conformance.Step {
 
 // batchesWait lets every batch wait until it is let go, or the scenario is over.
 func (sc *scenario) batchesWait() error {
-	if sc.dest == nil {
-		if _, err := sc.connect(connecting{}); err != nil {
-			return err
-		}
+	if err := sc.someDestination(); err != nil {
+		return err
 	}
 	gate := make(chan struct{})
 	sc.release = sync.OnceFunc(func() { close(gate) })
@@ -116,8 +114,7 @@ func (sc *scenario) runShows(t *wire.DataTable) error {
 			sc.broken("the run shows "+field+" "+jsonvalue.Brief(value), why, run)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(wanted), "field"))
-	return sc.Held()
+	return sc.heldBy(len(wanted), "field")
 }
 
 // runsListed compares the list of a sync's runs with the runs that it had.
@@ -143,8 +140,7 @@ func (sc *scenario) runsListed(n int) error {
 			sc.broken("the list shows "+jsonvalue.Brief(wanted), jsonvalue.Brief(found), list, run)
 		}
 	}
-	sc.Proof("%s", quantity.Count(n, "run"))
-	return sc.Held()
+	return sc.heldBy(n, "run")
 }
 
 // timesInOrder: a run ends after it has begun.
@@ -155,8 +151,7 @@ func (sc *scenario) timesInOrder() error {
 	if err != nil || late != nil || to.Before(from) {
 		sc.broken("completed_at is not before created_at "+begun, "it is "+ended, sc.last)
 	}
-	sc.Proof("from %s to %s", begun, ended)
-	return sc.Held()
+	return sc.HeldBy("from %s to %s", begun, ended)
 }
 
 // notThere: what is missing is answered with 404.
@@ -164,6 +159,5 @@ func (sc *scenario) notThere() error {
 	if !sc.last.OK() || sc.last.Status != http.StatusNotFound {
 		sc.broken("HTTP 404", sc.last.short(), sc.last)
 	}
-	sc.Proof("HTTP %d", sc.last.Status)
-	return sc.Held()
+	return sc.HeldBy("HTTP %d", sc.last.Status)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.
@@ -27,8 +26,7 @@ func (sc *scenario) answerSays(t *wire.DataTable) error {
 			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
-	return sc.Held()
+	return sc.heldBy(len(t.Rows())-1, "field")
 }
 
 func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
@@ -38,8 +36,7 @@ func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
 			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
-	return sc.Held()
+	return sc.heldBy(len(t.Rows())-1, "field")
 }
 
 // syncShows reads the latest sync and compares.
@@ -55,8 +52,7 @@ func (sc *scenario) syncShows(t *wire.DataTable) error {
 		}
 		sc.compare(a, row["field"], wanted)
 	}
-	sc.Proof("%s", quantity.Count(len(t.Rows())-1, "field"))
-	return sc.Held()
+	return sc.heldBy(len(t.Rows())-1, "field")
 }
 
 // compare holds one field of a sync against what was written.
@@ -92,8 +88,7 @@ func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(trials), "request"))
-	return sc.Held()
+	return sc.heldBy(len(trials), "request")
 }
 
 // allShown compares every sync with what was written into it.
@@ -111,8 +106,7 @@ func (sc *scenario) allShown() error {
 			sc.compare(t.shown, field, wanted)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(trials), "sync"))
-	return sc.Held()
+	return sc.heldBy(len(trials), "sync")
 }
 
 // noneShown is for settings that apply elsewhere only: a service may refuse
@@ -136,8 +130,7 @@ func (sc *scenario) noneShown() error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(trials), "request"))
-	return sc.Held()
+	return sc.heldBy(len(trials), "request")
 }
 
 // listed finds a sync in the list by a field that only it has. New syncs are
@@ -171,8 +164,7 @@ func (sc *scenario) wasMade(which string) error {
 	case which == "a" && found == nil:
 		sc.broken("a sync is made", fmt.Sprintf("the list has none with the label %q", label), a)
 	}
-	sc.Proof("label %s", label)
-	return sc.Held()
+	return sc.HeldBy("label %s", label)
 }
 
 // listedAlike compares a sync in the list with the same sync by its id.
@@ -194,6 +186,5 @@ func (sc *scenario) listedAlike() error {
 			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, jsonvalue.Brief(jsonvalue.Decode(m.Value))), jsonvalue.Brief(got), list, one)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(one.at("data").Members), "field"))
-	return sc.Held()
+	return sc.heldBy(len(one.at("data").Members), "field")
 }

@@ -189,8 +189,7 @@ func (sc *scenario) restsAfter(latest string, n int, unit string, status int) er
 				fmt.Sprintf("%s after %s", c.Method, waits[i].Round(time.Millisecond)), refused, c)
 		}
 	}
-	sc.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
-	return sc.Held()
+	return sc.HeldBy("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
 }
 
 func (sc *scenario) goesOnAfter(latest string, n int, unit string, status int) error {
@@ -207,8 +206,7 @@ func (sc *scenario) goesOnAfter(latest string, n int, unit string, status int) e
 		sc.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status),
 			"the first after "+waits[0].Round(time.Millisecond).String(), refused, later[0])
 	}
-	sc.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
-	return sc.Held()
+	return sc.HeldBy("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
 }
 
 func length(n int, unit string) time.Duration {
@@ -228,6 +226,5 @@ func (sc *scenario) batchesAreWhole(n int) error {
 			sc.brokenCall(fmt.Sprintf("%s in each batch", quantity.Count(n, "record")), quantity.Count(got, "record"), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.heldBy(len(batches), "batch")
 }

@@ -136,8 +136,7 @@ func (sc *scenario) givesUp(method string) error {
 	if err != nil {
 		return err
 	}
-	sc.Proof("given up after %s", c.Ended.Sub(c.Came).Round(time.Millisecond))
-	return sc.Held()
+	return sc.HeldBy("given up after %s", c.Ended.Sub(c.Came).Round(time.Millisecond))
 }
 
 func (sc *scenario) firstIsRepeated() error {
@@ -152,8 +151,7 @@ func (sc *scenario) firstIsRepeated() error {
 			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
-	sc.Proof("%s, %s", quantity.Count(len(first.Records()), "record"), quantity.Count(len(batches), "batch"))
-	return sc.Held()
+	return sc.HeldBy("%s, %s", quantity.Count(len(first.Records()), "record"), quantity.Count(len(batches), "batch"))
 }
 
 // identifiersOf are those of all the records of batches.
@@ -182,6 +180,5 @@ func (sc *scenario) othersCome() error {
 	if n == 0 {
 		sc.brokenCall("batches beside the one that is not answered", "none", first)
 	}
-	sc.Proof("%s beside it", quantity.Count(n, "batch"))
-	return sc.Held()
+	return sc.HeldBy("%s beside it", quantity.Count(n, "batch"))
 }

@@ -34,8 +34,7 @@ func (sc *scenario) tokensStayHidden() error {
 			sc.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "answer")
 }
 
 // refusalsNameScheme looks for the header that a 401 must have (RFC 9110, 11.6.1).
@@ -45,8 +44,7 @@ func (sc *scenario) refusalsNameScheme() error {
 			sc.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "refusal"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "refusal")
 }
 
 // noNewWorkspace looks for workspaces with a name of the check.
@@ -65,8 +63,7 @@ func (sc *scenario) noNewWorkspace() error {
 			sc.broken("a refused call makes nothing", "the workspace "+name+" is there", append(sc.batch, a)...)
 		}
 	}
-	sc.Proof("%s looked at", quantity.Count(len(a.at("data").Items), "workspace"))
-	return sc.Held()
+	return sc.HeldBy("%s looked at", quantity.Count(len(a.at("data").Items), "workspace"))
 }
 
 // elsewhereUnseen looks for the scenario's destination and sync in answers that
@@ -86,6 +83,5 @@ func (sc *scenario) elsewhereUnseen() error {
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
 	}
-	sc.Proof("%s", quantity.Count(good, "answer"))
-	return sc.Held()
+	return sc.heldBy(good, "answer")
 }

@@ -44,8 +44,7 @@ func (sc *scenario) callsHaveHeader(which, name, value string) error {
 			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 // callsGoToURL compares the target of every request, byte by byte.
@@ -60,8 +59,7 @@ func (sc *scenario) callsGoToURL() error {
 			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 // connectionsAreKept counts the connections that carried more than one call.
@@ -80,8 +78,7 @@ func (sc *scenario) connectionsAreKept() error {
 	if len(peers) == len(calls) {
 		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection")), calls...)
 	}
-	sc.Proof("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
-	return sc.Held()
+	return sc.HeldBy("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
 }
 
 // connectsWhose makes a connection with something special about it.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 const day = 24 * time.Hour
@@ -176,8 +175,7 @@ func (sc *scenario) destinationIsCalled(which, not string) error {
 	case not != "" && from == 0 && t.passed():
 		sc.broken("a failed connection test", t.a.short(), t.a)
 	}
-	sc.Proof("%s", quantity.Count(len(calls), "call"))
-	return sc.Held()
+	return sc.heldBy(len(calls), "call")
 }
 
 func (sc *scenario) connectionRefused() error {
@@ -185,6 +183,5 @@ func (sc *scenario) connectionRefused() error {
 	if t.a.Status < 400 {
 		sc.broken("the connection is refused", t.a.short(), t.a)
 	}
-	sc.Proof("HTTP %d", t.a.Status)
-	return sc.Held()
+	return sc.HeldBy("HTTP %d", t.a.Status)
 }

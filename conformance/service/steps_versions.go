@@ -6,7 +6,6 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // versionsSteps are for DEP: versions and what is deprecated (spec 9).
@@ -42,8 +41,7 @@ func (sc *scenario) noneIsAPI() error {
 			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(sc.batch), "address"))
-	return sc.Held()
+	return sc.heldBy(len(sc.batch), "address")
 }
 
 // deprecationIsAnnounced looks for the header Deprecation (RFC 9745).
@@ -68,6 +66,5 @@ func (sc *scenario) deprecationIsAnnounced(which string) error {
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	sc.Proof("%s", quantity.Count(seen, "answer"))
-	return sc.Held()
+	return sc.heldBy(seen, "answer")
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.
@@ -95,8 +94,7 @@ func (sc *scenario) answersHaveStatus(first, second string) error {
 			sc.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(all), "answer")
 }
 
 // spec 4: every answer has a field status.
@@ -110,8 +108,7 @@ func (sc *scenario) answersHaveWord(want string) error {
 			sc.broken(`"status":"`+want+`"`, a.short(), a)
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(all), "answer")
 }
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
@@ -133,8 +130,7 @@ func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
 			}
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
@@ -148,8 +144,7 @@ func (sc *scenario) viewsHaveValues(kind string, t *wire.DataTable) error {
 			return err
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
@@ -167,8 +162,7 @@ func (sc *scenario) namedHasValues(kind, name string, t *wire.DataTable) error {
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
 	}
-	sc.Proof("%s", quantity.Count(found, "look"))
-	return sc.Held()
+	return sc.heldBy(found, "look")
 }
 
 func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
@@ -206,8 +200,7 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
 	}
-	sc.Proof("%s", quantity.Count(len(all), "look"))
-	return sc.Held()
+	return sc.heldBy(len(all), "look")
 }
 
 // momentOf is the zero time for what is no time stamp.
@@ -236,8 +229,7 @@ func (sc *scenario) hidesSecret(word, butURL string) error {
 	if len(sc.answers) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
-	sc.Proof("%s", quantity.Count(len(sc.answers), "answer"))
-	return sc.Held()
+	return sc.heldBy(len(sc.answers), "answer")
 }
 
 // withoutURL leaves out where the URL of a connection is published to stand.
