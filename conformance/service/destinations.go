@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -173,4 +178,124 @@ func (sc *scenario) made(t thing) {
 		sc.remove(ctx, t) // what cannot be deleted now stays in the list of the run
 		return nil
 	})
+}
+
+// tested is a connection that a client has made or changed, with the answer: it
+// carries the result of the connection test (spec 2.2), unless the service
+// refused the connection as a whole.
+type tested struct {
+	d *destination
+	a *answer
+}
+
+// passed reports whether the destination was found well.
+func (t *tested) passed() bool {
+	well, _ := t.a.at("data", "last_test_succeeded").Bool()
+	return t.a.Status < 300 && well
+}
+
+// message is everything that the service says about the test.
+func (t *tested) message() string {
+	if t.a.Status >= 300 {
+		return string(t.a.Body)
+	}
+	var said []string
+	if steps := t.a.at("data", "last_test_results", "steps"); steps != nil {
+		for _, s := range steps.Items {
+			if text := jsonvalue.Text(s.Get("error", "message")); text != "" {
+				said = append(said, text)
+			}
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// triesConnecting makes a destination and a connection to it, whatever the service says of
+// it.
+func (sc *scenario) triesConnecting(c connecting) error {
+	d, err := sc.place(c)
+	if err != nil {
+		return err
+	}
+	return sc.triesConnectionTo(d, c.credentials)
+}
+
+// triesConnectionTo makes a connection to a destination that stands.
+func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) error {
+	// The answer may wait for that of the destination.
+	a, err := sc.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + sc.hold()})
+	switch {
+	case err != nil:
+		return err
+	case !a.OK() || a.Status >= 500 || a.json == nil:
+		return conformance.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", sc.secrets.String(a.short()))
+	}
+	if a.Status < 300 {
+		d.id = a.id("data", "id")
+		sc.made(thing{kind: "destinations", id: d.id, name: d.name})
+	}
+	sc.dest, sc.tests = d, append(sc.tests, &tested{d, a})
+	return nil
+}
+
+// reach looks whether the service gets to the endpoints at all: without that nothing
+// is known about how it calls destinations, and every check would fail alike.
+func (r *run) reach(ctx context.Context) (problem, fix string) {
+	sim, err := r.opts.NewSimulator(SimulatorConfig{}.ordinary())
+	if err != nil {
+		return "no simulator could be made: " + err.Error(), ""
+	}
+	defer sim.Close()
+	name := r.called("reach")
+	d := &destination{Endpoint: r.endpoints.Add(name, sim), name: name, url: r.address + "/" + name}
+	defer r.endpoints.Drop(d.Endpoint)
+	a, err := r.send(ctx, "", request{method: "POST", path: "/destinations", body: d.connection(nil)})
+	switch {
+	case err != nil:
+		return err.Error(), ""
+	case a.id("data", "id") == 0:
+		return "no destination could be made: " + a.short(), "see what the service says about the body; it needs connections of type custom_api"
+	}
+	d.id = a.id("data", "id")
+	made := thing{kind: "destinations", id: d.id, name: name}
+	r.keep(made)
+	path := "/destinations/" + strconv.FormatInt(d.id, 10)
+	// The connection is tested when it is made; looking at its objects
+	// makes a service call that has not done so yet.
+	for range reachTries {
+		if len(d.Seen("")) > 0 {
+			break
+		}
+		if _, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
+			return err.Error(), ""
+		}
+		select {
+		case <-time.After(reachPause):
+		case <-ctx.Done():
+		}
+	}
+	if len(d.Seen("")) == 0 {
+		stated := ""
+		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
+			stated = fmt.Sprintf("; the service says: %s", jsonvalue.Raw(a.at("data", "last_test_results")))
+		}
+		r.remove(ctx, made)
+		return "the service cannot reach the simulator at " + r.address + stated,
+			"give an address that it reaches with --simulator-url, or run the judge where the service runs"
+	}
+	if why := r.remove(ctx, made); why != "" {
+		return "a destination could not be deleted again: " + why, ""
+	}
+	return "", ""
+}
+
+const (
+	reachTries = 40
+	reachPause = 250 * time.Millisecond
+)
+
+// lost reports whether the service no longer answers.
+func (r *run) lost(ctx context.Context) bool {
+	a, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1"})
+	return err != nil || a.Status == 0
 }

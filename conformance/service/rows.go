@@ -1,12 +1,16 @@
 package service
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // row is one row of a source by column. Values: string, int, float64, bool, nil,
@@ -132,5 +136,119 @@ func (sc *scenario) newDataset(t table) (*dataset, error) {
 func (sc *scenario) holds(d *dataset, t table) error {
 	d.table = t
 	_, err := sc.must(request{method: "PATCH", path: "/datasets/" + strconv.FormatInt(d.id, 10), body: map[string]any{"query": t.query()}})
+	return err
+}
+
+// ownTable makes a table in an emulated warehouse of the scenario, and lets its
+// syncs read it: unlike a dataset, it gets columns without a word to the service.
+func (sc *scenario) ownTable(rows *wire.DataTable) error {
+	t, err := tableOf(rows)
+	if err != nil {
+		return err
+	}
+	if err := sc.ownSource(); err != nil {
+		return err
+	}
+	name := strings.ToUpper(strings.NewReplacer("-", "_").Replace(sc.called("table")))
+	var columns []string
+	for _, c := range t.columns {
+		columns = append(columns, fmt.Sprintf(`"%s" TEXT`, c))
+	}
+	statements := []string{fmt.Sprintf(`CREATE TABLE "%s" (%s)`, name, strings.Join(columns, ", "))}
+	for _, r := range t.rows {
+		var values []string
+		for _, c := range t.columns {
+			values = append(values, literal(r[c]))
+		}
+		statements = append(statements, fmt.Sprintf(`INSERT INTO "%s" VALUES (%s)`, name, strings.Join(values, ", ")))
+	}
+	if err := sc.executes(statements...); err != nil {
+		return err
+	}
+	source := sc.source
+	sc.endings = append(sc.endings, func(ctx context.Context) error {
+		_, err := sc.send(ctx, "CLEAN", request{method: "POST", path: below("sources", source, "/execute"), control: true,
+			body: map[string]any{"sql": fmt.Sprintf(`DROP TABLE "%s"`, name)}})
+		return err
+	})
+	return sc.readsTable(name, t)
+}
+
+// readsTable finds a new table among the objects of the source.
+func (sc *scenario) readsTable(name string, t table) error {
+	if _, err := sc.must(request{method: "POST", path: below("sources", sc.source, "/refresh_tables")}); err != nil {
+		return err
+	}
+	if _, err := sc.control("POST", "/settle", nil); err != nil {
+		return err
+	}
+	list, err := sc.must(request{method: "GET", path: below("sources", sc.source, "/objects?per_page=100")})
+	if err != nil {
+		return err
+	}
+	for _, object := range itemsOf(list.at("data")) {
+		if jsonvalue.Text(object.Get("table_name")) != name {
+			continue
+		}
+		g := sc.nextSync()
+		g.rows = &dataset{name: name, table: t}
+		maps.Copy(g.over, map[string]any{
+			"source_attributes": map[string]any{"connection_id": sc.source, "object": tableObject(object)},
+			"mappings":          []any{identifies(mapping(t.columns[0], t.columns[0]))},
+		})
+		return nil
+	}
+	return conformance.Outcome(conformance.Inconclusive, "", "the source does not show the new table %s", name)
+}
+
+// executes runs statements on the warehouse, as its owner would.
+func (sc *scenario) executes(statements ...string) error {
+	_, err := sc.control("POST", below("sources", sc.source, "/execute"), map[string]any{"sql": strings.Join(statements, "; ")})
+	return err
+}
+
+// tableGets adds a column with the same value in every row.
+func (sc *scenario) tableGets(column, value string) error {
+	rows := sc.nextSync().rows
+	rows.table.columns = append(slices.Clone(rows.table.columns), column)
+	for _, r := range rows.table.rows {
+		r[column] = value
+	}
+	return sc.executes(
+		fmt.Sprintf(`ALTER TABLE "%s" ADD COLUMN "%s" TEXT`, rows.name, column),
+		fmt.Sprintf(`UPDATE "%s" SET "%s" = %s`, rows.name, column, literal(value)))
+}
+
+// liveSync makes a sync that follows a topic of its own.
+func (sc *scenario) liveSync(family string) error {
+	if err := sc.aTopic(); err != nil {
+		return err
+	}
+	body, err := sc.draft()
+	if err != nil {
+		return err
+	}
+	body["paused"], body["sync_behavior_family"] = false, family
+	_, err = sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
+	return err
+}
+
+// producerSends appends messages to the topic, and waits until the service has
+// nothing left to do. Nothing is triggered.
+func (sc *scenario) producerSends(rows *wire.DataTable) error {
+	t, err := tableOf(rows)
+	if err != nil {
+		return err
+	}
+	at, _ := sc.nextSync().over["source_attributes"].(map[string]any)
+	object, _ := at["object"].(map[string]any)
+	topic, ok := object["id"].(int64)
+	if !ok {
+		return fmt.Errorf("send messages: the scenario has no topic")
+	}
+	if _, err := sc.control("POST", below("topics", topic, "/messages"), t.rows); err != nil {
+		return err
+	}
+	_, err = sc.control("POST", "/settle", nil)
 	return err
 }

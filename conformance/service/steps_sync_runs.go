@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,4 +161,100 @@ func (sc *scenario) notThere() error {
 		sc.broken("HTTP 404", sc.last.short(), sc.last)
 	}
 	return sc.HeldBy("HTTP %d", sc.last.Status)
+}
+
+// runSteps make syncs run.
+func runSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^a destination$`, func(sc *scenario) any {
+			return func() error { _, err := sc.connect(connecting{}); return err }
+		}),
+		step(`^a sync of (\d+) records with operation "([a-z]+)"$`, func(sc *scenario) any { return sc.aSync }),
+		step(`^the sync runs$`, func(sc *scenario) any { return sc.theSyncRuns }),
+		step(`^every record of the source is in the destination$`, func(sc *scenario) any { return sc.allArrived }),
+	}
+}
+
+func (sc *scenario) aSync(n int, operation string) error {
+	if err := sc.someDestination(); err != nil {
+		return err
+	}
+	rows, err := sc.newDataset(numbered(1, n))
+	if err != nil {
+		return err
+	}
+	_, err = sc.newSync(sc.dest, rows, operation, nil)
+	return err
+}
+
+// latest is the sync of the scenario that was made last.
+func (sc *scenario) latest() *syncing { return sc.syncs[len(sc.syncs)-1] }
+
+func (sc *scenario) theSyncRuns() error {
+	a, err := sc.runs(sc.latest())
+	if err != nil {
+		return err
+	}
+	sc.last = a
+	return nil
+}
+
+// allArrived compares what the destination holds with the source.
+func (sc *scenario) allArrived() error {
+	s := sc.latest()
+	stored, err := s.dest.stored(thingObject, "id")
+	if err != nil {
+		return err
+	}
+	for _, r := range s.rows.table.rows {
+		id := r["id"].(string)
+		got, there := stored[id]
+		switch {
+		case !there:
+			sc.brokenCall("the record "+id+" is in the destination", "it is not", s.dest.Batches()...)
+		case string(got["name"]) != string(jsonvalue.Encode(r["name"])):
+			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.Batches()...)
+		}
+	}
+	return sc.HeldBy("%s stored", quantity.Count(len(stored), "record"))
+}
+
+// modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).
+func modesSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^a client lists the syncs$`, func(sc *scenario) any { return sc.clientLists }),
+		step(`^every alert has the keys "([a-z_, ]+)"$`, func(sc *scenario) any { return sc.alertsHave }),
+	}
+}
+
+func (sc *scenario) clientLists() error {
+	_, err := sc.api(request{method: "GET", path: "/syncs?per_page=100"})
+	return err
+}
+
+// alertsHave looks at the alerts of the latest sync in the latest answer: that
+// of the sync alone, or of a list.
+func (sc *scenario) alertsHave(list string) error {
+	shown := []*wire.Node{sc.data()}
+	if sc.data().Is(wire.Array) {
+		shown = itemsOf(sc.data())
+	}
+	seen := 0
+	for _, y := range shown {
+		if id, _ := y.Get("id").Int(); id != sc.latest().id {
+			continue
+		}
+		for _, alert := range itemsOf(y.Get("alert_attributes")) {
+			seen++
+			for key := range strings.SplitSeq(list, ", ") {
+				if alert.Get(key) == nil {
+					sc.broken(fmt.Sprintf("an alert with the key %q", key), jsonvalue.Raw(alert), sc.last)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", sc.secrets.String(sc.last.short()))
+	}
+	return sc.heldBy(seen, "alert")
 }
