@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
 )
 
@@ -162,4 +163,13 @@ func (o Options) WithDefaults() Options {
 		o.RunID = fmt.Sprintf("%06x", rand.New(rand.NewPCG(o.Seed, 1)).Uint64()&0xffffff)
 	}
 	return o
+}
+
+// UsageError is a mistake of the caller: exit status 2, nothing was judged.
+type UsageError struct{ Message string }
+
+func (e *UsageError) Error() string { return e.Message }
+
+func usage(format string, args ...any) error {
+	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
 }

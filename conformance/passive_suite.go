@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -201,3 +202,13 @@ func needsFirst(checks []*Check) []*Check {
 
 // activeServiceJudging decides what the traffic of a service cannot.
 const activeServiceJudging = "active judging (destkit conform service)"
+
+// Sight is an exchange between two others, as a proxy or a recording saw it.
+type Sight = wire.Sight
+
+// HeaderLine is one header line of a Sight.
+type HeaderLine = wire.Header
+
+// EndedBy is the end of a recorded exchange: kind is that of an Exchange, text what is
+// known of it.
+func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }

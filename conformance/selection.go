@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -96,4 +97,67 @@ func (c *Catalogue) addWithNeeds(chosen map[string]bool, check *Check) {
 			c.addWithNeeds(chosen, n)
 		}
 	}
+}
+
+// PlanReport says beforehand what a run would send, and what stays undecidable.
+type PlanReport struct {
+	Target      string         `json:"target"`
+	Replicas    []string       `json:"replicas,omitempty"` // get calls in turn with the target
+	Objects     []PlanObject   `json:"objects"`
+	Speed       string         `json:"declared_speed"`
+	Checks      []PlannedCheck `json:"checks"`
+	Records     int            `json:"records"`                // at most
+	Keys        []string       `json:"keys"`                   // what identifiers look like
+	Undecidable []string       `json:"undecidable" redact:"-"` // MUSTs that cannot be decided with these settings
+	Notes       []string       `json:"notes"`
+}
+
+// PlanObject is one object of the endpoint.
+type PlanObject struct {
+	Name       string   `json:"name"`
+	Operations []string `json:"operations"`
+	Identifier string   `json:"identifier"`
+	Fields     int      `json:"fields"`
+	Chosen     bool     `json:"chosen"`
+	Cleanup    string   `json:"cleanup"` // delete batches, hook, none
+}
+
+// PlannedCheck is one check with what it would do.
+type PlannedCheck struct {
+	ID      string `json:"id" redact:"-"`
+	Title   string `json:"title" redact:"-"`
+	Level   Level  `json:"level" redact:"-"`
+	Runs    bool   `json:"runs"`
+	Reason  string `json:"reason,omitempty"`  // why it would not run, or what it waits for
+	Decider string `json:"decider,omitempty"` // what would let it run
+	Records int    `json:"records,omitempty"` // at most, over all chosen objects
+}
+
+// methodOfArea says which method the checks of an area are about, by the letters
+// of their ids. Areas that are left out are about every call.
+var methodOfArea = map[string]string{
+	"CON": methodInExample, "STA": methodInExample, "PAR": methodInExample,
+	"OBJ": "list_objects", "FLD": "list_fields", "OPS": "supported_operations", "SPD": "get_sync_speed",
+	"RES": "sync_batch", "SEM": "sync_batch", "DUR": "sync_batch", "DUP": "sync_batch", "DAT": "sync_batch",
+}
+
+// methodInExample marks areas whose good exchange has the method. What they show
+// with a planning call holds for every call.
+const methodInExample = "*"
+
+var methodMember = regexp.MustCompile(`"method":"(test_connection|list_objects|sync_batch)"`)
+
+// Method is the method of the protocol that a check of a destination is about, ""
+// for one about every call.
+func (c *Check) Method() string {
+	area, _, _ := strings.Cut(c.ID, "-")
+	method := methodOfArea[area]
+	if method != methodInExample {
+		return method
+	}
+	found := methodMember.FindStringSubmatch(c.Good)
+	if found == nil || (area != "CON" && found[1] != "sync_batch") {
+		return ""
+	}
+	return found[1]
 }

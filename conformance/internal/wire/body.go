@@ -1,10 +1,16 @@
 package wire
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -121,4 +127,118 @@ func parseChunkSize(line string) (int64, error) {
 		return 0, malformed("the chunk size %q is not a hexadecimal number", foreign.Clip(line, quoted))
 	}
 	return int64(n), nil
+}
+
+// decodeBody undoes the Content-Encoding of a reply. An encoding that was not
+// offered or that lies is KindEncoding, and the body then stays as received,
+// so that a caller may still look at it.
+func (c *Client) decodeBody(q *request, r *Reply, deadline time.Time) error {
+	r.Body = r.Raw
+	codings := contentCodings(r.Header["Content-Encoding"])
+	if len(codings) == 0 || len(r.Raw) == 0 {
+		return nil
+	}
+	if len(codings) > 2 {
+		return encodingError("%s on top of each other", quantity.Count(len(codings), "encoding"))
+	}
+	for i := len(codings) - 1; i >= 0; i-- {
+		if !offers(q, codings[i]) {
+			return encodingError("%q was not offered", foreign.Clip(codings[i], quoted))
+		}
+	}
+	body := r.Raw
+	for i := len(codings) - 1; i >= 0; i-- {
+		next, err := c.inflate(codings[i], body, deadline)
+		if err != nil {
+			r.partial = next
+			if Classify(err, 1) != KindEncoding {
+				r.Body = next
+			}
+			return err
+		}
+		body = next
+	}
+	r.Body = body
+	return nil
+}
+
+// contentCodings lists the codings in the order in which they were applied.
+func contentCodings(values []string) []string {
+	var codings []string
+	for part := range strings.SplitSeq(strings.ToLower(strings.Join(values, ",")), ",") {
+		switch part = strings.Trim(part, " \t"); part {
+		case "", "identity":
+		case "x-gzip": // RFC 9110 8.4.1.3: the same thing
+			codings = append(codings, "gzip")
+		default:
+			codings = append(codings, part)
+		}
+	}
+	return codings
+}
+
+// offers reports whether the request's Accept-Encoding allows a coding that this
+// client can also decode.
+func offers(q *request, coding string) bool {
+	if coding != "gzip" && coding != "deflate" {
+		return false
+	}
+	if !q.sent { // RFC 9110 12.5.3: without the field anything goes
+		return true
+	}
+	for part := range strings.SplitSeq(strings.ToLower(q.offered), ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if strings.Trim(name, " \t") == coding {
+			weight = strings.TrimPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+			return weight == "" || strings.Trim(weight, "0.") != ""
+		}
+	}
+	return false
+}
+
+func encodingError(format string, args ...any) error {
+	return &Error{Kind: KindEncoding, Op: "decode content encoding", Err: fmt.Errorf(format, args...)}
+}
+
+// inflate decodes one layer within the same bounds as a raw body. On an error
+// the beginning that could be decoded is given too.
+func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte, error) {
+	src, err := decoder(coding, raw)
+	if err != nil {
+		return nil, encodingError("the body is not %s: %w", coding, err)
+	}
+	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
+	for {
+		if err := g.room(0); err != nil {
+			return g.clip(), err
+		}
+		n, err := src.Read(g.buf[len(g.buf):min(cap(g.buf), len(g.buf)+64<<10)])
+		g.buf = g.buf[:len(g.buf)+n]
+		switch {
+		case g.size() > g.max:
+			return g.clip(), tooLarge("the decoded body is larger than %s", quantity.Count(g.max, "byte"))
+		case errors.Is(err, io.EOF) && g.lost != nil:
+			return g.clip(), g.ended()
+		case errors.Is(err, io.EOF):
+			return g.take(), nil
+		case err != nil:
+			return g.clip(), encodingError("the body is not %s: %w", coding, err)
+		// A bomb must not hold a call past its deadline; small bodies are not
+		// worth the clock.
+		case g.size() > 1<<20 && time.Now().After(deadline):
+			return g.clip(), &Error{Kind: KindTimeout, Op: "decode content encoding"}
+		}
+	}
+}
+
+// decoder opens one layer. "deflate" means zlib (RFC 9110 8.4.1.2); the raw
+// stream that some servers send under that name is understood too.
+func decoder(coding string, raw []byte) (io.Reader, error) {
+	if coding == "gzip" {
+		return gzip.NewReader(bytes.NewReader(raw))
+	}
+	if len(raw) >= 2 && raw[0]&0x0f == 8 && (uint(raw[0])<<8|uint(raw[1]))%31 == 0 {
+		return zlib.NewReader(bytes.NewReader(raw))
+	}
+	return flate.NewReader(bytes.NewReader(raw)), nil
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Exchange is one recorded HTTP exchange. Everything in it has passed the
 // redactor: secrets stand as $DESTKIT_TOKEN, $DESTKIT_URL and the like.
@@ -63,3 +66,63 @@ type Body struct {
 	Size      int64  `json:"size"`
 	Truncated bool   `json:"truncated,omitempty"`
 }
+
+// Reply is what came back for one call. It is never nil, whatever happened.
+type Reply struct {
+	Status int
+	Proto  string // "HTTP/1.1"
+	// Header has canonical names, RawHeaders the lines as on the wire.
+	Header     http.Header
+	RawHeaders []Header
+	// Trailers of a chunked body.
+	Trailers []Header
+	// Interim are the statuses of the 1xx responses before the final one.
+	Interim []int
+	// Framing of the body: none, length, chunked or close.
+	Framing string
+	// Raw is the body as received without chunk framing, Body the same without
+	// content encoding. They share memory when there is none, and Body is Raw
+	// when the encoding lies. Of a body that is too large the beginning stays.
+	Raw, Body []byte
+	Kind      Kind
+	// Err is nil exactly when Kind is KindNone.
+	Err error
+	// Started is when dialling or sending began. FirstByte counts from there to
+	// the first byte of the response, Dial to the usable connection (0 when
+	// reused), Total to the end; MaxGap is the longest pause in the body.
+	Started                        time.Time
+	Dial, FirstByte, Total, MaxGap time.Duration
+	// Received counts the bytes of the response, head included.
+	Received int64
+	// Reused reports whether a kept-alive connection carried the call, Retried that
+	// such a one was dead and a fresh one took over.
+	Reused, Retried bool
+	// CloseAnnounced reports whether the endpoint said that it closes, ConnClosed
+	// that the connection has ended or will.
+	CloseAnnounced, ConnClosed bool
+	// Surplus counts the bytes that came after the end of the response.
+	Surplus int
+	// Unread: the body has a coding that this program does not know, and that the
+	// caller offered.
+	Unread bool
+	// Request is the body as sent, without redaction.
+	Request []byte
+
+	partial []byte // what could be decoded of a body that could not be to its end
+	budget  *budget
+	record  func() Exchange
+}
+
+// OK reports whether a complete HTTP response was received. Its content encoding
+// may still be wrong (KindEncoding).
+func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
+
+// JSON parses the body, within the memory bound of the client. Its errors are those of
+// Parse, and one of KindUnread when other replies hold the memory.
+func (r *Reply) JSON() (*Node, error) {
+	root, _, err := r.Tree()
+	return root, err
+}
+
+// Tree is JSON with what the values take in bytes, beside the text of the body.
+func (r *Reply) Tree() (root *Node, cost int, err error) { return parse(r.Body, r.budget) }

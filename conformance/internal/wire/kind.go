@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -126,3 +127,13 @@ func isTLS(err error) bool {
 	return errors.As(err, &record) || errors.As(err, &verify) ||
 		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
 }
+
+const candidates = "could be"
+
+// EitherCause names two candidates, with the call that tells them apart.
+func EitherCause(one, other, call string) string {
+	return fmt.Sprintf("%s %s, or %s; %s tells them apart.", candidates, one, other, call)
+}
+
+// OpenCause reports whether a cause names candidates.
+func OpenCause(text string) bool { return strings.HasPrefix(text, candidates) }
