@@ -155,7 +155,7 @@ func (k WrittenKeys) own(integer bool, o Options) error {
 // Connections and what says how keys are made of the options count. Keys that no
 // load makes are a *UsageError, and nothing is deleted.
 func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, error) {
-	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
+	end, err := wire.NewEndpoint(o.Target, o.Transport)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (o Options) Check() error {
 	if _, err := records.NewKeys(o.KeyTemplate, o.RunID, o.KeyFrom, o.KeyTo); err != nil {
 		return err
 	}
-	_, err = wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
+	_, err = wire.NewEndpoint(o.Target, o.Transport)
 	return err
 }
 

@@ -20,33 +20,8 @@ const (
 	ScenarioTrigger = restload.ScenarioTrigger // every client starts runs and polls each to its end
 )
 
-// Service is a load on the REST API of a service instead of a custom destination:
-// every connection is a client that does the same as programs do. Target.URL is the
-// address of the service, with or without /api/v1, and Target.Token the API key of a
-// workspace.
-//
-// Every request is due by the clock or by the reply before it, as a batch is, and counts
-// as one record, which is acknowledged where its reply has passed all checks.
-type Service struct {
-	// Scenario is list, poll or trigger. Trigger starts runs: it needs Options.Write.
-	Scenario string
-	// Lists that the scenario list walks, one after the other; nil: syncs, destinations
-	// and sources. they are datasets, destinations, sources, sync_runs,
-	// syncs and webhooks; sync_runs needs Syncs.
-	Lists []string
-	// PerPage is how many items a page has, 1 to 100; 0: 25.
-	PerPage int
-	// Syncs by their id. Clients of the scenarios poll and trigger take turns with them;
-	// poll without any takes those of the workspace, at most 1,000.
-	Syncs []int64
-	// FullSync asks for runs that send every record.
-	FullSync bool
-	// PollInterval is how long a client waits before it asks for the same run again, in a
-	// closed loop; 500 ms when 0.
-	PollInterval time.Duration
-	// RunTimeout is how long a run may take until it has ended; 10 minutes when 0.
-	RunTimeout time.Duration
-}
+// Service is a load on the REST API of a service instead of a custom destination.
+type Service = restload.Options
 
 const (
 	apiBase         = "/api/v1"
@@ -68,11 +43,11 @@ func (o Options) serviceDefaults() (Options, error) {
 		return o, wire.Usagef("a load on a service sends no records: objects, operations, data and what follows from them are those of a load on a destination")
 	}
 	o.Closed = len(o.Stages) == 0 && o.Burst.Size == 0
-	checked, err := restload.Options(*o.Service).WithDefaults(o.Write)
+	checked, err := o.Service.WithDefaults(o.Write)
 	if err != nil {
 		return o, err
 	}
-	service := Service(checked)
+	service := checked
 	o.Service = &service
 	if o.Target.URL, err = apiURL(o.Target.URL, o.Target.Development); err != nil {
 		return o, err
@@ -123,7 +98,7 @@ func newServiceSession(ctx context.Context, o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
+	end, err := wire.NewEndpoint(o.Target, o.Transport)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := wire.NewEndpoint(wire.Target(o.Target), wire.Transport(o.Transport))
+	end, err := wire.NewEndpoint(o.Target, o.Transport)
 	if err != nil {
 		return nil, err
 	}

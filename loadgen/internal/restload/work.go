@@ -33,15 +33,32 @@ const (
 	defaultRunTime  = 10 * time.Minute
 )
 
-// Options are a Service as its clients need it.
+// Options are a load on the REST API of a service instead of a custom destination:
+// every connection is a client that does the same as programs do. Target.URL is the
+// address of the service, with or without /api/v1, and Target.Token the API key of a
+// workspace.
+//
+// Every request is due by the clock or by the reply before it, as a batch is, and counts
+// as one record, which is acknowledged where its reply has passed all checks.
 type Options struct {
-	Scenario     string
-	Lists        []string
-	PerPage      int
-	Syncs        []int64
-	FullSync     bool
+	// Scenario is list, poll or trigger. Trigger starts runs: it needs write.
+	Scenario string
+	// Lists that the scenario list walks, one after the other; nil: syncs, destinations
+	// and sources. they are datasets, destinations, sources, sync_runs,
+	// syncs and webhooks; sync_runs needs Syncs.
+	Lists []string
+	// PerPage is how many items a page has, 1 to 100; 0: 25.
+	PerPage int
+	// Syncs by their id. Clients of the scenarios poll and trigger take turns with them;
+	// poll without any takes those of the workspace, at most 1,000.
+	Syncs []int64
+	// FullSync asks for runs that send every record.
+	FullSync bool
+	// PollInterval is how long a client waits before it asks for the same run again, in a
+	// closed loop; 500 ms when 0.
 	PollInterval time.Duration
-	RunTimeout   time.Duration
+	// RunTimeout is how long a run may take until it has ended; 10 minutes when 0.
+	RunTimeout time.Duration
 }
 
 // WithDefaults checks what is asked for.
