@@ -47,8 +47,7 @@ func (o Options) serviceDefaults() (Options, error) {
 	if err != nil {
 		return o, err
 	}
-	service := checked
-	o.Service = &service
+	o.Service = &checked
 	if o.Target.URL, err = apiURL(o.Target.URL, o.Target.Development); err != nil {
 		return o, err
 	}
@@ -105,9 +104,9 @@ func newServiceSession(ctx context.Context, o Options) (*session, error) {
 	if end.Transport.Standard {
 		end.Shared, _ = end.RoundTripper()
 	}
-	work := restload.NewWork(restload.Options(*o.Service))
+	work := restload.NewWork(*o.Service)
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: o.Seed, plan: &plan{size: 1}, service: work, control: o.Control}
-	if e.replicas, err = end.Replicas(wire.Target(o.Target)); err != nil {
+	if e.replicas, err = end.Replicas(o.Target); err != nil {
 		return nil, err
 	}
 	s := &session{o: o, e: e}

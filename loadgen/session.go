@@ -63,7 +63,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	if end.Transport.Standard {
 		end.Shared, _ = end.RoundTripper()
 	}
-	if e.replicas, err = end.Replicas(wire.Target(o.Target)); err != nil {
+	if e.replicas, err = end.Replicas(o.Target); err != nil {
 		return nil, err
 	}
 	if o.Search != nil && e.plan.primed {
