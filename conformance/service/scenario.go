@@ -218,13 +218,58 @@ type latestAnswers struct {
 // runLife is the state of runs that begin by themselves or are held back.
 type runLife struct {
 	due     due
-	gate    chan struct{} // holds calls of the destination back; nil when none is held
-	runs    []int64       // in the order of their beginning
-	batches int           // that had come when a run was canceled
+	runs    []int64 // in the order of their beginning
+	batches int     // that had come when a run was canceled
 }
 
 // repeatable are calls that are made again, and what they were answered.
 type repeatable struct {
 	calls   *wire.DataTable
 	answers []*answer
+}
+
+// eachAnswer looks at every answer of the calls that one step made together.
+func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
+	for _, a := range sc.batch {
+		look(a)
+	}
+	return sc.heldBy(len(sc.batch), noun)
+}
+
+// eachCall looks at every call of a method, or of any, that the destination has got.
+func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
+	calls, err := sc.receivedOf(method)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		look(c)
+	}
+	return sc.heldBy(len(calls), "call")
+}
+
+// eachView looks at every thing of a kind that was shown.
+func (sc *scenario) eachView(kind string, look func(*view) error) error {
+	all, err := sc.looked(kind)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if err := look(v); err != nil {
+			return err
+		}
+	}
+	return sc.heldBy(len(all), "look")
+}
+
+// eachReading looks at every page that was read last.
+func (sc *scenario) eachReading(noun string, look func(reading)) error {
+	all, err := sc.lastReading()
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		look(r)
+	}
+	return sc.heldBy(len(all), noun)
 }

@@ -279,10 +279,9 @@ func (sc *scenario) callsWere(what string, answers ...*answer) error {
 }
 
 func (sc *scenario) callsHaveStatus(want int) error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("call", func(a *answer) {
 		if !a.OK() || a.Status != want {
 			sc.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "call")
+	})
 }

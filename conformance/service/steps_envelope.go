@@ -50,11 +50,7 @@ func (sc *scenario) received() ([]*endpoint.Call, error) {
 }
 
 func (sc *scenario) requestsAreWhole() error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		switch {
 		case c.HTTP.Method != "POST":
 			sc.brokenCall("POST", c.HTTP.Method, c)
@@ -69,8 +65,7 @@ func (sc *scenario) requestsAreWhole() error {
 		case c.ID == "":
 			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.JSON.Get("id")), c)
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 // anyMethod stands for all methods in a sentence.
@@ -140,11 +135,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 }
 
 func (sc *scenario) membersInOrder(list string) error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		got := jsonvalue.Names(c.JSON)
 		// Which members there are is the business of another check.
 		want := slices.DeleteFunc(jsonvalue.Words(list), func(name string) bool { return !slices.Contains(got, name) })
@@ -152,34 +143,23 @@ func (sc *scenario) membersInOrder(list string) error {
 		if !slices.Equal(got, want) {
 			sc.brokenCall("the members "+strings.Join(want, ", "), strings.Join(got, ", "), c)
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 func (sc *scenario) onlyMethods(list string) error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		if c.JSON.Is(wire.Object) && !slices.Contains(jsonvalue.Words(list), c.Method) {
 			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.Method), c)
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 func (sc *scenario) idsAreUnique() error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
 	seen := map[string]*endpoint.Call{}
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		if first := seen[c.ID]; first != nil {
 			sc.brokenCall("an id of its own for each call", "the id "+c.ID+" came twice", first, c)
 		}
 		seen[c.ID] = c
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }

@@ -84,7 +84,7 @@ func shortened(text string) string {
 }
 
 func (sc *scenario) answersAreJSON() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
 		switch {
 		case !a.OK() || a.json == nil:
@@ -92,56 +92,50 @@ func (sc *scenario) answersAreJSON() error {
 		case err != nil || kind != "application/json":
 			sc.broken("Content-Type: application/json", fmt.Sprintf("%s %s: Content-Type %q", a.request.method, a.request.path, a.Header.Get("Content-Type")), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 // answersHaveSomeStatus leaves the word to other checks: errors have an integer in
 // the live dialect.
 func (sc *scenario) answersHaveSomeStatus() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		if n := a.at("status"); !n.Is(wire.String) && !n.Is(wire.Number) {
 			sc.broken("a member status", a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 func (sc *scenario) statusOneOf(words string) error {
 	known := strings.Split(words, ", ")
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		if !slices.Contains(known, a.text("status")) {
 			sc.broken("a status of "+words, a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 func (sc *scenario) turnedDown() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("call", func(a *answer) {
 		if !refused(a) || a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden {
 			sc.broken(fmt.Sprintf("%s %s is turned down with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "call")
+	})
 }
 
 func (sc *scenario) noFault() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("call", func(a *answer) {
 		if !a.OK() || a.Status >= http.StatusInternalServerError {
 			sc.broken(fmt.Sprintf("%s %s is answered, or refused with a status from 400 to 499", a.request.method, a.request.path), a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "call")
+	})
 }
 
 func (sc *scenario) messagesAreGiven() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		if strings.TrimSpace(a.text("message")) == "" {
 			sc.broken("a message that says what is wrong", a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 // messagesNameFields looks for the word in the third column of the calls.
@@ -158,12 +152,11 @@ func (sc *scenario) messagesNameFields() error {
 var innards = regexp.MustCompile(`(?i)goroutine \d|\.(go|rb|py|js|java):\d+|traceback|stack trace|\b(select|insert into|update|delete from)\b.{1,80}\b(from|values|set|where)\b|sqlite|SQLSTATE|nil pointer|undefined method|/usr/|/home/`)
 
 func (sc *scenario) messagesTellNothing() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		if found := innards.Find(a.Body); found != nil {
 			sc.broken("a message for clients", fmt.Sprintf("%s %s shows %q", a.request.method, a.request.path, found), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 // allowNamesMethods: whoever answers 405 names the methods (RFC 9110, 15.5.6).

@@ -108,39 +108,28 @@ func (sc *scenario) both() (before, after map[string][]string, by map[string]rea
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	before, after = map[string][]string{}, map[string][]string{}
-	_, records, _ := sequences(sc.readings[len(sc.readings)-2])
-	for path, r := range records {
-		before[path] = identities(r)
-	}
-	_, records, by = sequences(all)
-	for path, r := range records {
-		after[path] = identities(r)
-	}
-	return before, after, by, nil
-}
-
-func (sc *scenario) sameRecords() error {
-	before, after, by, err := sc.both()
-	if err != nil {
-		return err
-	}
-	for path, r := range by {
-		if !slices.Equal(before[path], after[path]) {
-			sc.broken(fmt.Sprintf("%s shows %v", path, before[path]), fmt.Sprint(after[path]), r.answer)
+	ids := func(records map[string][]*wire.Node) map[string][]string {
+		out := map[string][]string{}
+		for path, r := range records {
+			out[path] = identities(r)
 		}
+		return out
 	}
-	return sc.heldBy(len(by), "list")
+	_, first, _ := sequences(sc.readings[len(sc.readings)-2])
+	_, records, by := sequences(all)
+	return ids(first), ids(records), by, nil
 }
 
-func (sc *scenario) backwards() error {
+func (sc *scenario) sameRecords(how string) error {
 	before, after, by, err := sc.both()
 	if err != nil {
 		return err
 	}
 	for path, r := range by {
 		want := slices.Clone(before[path])
-		slices.Reverse(want)
+		if how == "backwards" {
+			slices.Reverse(want)
+		}
 		if !slices.Equal(want, after[path]) {
 			sc.broken(fmt.Sprintf("%s shows %v", path, want), fmt.Sprint(after[path]), r.answer)
 		}

@@ -164,14 +164,10 @@ func (sc *scenario) namesAreThose(what string) error {
 	if err != nil {
 		return err
 	}
-	all, err := sc.looked("destination object")
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
+	return sc.eachView("destination object", func(v *view) error {
 		name, known := pl.planObject(v)
 		if !known {
-			continue
+			return nil
 		}
 		member, want := "supported_operations", pl.operations[name]
 		if what == "fields of list_fields" {
@@ -183,8 +179,8 @@ func (sc *scenario) namesAreThose(what string) error {
 		if have := namesIn(v.node.Get(member)); !jsonvalue.SameNames(want, have) {
 			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // namesIn are texts, or the full_name of objects.
@@ -207,15 +203,11 @@ func (sc *scenario) keysAreRight(which string) error {
 	if err != nil {
 		return err
 	}
-	all, err := sc.looked("destination field")
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
+	return sc.eachView("destination field", func(v *view) error {
 		stated := pl.said(v)
 		identifier, known := stated.Get("identifier").Bool()
 		if !known || identifier != (which == "every identifier") {
-			continue
+			return nil
 		}
 		for _, operation := range []string{rpc.OperationUpsert, rpc.OperationUpdate, rpc.OperationInsert} {
 			if identifier && !slices.Contains(pl.operations[jsonvalue.Text(v.of.node.Get("full_name"))], operation) {
@@ -226,8 +218,8 @@ func (sc *scenario) keysAreRight(which string) error {
 				sc.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), jsonvalue.Raw(v.node.Get(member)))
 			}
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // objectsAgree compares what each look says about an object. What is shown after

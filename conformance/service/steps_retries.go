@@ -60,8 +60,7 @@ func (sc *scenario) runsInFull(where string) error {
 		id, err = sc.trigger(s, true)
 	} else {
 		var a *answer
-		a, err = sc.must(request{method: "POST", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger", body: map[string]any{"force_full_sync": true}})
-		if err == nil {
+		if a, err = sc.must(request{method: "POST", path: sc.syncPath() + "/trigger", body: map[string]any{"force_full_sync": true}}); err == nil {
 			id = a.id("data", "sync_run_id")
 		}
 	}

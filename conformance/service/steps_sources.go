@@ -69,23 +69,19 @@ func (sc *scenario) sourceIsListed() error {
 
 // noTwoAlike compares what one answer shows.
 func (sc *scenario) noTwoAlike(kind, member string) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
 	type one struct {
 		answer *answer
 		value  string
 	}
 	seen := map[one]bool{}
-	for _, v := range all {
+	return sc.eachView(kind, func(v *view) error {
 		this := one{v.answer, jsonvalue.Raw(v.member(member))}
 		if seen[this] {
 			sc.brokenView(v, member, "is its own", this.value+" stands twice")
 		}
 		seen[this] = true
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // topicsSteps are for MDL and TPC: models and topics (spec 2.11, 2.12).
@@ -172,15 +168,11 @@ func (sc *scenario) updatesTopic(change, later string) error {
 
 // sameMembers compares two members of one thing.
 func (sc *scenario) sameMembers(member, kind, other string) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
+	return sc.eachView(kind, func(v *view) error {
 		a, b := v.node.Get(member), v.node.Get(other)
 		if a == nil || jsonvalue.Raw(a) != jsonvalue.Raw(b) {
 			sc.brokenView(v, strconv.Quote(member), "is "+jsonvalue.Raw(b), jsonvalue.Raw(a))
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }

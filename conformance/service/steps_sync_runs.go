@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -40,15 +41,7 @@ func (sc *scenario) batchesWait() error {
 	if err := sc.someDestination(); err != nil {
 		return err
 	}
-	gate := make(chan struct{})
-	sc.release = sync.OnceFunc(func() { close(gate) })
-	sc.endings = append(sc.endings, func(context.Context) error { sc.release(); return nil })
-	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
-		if c.Method != "sync_batch" {
-			return nil
-		}
-		return &endpoint.Reply{Before: gate, Edit: func(body []byte, _ http.Header) []byte { return body }}
-	})
+	sc.holdBatches()
 	return nil
 }
 
@@ -63,17 +56,32 @@ func (sc *scenario) clientTriggers() error {
 	return nil
 }
 
-// batchCame waits until the service has sent a batch.
-func (sc *scenario) batchCame() error {
-	for deadline := time.Now().Add(runLimit); len(sc.dest.Batches()) == 0; {
+// holdBatches lets every batch of the destination wait for release.
+func (sc *scenario) holdBatches() {
+	gate := make(chan struct{})
+	sc.release = sync.OnceFunc(func() { close(gate) })
+	sc.endings = append(sc.endings, func(context.Context) error { sc.release(); return nil })
+	sc.dest.SetScript(forMethod(rpc.MethodSyncBatch, func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Before: gate, Edit: func(body []byte, _ http.Header) []byte { return body }}
+	}))
+}
+
+// waits polls until something is so; when it does not come, nothing is decided.
+func (sc *scenario) waits(until func() bool, missing string, args ...any) error {
+	for deadline := time.Now().Add(runLimit); !until(); {
 		if time.Now().After(deadline) {
-			return conformance.Outcome(conformance.Inconclusive, "", "no batch came within %s", runLimit)
+			return conformance.Outcome(conformance.Inconclusive, "", missing, args...)
 		}
 		if err := sc.sleep(pollEvery); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// batchCame waits until the service has sent a batch.
+func (sc *scenario) batchCame() error {
+	return sc.waits(func() bool { return len(sc.dest.Batches()) > 0 }, "no batch came within %s", runLimit)
 }
 
 // runPath is where the latest run stands.

@@ -108,13 +108,8 @@ func (sc *scenario) startsAfter(status int) error {
 	if ids[0], err = sc.trigger(first, false); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(runLimit); sc.answeredWith(first.dest, status) == nil; {
-		if time.Now().After(deadline) {
-			return conformance.Outcome(conformance.Inconclusive, "", "no call came within %s", runLimit)
-		}
-		if err := sc.sleep(pollEvery); err != nil {
-			return err
-		}
+	if err := sc.waits(func() bool { return sc.answeredWith(first.dest, status) != nil }, "no call came within %s", runLimit); err != nil {
+		return err
 	}
 	if err := sc.settles(); err != nil {
 		return err

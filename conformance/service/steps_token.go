@@ -34,23 +34,21 @@ func tokenSteps() []conformance.Step {
 
 // tokensStayHidden looks for what calls were signed with in their answers.
 func (sc *scenario) tokensStayHidden() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("answer", func(a *answer) {
 		token := sc.signed(a.request).token
 		if token != "" && bytes.Contains(a.Body, []byte(token)) {
 			sc.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "answer")
+	})
 }
 
 // refusalsNameScheme looks for the header that a 401 must have (RFC 9110, 11.6.1).
 func (sc *scenario) refusalsNameScheme() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("refusal", func(a *answer) {
 		if a.Status == 401 && strings.TrimSpace(a.Header.Get("WWW-Authenticate")) == "" {
 			sc.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "refusal")
+	})
 }
 
 // noNewWorkspace looks for workspaces with a name of the check.
@@ -201,12 +199,11 @@ func (sc *scenario) callsHost(paths *wire.DataTable) error {
 
 // noneIsAPI: a page of the same host may well stand at such an address.
 func (sc *scenario) noneIsAPI() error {
-	for _, a := range sc.batch {
+	return sc.eachAnswer("address", func(a *answer) {
 		if a.OK() && a.Status < http.StatusMultipleChoices && a.at("pagination").Is(wire.Object) {
 			sc.broken("no list of syncs at "+a.request.path, a.short(), a)
 		}
-	}
-	return sc.heldBy(len(sc.batch), "address")
+	})
 }
 
 // deprecationIsAnnounced looks for the header Deprecation (RFC 9745).

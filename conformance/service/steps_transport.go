@@ -28,11 +28,7 @@ func transportSteps() []conformance.Step {
 // callsHaveHeader looks for a header, and for one of its values where one is
 // given.
 func (sc *scenario) callsHaveHeader(which, name, value string) error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		got := c.HTTP.Header.Values(name)
 		switch {
 		case which == "no" && len(got) > 0:
@@ -43,23 +39,17 @@ func (sc *scenario) callsHaveHeader(which, name, value string) error {
 		case value != "" && !slices.Equal(got, []string{value}):
 			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 // callsGoToURL compares the target of every request, byte by byte.
 func (sc *scenario) callsGoToURL() error {
-	calls, err := sc.received()
-	if err != nil {
-		return err
-	}
 	want := strings.TrimPrefix(sc.dest.url, sc.dest.origin)
-	for _, c := range calls {
+	return sc.eachCall(anyMethod, func(c *endpoint.Call) {
 		if c.HTTP.RequestURI != want {
 			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 // connectionsAreKept counts the connections that carried more than one call.

@@ -113,11 +113,7 @@ func (sc *scenario) answersHaveWord(want string) error {
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
 func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
+	return sc.eachView(kind, func(v *view) error {
 		for _, row := range t.Rows() {
 			member, what := row[0], row[1]
 			n := v.member(member)
@@ -129,22 +125,18 @@ func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
 				sc.brokenView(v, member, "is "+what, jsonvalue.Raw(n))
 			}
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
 func (sc *scenario) viewsHaveValues(kind string, t *wire.DataTable) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
+	return sc.eachView(kind, func(v *view) error {
 		if err := sc.hasValues(v, t); err != nil {
 			return err
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
@@ -181,16 +173,12 @@ func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
 
 // comparesBefore looks at what an update did to a moment, or to a text.
 func (sc *scenario) comparesBefore(member, kind, how string) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
 	before := sc.before[kind]
 	if before == nil || before.member(member) == nil {
 		return conformance.Outcome(conformance.Inconclusive, "", "%s of the %s was not shown before", member, kind)
 	}
 	was := before.member(member)
-	for _, v := range all {
+	return sc.eachView(kind, func(v *view) error {
 		now := v.member(member)
 		same := now != nil && string(now.Raw) == string(was.Raw)
 		if how == "later than" {
@@ -199,8 +187,8 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 		if !same {
 			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
-	}
-	return sc.heldBy(len(all), "look")
+		return nil
+	})
 }
 
 // momentOf is the zero time for what is no time stamp.
