@@ -3,7 +3,6 @@ package loadgen
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
@@ -17,21 +16,6 @@ func (r *Result) Subject() string {
 		return "the REST API (" + r.Load.Scenario + ")"
 	}
 	return foreign.Line(strings.Join(names(r.Target.Objects), ", "))
-}
-
-// SortedKinds lists the kinds of errors, the most frequent first.
-func (r *Result) SortedKinds() []string {
-	var kinds []string
-	for k := range r.ErrorsByKind {
-		kinds = append(kinds, k)
-	}
-	sort.Slice(kinds, func(i, j int) bool {
-		if a, b := r.ErrorsByKind[kinds[i]], r.ErrorsByKind[kinds[j]]; a != b {
-			return a > b
-		}
-		return kinds[i] < kinds[j]
-	})
-	return kinds
 }
 
 // Remarks are the notes that say more than the reasons of Generator.

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/conformance"
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -42,13 +41,13 @@ const (
 // writer is one format with the function that writes it.
 type writer struct {
 	name  string
-	write func(io.Writer, *conformance.Report, Options) error
+	write func(io.Writer, *c.Report, Options) error
 }
 
 // writers in the order in which help texts list them.
 func writers() []writer {
-	alike := func(write func(io.Writer, *conformance.Report) error) func(io.Writer, *conformance.Report, Options) error {
-		return func(w io.Writer, r *conformance.Report, _ Options) error { return write(w, r) }
+	alike := func(write func(io.Writer, *c.Report) error) func(io.Writer, *c.Report, Options) error {
+		return func(w io.Writer, r *c.Report, _ Options) error { return write(w, r) }
 	}
 	return []writer{
 		{Text, WriteText},
@@ -75,13 +74,13 @@ func Formats() []string {
 // Write writes r in the named format. Text is written plain, 80 columns wide;
 // [Options.Write] has choices. It returns an error for an unknown format, and the
 // first error of w.
-func Write(format string, w io.Writer, r *conformance.Report) error {
+func Write(format string, w io.Writer, r *c.Report) error {
 	return Options{}.Write(format, w, r)
 }
 
 // Write is the function [Write] with choices. Other formats than text take from them
 // the commands that send a finding again.
-func (o Options) Write(format string, w io.Writer, r *conformance.Report) error {
+func (o Options) Write(format string, w io.Writer, r *c.Report) error {
 	if r == nil {
 		return errors.New("write report: there is no report")
 	}
@@ -101,12 +100,12 @@ func (o Options) Write(format string, w io.Writer, r *conformance.Report) error 
 // not at all: the bytes go to a file beside it that is renamed at the end, so
 // that an error leaves what stood there before. A device or a pipe, which
 // cannot be renamed onto, is written directly.
-func WriteFile(format, path string, r *conformance.Report) error {
+func WriteFile(format, path string, r *c.Report) error {
 	return Options{}.WriteFile(format, path, r)
 }
 
 // WriteFile is the function [WriteFile] with choices.
-func (o Options) WriteFile(format, path string, r *conformance.Report) error {
+func (o Options) WriteFile(format, path string, r *c.Report) error {
 	if !slices.Contains(Formats(), format) {
 		return fmt.Errorf("write report: unknown format %q, known are %s", format, strings.Join(Formats(), ", "))
 	}
