@@ -185,10 +185,9 @@ func (s *sharedLists) clear() {
 // reading is one page of a list as it was answered.
 type reading struct {
 	*answer
-	list  listing
-	page  int // as asked for; 1 when nothing was
-	size  int // likewise, within the limits
-	asked string
+	list listing
+	page int // as asked for; 1 when nothing was
+	size int // likewise, within the limits
 }
 
 // items are the records of the page.

@@ -33,8 +33,7 @@ type run struct {
 	closeListener func() // ends the listener of the endpoints
 	key           string // of the run's workspace
 
-	workspace int64 // made by the run; 0 when it was given a key
-	source    int64 // the SQL source that all scenarios read from
+	source int64 // the SQL source that all scenarios read from
 
 	numbers     atomic.Int64 // of things and exchanges
 	things      things

@@ -46,7 +46,7 @@ const (
 
 // read reads one page of a list.
 func (sc *scenario) read(l listing, query string) (reading, error) {
-	r := reading{list: l, page: 1, size: perPage, asked: query}
+	r := reading{list: l, page: 1, size: perPage}
 	path := l.path
 	if query != "" {
 		path += "?" + query

@@ -62,7 +62,9 @@ func (sc *scenario) holdBatches() {
 	sc.release = sync.OnceFunc(func() { close(gate) })
 	sc.endings = append(sc.endings, func(context.Context) error { sc.release(); return nil })
 	sc.dest.SetScript(forMethod(rpc.MethodSyncBatch, func(*endpoint.Call) *endpoint.Reply {
-		return &endpoint.Reply{Before: gate, Edit: func(body []byte, _ http.Header) []byte { return body }}
+		r := endpoint.AsIs()
+		r.Before = gate
+		return r
 	}))
 }
 

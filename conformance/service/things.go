@@ -116,9 +116,9 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 		case a.text("data", "api_key") == "":
 			return "no workspace could be made: " + a.short(), "give a key in DESTKIT_WORKSPACE_API_KEY, or a personal access token that may make workspaces"
 		}
-		r.workspace, r.key = a.id("data", "id"), a.text("data", "api_key")
+		r.key = a.text("data", "api_key")
 		r.secrets.Add(r.key, "$DESTKIT_WORKSPACE_API_KEY")
-		r.keep(thing{kind: "workspaces", id: r.workspace, name: name, as: asOrganization})
+		r.keep(thing{kind: "workspaces", id: a.id("data", "id"), name: name, as: asOrganization})
 	}
 	if r.source = r.opts.SourceID; r.source != 0 {
 		return "", ""

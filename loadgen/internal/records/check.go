@@ -50,7 +50,6 @@ type places struct {
 	second     int
 	firstEnd   int
 	good       codec.Entry // one with success, 0 without
-	goodAt     int         // its number
 }
 
 // refusal is a result without success in a reply that has the form.

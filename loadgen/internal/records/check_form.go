@@ -18,7 +18,7 @@ func (p *places) add(e *codec.Entry) {
 		p.second = e.Start
 	}
 	if e.Success && p.good.End == 0 {
-		p.good, p.goodAt = *e, p.entries
+		p.good = *e
 	}
 	p.end = e.End
 	p.entries++

@@ -25,10 +25,9 @@ import (
 // Server is where the service meets the destinations of all scenarios: one
 // handler, a destination for each first segment of the path.
 type Server struct {
-	secrets   *wire.Redactor
-	mu        sync.Mutex
-	byName    map[string]*Endpoint
-	unmatched []string // calls that no destination was meant by
+	secrets *wire.Redactor
+	mu      sync.Mutex
+	byName  map[string]*Endpoint
 }
 
 // NewServer makes a server without endpoints; secrets are kept out of exchanges.
@@ -44,7 +43,6 @@ type Endpoint struct {
 
 	mu     sync.Mutex
 	calls  []*Call
-	inside int // calls under way
 	script func(*Call) *Reply
 }
 
@@ -58,7 +56,6 @@ type Call struct {
 	JSON     *wire.Node // nil when the body is no JSON
 	Method   string     // the JSON-RPC method
 	ID       string
-	beside   int // calls under way at its arrival, itself included
 	records  int // of a lean call
 	endpoint *Endpoint
 	opened   time.Time    // of a recorded one: when its connection was there
@@ -191,9 +188,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	s.mu.Lock()
 	p := s.byName[name]
-	if p == nil {
-		s.unmatched = append(s.unmatched, r.Method+" "+r.URL.Path)
-	}
 	s.mu.Unlock()
 	if p == nil {
 		http.Error(w, "no destination stands here", http.StatusGone)
@@ -213,9 +207,8 @@ func (p *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Method, c.ID = jsonvalue.Text(c.JSON.Get("method")), jsonvalue.Text(c.JSON.Get("id"))
 	p.mu.Lock()
-	p.inside++
 	p.calls = append(p.calls, c)
-	c.Number, c.beside = len(p.calls), p.inside
+	c.Number = len(p.calls)
 	script := p.script
 	p.mu.Unlock()
 	var by *Reply
@@ -229,7 +222,6 @@ func (p *Endpoint) serve(w http.ResponseWriter, r *http.Request) {
 func (p *Endpoint) finish(c *Call) {
 	failure := recover()
 	p.mu.Lock()
-	p.inside--
 	c.Ended, c.Done = time.Now(), true
 	c.Aborted = c.Aborted || failure != nil
 	p.mu.Unlock()
@@ -240,7 +232,7 @@ func (p *Endpoint) finish(c *Call) {
 
 func (p *Endpoint) answer(w http.ResponseWriter, c *Call, by *Reply) {
 	if by == nil {
-		by = &Reply{Edit: func(body []byte, _ http.Header) []byte { return body }}
+		by = AsIs()
 	}
 	c.waitFor(by.Before)
 	status, header, body := by.Status, http.Header{}, by.Body
