@@ -218,7 +218,7 @@ func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, fun
 
 // newStageSimulator is a simulated destination in the words of the judge.
 func newStageSimulator(c service.SimulatorConfig) (service.Simulator, error) {
-	config := destsim.Config{Speed: c.Speed, RateLimit: c.RateLimit}
+	config := destsim.Config{Speed: c.Speed, RateLimit: -1}
 	for _, o := range c.Objects {
 		config.Objects = append(config.Objects, destsim.Described(o, c.Operations[o.APIName], c.Fields[o.APIName]))
 	}

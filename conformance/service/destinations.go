@@ -78,9 +78,6 @@ func (c SimulatorConfig) ordinary() SimulatorConfig {
 	if c.Speed == (rpc.Speed{}) {
 		c.Speed = rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 100_000}
 	}
-	if c.RateLimit == 0 {
-		c.RateLimit = -1
-	}
 	return c
 }
 

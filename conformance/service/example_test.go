@@ -35,7 +35,7 @@ func ExampleRun() {
 	}, service.Options{
 		Options: conformance.Options{Select: []string{"TOK-001"}},
 		NewSimulator: func(c service.SimulatorConfig) (service.Simulator, error) {
-			config := destsim.Config{Speed: c.Speed, RateLimit: c.RateLimit}
+			config := destsim.Config{Speed: c.Speed, RateLimit: -1}
 			for _, o := range c.Objects {
 				config.Objects = append(config.Objects, destsim.Described(o, c.Operations[o.APIName], c.Fields[o.APIName]))
 			}

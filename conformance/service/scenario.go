@@ -137,6 +137,12 @@ func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
 	return c.Exchange(sc.Check().ID, int(sc.numbers.Add(1)))
 }
 
+// call makes a call of the API without a body, whatever comes back.
+func (sc *scenario) call(method, path string) error {
+	_, err := sc.api(request{method: method, path: path})
+	return err
+}
+
 // heldBy ends a claim that rests on so many things.
 func (sc *scenario) heldBy(n int, noun string) error {
 	return sc.HeldBy("%s", quantity.Count(n, noun))

@@ -79,7 +79,7 @@ func (b *bench) judge(t *testing.T) *conformance.Report {
 }
 
 func simulator(c service.SimulatorConfig) (service.Simulator, error) {
-	config := destsim.Config{Speed: c.Speed, RateLimit: c.RateLimit}
+	config := destsim.Config{Speed: c.Speed, RateLimit: -1}
 	for _, o := range c.Objects {
 		config.Objects = append(config.Objects, destsim.Described(o, c.Operations[o.APIName], c.Fields[o.APIName]))
 	}

@@ -111,11 +111,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 
 // hasType looks at the JSON type of a value.
 func (sc *scenario) hasType(method, kind, path string) error {
-	calls, err := sc.receivedOf(method)
-	if err != nil {
-		return err
-	}
-	for _, c := range calls {
+	return sc.eachCall(method, func(c *endpoint.Call) {
 		for _, at := range jsonvalue.ValuesAt(c.JSON, path) {
 			is := at.Node.IsInteger
 			switch kind {
@@ -130,8 +126,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.Method, kind, at.Place), jsonvalue.Raw(at.Node), c)
 			}
 		}
-	}
-	return sc.heldBy(len(calls), "call")
+	})
 }
 
 func (sc *scenario) membersInOrder(list string) error {

@@ -16,14 +16,17 @@ func syncsSteps() []conformance.Step {
 		step(`^a sync$`, func(sc *scenario) any { return func() error { return sc.given(nil) } }),
 		step(`^a sync with:$`, func(sc *scenario) any { return sc.given }),
 		step(`^a client creates a sync with:$`, func(sc *scenario) any { return sc.clientCreates }),
-		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return sc.clientCreatesEach }),
+		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return each(sc.clientCreates) }),
 		step(`^a client updates the sync with:$`, func(sc *scenario) any { return sc.clientUpdates }),
-		step(`^a client updates the sync with each of these:$`, func(sc *scenario) any { return sc.clientUpdatesEach }),
+		step(`^a client updates the sync with each of these:$`, func(sc *scenario) any { return each(sc.clientUpdates) }),
 		step(`^a client updates the sync with nothing but:$`, func(sc *scenario) any { return sc.clientSendsOnly }),
 		step(`^a client updates the sync with its required fields alone$`, func(sc *scenario) any { return sc.clientSendsRequired }),
-		step(`^a client reads the sync$`, func(sc *scenario) any { return sc.clientReads }),
+		step(`^a client (reads|deletes) the sync$`, func(sc *scenario) any {
+			return func(how string) error {
+				return sc.call(map[string]string{"reads": "GET", "deletes": "DELETE"}[how], sc.syncPath())
+			}
+		}),
 
-		step(`^a client deletes the sync$`, func(sc *scenario) any { return sc.clientDeletes }),
 		step(`^an object with (field ordering|append|advanced configuration|references)$`, func(sc *scenario) any { return sc.anObject }),
 		step(`^(an audience)$`, func(sc *scenario) any { return sc.anObject }),
 		step(`^a destination that makes fields on write$`, func(sc *scenario) any { return sc.makesFields }),
@@ -34,8 +37,12 @@ func syncsSteps() []conformance.Step {
 		step(`^the answer says:$`, func(sc *scenario) any { return sc.answerSays }),
 		step(`^the answer has these types:$`, func(sc *scenario) any { return sc.answerHasTypes }),
 		step(`^the sync shows:$`, func(sc *scenario) any { return sc.syncShows }),
-		step(`^every request is accepted$`, func(sc *scenario) any { return sc.allAccepted }),
-		step(`^every request is refused$`, func(sc *scenario) any { return sc.allRefused }),
+		step(`^every request is accepted$`, func(sc *scenario) any {
+			return func() error { return sc.allAre(accepted, "is accepted") }
+		}),
+		step(`^every request is refused$`, func(sc *scenario) any {
+			return func() error { return sc.allAre(refused, "is refused with a status from 400 to 499") }
+		}),
 		step(`^every sync shows what it was given$`, func(sc *scenario) any { return sc.allShown }),
 		step(`^every request is refused, or the sync does not show what was asked for$`, func(sc *scenario) any { return sc.noneShown }),
 		step(`^(a|no) sync was made$`, func(sc *scenario) any { return sc.wasMade }),
@@ -135,11 +142,9 @@ func (sc *scenario) asked(t *wire.DataTable) (map[string]any, error) {
 	return fields, nil
 }
 
-func (sc *scenario) clientCreates(t *wire.DataTable) error {
-	body, err := sc.draft()
-	if err == nil {
-		body, err = sc.laid(body, t)
-	}
+// laidOver sends a body with the rows of a table laid over it.
+func (sc *scenario) laidOver(body map[string]any, t *wire.DataTable, send func(body, fields map[string]any) error) error {
+	body, err := sc.laid(body, t)
 	if err != nil {
 		return err
 	}
@@ -147,52 +152,37 @@ func (sc *scenario) clientCreates(t *wire.DataTable) error {
 	if err != nil {
 		return err
 	}
-	return sc.asks(body, fields)
+	return send(body, fields)
 }
 
-// single is a table with one row of another.
-func single(t *wire.DataTable, row int) *wire.DataTable {
-	return wire.NewDataTable(t.Rows()[0], t.Rows()[row])
+func (sc *scenario) clientCreates(t *wire.DataTable) error {
+	body, err := sc.draft()
+	if err != nil {
+		return err
+	}
+	return sc.laidOver(body, t, sc.asks)
 }
 
 // each does something with every row of a table by itself.
-func each(t *wire.DataTable, do func(*wire.DataTable) error) error {
-	for i := range t.Rows()[1:] {
-		if err := do(single(t, i+1)); err != nil {
-			return err
+func each(do func(*wire.DataTable) error) func(*wire.DataTable) error {
+	return func(t *wire.DataTable) error {
+		for _, row := range t.Rows()[1:] {
+			if err := do(wire.NewDataTable(t.Rows()[0], row)); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }
-
-func (sc *scenario) clientCreatesEach(t *wire.DataTable) error { return each(t, sc.clientCreates) }
-
-func (sc *scenario) clientUpdatesEach(t *wire.DataTable) error { return each(t, sc.clientUpdates) }
 
 // clientUpdates sends the whole sync again, with changes.
 func (sc *scenario) clientUpdates(t *wire.DataTable) error {
-	body, err := sc.laid(sc.latest().body, t)
-	if err != nil {
-		return err
-	}
-	fields, err := sc.asked(t)
-	if err != nil {
-		return err
-	}
-	return sc.update(body, fields)
+	return sc.laidOver(sc.latest().body, t, sc.update)
 }
 
 // clientSendsOnly sends no more than the table has.
 func (sc *scenario) clientSendsOnly(t *wire.DataTable) error {
-	body, err := sc.laid(map[string]any{}, t)
-	if err != nil {
-		return err
-	}
-	fields, err := sc.asked(t)
-	if err != nil {
-		return err
-	}
-	return sc.update(body, fields)
+	return sc.laidOver(map[string]any{}, t, sc.update)
 }
 
 // clientSendsRequired sends what an update must have (spec 4.1.1).
@@ -215,14 +205,4 @@ func (sc *scenario) update(body, fields map[string]any) error {
 		sc.latest().body = kept
 	}
 	return sc.tries(body, fields, accepted(a))
-}
-
-func (sc *scenario) clientDeletes() error {
-	_, err := sc.api(request{method: "DELETE", path: sc.syncPath()})
-	return err
-}
-
-func (sc *scenario) clientReads() error {
-	_, err := sc.api(request{method: "GET", path: sc.syncPath()})
-	return err
 }

@@ -72,12 +72,6 @@ func (sc *scenario) tried() ([]*trial, error) {
 	return sc.trials, nil
 }
 
-func (sc *scenario) allAccepted() error { return sc.allAre(accepted, "is accepted") }
-
-func (sc *scenario) allRefused() error {
-	return sc.allAre(refused, "is refused with a status from 400 to 499")
-}
-
 func (sc *scenario) allAre(are func(*answer) bool, what string) error {
 	trials, err := sc.tried()
 	if err != nil {

@@ -48,7 +48,6 @@ type SimulatorConfig struct {
 	Fields     map[string][]rpc.Field // by object
 	Operations map[string][]string    // by object
 	Speed      rpc.Speed
-	RateLimit  int64 // X-RateLimit-Limit; -1 leaves it out
 }
 
 // Listen makes a handler reachable for the service, over TLS where config is not
