@@ -34,18 +34,15 @@ func connectionViolations() []violation {
 				}
 				return value
 			}}),
-		{
-			Violation: Violation{ID: "CON-003", Changes: "every third test_connection fails as already connected"},
-			arm: func(*Sim) seams {
-				var calls atomic.Int64 // from the start of the process
-				return seams{plan: func(_ *call, value any) any {
-					if _, ok := value.(connectionResult); ok && calls.Add(1)%3 == 0 {
-						return connectionResult{ErrorMessage: "already connected"}
-					}
-					return value
-				}}
-			},
-		},
+		keeps("CON-003", "every third test_connection fails as already connected", func(*Sim) seams {
+			var calls atomic.Int64 // from the start of the process
+			return seams{plan: func(_ *call, value any) any {
+				if _, ok := value.(connectionResult); ok && calls.Add(1)%3 == 0 {
+					return connectionResult{ErrorMessage: "already connected"}
+				}
+				return value
+			}}
+		}),
 		empty("CON-004", rpc.MethodTestConnection),
 		empty("CON-005", rpc.MethodListObjects),
 	}

@@ -29,25 +29,19 @@ func durabilityViolations() []violation {
 
 func lateViolations() []violation {
 	return []violation{
-		{
-			Violation: Violation{ID: "DUR-001", Changes: "batches of 50 or more records are written Delays.Write after they are acknowledged"},
-			arm: func(s *Sim) seams {
-				return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-					if r.batch.Len() >= lateBatch {
-						return s.late(r, rows)
-					}
-					return rows
-				}}
-			},
-		},
+		keeps("DUR-001", "batches of 50 or more records are written Delays.Write after they are acknowledged", func(s *Sim) seams {
+			return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+				if r.batch.Len() >= lateBatch {
+					return s.late(r, rows)
+				}
+				return rows
+			}}
+		}),
 		breaks("DUR-001.2", "every 50th record of a batch is acknowledged and not written",
 			unwritten(func(r *record, _ *store.Row) bool { return r.index%lostRecord == lostRecord-1 })),
 		breaks("DUR-001.3", "the last record of a batch of 50 or more is acknowledged and not written",
 			unwritten(func(r *record, _ *store.Row) bool { n := r.batch.Len(); return n >= lateBatch && r.index == n-1 })),
-		{
-			Violation: Violation{ID: "DUR-002", Changes: "batches of one record are written Delays.Write after they are acknowledged when eight or more batches of their sync run are in flight or were answered within Delays.Meet"},
-			arm:       lateWhenBusy,
-		},
+		keeps("DUR-002", "batches of one record are written Delays.Write after they are acknowledged when eight or more batches of their sync run are in flight or were answered within Delays.Meet", lateWhenBusy),
 		breaks("DUR-003", "a restart empties the store",
 			seams{restart: func(s *Sim) {
 				for _, o := range s.catalogue.Load().objects {

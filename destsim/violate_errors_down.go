@@ -11,31 +11,23 @@ import (
 func downViolations() []violation {
 	const gone = " every call is reset without a response for Delays.Down, that first one included"
 	return []violation{
-		{
-			Violation: Violation{ID: "ERR-006", Changes: "after a request body that is no JSON text at all" + gone},
-			arm: func(*Sim) seams {
-				var p process
-				return seams{http: p.refuses, parsed: func(c *call) {
-					if c.garbled() {
-						p.end(c)
-					}
-				}}
-			},
-		},
-		{
-			Violation: Violation{
-				ID: "ERR-006.2", Changes: "after a batch with U+0000 in a string field" + gone,
-			},
-			arm: func(*Sim) seams {
-				var p process
-				return seams{http: p.refuses, batch: func(c *call, b *batch) *rpc.Error {
-					if b.carries(rpc.TypeString, holds("\x00")) {
-						p.end(c)
-					}
-					return nil
-				}}
-			},
-		},
+		keeps("ERR-006", "after a request body that is no JSON text at all"+gone, func(*Sim) seams {
+			var p process
+			return seams{http: p.refuses, parsed: func(c *call) {
+				if c.garbled() {
+					p.end(c)
+				}
+			}}
+		}),
+		keeps("ERR-006.2", "after a batch with U+0000 in a string field"+gone, func(*Sim) seams {
+			var p process
+			return seams{http: p.refuses, batch: func(c *call, b *batch) *rpc.Error {
+				if b.carries(rpc.TypeString, holds("\x00")) {
+					p.end(c)
+				}
+				return nil
+			}}
+		}),
 	}
 }
 

@@ -145,16 +145,13 @@ func requestFormViolations() []violation {
 
 // cacheViolation is HTTP-011.
 func cacheViolation() violation {
-	return violation{
-		Violation: Violation{ID: "HTTP-011", Changes: "from the second list_objects on the reply says Age: 31 and X-Cache: HIT"},
-		arm: func(*Sim) seams {
-			var calls atomic.Int64
-			return seams{write: func(c *call, h *httpReply) {
-				if gives(c, rpc.MethodListObjects) && calls.Add(1) > 1 {
-					h.set("Age", "31")
-					h.set("X-Cache", "HIT")
-				}
-			}}
-		},
-	}
+	return keeps("HTTP-011", "from the second list_objects on the reply says Age: 31 and X-Cache: HIT", func(*Sim) seams {
+		var calls atomic.Int64
+		return seams{write: func(c *call, h *httpReply) {
+			if gives(c, rpc.MethodListObjects) && calls.Add(1) > 1 {
+				h.set("Age", "31")
+				h.set("X-Cache", "HIT")
+			}
+		}}
+	})
 }

@@ -73,58 +73,49 @@ func crossedViolations() []violation {
 			func(c *call) *[]byte { return &c.id }),
 		crossedPlanning("PAR-001.2", "when more than eight list_fields calls are in flight, replies carry the fields of the object that was asked for last",
 			func(c *call) *[]byte { return &c.params }),
-		{
-			Violation: Violation{ID: "PAR-002", Changes: "upsert batches of two records of one sync run that are in flight together are answered with the results of the one that arrived last"},
-			arm: func(s *Sim) seams {
-				var ready gathering[int64, []result]
-				return seams{results: func(c *call, rs []result) []result {
-					if !c.batch.upserts(2) {
-						return rs
-					}
-					mine := slices.Clone(rs)
-					for i := range mine {
-						mine[i].identifier = bytes.Clone(mine[i].identifier)
-					}
-					if g := ready.hold(c, c.batch.Plan.SyncRunID, mine, s.delays.Meet); g.together() {
-						return slices.Clone(g.last.brings) // the batch reuses its slice
-					}
+		keeps("PAR-002", "upsert batches of two records of one sync run that are in flight together are answered with the results of the one that arrived last", func(s *Sim) seams {
+			var ready gathering[int64, []result]
+			return seams{results: func(c *call, rs []result) []result {
+				if !c.batch.upserts(2) {
 					return rs
-				}}
-			},
-		},
-		{
-			Violation: Violation{ID: "PAR-005", Changes: "batches of two records of one sync run that are in flight together are executed with the operation of the one that arrived last"},
-			arm: func(s *Sim) seams {
-				var batches gathering[int64, string]
-				return seams{batch: func(c *call, b *batch) *rpc.Error {
-					if b.Len() == 2 {
-						b.operation = batches.hold(c, b.Plan.SyncRunID, b.operation, s.delays.Meet).last.brings
-					}
-					return nil
-				}}
-			},
-		},
+				}
+				mine := slices.Clone(rs)
+				for i := range mine {
+					mine[i].identifier = bytes.Clone(mine[i].identifier)
+				}
+				if g := ready.hold(c, c.batch.Plan.SyncRunID, mine, s.delays.Meet); g.together() {
+					return slices.Clone(g.last.brings) // the batch reuses its slice
+				}
+				return rs
+			}}
+		}),
+		keeps("PAR-005", "batches of two records of one sync run that are in flight together are executed with the operation of the one that arrived last", func(s *Sim) seams {
+			var batches gathering[int64, string]
+			return seams{batch: func(c *call, b *batch) *rpc.Error {
+				if b.Len() == 2 {
+					b.operation = batches.hold(c, b.Plan.SyncRunID, b.operation, s.delays.Meet).last.brings
+				}
+				return nil
+			}}
+		}),
 	}
 }
 
 // crossedPlanning takes a part of a list_fields call from the one that arrived
 // last.
 func crossedPlanning(id, changes string, part func(c *call) *[]byte) violation {
-	return violation{
-		Violation: Violation{ID: id, Changes: changes},
-		arm: func(s *Sim) seams {
-			var calls gathering[string, []byte]
-			return seams{parsed: func(c *call) {
-				if !gives(c, rpc.MethodListFields) {
-					return
-				}
-				p := part(c)
-				if g := calls.hold(c, c.method, bytes.Clone(*p), s.delays.Meet); g.most > manyPlanning {
-					*p = g.last.brings
-				}
-			}}
-		},
-	}
+	return keeps(id, changes, func(s *Sim) seams {
+		var calls gathering[string, []byte]
+		return seams{parsed: func(c *call) {
+			if !gives(c, rpc.MethodListFields) {
+				return
+			}
+			p := part(c)
+			if g := calls.hold(c, c.method, bytes.Clone(*p), s.delays.Meet); g.most > manyPlanning {
+				*p = g.last.brings
+			}
+		}}
+	})
 }
 
 // upserts reports whether a batch is an upsert of so many records.
@@ -150,43 +141,37 @@ func (b *batch) sameKeys() sameKeys {
 // raceViolations check and write in two steps (PAR-002.2, PAR-003).
 func raceViolations() []violation {
 	return []violation{
-		{
-			Violation: Violation{ID: "PAR-002.2", Changes: "of upsert batches of two records of one sync run that are in flight together one is acknowledged and not written"},
-			arm: func(s *Sim) seams {
-				var batches gathering[int64, struct{}]
-				return seams{batch: func(c *call, b *batch) *rpc.Error {
-					if !b.upserts(2) {
-						return nil
-					}
-					if g := batches.hold(c, b.Plan.SyncRunID, struct{}{}, s.delays.Meet); g.together() && g.last == g {
-						c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
+		keeps("PAR-002.2", "of upsert batches of two records of one sync run that are in flight together one is acknowledged and not written", func(s *Sim) seams {
+			var batches gathering[int64, struct{}]
+			return seams{batch: func(c *call, b *batch) *rpc.Error {
+				if !b.upserts(2) {
+					return nil
+				}
+				if g := batches.hold(c, b.Plan.SyncRunID, struct{}{}, s.delays.Meet); g.together() && g.last == g {
+					c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
+				}
+				return nil
+			}}
+		}),
+		keeps("PAR-003", "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies", func(s *Sim) seams {
+			var batches gathering[sameKeys, struct{}]
+			var blind sync.Map // calls that do not see what is there
+			return seams{
+				batch: func(c *call, b *batch) *rpc.Error {
+					if b.upserts(3) && batches.hold(c, b.sameKeys(), struct{}{}, s.delays.Meet).together() {
+						blind.Store(c, true)
 					}
 					return nil
-				}}
-			},
-		},
-		{
-			Violation: Violation{ID: "PAR-003", Changes: "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies"},
-			arm: func(s *Sim) seams {
-				var batches gathering[sameKeys, struct{}]
-				var blind sync.Map // calls that do not see what is there
-				return seams{
-					batch: func(c *call, b *batch) *rpc.Error {
-						if b.upserts(3) && batches.hold(c, b.sameKeys(), struct{}{}, s.delays.Meet).together() {
-							blind.Store(c, true)
-						}
-						return nil
-					},
-					rows: func(c *call, r *record, rows store.Rows) store.Rows {
-						if _, is := blind.Load(c); is {
-							return blindRows{rows, r}
-						}
-						return rows
-					},
-					answered: func(c *call) { blind.Delete(c) },
-				}
-			},
-		},
+				},
+				rows: func(c *call, r *record, rows store.Rows) store.Rows {
+					if _, is := blind.Load(c); is {
+						return blindRows{rows, r}
+					}
+					return rows
+				},
+				answered: func(c *call) { blind.Delete(c) },
+			}
+		}),
 		tornViolation(),
 	}
 }
@@ -194,39 +179,36 @@ func raceViolations() []violation {
 // tornViolation is PAR-003.2: a record is written in two statements, and the
 // second one takes the values of another batch.
 func tornViolation() violation {
-	return violation{
-		Violation: Violation{ID: "PAR-003.2", Changes: "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another"},
-		arm: func(s *Sim) seams {
-			type values = []map[string][]byte // by record and field
-			var batches gathering[sameKeys, values]
-			var others sync.Map // call to the values of another one
-			return seams{
-				batch: func(c *call, b *batch) *rpc.Error {
-					if !b.upserts(3) {
-						return nil
-					}
-					mine := make(values, b.Len())
-					for i := range mine {
-						mine[i] = map[string][]byte{}
-						for j := range b.Record(i).Len() {
-							name, raw := b.Record(i).At(j)
-							mine[i][string(name)] = bytes.Clone(raw)
-						}
-					}
-					if g := batches.hold(c, b.sameKeys(), mine, s.delays.Meet); g.together() {
-						others.Store(c, g.before.brings)
-					}
+	return keeps("PAR-003.2", "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another", func(s *Sim) seams {
+		type values = []map[string][]byte // by record and field
+		var batches gathering[sameKeys, values]
+		var others sync.Map // call to the values of another one
+		return seams{
+			batch: func(c *call, b *batch) *rpc.Error {
+				if !b.upserts(3) {
 					return nil
-				},
-				cells: func(c *call, r *record) {
-					if other, is := others.Load(c); is {
-						r.tear(other.(values)[r.index])
+				}
+				mine := make(values, b.Len())
+				for i := range mine {
+					mine[i] = map[string][]byte{}
+					for j := range b.Record(i).Len() {
+						name, raw := b.Record(i).At(j)
+						mine[i][string(name)] = bytes.Clone(raw)
 					}
-				},
-				answered: func(c *call) { others.Delete(c) },
-			}
-		},
-	}
+				}
+				if g := batches.hold(c, b.sameKeys(), mine, s.delays.Meet); g.together() {
+					others.Store(c, g.before.brings)
+				}
+				return nil
+			},
+			cells: func(c *call, r *record) {
+				if other, is := others.Load(c); is {
+					r.tear(other.(values)[r.index])
+				}
+			},
+			answered: func(c *call) { others.Delete(c) },
+		}
+	})
 }
 
 // tear takes the second half of the fields that are no identifiers from other
@@ -249,17 +231,14 @@ func (r *record) tear(other map[string][]byte) {
 
 // queueViolations serve one call at a time (PAR-004).
 func queueViolations() []violation {
-	return []violation{{
-		Violation: Violation{ID: "PAR-004", Changes: "list_objects calls are served one at a time under one lock and take Delays.Work each"},
-		arm: func(s *Sim) seams {
-			one := make(chan struct{}, 1)
-			return seams{parsed: func(c *call) {
-				if gives(c, rpc.MethodListObjects) {
-					one <- struct{}{}
-					c.sleep(s.delays.Work)
-					<-one
-				}
-			}}
-		},
-	}}
+	return []violation{keeps("PAR-004", "list_objects calls are served one at a time under one lock and take Delays.Work each", func(s *Sim) seams {
+		one := make(chan struct{}, 1)
+		return seams{parsed: func(c *call) {
+			if gives(c, rpc.MethodListObjects) {
+				one <- struct{}{}
+				c.sleep(s.delays.Work)
+				<-one
+			}
+		}}
+	})}
 }

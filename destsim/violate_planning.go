@@ -60,17 +60,14 @@ func objectViolations() []violation {
 			objectList(func([]rpc.Object) any { return objectsResult{[]rpc.Object{}} })),
 		breaks("OBJ-003", "list_objects lists the last object twice",
 			objectList(func(list []rpc.Object) any { return objectsResult{append(list, list[len(list)-1])} })),
-		{
-			Violation: Violation{ID: "OBJ-004", Changes: "list_objects adds to the name of the last object how often it was called"},
-			arm: func(*Sim) seams {
-				var calls atomic.Int64
-				return objectList(func(list []rpc.Object) any {
-					last := &list[len(list)-1]
-					last.APIName = fmt.Sprintf("%s_%d", last.APIName, calls.Add(1))
-					return objectsResult{list}
-				})
-			},
-		},
+		keeps("OBJ-004", "list_objects adds to the name of the last object how often it was called", func(*Sim) seams {
+			var calls atomic.Int64
+			return objectList(func(list []rpc.Object) any {
+				last := &list[len(list)-1]
+				last.APIName = fmt.Sprintf("%s_%d", last.APIName, calls.Add(1))
+				return objectsResult{list}
+			})
+		}),
 		breaks("OBJ-005", "a field that is to be created on write is dropped from the record, which is acknowledged",
 			seams{cells: func(_ *call, r *record) {
 				r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return c.column.pending })

@@ -40,47 +40,38 @@ func rateLimitViolations() []violation {
 					h.header.Add(rateLimitHeader, value)
 				}
 			}}),
-		{
-			Violation: Violation{ID: "RL-003", Changes: "X-RateLimit-Limit is 50000 and 100000 by turns"},
-			arm: func(*Sim) seams {
-				var calls atomic.Int64
-				return seams{write: func(_ *call, h *httpReply) {
-					h.set(rateLimitHeader, strconv.FormatInt(50000*(1+(calls.Add(1)+1)%2), 10))
-				}}
-			},
-		},
-		{
-			Violation: Violation{ID: "RL-004", Changes: "X-RateLimit-Limit is 1000, and more than 500 calls of test_connection within one second are answered 429"},
-			arm: func(s *Sim) seams {
-				admitted := window{most: 500}
-				return seams{
-					parsed: func(c *call) {
-						if c.err == nil && c.method == rpc.MethodTestConnection && !admitted.enter(s.clock()) {
-							c.tooFast("more requests per second than the gateway takes")
-						}
-					},
-					write: func(_ *call, h *httpReply) { h.set(rateLimitHeader, "1000") },
-				}
-			},
-		},
-		{
-			Violation: Violation{ID: "RL-005", Changes: "from the 129th sync_batch of a sync run within one second on, batches are acknowledged and not stored"},
-			arm: func(s *Sim) seams {
-				var stored byRun[*window]
-				return seams{batch: func(c *call, b *batch) *rpc.Error {
-					w := stored.change(b.Plan.SyncRunID, func(w *window) *window {
-						if w == nil {
-							w = &window{most: 128}
-						}
-						return w
-					})
-					if !w.enter(s.clock()) {
-						c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
+		keeps("RL-003", "X-RateLimit-Limit is 50000 and 100000 by turns", func(*Sim) seams {
+			var calls atomic.Int64
+			return seams{write: func(_ *call, h *httpReply) {
+				h.set(rateLimitHeader, strconv.FormatInt(50000*(1+(calls.Add(1)+1)%2), 10))
+			}}
+		}),
+		keeps("RL-004", "X-RateLimit-Limit is 1000, and more than 500 calls of test_connection within one second are answered 429", func(s *Sim) seams {
+			admitted := window{most: 500}
+			return seams{
+				parsed: func(c *call) {
+					if c.err == nil && c.method == rpc.MethodTestConnection && !admitted.enter(s.clock()) {
+						c.tooFast("more requests per second than the gateway takes")
 					}
-					return nil
-				}}
-			},
-		},
+				},
+				write: func(_ *call, h *httpReply) { h.set(rateLimitHeader, "1000") },
+			}
+		}),
+		keeps("RL-005", "from the 129th sync_batch of a sync run within one second on, batches are acknowledged and not stored", func(s *Sim) seams {
+			var stored byRun[*window]
+			return seams{batch: func(c *call, b *batch) *rpc.Error {
+				w := stored.change(b.Plan.SyncRunID, func(w *window) *window {
+					if w == nil {
+						w = &window{most: 128}
+					}
+					return w
+				})
+				if !w.enter(s.clock()) {
+					c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
+				}
+				return nil
+			}}
+		}),
 	}
 }
 

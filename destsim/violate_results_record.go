@@ -29,30 +29,24 @@ func recordViolations() []violation {
 				}
 				return rows
 			}}),
-		{
-			Violation: Violation{ID: "RES-016", Changes: "where the first record has another order of members than the schema, strings other than the identifier are assigned by position"},
-			arm: func(*Sim) seams {
-				var memo schemaOrder
-				return seams{cells: func(c *call, r *record) {
-					if order := memo.of(c.batch.RawPlan); !follows(c.batch.Record(0), order) {
-						r.byPosition(order)
-					}
-				}}
-			},
-		},
-		{
-			Violation: Violation{ID: "RES-016.2", Changes: "where the first record has another order of members than the schema, the identifier of a result is the first member of its record"},
-			arm: func(*Sim) seams {
-				var memo schemaOrder
-				return seams{apply: func(c *call, r *record, next next) result {
-					done := next(r)
-					if order := memo.of(c.batch.RawPlan); !follows(c.batch.Record(0), order) {
-						_, done.identifier = r.raw.At(0)
-					}
-					return done
-				}}
-			},
-		},
+		keeps("RES-016", "where the first record has another order of members than the schema, strings other than the identifier are assigned by position", func(*Sim) seams {
+			var memo schemaOrder
+			return seams{cells: func(c *call, r *record) {
+				if order := memo.of(c.batch.RawPlan); !follows(c.batch.Record(0), order) {
+					r.byPosition(order)
+				}
+			}}
+		}),
+		keeps("RES-016.2", "where the first record has another order of members than the schema, the identifier of a result is the first member of its record", func(*Sim) seams {
+			var memo schemaOrder
+			return seams{apply: func(c *call, r *record, next next) result {
+				done := next(r)
+				if order := memo.of(c.batch.RawPlan); !follows(c.batch.Record(0), order) {
+					_, done.identifier = r.raw.At(0)
+				}
+				return done
+			}}
+		}),
 		breaks("RES-019", "a record without identifier is answered with success",
 			seams{apply: func(_ *call, r *record, next next) result {
 				if r.anonymous() {

@@ -21,10 +21,12 @@ func rpcViolations() []violation {
 // breaks is a violation that keeps no state, so that its seams can be written
 // down at once.
 func breaks(id, changes string, s seams, also ...Also) violation {
-	return violation{
-		Violation: Violation{ID: id, Changes: changes, Also: also},
-		arm:       func(*Sim) seams { return s },
-	}
+	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Sim) seams { return s }}
+}
+
+// keeps is a violation with state, or one that needs the simulator.
+func keeps(id, changes string, arm func(s *Sim) seams) violation {
+	return violation{Violation{ID: id, Changes: changes}, arm}
 }
 
 // gives reports whether a call of that method has a result. Refusals and errors

@@ -38,24 +38,21 @@ func writtenThough(operation string) seams {
 // bySuccess reports every second batch of a sync run in which all records are
 // skipped as a success. A batch of one or two is not counted.
 func bySuccess(id, operation, which string) violation {
-	return violation{
-		Violation: Violation{ID: id, Changes: operation + " batches of three or more " + which + " records report success in every second such batch of a sync run"},
-		arm: func(*Sim) seams {
-			var batches byRun[int]
-			return seams{results: func(c *call, rs []result) []result {
-				if c.batch.operation != operation || len(rs) < severalResults ||
-					slices.ContainsFunc(rs, func(r result) bool { return !r.skipped }) {
-					return rs
-				}
-				if batches.change(c.batch.Plan.SyncRunID, func(n int) int { return n + 1 })%2 == 0 {
-					for i := range rs {
-						rs[i].success = true
-					}
-				}
+	return keeps(id, operation+" batches of three or more "+which+" records report success in every second such batch of a sync run", func(*Sim) seams {
+		var batches byRun[int]
+		return seams{results: func(c *call, rs []result) []result {
+			if c.batch.operation != operation || len(rs) < severalResults ||
+				slices.ContainsFunc(rs, func(r result) bool { return !r.skipped }) {
 				return rs
-			}}
-		},
-	}
+			}
+			if batches.change(c.batch.Plan.SyncRunID, func(n int) int { return n + 1 })%2 == 0 {
+				for i := range rs {
+					rs[i].success = true
+				}
+			}
+			return rs
+		}}
+	})
 }
 
 // insertViolations are SEM-001 to SEM-003, SEM-015.2 and SEM-019.
@@ -84,16 +81,10 @@ func insertViolations() []violation {
 				return nil
 			}}),
 		bySuccess("SEM-015.2", insert, "existing"),
-		{
-			Violation: Violation{ID: "SEM-019", Changes: "insert of a deleted record that an insert created before is refused as already present"},
-			arm: func(*Sim) seams {
-				return knownKeys(func(r *record, _ result) result { return r.skip(alreadyPresent) })
-			},
-		},
-		{
-			Violation: Violation{ID: "SEM-019.2", Changes: "insert of a deleted record that an insert created before is acknowledged and not written"},
-			arm:       func(*Sim) seams { return knownKeys(func(_ *record, done result) result { return done }) },
-		},
+		keeps("SEM-019", "insert of a deleted record that an insert created before is refused as already present", func(*Sim) seams {
+			return knownKeys(func(r *record, _ result) result { return r.skip(alreadyPresent) })
+		}),
+		keeps("SEM-019.2", "insert of a deleted record that an insert created before is acknowledged and not written", func(*Sim) seams { return knownKeys(func(_ *record, done result) result { return done }) }),
 	}
 }
 
@@ -132,14 +123,8 @@ func upsertViolations() []violation {
 			unwritten(func(r *record, old *store.Row) bool { return r.operation == upsert && old != nil })),
 		breaks("SEM-008", "upsert of an existing record with changed values adds a second copy",
 			doubled(func(r *record, old *store.Row) bool { return !r.same(old.Data) })),
-		{
-			Violation: Violation{ID: "SEM-008.2", Changes: "upsert of a record that another sync upserted last adds a second copy"},
-			arm:       func(*Sim) seams { return copiedBySync() },
-		},
-		{
-			Violation: Violation{ID: "SEM-012", Changes: "upsert of a deleted record with other values than before is acknowledged and not written"},
-			arm:       func(*Sim) seams { return softDelete() },
-		},
+		keeps("SEM-008.2", "upsert of a record that another sync upserted last adds a second copy", func(*Sim) seams { return copiedBySync() }),
+		keeps("SEM-012", "upsert of a deleted record with other values than before is acknowledged and not written", func(*Sim) seams { return softDelete() }),
 	}
 }
 

@@ -19,14 +19,8 @@ func deleteViolations() []violation {
 				return changedRows{Rows: rows, remove: func(*store.Row) error { return nil }}
 			}}),
 		breaks("SEM-009.2", "delete writes the record like upsert", turned(rpc.OperationDelete, rpc.OperationUpsert)),
-		{
-			Violation: Violation{ID: "SEM-010", Changes: "delete removes every record that the same sync has written"},
-			arm:       func(*Sim) seams { return deletesMore(func(_, _ string) bool { return true }) },
-		},
-		{
-			Violation: Violation{ID: "SEM-010.2", Changes: "delete removes every record of the same sync whose identifier begins with the first 8 characters of a deleted one"},
-			arm:       func(*Sim) seams { return deletesMore(samePrefix) },
-		},
+		keeps("SEM-010", "delete removes every record that the same sync has written", func(*Sim) seams { return deletesMore(func(_, _ string) bool { return true }) }),
+		keeps("SEM-010.2", "delete removes every record of the same sync whose identifier begins with the first 8 characters of a deleted one", func(*Sim) seams { return deletesMore(samePrefix) }),
 		breaks("SEM-011", "a delete batch of which no record exists is an error",
 			seams{batch: func(_ *call, b *batch) *rpc.Error {
 				if b.operation == rpc.OperationDelete && b.Len() > 0 && count(b.standings(), standing.isStored) == 0 {
@@ -146,10 +140,7 @@ func softDelete() seams {
 func keyViolations() []violation {
 	return []violation{
 		breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly()),
-		{
-			Violation: Violation{ID: "SEM-014", Changes: "identifiers are folded to lower case when the batch holds another that differs only by case"},
-			arm:       func(*Sim) seams { return foldedKeys() },
-		},
+		keeps("SEM-014", "identifiers are folded to lower case when the batch holds another that differs only by case", func(*Sim) seams { return foldedKeys() }),
 		breaks("SEM-016", "a record that is created in one object is created in every other object whose first identifier has the same type",
 			seams{apply: createdEverywhere}),
 		breaks("SEM-018", "a delete removes the key from every other object whose first identifier has the same type",

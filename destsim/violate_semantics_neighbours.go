@@ -13,16 +13,10 @@ import (
 // what one sync has written.
 func neighbourViolations() []violation {
 	deletes := func(id, changes string, alike func(named, other string) bool) violation {
-		return violation{
-			Violation: Violation{ID: id, Changes: "delete removes every record of the same sync whose key " + changes + " a deleted one"},
-			arm:       func(*Sim) seams { return deletesMore(ofTexts(alike)) },
-		}
+		return keeps(id, "delete removes every record of the same sync whose key "+changes+" a deleted one", func(*Sim) seams { return deletesMore(ofTexts(alike)) })
 	}
 	writes := func(id, changes string, alike func(named, other string) bool) violation {
-		return violation{
-			Violation: Violation{ID: id, Changes: "upsert and update of an existing record set the same values in the first records of the same sync whose key " + changes + " its key"},
-			arm:       func(*Sim) seams { return writesMore(ofTexts(alike)) },
-		}
+		return keeps(id, "upsert and update of an existing record set the same values in the first records of the same sync whose key "+changes+" its key", func(*Sim) seams { return writesMore(ofTexts(alike)) })
 	}
 	return []violation{
 		deletes("SEM-010.3", "differs only by letter case from that of", strings.EqualFold),

@@ -58,20 +58,17 @@ func declaredSpeedViolations() []violation {
 		breaks("SPD-003", `get_sync_speed answers "maximum_batch_size":100000000`, speedMember("maximum_batch_size", 100000000)),
 		breaks("SPD-004", "X-RateLimit-Limit is 500 on every reply",
 			seams{write: func(_ *call, h *httpReply) { h.set(rateLimitHeader, "500") }}),
-		{
-			Violation: Violation{ID: "SPD-005", Changes: "get_sync_speed lowers maximum_records_per_second by 1 with every call"},
-			arm: func(*Sim) seams {
-				var calls atomic.Int64
-				return seams{plan: func(_ *call, value any) any {
-					speed, ok := value.(rpc.Speed)
-					if ok {
-						speed.MaximumRecordsPerSecond = max(1, speed.MaximumRecordsPerSecond-calls.Add(1)+1)
-						return speed
-					}
-					return value
-				}}
-			},
-		},
+		keeps("SPD-005", "get_sync_speed lowers maximum_records_per_second by 1 with every call", func(*Sim) seams {
+			var calls atomic.Int64
+			return seams{plan: func(_ *call, value any) any {
+				speed, ok := value.(rpc.Speed)
+				if ok {
+					speed.MaximumRecordsPerSecond = max(1, speed.MaximumRecordsPerSecond-calls.Add(1)+1)
+					return speed
+				}
+				return value
+			}}
+		}),
 	}
 }
 
@@ -91,39 +88,33 @@ func keptSpeedViolations() []violation {
 				n := r.batch.Len()
 				return int64(n) >= r.batch.call.sim.speed.Load().MaximumBatchSize && n > 1 && r.index == n-1
 			})),
-		{
-			Violation: Violation{ID: "SPD-007", Changes: "a batch of exactly four records is an error while two others of its kind and sync run are processed, which takes at least Delays.Work"},
-			arm: func(s *Sim) seams {
-				var busy byRun[int]
-				return seams{batch: func(c *call, b *batch) *rpc.Error {
-					if b.Len() != poolBatch {
-						return nil
-					}
-					run := b.Plan.SyncRunID
-					defer busy.change(run, func(n int) int { return n - 1 })
-					if busy.change(run, func(n int) int { return n + 1 }) > poolSize {
-						return &rpc.Error{Code: rpc.CodeServerError, Message: "no connection is left in the pool"}
-					}
-					c.sleep(s.delays.Work)
+		keeps("SPD-007", "a batch of exactly four records is an error while two others of its kind and sync run are processed, which takes at least Delays.Work", func(s *Sim) seams {
+			var busy byRun[int]
+			return seams{batch: func(c *call, b *batch) *rpc.Error {
+				if b.Len() != poolBatch {
 					return nil
-				}}
-			},
-		},
-		{
-			Violation: Violation{ID: "SPD-008", Changes: "from the third on, each batch of at least 50 records of one sync run takes a third of Delays.Batch longer than the one before"},
-			arm: func(s *Sim) seams {
-				var batches byRun[int]
-				return seams{batch: func(c *call, b *batch) *rpc.Error {
-					if b.Len() < slowBatch {
-						return nil
-					}
-					if n := batches.change(b.Plan.SyncRunID, func(n int) int { return n + 1 }); n > 2 {
-						c.sleep(time.Duration(n-2) * s.delays.Batch / 3)
-					}
+				}
+				run := b.Plan.SyncRunID
+				defer busy.change(run, func(n int) int { return n - 1 })
+				if busy.change(run, func(n int) int { return n + 1 }) > poolSize {
+					return &rpc.Error{Code: rpc.CodeServerError, Message: "no connection is left in the pool"}
+				}
+				c.sleep(s.delays.Work)
+				return nil
+			}}
+		}),
+		keeps("SPD-008", "from the third on, each batch of at least 50 records of one sync run takes a third of Delays.Batch longer than the one before", func(s *Sim) seams {
+			var batches byRun[int]
+			return seams{batch: func(c *call, b *batch) *rpc.Error {
+				if b.Len() < slowBatch {
 					return nil
-				}}
-			},
-		},
+				}
+				if n := batches.change(b.Plan.SyncRunID, func(n int) int { return n + 1 }); n > 2 {
+					c.sleep(time.Duration(n-2) * s.delays.Batch / 3)
+				}
+				return nil
+			}}
+		}),
 	}
 }
 

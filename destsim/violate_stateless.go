@@ -19,40 +19,22 @@ func statelessViolations() []violation {
 // rememberingViolations are STA-001, STA-003, STA-004, STA-006 and STA-007.
 func rememberingViolations() []violation {
 	return []violation{
-		{
-			Violation: Violation{ID: "STA-001", Changes: "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it"},
-			arm:       cachedFields,
-		},
-		{
-			Violation: Violation{ID: "STA-003", Changes: "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object"},
-			arm:       func(*Sim) seams { return rememberedObject() },
-		},
-		{
-			Violation: Violation{ID: "STA-003.2", Changes: "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object"},
-			arm:       func(*Sim) seams { return strayBatches() },
-		},
-		{
-			Violation: Violation{ID: "STA-004", Changes: "an upsert record whose content was written before is acknowledged and not executed"},
-			arm:       func(*Sim) seams { return rememberedRecords() },
-		},
-		{
-			Violation: Violation{ID: "STA-006", Changes: "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed"},
-			arm:       func(*Sim) seams { return rememberedResults() },
-		},
-		{
-			Violation: Violation{ID: "STA-007", Changes: `after a restart the first call of supported_operations is an error -32000 "warming up"`},
-			arm: func(*Sim) seams {
-				var cold atomic.Bool
-				return seams{
-					restart: func(*Sim) { cold.Store(true) },
-					parsed: func(c *call) {
-						if gives(c, rpc.MethodSupportedOperations) && cold.CompareAndSwap(true, false) {
-							c.fail(rpc.CodeServerError, "warming up")
-						}
-					},
-				}
-			},
-		},
+		keeps("STA-001", "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it", cachedFields),
+		keeps("STA-003", "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object", func(*Sim) seams { return rememberedObject() }),
+		keeps("STA-003.2", "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object", func(*Sim) seams { return strayBatches() }),
+		keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", func(*Sim) seams { return rememberedRecords() }),
+		keeps("STA-006", "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed", func(*Sim) seams { return rememberedResults() }),
+		keeps("STA-007", `after a restart the first call of supported_operations is an error -32000 "warming up"`, func(*Sim) seams {
+			var cold atomic.Bool
+			return seams{
+				restart: func(*Sim) { cold.Store(true) },
+				parsed: func(c *call) {
+					if gives(c, rpc.MethodSupportedOperations) && cold.CompareAndSwap(true, false) {
+						c.fail(rpc.CodeServerError, "warming up")
+					}
+				},
+			}
+		}),
 	}
 }
 
