@@ -52,11 +52,7 @@ func (c *call) planning() (any, *rpc.Error) {
 		if err != nil {
 			return nil, err
 		}
-		list := []rpc.Field{}
-		for _, f := range o.fields {
-			list = append(list, f.Field)
-		}
-		return fieldsResult{list}, nil
+		return fieldsResult{o.list()}, nil
 	case rpc.MethodSupportedOperations:
 		o, err := c.objectParam()
 		if err != nil {

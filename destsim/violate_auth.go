@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -102,4 +103,66 @@ func bearer(c *call) string {
 		return ""
 	}
 	return token
+}
+
+// connectionViolations are test_connection and list_objects answered wrongly (CON-*).
+func connectionViolations() []violation {
+	healthy := func(id, changes string, result any) violation {
+		return breaks(id, changes, seams{plan: func(_ *call, value any) any {
+			if v, ok := value.(connectionResult); ok && v.Success {
+				return result
+			}
+			return value // a fault of the downstream is still reported
+		}})
+	}
+	empty := func(id, method string) violation {
+		return breaks(id, method+" with params {} answers an error -32602", seams{parsed: func(c *call) {
+			if gives(c, method) && len(membersOf(c.params)) == 0 {
+				c.fail(rpc.CodeInvalidParams, "invalid params: a parameter is missing")
+			}
+		}})
+	}
+	return []violation{
+		healthy("CON-001", "test_connection answers {}", struct{}{}),
+		healthy("CON-001.2", `test_connection answers "success":"true"`, map[string]string{"success": "true"}),
+		healthy("CON-001.3", `test_connection answers "success":1`, map[string]int{"success": 1}),
+		breaks("CON-002", "test_connection answers success while the downstream is broken",
+			seams{plan: func(_ *call, value any) any {
+				if _, ok := value.(connectionResult); ok {
+					return connectionResult{Success: true}
+				}
+				return value
+			}}),
+		keeps("CON-003", "every third test_connection fails as already connected", func(*Sim) seams {
+			var calls atomic.Int64 // from the start of the process
+			return seams{plan: func(_ *call, value any) any {
+				if _, ok := value.(connectionResult); ok && calls.Add(1)%3 == 0 {
+					return connectionResult{ErrorMessage: "already connected"}
+				}
+				return value
+			}}
+		}),
+		empty("CON-004", rpc.MethodTestConnection),
+		empty("CON-005", rpc.MethodListObjects),
+	}
+}
+
+// tlsViolations are broken certificates, old TLS versions and plain http
+// (TLS-*). A handler sees nothing of TLS: they only name what the listener of
+// the program shall do, see Sim.TLSViolation.
+func tlsViolations() []violation {
+	listener := func(id, changes string) violation { return breaks(id, changes, seams{tls: id}) }
+	return []violation{
+		listener("TLS-001", "the endpoint is served over plain http although TLS was asked for"),
+		listener("TLS-002", "the certificate is self-signed"),
+		listener("TLS-003", "the certificate names another host"),
+		listener("TLS-003.2", "the certificate of a default virtual host is served, whatever name the client asks for"),
+		listener("TLS-004", "the certificate expired yesterday"),
+		listener("TLS-004.2", "the certificate becomes valid tomorrow"),
+		listener("TLS-005", "only the leaf is sent, without the intermediate certificate"),
+		listener("TLS-006", "only TLS 1.0 is offered"),
+		listener("TLS-006.2", "the certificate has an RSA key of 1024 bits"),
+		listener("TLS-007", "plain http on the same port executes calls"),
+		listener("TLS-009", "the certificate has 3 days left"),
+	}
 }

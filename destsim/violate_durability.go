@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -144,5 +145,25 @@ func lateWhenBusy(s *Sim) seams {
 				runs.leave(c, c.batch)
 			}
 		},
+	}
+}
+
+// repeatViolations do not bear what is delivered twice (DUP-*).
+func repeatViolations() []violation {
+	return []violation{
+		breaks("DUP-001", "upsert of a batch all of whose records are stored with the same values is an error",
+			refused(rpc.CodeServerError, "unique violation", func(b *batch) bool {
+				return b.operation == rpc.OperationUpsert && b.Len() > 0 && count(b.standings(), standing.isSame) == b.Len()
+			})),
+		breaks("DUP-002", "upsert of a record that is stored with the same values adds a second copy",
+			doubled(func(r *record, old *store.Row) bool { return r.same(old.Data) })),
+		breaks("DUP-003", "upsert of one existing record with the same values, alone in its batch, is reported as failed",
+			seams{batch: func(c *call, b *batch) *rpc.Error {
+				if b.operation == rpc.OperationUpsert && b.Len() == 1 && b.standings()[0].same {
+					identifier, _ := b.Record(0).Field(b.identifier.APIName)
+					c.answer(json.RawMessage(appendResults(nil, []result{{identifier: identifier, message: "no row was changed"}})))
+				}
+				return nil
+			}}),
 	}
 }

@@ -3,9 +3,15 @@ package destsim
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // rpcViolations are broken JSON-RPC envelopes (RPC-*).
@@ -33,6 +39,25 @@ func keeps(id, changes string, arm func(s *Sim) seams) violation {
 // stay clean, so that a violation of one reply does not reach another rule.
 func gives(c *call, method string) bool { return c.method == method && c.err == nil }
 
+// enveloped changes the envelope of a method's result.
+func enveloped(method string, change func(e *envelope)) seams {
+	return seams{envelope: func(c *call, e *envelope) {
+		if gives(c, method) {
+			change(e)
+		}
+	}}
+}
+
+// replied changes the encoded reply that carries a method's result.
+func replied(method string, change func(reply []byte) []byte) seams {
+	return seams{reply: func(c *call, reply []byte) []byte {
+		if gives(c, method) {
+			return change(reply)
+		}
+		return reply
+	}}
+}
+
 // unknownMethod reports whether a call is answered by "method not found".
 func unknownMethod(c *call) bool { return c.err != nil && c.err.Code == rpc.CodeMethodNotFound }
 
@@ -40,19 +65,11 @@ func unknownMethod(c *call) bool { return c.err != nil && c.err.Code == rpc.Code
 func encodingViolations() []violation {
 	return []violation{
 		breaks("RPC-001", "get_sync_speed answers status 200 with an HTML page instead of the envelope",
-			seams{reply: func(c *call, reply []byte) []byte {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					return []byte("<!DOCTYPE html>\n<html><body><h1>It works!</h1></body></html>\n")
-				}
-				return reply
-			}}),
+			replied(rpc.MethodGetSyncSpeed, func([]byte) []byte {
+				return []byte("<!DOCTYPE html>\n<html><body><h1>It works!</h1></body></html>\n")
+			})),
 		breaks("RPC-001.2", "list_objects answers its envelope twice, one directly after the other",
-			seams{reply: func(c *call, reply []byte) []byte {
-				if gives(c, rpc.MethodListObjects) {
-					return bytes.Repeat(reply, 2)
-				}
-				return reply
-			}}),
+			replied(rpc.MethodListObjects, func(reply []byte) []byte { return bytes.Repeat(reply, 2) })),
 		breaks("RPC-001.3", `list_fields adds "é" to the label of the first field and encodes the body as Latin-1`,
 			seams{
 				plan: func(_ *call, value any) any {
@@ -69,18 +86,9 @@ func encodingViolations() []violation {
 				},
 			}),
 		breaks("RPC-014", "get_sync_speed wraps its envelope in a one-element array",
-			seams{reply: func(c *call, reply []byte) []byte {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					return append(append([]byte{'['}, reply...), ']')
-				}
-				return reply
-			}}),
+			replied(rpc.MethodGetSyncSpeed, func(reply []byte) []byte { return append(append([]byte{'['}, reply...), ']') })),
 		breaks("RPC-015", `get_sync_speed prints its "result" member twice with the same value`,
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.add("result", json.RawMessage(e.get("result")))
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.add("result", json.RawMessage(e.get("result"))) })),
 	}
 }
 
@@ -102,29 +110,13 @@ func latin1(text []byte) []byte {
 func memberViolations() []violation {
 	return []violation{
 		breaks("RPC-005", "get_sync_speed answers {}",
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.members = nil
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.members = nil })),
 		breaks("RPC-005.2", `get_sync_speed answers only "jsonrpc" and "id"`,
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.drop("result")
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.drop("result") })),
 		breaks("RPC-002", `get_sync_speed answers "jsonrpc":2.0 as a number`,
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.set("jsonrpc", json.RawMessage("2.0"))
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.set("jsonrpc", json.RawMessage("2.0")) })),
 		breaks("RPC-002.2", `get_sync_speed answers "jsonrpc":"1.0"`,
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.set("jsonrpc", "1.0")
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.set("jsonrpc", "1.0") })),
 		breaks("RPC-002.3", `the error of an unknown method lacks "jsonrpc"`,
 			seams{envelope: func(c *call, e *envelope) {
 				if unknownMethod(c) {
@@ -138,11 +130,7 @@ func memberViolations() []violation {
 				}
 			}}),
 		breaks("RPC-004.2", `get_sync_speed has "error":null beside its result`,
-			seams{envelope: func(c *call, e *envelope) {
-				if gives(c, rpc.MethodGetSyncSpeed) {
-					e.add("error", nil)
-				}
-			}}),
+			enveloped(rpc.MethodGetSyncSpeed, func(e *envelope) { e.add("error", nil) })),
 	}
 }
 
@@ -206,5 +194,43 @@ func errorMemberViolations() []violation {
 					h.set("Content-Type", "text/html; charset=utf-8")
 				}
 			}}),
+	}
+}
+
+// numberText is what some servers take for a number when it stands in a string.
+var numberText = regexp.MustCompile(`^-?\d+(\.\d+)?([eE][+-]?\d+)?$`)
+
+// idViolations change the id of the replies of test_connection (RPC-003).
+func idViolations() []violation {
+	id := func(name, changes string, change func(id string) any) violation {
+		return breaks(name, changes, seams{envelope: func(c *call, e *envelope) {
+			if !gives(c, rpc.MethodTestConnection) {
+				return
+			}
+			text, err := rawjson.StringText(c.id)
+			if err != nil {
+				return // not a string: the service sends none of those
+			}
+			if changed := change(text); changed != text {
+				e.set("id", changed) // an id that stays keeps its escapes
+			}
+		}})
+	}
+	return []violation{
+		id("RPC-003", `test_connection always answers the id "1"`, func(string) any { return "1" }),
+		id("RPC-003.2", `test_connection answers an id that is the text of a number ("007", "1e3") as a number`, func(id string) any {
+			if n, err := strconv.ParseFloat(id, 64); err == nil && numberText.MatchString(id) {
+				return n
+			}
+			return id
+		}),
+		id("RPC-003.3", "test_connection trims spaces from the id", func(id string) any { return strings.TrimSpace(id) }),
+		id("RPC-003.4", "test_connection cuts the id after 255 characters", func(id string) any {
+			if utf8.RuneCountInString(id) > 255 {
+				return string([]rune(id)[:255])
+			}
+			return id
+		}),
+		id("RPC-003.5", "test_connection answers the id in the Unicode form NFC", func(id string) any { return norm.NFC.String(id) }),
 	}
 }

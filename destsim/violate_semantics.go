@@ -71,15 +71,13 @@ func insertViolations() []violation {
 				return rows
 			}}),
 		breaks("SEM-003.2", "an insert batch with existing and new records is an error and writes nothing",
-			seams{batch: func(_ *call, b *batch) *rpc.Error {
+			refused(rpc.CodeServerError, "duplicate key", func(b *batch) bool {
 				if b.operation != insert {
-					return nil
+					return false
 				}
-				if stored := count(b.standings(), standing.isStored); stored > 0 && stored < b.Len() {
-					return &rpc.Error{Code: rpc.CodeServerError, Message: "duplicate key"}
-				}
-				return nil
-			}}),
+				stored := count(b.standings(), standing.isStored)
+				return stored > 0 && stored < b.Len()
+			})),
 		bySuccess("SEM-015.2", insert, "existing"),
 		keeps("SEM-019", "insert of a deleted record that an insert created before is refused as already present", func(*Sim) seams {
 			return knownKeys(func(r *record, _ result) result { return r.skip(alreadyPresent) })

@@ -22,12 +22,9 @@ func deleteViolations() []violation {
 		keeps("SEM-010", "delete removes every record that the same sync has written", func(*Sim) seams { return deletesMore(func(_, _ string) bool { return true }) }),
 		keeps("SEM-010.2", "delete removes every record of the same sync whose identifier begins with the first 8 characters of a deleted one", func(*Sim) seams { return deletesMore(samePrefix) }),
 		breaks("SEM-011", "a delete batch of which no record exists is an error",
-			seams{batch: func(_ *call, b *batch) *rpc.Error {
-				if b.operation == rpc.OperationDelete && b.Len() > 0 && count(b.standings(), standing.isStored) == 0 {
-					return &rpc.Error{Code: rpc.CodeServerError, Message: "record not found"}
-				}
-				return nil
-			}}),
+			refused(rpc.CodeServerError, "record not found", func(b *batch) bool {
+				return b.operation == rpc.OperationDelete && b.Len() > 0 && count(b.standings(), standing.isStored) == 0
+			})),
 	}
 }
 
@@ -237,18 +234,10 @@ func (b *batch) caseTwins() map[string]bool {
 
 // createdEverywhere copies the key of a new record into the other objects.
 func createdEverywhere(c *call, r *record, next next) result {
-	b := r.batch
-	before := b.standing(b.unit, r.index)
+	existed := r.stored()
 	done := next(r)
-	if before.stored || !done.success || done.skipped || r.operation == rpc.OperationDelete {
-		return done
-	}
-	for _, o := range c.sim.catalogue.Load().objects {
-		first := o.firstIdentifier()
-		if o.APIName == r.object.APIName || first.Type != r.active.Type {
-			continue
-		}
-		r.createIn(o)
+	if !existed && done.success && !done.skipped && r.operation != rpc.OperationDelete {
+		r.inOthers(c, r.createIn)
 	}
 	return done
 }
@@ -256,19 +245,24 @@ func createdEverywhere(c *call, r *record, next next) result {
 // deletedEverywhere removes the key of a deleted record from the other objects.
 func deletedEverywhere(c *call, r *record, next next) result {
 	done := next(r)
-	if !done.success || r.operation != rpc.OperationDelete {
-		return done
-	}
-	for _, o := range c.sim.catalogue.Load().objects {
-		first := o.firstIdentifier()
-		if o.APIName == r.object.APIName || first.Type != r.active.Type {
-			continue
-		}
-		if err := removeAll(r.batch.unit, o.table, first.quoted, r.key); err != nil {
-			r.batch.failed = err
-		}
+	if done.success && r.operation == rpc.OperationDelete {
+		r.inOthers(c, func(o *object) {
+			if err := removeAll(r.batch.unit, o.table, o.firstIdentifier().quoted, r.key); err != nil {
+				r.batch.failed = err
+			}
+		})
 	}
 	return done
+}
+
+// inOthers calls do with the other objects whose first identifier has the type of the
+// active one.
+func (r *record) inOthers(c *call, do func(o *object)) {
+	for _, o := range c.sim.catalogue.Load().objects {
+		if o.APIName != r.object.APIName && o.firstIdentifier().Type == r.active.Type {
+			do(o)
+		}
+	}
 }
 
 // createIn creates a record of another object that has nothing but the key, as
