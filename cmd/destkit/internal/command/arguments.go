@@ -1,11 +1,15 @@
 package command
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -40,4 +44,66 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// ownWords are the flags that say themselves what is wrong with an empty value.
+var ownWords = []string{"report", "slo", "header"}
+
+// RefuseEmpty refuses flags that were given an empty value, which would count as not
+// given: "$UNSET" in a pipeline would judge everything, or lower the tier.
+func RefuseEmpty(cmd *cobra.Command) error {
+	var err error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err != nil || slices.Contains(ownWords, f.Name) || strings.HasSuffix(f.Name, "-env") {
+			return
+		}
+		switch list, is := f.Value.(pflag.SliceValue); {
+		case is:
+			if values := list.GetSlice(); len(values) == 0 || len(values) == 1 && blank(values[0]) {
+				err = emptyValue(f.Name)
+			} else if slices.ContainsFunc(values, blank) {
+				err = exit.Usagef("--%s: one of its values is empty: %q", f.Name, strings.Join(values, ","))
+			}
+		case f.Value.Type() == "string" && blank(f.Value.String()):
+			err = emptyValue(f.Name)
+		}
+	})
+	return err
+}
+
+func emptyValue(flag string) error {
+	return exit.Usagef("--%s is empty: give a value, or leave the flag out; if a variable stands there, it may be unset", flag)
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
+
+// ResolveKeyRange parses --key-range; "" leaves the range to the run.
+func ResolveKeyRange(text string, o *conformance.Options) error {
+	if text == "" {
+		return nil
+	}
+	from, to, _ := strings.Cut(text, ":")
+	var errFrom, errTo error
+	o.KeyFrom, errFrom = strconv.ParseInt(from, 10, 64)
+	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
+	if errFrom != nil || errTo != nil {
+		return exit.Usagef("--key-range %q is not FROM:TO with two whole numbers", text)
+	}
+	return nil
+}
+
+// OwnKeys holds the flags by which replay and clean tell the keys of a run from
+// all others: what the file itself says of them proves nothing.
+type OwnKeys struct{ template, span string }
+
+// Register adds the flags.
+func (k *OwnKeys) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&k.template, "key-template", "", "`TEMPLATE` of the string identifiers, if the run had one")
+	cmd.Flags().StringVar(&k.span, "key-range", "", "closed range `FROM:TO` of the integer identifiers, if the run had one")
+}
+
+// Resolve puts them into the options of the judge.
+func (k *OwnKeys) Resolve(o *conformance.Options) error {
+	o.KeyTemplate = k.template
+	return ResolveKeyRange(k.span, o)
 }

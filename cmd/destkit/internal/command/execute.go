@@ -1,3 +1,7 @@
+// Package command owns what all commands of the program share: how arguments are
+// counted, how help texts look, what is suggested for a mistyped word, how JSON is
+// printed and how an error ends the program. What one command says or does stands in
+// the file or package of that command.
 package command
 
 import (
@@ -9,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/loadgen"
 )
 
 // exitTable stands in every help text that has none of its own.
@@ -90,4 +96,33 @@ func messageOf(err error, text string) string {
 		lines[i] = foreign.Clip(line, longestLine)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// JudgeFailure gives an error of the judge its exit status.
+func JudgeFailure(err error) error {
+	var usage *conformance.UsageError
+	var ended *exit.Error
+	switch {
+	case errors.As(err, &usage):
+		return exit.Usage(err)
+	case errors.As(err, &ended):
+		return err
+	case errors.Is(err, context.Canceled):
+		return exit.Untested(errors.New("interrupted"))
+	default:
+		return exit.Untested(err)
+	}
+}
+
+// LoadFailure gives an error of a load its exit status.
+func LoadFailure(err error) error {
+	var usage *loadgen.UsageError
+	var ended *exit.Error
+	switch {
+	case errors.As(err, &usage):
+		return exit.Usage(err)
+	case errors.As(err, &ended):
+		return err
+	}
+	return exit.Untested(err)
 }

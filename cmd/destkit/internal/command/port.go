@@ -12,11 +12,13 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // Grace is how long calls in flight may take after SIGINT or SIGTERM.
@@ -157,6 +159,47 @@ func (s *Port) Serve(ctx context.Context, ln net.Listener) error {
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
 		server.Close() // a client that never ends its call does not hold us
+	}
+	return nil
+}
+
+// Background is a port that is served beside the work of a command.
+type Background struct {
+	URL string
+	// Stop ends it once calls in flight are over, and lets go of what is behind the port.
+	// Further calls return what the first did.
+	Stop func() error
+}
+
+// StartPort opens a port and serves it; closing lets go of what is behind it.
+func StartPort(ctx context.Context, port *Port, closing func() error) (*Background, error) {
+	ln, url, err := port.Open()
+	if err != nil {
+		return nil, errors.Join(err, closing())
+	}
+	return StartPortOn(ctx, port, ln, url, closing), nil
+}
+
+// StartPortOn serves a port that is open.
+func StartPortOn(ctx context.Context, port *Port, ln net.Listener, url string, closing func() error) *Background {
+	ctx, end := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- port.Serve(ctx, ln) }()
+	return &Background{URL: url, Stop: sync.OnceValue(func() error {
+		end()
+		if err := errors.Join(<-done, closing()); err != nil {
+			return exit.Untested(err)
+		}
+		return nil
+	})}
+}
+
+// OpenToOthers refuses an address for pages that others reach and may not use: without
+// a token they answer this machine alone.
+func OpenToOthers(flag, addr string, token TokenFlag) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err == nil && token.Variable == "" && !reach.LoopbackName(host) {
+		return exit.Usagef("%s %s is open to other machines: add --control-token-env NAME, with the token of the page in that variable, or use 127.0.0.1", flag, addr)
 	}
 	return nil
 }

@@ -1,13 +1,21 @@
 package demo
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
+	"html/template"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/cmd/destkit/internal/syncs"
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/server/api"
 )
@@ -134,4 +142,98 @@ func (d *Demo) compare(r figures, step step, run api.SyncRun) {
 	if (r.Requests > 0) != (moved > 0) {
 		d.wrong("run %d: the destination got %s for %s", r.Number, quantity.Count(r.Requests, "batch"), quantity.Counted(moved, "record"))
 	}
+}
+
+//go:embed html/demo.gohtml
+var pageText string
+
+var pageTemplate = template.Must(template.New("demo").Funcs(template.FuncMap{
+	"grouped": quantity.Grouped, "figure": quantity.Rate, "short": quantity.Milliseconds, "tone": toneOf, "summary": summaryOf,
+	"policy": func() string { return page.Policy },
+	"look":   func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
+}).Parse(pageText))
+
+// toneOf is the colour of a judgement, as its own page has it.
+func toneOf(r *conformance.Report) string {
+	switch r.Verdict {
+	case conformance.Conformant:
+		return "good"
+	case conformance.ConformantInPart:
+		return "part"
+	case conformance.NonConformant:
+		return "bad"
+	}
+	return "open"
+}
+
+// summaryOf is the summary behind the verdict.
+func summaryOf(r *conformance.Report) template.HTML {
+	return page.Sentence(foreign.Line(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")))
+}
+
+// writePage writes the one page with everything: runs, audit, judgements.
+func (d *Demo) writePage(file string) error {
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, map[string]any{
+		"Rows": quantity.Grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
+		"Load": d.load, "LoadPage": loadReport,
+	})
+	if err != nil {
+		return exit.Untested(fmt.Errorf("write %s: %w", reportFile, err))
+	}
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+		return exit.Untested(fmt.Errorf("write %s: %w", reportFile, err))
+	}
+	return nil
+}
+
+// The table of the demo, in an emulated warehouse: no client has to install one.
+const (
+	catalog   = "DEMO"
+	schema    = "PUBLIC"
+	tableName = "CONTACTS"
+)
+
+// mapped are the columns and the fields that they go to; the first one is the
+// identifier.
+var mapped = []struct{ column, field string }{
+	{"EMAIL", "email"},
+	{"LAST_NAME", "last_name"},
+	{"FIRST_NAME", "first_name"},
+	{"AGE", "age"},
+	{"BALANCE", "balance"},
+	{"SUBSCRIBED", "subscribed"},
+	{"SEEN_AT", "last_seen_at"},
+}
+
+// portion is how many rows one call inserts: the service bounds its time.
+const portion = 100_000
+
+// table are the statements, a call each, that make the table with rows
+// numbered from 1.
+func table(rows int64) []string {
+	all := []string{`CREATE TABLE CONTACTS (ID INTEGER PRIMARY KEY, EMAIL TEXT, LAST_NAME TEXT, FIRST_NAME TEXT,
+  AGE INTEGER, BALANCE DECIMAL(12,2), SUBSCRIBED BOOLEAN, SEEN_AT DATETIME)`}
+	for from := int64(1); from <= rows; from += portion {
+		all = append(all, insertRows(from, min(from+portion-1, rows)))
+	}
+	return all
+}
+
+// insertRows adds the rows from to to.
+func insertRows(from, to int64) string {
+	return fmt.Sprintf(`WITH RECURSIVE numbers(n) AS (SELECT %d UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)
+INSERT INTO CONTACTS SELECT n, printf('person%%08d@example.com', n), 'Family ' || (n %% 977), 'Given ' || (n %% 89),
+  18 + n %% 70, printf('%%d.%%02d', n %% 10000, n %% 100), n %% 2, printf('2026-01-%%02dT%%02d:00:00Z', 1 + n %% 28, n %% 24)
+FROM numbers;`, from, to)
+}
+
+// updateRows changes the first rows.
+func updateRows(rows int64) string {
+	return fmt.Sprintf("UPDATE CONTACTS SET LAST_NAME = 'Married ' || ID, AGE = AGE + 1 WHERE ID <= %d;", rows)
+}
+
+// deleteRows removes rows from the middle, far from those that were changed.
+func deleteRows(from, to int64) string {
+	return fmt.Sprintf("DELETE FROM CONTACTS WHERE ID BETWEEN %d AND %d;", from, to)
 }
