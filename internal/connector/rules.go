@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -153,4 +158,150 @@ func checkAccount(id string, raw Raw) (problems []api.Problem) {
 		}
 	}
 	return problems
+}
+
+// Coerce reads credentials as their fields mean them, for a service that types
+// nothing: "" is the same as left out for what is optional, "5439" is a number
+// where one is meant, and an object is its text or the other way round. What
+// cannot be read so stays, for the check to refuse.
+func Coerce(fields []api.ConfigField, given map[string]Raw) map[string]Raw {
+	read := maps.Clone(given)
+	for i := range fields {
+		f := &fields[i]
+		raw := bytes.TrimSpace(given[f.ID])
+		switch {
+		case !Has(raw), !json.Valid(given[f.ID]):
+		case string(raw) == `""` && !slices.Contains(f.Rules.Words, Required):
+			delete(read, f.ID)
+		default:
+			read[f.ID] = coerced(f.Type, raw)
+		}
+	}
+	return read
+}
+
+// coerced is one value as a type means it.
+func coerced(typ string, raw Raw) Raw {
+	var text string
+	isText := json.Unmarshal(raw, &text) == nil
+	inside := strings.TrimSpace(text)
+	switch {
+	case typ == String && !isText:
+		return asText(raw)
+	case typ == Boolean:
+		if !isText {
+			inside = string(raw) // 1 and 0
+		}
+		if value, err := strconv.ParseBool(inside); err == nil {
+			return Raw(strconv.FormatBool(value))
+		}
+	case typ == Integer && isText:
+		if n, err := strconv.ParseInt(inside, 10, 64); err == nil {
+			return Raw(strconv.FormatInt(n, 10))
+		}
+	case typ == Object && isText && strings.HasPrefix(inside, "{"),
+		typ == Array && isText && strings.HasPrefix(inside, "["):
+		if json.Valid([]byte(inside)) {
+			return Raw(inside)
+		}
+	}
+	return raw
+}
+
+// asText is a number, a boolean, an object or a list as the text that it was
+// before a client read it as JSON.
+func asText(raw Raw) Raw {
+	var short bytes.Buffer
+	if json.Compact(&short, raw) != nil {
+		return raw
+	}
+	text, err := json.Marshal(short.String())
+	if err != nil {
+		return raw
+	}
+	return text
+}
+
+// entry is one type of a catalogue.
+type entry[E any] interface {
+	*E
+	Check() Problems
+}
+
+// Read decodes one type strictly and checks what it says.
+func Read[E any, P entry[E]](file string, src []byte) (P, error) {
+	e := P(new(E))
+	if err := yamldoc.Decode(file, src, e); err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, problem := range e.Check() {
+		failures = append(failures, fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message))
+	}
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// MustRead reads all files of an embedded catalogue that match a pattern, in the order
+// of their names. Tests rule out that one is damaged.
+func MustRead[E any, P entry[E]](files fs.FS, pattern string) (entries []P) {
+	names, err := fs.Glob(files, pattern)
+	for _, name := range names {
+		var src []byte
+		if src, err = fs.ReadFile(files, name); err != nil {
+			break
+		}
+		var e P
+		if e, err = Read[E, P](name, src); err != nil {
+			break
+		}
+		entries = append(entries, e)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("read embedded catalogue: %v", err))
+	}
+	return entries
+}
+
+// Secrets adds a secret value as it stands in JSON and as it reads. Of an object,
+// such as the key of a service account, the members with a telling name are
+// secrets of their own.
+func Secrets(found []string, raw Raw) []string { return appendSecrets(found, raw, true) }
+
+func appendSecrets(found []string, raw Raw, secret bool) []string {
+	var members map[string]Raw
+	if json.Unmarshal(raw, &members) == nil {
+		if secret {
+			found = append(found, string(raw))
+		}
+		for name, value := range members {
+			found = appendSecrets(found, value, telling(name))
+		}
+		return found
+	}
+	var v string
+	if !secret || json.Unmarshal(raw, &v) != nil || v == "" {
+		return found
+	}
+	found = append(found, v)
+	if escaped := strings.Trim(string(raw), " \t\r\n"); len(escaped) > 2 && escaped[1:len(escaped)-1] != v {
+		found = append(found, escaped[1:len(escaped)-1])
+	}
+	if json.Valid([]byte(v)) && strings.HasPrefix(strings.TrimSpace(v), "{") {
+		found = appendSecrets(found, Raw(v), false)
+	}
+	return found
+}
+
+// telling says that a member of a key file is a secret by its name.
+func telling(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"key", "secret", "token", "password"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,12 +1,16 @@
 package matrixtest
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +78,64 @@ func (f *Files) Defining(lines []string) (names []string) {
 		}
 	}
 	return names
+}
+
+// CheckOf is the check that a violation is named for: RES-002 of RES-002.2.
+func CheckOf(violation string) string {
+	id, _, _ := strings.Cut(violation, ".")
+	return id
+}
+
+// KillTable is the matrix of violations and of the checks that see them.
+type KillTable struct{ table Table[string] }
+
+// Add keeps a row: what the violation changes, the verdict of its own check, and
+// what else trips, each with its reason ("PACE-009: ...").
+func (k *KillTable) Add(violation, changes, verdict string, also []string) {
+	cell := func(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+	k.table.Add(violation, fmt.Sprintf("| %s | %s | %s | %s |", violation, cell(changes), verdict, cell(strings.Join(also, "; "))))
+}
+
+// Write writes the page: what stands in front of the table, then every row.
+func (k *KillTable) Write(t *testing.T, file, front string, violations int) {
+	t.Helper()
+	head := front + "\n\n| violation | what it changes | verdict of its check | also trips |\n|---|---|---|---|\n"
+	k.table.Write(t, file, head, fmt.Sprintf("\n%d violations, each caught.\n", violations), violations)
+}
+
+// Table is a matrix as it is published: a line of Markdown for each cell. The
+// zero value is an empty one. It is safe for parallel use.
+type Table[K cmp.Ordered] struct {
+	mu    sync.Mutex
+	lines map[K]string
+}
+
+// Add keeps the line of a cell, without its end.
+func (m *Table[K]) Add(cell K, line string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lines == nil {
+		m.lines = map[K]string{}
+	}
+	m.lines[cell] = line + "\n"
+}
+
+// Write puts the table into a file between head and foot, the cells in their
+// order. A matrix that is not whole, or that failed, is not written: the test
+// fails.
+func (m *Table[K]) Write(t *testing.T, file, head, foot string, cells int) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if t.Failed() || len(m.lines) != cells {
+		t.Errorf("the matrix is not whole (%d of %d cells): run it with DESTKIT_TIER=full and mend what fails", len(m.lines), cells)
+		return
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	for _, cell := range slices.Sorted(maps.Keys(m.lines)) {
+		b.WriteString(m.lines[cell])
+	}
+	b.WriteString(foot)
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
 }

@@ -139,3 +139,113 @@ func recovered(file string, err *error) {
 		*err = &Error{File: file, Message: fmt.Sprintf("the YAML library gave up: %v", p)}
 	}
 }
+
+// maxDepth bounds how deep a document may nest. The library's time grows with
+// the square of the depth, and no document that a person writes comes near.
+const maxDepth = 100
+
+// tooDeep gives the token at which tokens nest deeper than maxDepth, nil when
+// they never do. Brackets nest by pairs; the marks of lists, keys, tags and
+// anchors nest within their line; what nests by indentation pays for each level
+// with a longer line and needs no bound.
+func tooDeep(tokens token.Tokens) *token.Token {
+	brackets, marks, line := 0, 0, 0
+	for _, tk := range tokens {
+		if tk.Position != nil && tk.Position.Line != line {
+			marks, line = 0, tk.Position.Line
+		}
+		switch tk.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets--
+		case token.SequenceEntryType, token.MappingKeyType, token.TagType, token.AnchorType:
+			marks++
+		case token.CollectEntryType: // a comma: the next item starts afresh
+			marks = 0
+		}
+		if brackets > maxDepth || marks > maxDepth {
+			return tk
+		}
+	}
+	return nil
+}
+
+// depthMessage says what tooDeep has found.
+var depthMessage = fmt.Sprintf("nested deeper than %d levels", maxDepth)
+
+// Encode writes a value as a document that Decode reads back.
+func Encode(v any) ([]byte, error) {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("write document: %w", err)
+	}
+	return text, nil
+}
+
+// maxExpanded bounds what a document comes to in bytes once every alias stands
+// for what it repeats. Decoding shares it, so that a few lines can mean
+// gigabytes to whoever writes the value out again.
+const maxExpanded = 64 << 20
+
+// tooLong gives the token at which the expanded document grows beyond
+// maxExpanded, nil when it never does.
+func tooLong(body ast.Node) *token.Token {
+	e := expansion{anchors: map[string]int{}}
+	e.size(body)
+	return e.at
+}
+
+// expansion adds up sizes in bytes; an anchor stands before its aliases.
+type expansion struct {
+	anchors map[string]int
+	at      *token.Token
+}
+
+// size is that of a node with all aliases below it, at most maxExpanded + 1.
+func (e *expansion) size(node ast.Node) int {
+	if node == nil || e.at != nil {
+		return 0
+	}
+	total := 1
+	add := func(nodes ...ast.Node) {
+		for _, child := range nodes {
+			total += e.size(child)
+		}
+	}
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		for _, value := range n.Values {
+			add(value)
+		}
+	case *ast.MappingValueNode:
+		add(n.Key, n.Value)
+	case *ast.MappingKeyNode:
+		add(n.Value)
+	case *ast.SequenceNode:
+		add(n.Values...)
+	case *ast.TagNode:
+		add(n.Value)
+	case *ast.AnchorNode:
+		add(n.Value)
+		e.anchors[nameOf(n.Name)] = total
+	case *ast.AliasNode:
+		total += e.anchors[nameOf(n.Value)]
+	default:
+		if tk := node.GetToken(); tk != nil {
+			total += len(tk.Value)
+		}
+	}
+	if total > maxExpanded && e.at == nil {
+		e.at = node.GetToken()
+	}
+	return total
+}
+
+// nameOf is the name of an anchor, as an anchor or an alias has it.
+func nameOf(node ast.Node) string {
+	if node == nil || node.GetToken() == nil {
+		return ""
+	}
+	return node.GetToken().Value
+}
