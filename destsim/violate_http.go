@@ -20,12 +20,12 @@ func httpViolations() []violation {
 }
 
 // written is a violation of the HTTP response that carries a result.
-func written(id, changes, method string, change func(c *call, h *httpReply), also ...Also) violation {
+func written(id, changes, method string, change func(c *call, h *httpReply)) violation {
 	return breaks(id, changes, seams{write: func(c *call, h *httpReply) {
 		if gives(c, method) {
 			change(c, h)
 		}
-	}}, also...)
+	}})
 }
 
 // httpStatusViolations lie in the status or the label of a reply, or do not wait

@@ -60,7 +60,7 @@ type bothSides struct {
 }
 
 // prepare makes the judges. Every error of it is exit 2.
-func (j *passiveJudging) prepare(cmd *cobra.Command, url string) (*bothSides, error) {
+func (j *passiveJudging) prepare(url string) (*bothSides, error) {
 	b := &bothSides{side: j.side}
 	if !slices.Contains([]string{judgeBoth, judgeEndpoint, judgeCaller}, j.side) {
 		return nil, exit.Usagef("--judge %q: use both, endpoint or caller", j.side)

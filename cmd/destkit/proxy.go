@@ -142,7 +142,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if err := j.checkControl(); err != nil {
 		return err
 	}
-	side, err := j.prepare(cmd, j.to)
+	side, err := j.prepare(j.to)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+	pages "github.com/destkit/destkit/internal/dashboard"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/proxy"
 	"github.com/destkit/destkit/internal/quantity"
@@ -127,4 +133,122 @@ func (v *trafficView) words(counts proxy.Counts) string {
 		}
 	}
 	return words
+}
+
+// proxyTraffic shows a page what a proxy and its judges have seen.
+type proxyTraffic struct {
+	recorder *proxy.Recorder
+	counts   func() proxy.Counts
+	options  report.Options
+}
+
+// Stamp changes with every exchange.
+func (t *proxyTraffic) Stamp() string {
+	_, observed := t.recorder.Dropped()
+	return fmt.Sprint(t.counts(), observed)
+}
+
+// Calls are the exchanges that are kept.
+func (t *proxyTraffic) Calls() pages.Calls {
+	counts := t.counts()
+	kept := t.recorder.Recent(0)
+	dropped, observed := t.recorder.Dropped()
+	out := pages.Calls{Observed: observed, Dropped: dropped, Passed: counts.Passed, NotJudged: counts.NotJudged, Local: counts.Local}
+	for _, k := range kept {
+		out.Kept = append(out.Kept, pageCall(k))
+	}
+	return out
+}
+
+// Sides are the reports so far.
+func (t *proxyTraffic) Sides() []pages.Side {
+	endpoint := t.recorder.Report()
+	noteCounts(endpoint, t.counts())
+	out := []pages.Side{t.side(pages.SideEndpoint, "The endpoint", endpoint)}
+	if caller := t.recorder.CallerReport(); caller != nil {
+		out = append(out, t.side(pages.SideCaller, "The caller", caller))
+	}
+	return out
+}
+
+// pageCall is an exchange as the page shows it.
+func pageCall(k proxy.Kept) pages.Call {
+	l, e := k.Line, k.Exchange
+	c := pages.Call{
+		Number: l.Number, At: l.Started, Method: foreign.Line(l.Method), Object: foreign.Line(l.Object), Operation: foreign.Line(l.Operation),
+		Status: l.Status, MS: l.MS, FirstByteMS: l.FirstByteMS, Records: l.Records, Succeeded: l.Succeeded, Failed: l.Failed,
+		Problem: foreign.Line(l.Problem), NotJudged: l.NotJudged, Reused: e.ReusedConnection, Broken: l.Broken, Caller: l.Caller,
+	}
+	if e.ID == 0 { // it was only passed on
+		c.Request.Missing, c.Response.Missing = "Not kept: "+l.NotJudged+".", "Not kept: "+l.NotJudged+"."
+		return c
+	}
+	if u, err := url.Parse(e.Request.URL); err == nil {
+		c.Target = foreign.Line(u.RequestURI())
+	}
+	c.Request.Headers = pageHeaders(e.Request.Method+" "+e.Request.URL, e.Request.Header)
+	c.Request.Body, c.Request.Bytes, c.Request.Missing, c.Request.Note = pageBody(e.Request.Body.Text, e.Request.Body.Base64, e.Request.Body.Size, e.Request.Body.Truncated)
+	c.Curl = func() string { return pageCommand(e) }
+	if e.Response == nil {
+		c.Response.Missing = "There was no complete response."
+		if e.Error != "" {
+			c.Response.Missing = "There was no complete response: " + foreign.Line(e.Error)
+		}
+		return c
+	}
+	c.Response.Headers = pageHeaders(fmt.Sprintf("%s %d %s", e.Response.Proto, e.Response.Status, http.StatusText(e.Response.Status)), e.Response.Header)
+	b := e.Response.Body
+	c.Response.Body, c.Response.Bytes, c.Response.Missing, c.Response.Note = pageBody(b.Text, b.Base64, b.Size, b.Truncated)
+	return c
+}
+
+// longestCommand is about what a shell takes as one word, in bytes.
+const longestCommand = 100 << 10
+
+// pageCommand is the request as a command, "" where it is too long for one.
+func pageCommand(e conformance.Exchange) string {
+	command := e.Curl()
+	if len(command) > longestCommand {
+		return ""
+	}
+	return command
+}
+
+func pageHeaders(first string, lines []conformance.HeaderLine) []string {
+	out := []string{foreign.Line(first)}
+	for _, h := range lines {
+		out = append(out, foreign.Line(h.Name+": "+h.Value))
+	}
+	return out
+}
+
+// pageBody is a body with what to know of it.
+func pageBody(text, base64 string, size int64, cut bool) (body json.RawMessage, bytes int64, missing, note string) {
+	switch {
+	case text != "":
+		body = json.RawMessage(text)
+	case base64 != "":
+		body, note = json.RawMessage(base64), "It is no text, and shown in Base64."
+	case size == 0:
+		missing = "There is no body."
+	default:
+		missing = "The body, of " + quantity.Count(size, "byte") + ", is not kept."
+	}
+	if cut && missing == "" {
+		note += " Only its beginning is kept: it has " + quantity.Count(size, "byte") + "."
+	}
+	return body, size, missing, note
+}
+
+// side is a report as the page shows it.
+func (t *proxyTraffic) side(key, name string, r *conformance.Report) pages.Side {
+	s := pages.Side{
+		Key: key, Name: name, Verdict: string(r.Verdict), Outline: *t.options.Outline(r), Records: r.Records, Notes: r.Notes, Titles: map[string]string{},
+		Policy: report.HTMLPolicy(),
+		Report: func(w io.Writer) error { return t.options.Write(report.HTML, w, r) },
+	}
+	for _, c := range r.Checks {
+		s.Titles[c.ID] = c.Title
+	}
+	return s
 }
