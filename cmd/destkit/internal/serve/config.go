@@ -89,7 +89,7 @@ func (s *Flags) readAuthorities() error {
 // openWorld is a service with the simulators behind its emulated destinations.
 type openWorld struct {
 	*server.Server
-	simulators *Pool
+	simulators *simulators
 }
 
 // Close ends the service first: it may still call the simulators.
@@ -109,8 +109,8 @@ func (s *Flags) Open(ctx context.Context, key masterKey) (*openWorld, error) {
 		s.Config.Restore = from
 	}
 	s.Config.Private = s.private(key) // who may make a source must not read them
-	sims := NewPool(s.Config.Dir)
-	s.Config.Emulate = sims.Emulate
+	sims := newSimulators(s.Config.Dir)
+	s.Config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.Config)
 	if err != nil {
 		// Under --restore the file is what the key does not open.

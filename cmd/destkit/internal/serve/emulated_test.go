@@ -15,8 +15,8 @@ import (
 	"github.com/destkit/destkit/server"
 )
 
-// objects is one object as the service describes it.
-var objects = []server.EmulatedObject{{
+// emulatedObjects is one object as the service describes it.
+var emulatedObjects = []server.EmulatedObject{{
 	Object:     rpc.Object{APIName: "Contact", Label: "Contact", CanCreateFields: rpc.CanCreateOnWrite},
 	Operations: []string{rpc.OperationUpsert},
 	Fields: []rpc.Field{
@@ -25,8 +25,8 @@ var objects = []server.EmulatedObject{{
 	},
 }}
 
-// put stores one contact and gives the answer.
-func put(e *server.Emulated, id, field string) string {
+// storeContact stores one contact and gives the answer.
+func storeContact(e *server.Emulated, id, field string) string {
 	body := `{"jsonrpc":"2.0","id":"1","method":"sync_batch","params":{"sync_plan":{"object":{"object_api_name":"Contact","label":"Contact"},"operation":"upsert","schema":{` +
 		`"Id":{"active_identifier":true,"field":{"field_api_name":"Id","label":"Id","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}},` +
 		`"` + field + `":{"active_identifier":false,"field":{"field_api_name":"` + field + `","label":"x","identifier":false,"required":false,"createable":true,"updateable":true,"type":"string","array":false}}}},` +
@@ -39,9 +39,9 @@ func put(e *server.Emulated, id, field string) string {
 func TestEmulatedDestinations(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			pool := NewPool(dir)
+			sims := newSimulators(dir)
 			open := func(key string) *server.Emulated {
-				e, err := pool.Emulate(key, objects)
+				e, err := sims.emulate(key, emulatedObjects)
 				require.NoError(t, err)
 				return e
 			}
@@ -61,8 +61,8 @@ func TestEmulatedDestinations(t *testing.T) {
 				return list
 			}
 			first := open("destination-1")
-			require.Contains(t, put(first, "a", "Made"), `"success":true`)
-			require.Contains(t, put(open("unsaved-1"), "b", "Kept"), `"success":true`)
+			require.Contains(t, storeContact(first, "a", "Made"), `"success":true`)
+			require.Contains(t, storeContact(open("unsaved-1"), "b", "Kept"), `"success":true`)
 			require.Equal(t, []string{"a"}, ids(open("destination-1")), "the same key, the same records")
 
 			// Closed and opened again, the records and the created field are there.
@@ -78,7 +78,7 @@ func TestEmulatedDestinations(t *testing.T) {
 			// Only destinations of the world itself are on disk, for the owner alone.
 			var files []string
 			if dir != "" {
-				entries, err := os.ReadDir(filepath.Join(dir, folder))
+				entries, err := os.ReadDir(filepath.Join(dir, emulatedFolder))
 				require.NoError(t, err)
 				for _, e := range entries {
 					info, err := e.Info()
@@ -102,7 +102,7 @@ func TestEmulatedDestinations(t *testing.T) {
 			require.NoError(t, second.Remove())
 			require.NoError(t, second.Remove())
 			require.Empty(t, ids(open("destination-2")))
-			require.NoError(t, pool.Close())
+			require.NoError(t, sims.Close())
 		})
 	}
 }
@@ -111,9 +111,9 @@ func TestEmulatedDestinations(t *testing.T) {
 // that says what was tried.
 func TestEmulatedDestinationsCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, folder), []byte("a file"), 0o600))
-	pool := NewPool(dir)
-	_, err := pool.Emulate("destination-1", objects)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, emulatedFolder), []byte("a file"), 0o600))
+	sims := newSimulators(dir)
+	_, err := sims.emulate("destination-1", emulatedObjects)
 	require.ErrorContains(t, err, "make folder of emulated destinations")
-	require.NoError(t, pool.Close())
+	require.NoError(t, sims.Close())
 }
