@@ -182,7 +182,7 @@ var mistakeGroups = []mistakeGroup{
 		{"destsim --addr {SIMADDR}", 3, "is in use: pass --addr"},
 		{"serve --addr {SIMADDR}", 3, "is in use: pass --addr"},
 		{"destsim --addr 8080", 2, "did you mean 127.0.0.1:8080?"},
-		{"destsim --store mysql://db/x", 2, "use memory, sqlite:FILE"},
+		{"destsim --store mysql://db/x", 2, "use memory or sqlite:FILE"},
 		{"load {SIM} --object contact", 2, "say so with --write"},
 		{"load {SIM} --write", 2, "--object NAME"},
 		{"load {SIM} --write --object contact --rate fast", 2, "such as 500"},

@@ -3,12 +3,9 @@ package destination_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,10 +17,7 @@ import (
 	formats "github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/matrixtest"
-	"github.com/destkit/destkit/internal/testkit"
 )
-
-func TestMain(m *testing.M) { os.Exit(testkit.RunWithPostgres(m)) }
 
 // processes starts two simulators with one configuration.
 func processes(t *testing.T, config destsim.Config) (urls [2]string) {
@@ -40,10 +34,17 @@ func processes(t *testing.T, config destsim.Config) (urls [2]string) {
 	return urls
 }
 
-// onPostgres is a store that both share.
-func onPostgres(t *testing.T, schema string) string {
-	server := testkit.StartPostgres(t)
-	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", testkit.PostgresUser, url.QueryEscape(testkit.PostgresPassword), server.Port, schema)
+// sharing are two servers before one simulator: replicas with everything in common.
+func sharing(t *testing.T, config destsim.Config) (urls [2]string) {
+	sim, err := destsim.New(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sim.Close()) })
+	for i := range urls {
+		server := httptest.NewServer(sim)
+		t.Cleanup(server.Close)
+		urls[i] = server.URL
+	}
+	return urls
 }
 
 // judged writes into contact, with all hooks at the first of the processes.
@@ -77,11 +78,11 @@ func blockedBy(report *conformance.Report, id string) []string {
 	return nil
 }
 
-// TestReplicasOnOneStoreConform: two processes on one database are one
-// destination, called in turn and behind a balancer.
+// TestReplicasOnOneStoreConform: two replicas on one store are one destination,
+// called in turn and behind a balancer.
 func TestReplicasOnOneStoreConform(t *testing.T) {
 	matrixtest.Long(t)
-	urls := processes(t, destsim.Config{Token: "t0ken", Store: onPostgres(t, "judged")})
+	urls := sharing(t, destsim.Config{Token: "t0ken"})
 	report := judged(t, urls[0], destination.Target{URL: urls[0], Replicas: urls[1:], Token: "t0ken"})
 	require.Empty(t, broken(report))
 	require.Zero(t, report.ExitStatus, report.Summary)
