@@ -46,8 +46,8 @@ func changeOf(folder, named string) change {
 		why = "DESTKIT_BASE"
 	}
 	if base == "" {
-		if fork, err := git("merge-base", "HEAD", "origin/main"); err == nil && fork != head {
-			base, why = fork, "origin/main"
+		if common, err := git("merge-base", "HEAD", "origin/main"); err == nil && common != head {
+			base, why = common, "origin/main"
 		}
 	}
 	if base == "" {
