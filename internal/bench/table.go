@@ -70,7 +70,7 @@ func sections(o options) []section {
 			{judge, "read-only run < 2 s", "ReadOnlyRun s/op", "", "s", 2, atMost, ""},
 			{judge, "full run < 10 s", "FullRun s/op", "", "s", 10, atMost, ""},
 		}},
-		{"kill-matrix", goTest(once, []string{"DESTKIT_TIER=matrix"}, "-count=1", "-parallel", "8", "-timeout", "20m", "-run", "^TestKillMatrix$", "./conformance/destination"), []wanted{
+		{"kill-matrix", goTest(once, []string{"DESTKIT_TIER=full"}, "-count=1", "-parallel", "8", "-timeout", "20m", "-run", "^TestKillMatrix$", "./conformance/destination"), []wanted{
 			{judge, "kill matrix < 300 s", "package s", "", "s", 300, atMost, ""},
 		}},
 		{"program", measureProgram, []wanted{
