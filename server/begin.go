@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/seam"
+	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -18,7 +18,7 @@ import (
 // configuration, and gives up what a stopped process has left.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		if err := replacement.AbandonRefreshes(tx); err != nil {
+		if err := snapshot.AbandonRefreshes(tx); err != nil {
 			return err
 		}
 		first, err := tx.Setting(organizations.SettingFirst)

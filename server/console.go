@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -26,7 +26,7 @@ func (s *Server) CloseConsole() {
 // insider calls the API from within the process, as a workspace.
 type insider struct {
 	performer *call.Performer
-	latch     *latch.Latch
+	lock      *statelock.Lock
 	serve     http.HandlerFunc // as a client would be
 }
 
@@ -45,15 +45,14 @@ func (n *insider) workspace(ctx context.Context, id int64) (who call.Principal, 
 // perform runs an operation of the API as a workspace, past the journal and
 // the faults: those are for clients.
 func (n *insider) perform(ctx context.Context, workspaceID int64, operation string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
-	n.latch.State.RLock()
-	defer n.latch.State.RUnlock()
-	ctx = latch.Holding(ctx)
-	who, err := n.workspace(ctx, workspaceID)
+	hold := n.lock.Enter(ctx)
+	defer hold.Leave()
+	who, err := n.workspace(hold.Ctx, workspaceID)
 	if err != nil {
-		return nil, shownProblem(err)
+		return nil, shownProblem(hold.Failure(err))
 	}
-	reply, err := n.performer.Perform(ctx, who, operation, path, query, body)
-	return reply, shownProblem(err)
+	reply, err := n.performer.Perform(hold.Ctx, who, operation, path, query, body)
+	return reply, shownProblem(hold.Failure(err))
 }
 
 // shownProblem is an error as a page shows it.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -53,7 +54,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 						select {
 						case <-over:
 							return
-						default:
+						case <-time.After(20 * time.Millisecond):
 						}
 						one := fmt.Sprintf("%s/syncs/%d", api.BasePath, ids[n%syncs])
 						switch n % 6 {
@@ -62,7 +63,10 @@ func TestSwapsUnderLoad(t *testing.T) {
 						case 1:
 							call("GET", one+"/sync_runs", w.key, "")
 						case 2:
-							call("GET", fmt.Sprintf("%s/destinations/%d/objects?refresh=true", api.BasePath, 1), w.key, "")
+							if n%600 == 2 { // it goes on after its answer
+								call("POST", api.BasePath+"/destinations/1/refresh_objects", w.key, "")
+							}
+							call("GET", api.BasePath+"/destinations/1/objects", w.key, "")
 						case 3:
 							call("POST", api.BasePath+"/workspaces", w.pat, fmt.Sprintf(`{"name":"W %d"}`, n))
 						case 4:

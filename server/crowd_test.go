@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,33 +52,40 @@ func TestDeletedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileAsked: a call of the API that waits for a destination while the
-// world is replaced is answered by the world that is there then. Of the control API it
-// is a conflict.
+// TestReplacedWhileAsked: a restore waits for the call that asks a destination. Where the
+// destination takes too long, the call is told to come again.
 func TestReplacedWhileAsked(t *testing.T) {
 	w := newWorld(t)
-	id := w.newDestination()
-	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
-	var with, without bytes.Buffer
-	require.NoError(t, w.s.Snapshot(t.Context(), &with))
-	w.do("DELETE", fmt.Sprintf("/destinations/%d", id), w.key, nil).want(200)
-	require.NoError(t, w.s.Snapshot(t.Context(), &without))
-	meanwhile := func(text []byte) {
-		replace := func() {
+	path := fmt.Sprintf("/destinations/%d/objects", w.newDestination())
+	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200) // what is known of it is old
+	var before bytes.Buffer
+	require.NoError(t, w.s.Snapshot(t.Context(), &before))
+	restoring := func(answer func(restored <-chan error)) (restored chan error) {
+		restored = make(chan error, 1)
+		hook := func() {
 			w.onCall.Store(nil)
-			require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(text)))
+			done := make(chan error)
+			go func() {
+				err := w.s.Restore(t.Context(), bytes.NewReader(before.Bytes()))
+				restored <- err
+				close(done)
+			}()
+			w.untilHeld()
+			answer(done)
 		}
-		w.onCall.Store(&replace)
+		w.onCall.Store(&hook)
+		return restored
 	}
-	require.NoError(t, w.s.Restore(t.Context(), bytes.NewReader(with.Bytes())))
-	path := fmt.Sprintf("/destinations/%d/objects", id)
-	meanwhile(with.Bytes())
+	restored := restoring(func(<-chan error) {})
 	w.do("GET", path, w.key, nil).want(200)
-	w.control("POST", "/clock", map[string]any{"advance": "2h"}).want(200)
-	meanwhile(without.Bytes())
-	w.do("GET", path, w.key, nil).want(404)
-	meanwhile(with.Bytes())
-	w.do("POST", "/destinations", w.key, customDestination(w.destination())).want(201)
+	require.NoError(t, <-restored)
+
+	w.s.lock.Grace = time.Millisecond
+	restored = restoring(func(done <-chan error) { <-done })
+	ended := w.do("GET", path, w.key, nil).want(503)
+	require.Equal(t, "1", ended.header.Get("Retry-After"))
+	require.NoError(t, <-restored)
+	w.do("GET", path, w.key, nil).want(200)
 }
 
 // TestGoneIsAConflict: what the store says of a reference to nothing is no failure of

@@ -6,15 +6,14 @@ import (
 
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 )
 
 // holding runs what the control API does while the state is held, as it holds it for a
 // call.
 func (g *base) holding(ctx context.Context, do func(ctx context.Context) error) error {
-	g.latch.State.RLock()
-	defer g.latch.State.RUnlock()
-	return do(latch.Holding(ctx))
+	hold := g.lock.Enter(ctx)
+	defer hold.Leave()
+	return hold.Failure(do(hold.Ctx))
 }
 
 // Clock moves the time of a service, as /_control/clock does.
@@ -30,25 +29,25 @@ func (c Clock) Now() time.Time { return c.s.clock.Now() }
 // retries, alerts. It returns when nothing runs that could end by itself. An error is a
 // clock that another call is advancing, or a way beyond the years that it has.
 func (c Clock) Advance(ctx context.Context, d time.Duration) error {
-	return c.s.holding(ctx, func(ctx context.Context) error {
-		_, err := c.s.timing.Advance(ctx, d)
-		return err
-	})
+	_, err := c.s.timing.Advance(ctx, d)
+	return err
 }
 
 // Freeze stops the clock, Resume lets it run on.
 func (c Clock) Freeze(ctx context.Context) error {
-	return c.s.holding(ctx, func(context.Context) error { c.s.timing.Freeze(true); return nil })
+	c.s.timing.Freeze(ctx, true)
+	return nil
 }
 
 // Resume lets a clock run that Freeze has stopped.
 func (c Clock) Resume(ctx context.Context) error {
-	return c.s.holding(ctx, func(context.Context) error { c.s.timing.Freeze(false); return nil })
+	c.s.timing.Freeze(ctx, false)
+	return nil
 }
 
 // Set sets the clock to a moment of the years 1970 to 9999. What is overdue then runs.
 func (c Clock) Set(ctx context.Context, to time.Time) error {
-	return c.s.holding(ctx, func(ctx context.Context) error { return c.s.timing.Set(ctx, to) })
+	return c.s.timing.Set(ctx, to)
 }
 
 // Fault is one thing that goes wrong on purpose in front of the API, Trigger says which
@@ -152,4 +151,4 @@ func (j Journal) Clear(ctx context.Context) error {
 // Reset takes the service back to its first organization, as after its first start:
 // runs are stopped where they stand, journals, faults and mailbox are emptied, and the
 // clock runs on.
-func (s *Server) Reset(ctx context.Context) error { return s.replacement.Reset(ctx) }
+func (s *Server) Reset(ctx context.Context) error { return s.snapshots.Reset(ctx) }

@@ -170,13 +170,11 @@ func Maintain(ctx context.Context, dir string, masterKey []byte, owner string) (
 	return maintenance.Maintain(ctx, dir, masterKey, owner)
 }
 
-// Snapshot writes the whole world as it is at one moment. Nothing stops for it: runs
-// and calls go on, and what is on its way to a destination at that moment is sent again
-// where the snapshot is restored, as after the end of a process. Settle first for a
-// world in which nothing runs.
+// Snapshot writes the whole state. Runs stop between two batches and go on afterwards;
+// calls wait while the state is copied. Settle first for a state in which nothing runs.
 func (s *Server) Snapshot(ctx context.Context, w io.Writer) error { return s.snapshots.Write(ctx, w) }
 
-// Restore replaces the whole world by that of a snapshot: all of it or, on an
+// Restore replaces the whole state by that of a snapshot: all of it or, on an
 // error, nothing. Calls wait meanwhile. Journals are emptied and faults taken
 // away. Runs that were under way in the snapshot go on from where
 // they stood. A snapshot under another master key is refused with ErrWrongKey.

@@ -248,7 +248,7 @@ func TestControlSurvivesPanics(t *testing.T) {
 	w := newWorld(t)
 	recorder := httptest.NewRecorder()
 	door := control.NewAPI(control.APIParts{
-		Log: w.s.log, Latch: w.s.latch, Metrics: http.NotFoundHandler(),
+		Log: w.s.log, Lock: w.s.lock, Metrics: http.NotFoundHandler(),
 		Held: []call.ControlRoute{call.Route("POST", "/x", "panics", func(*call.Control) (any, error) { panic("secret-word") })},
 	})
 	door.Handler().ServeHTTP(recorder, httptest.NewRequest("POST", "/_control/x", nil))

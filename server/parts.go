@@ -14,16 +14,15 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seam"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -39,19 +38,18 @@ type base struct {
 	log        *slog.Logger
 	clock      *clock.Clock
 	timing     *control.Clock // of the clock, as people move it
-	latch      *latch.Latch
+	lock       *statelock.Lock
 	background *background.Work
 	seams      seam.Seams // of tests
 }
 
 // state is what the service keeps, and what gives it another one.
 type state struct {
-	store       *store.Store
-	ledger      *ledger.Ledger
-	binding     *binding.Binding // of the two
-	snapshots   *snapshot.Snapshots
-	replacement *replacement.Replacement
-	first       *Tokens // where this start has made the first organization
+	store     *store.Store
+	ledger    *ledger.Ledger
+	binding   *binding.Binding // of the two
+	snapshots *snapshot.Snapshots
+	first     *Tokens // where this start has made the first organization
 }
 
 // work is what happens to syncs over time.

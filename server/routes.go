@@ -28,7 +28,7 @@ func (s *Server) route() {
 	mux := http.NewServeMux()
 	byID := s.handlers()
 	s.answering = rest.NewAnswerer(rest.AnswererParts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Faults: s.faults, Journal: s.journal, Metrics: s.metrics,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Lock: s.lock, Faults: s.faults, Journal: s.journal, Metrics: s.metrics,
 		Verify: s.config.Development,
 	})
 	s.rest.RouteLinks(mux)

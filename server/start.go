@@ -23,15 +23,14 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/inspect"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/organizations"
-	"github.com/destkit/destkit/server/internal/replacement"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/seed"
 	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -89,7 +88,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config}
-	s.latch, s.dialect, s.log = new(latch.Latch), dialect, config.Log
+	s.lock, s.dialect, s.log = new(statelock.Lock), dialect, config.Log
 	s.ready = map[string]*call.Operation{}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -107,7 +106,7 @@ func assemble(config Config) (*Server, error) {
 	s.journal = journal.New(func(ctx context.Context, id int64) (map[int64]bool, error) {
 		return s.organizations.DestinationsOf(ctx, id)
 	})
-	s.faults = faults.New(faults.Options{Clock: s.clock, Aside: s.latch.Aside, Fired: s.metrics.Fault, Operations: s.operations})
+	s.faults = faults.New(faults.Options{Clock: s.clock, Fired: s.metrics.Fault, Operations: s.operations})
 	s.performer = &call.Performer{Shared: s.shared, Now: s.clock.Now, Operation: func(id string) *call.Operation { return s.ready[id] }}
 	position := func(syncID int64) (int64, error) { return runs.Position(s.ledger, syncID) }
 	plans := runs.Planning{
@@ -124,7 +123,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.sources = sources.New(sources.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background,
 		Files: limits.Files, Network: limits.Network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
 		Folder: s.config.below("warehouses"),
 	})
@@ -156,7 +155,7 @@ func assemble(config Config) (*Server, error) {
 		}
 	}
 	s.destinations = destinations.New(destinations.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch, Gate: s.gate,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Lock: s.lock, Gate: s.gate,
 		TTL: config.CacheTTL,
 	})
 	s.planning = runs.NewPlanner(runs.PlanningParts{
@@ -166,7 +165,7 @@ func assemble(config Config) (*Server, error) {
 		},
 	})
 	s.inspect = inspect.New(inspect.Parts{
-		Shared: s.shared, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate,
+		Shared: s.shared, Clock: s.clock, Journal: s.journal, Gate: s.gate,
 		Planning: s.planning, Timeout: config.CallTimeout,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
 	})
@@ -175,7 +174,7 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.declared = connectors.New(s.shared, s.gate, s.sources)
 	s.seeds = seed.New(seed.Parts{
-		Shared: s.shared, Clock: s.clock, Latch: s.latch, Sources: s.sources,
+		Shared: s.shared, Clock: s.clock, Lock: s.lock, Sources: s.sources,
 		Organizations: s.organizations, Connectors: s.declared, Perform: s.performer.Perform,
 	})
 	s.controls = control.New(control.Parts{
@@ -191,11 +190,11 @@ func assemble(config Config) (*Server, error) {
 	s.engine.Assemble(runs.EngineParts{
 		Plans: s.planning, Executor: func() *executor.Executor { return s.executor }, Lifecycle: s.lifecycle,
 		Schedule: s.schedule, Live: s.live, Retries: s.retries, Retention: s.retention,
-		Gate: s.gate, Latch: s.latch,
+		Gate: s.gate, Lock: s.lock,
 		Files: config.files.Runs,
 	})
 	s.rest = rest.New(rest.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Work: s.background, Sources: s.sources,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Lock: s.lock, Work: s.background, Sources: s.sources,
 		Destinations: s.destinations, Gate: s.gate, Schedule: s.schedule, Runs: s.engine,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Mail: s.mail, Random: config.Random, Ends: syncEnds{s},
 		Perform: func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
@@ -204,21 +203,14 @@ func assemble(config Config) (*Server, error) {
 	})
 	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: config.Dir, Ledger: func() *ledger.Ledger { return s.ledger }})
 	s.timing = control.NewClock(control.ClockParts{
-		Clock: s.clock, Latch: s.latch, Schedule: s.schedule,
+		Clock: s.clock, Lock: s.lock, Schedule: s.schedule,
 	})
 	s.snapshots = snapshot.New(snapshot.Parts{
-		Shared: s.shared, Log: s.log, Clock: s.clock, Latch: s.latch, Journal: s.journal, Gate: s.gate, Sources: s.sources,
-		Ledger: func() *ledger.Ledger { return s.ledger }, Dir: config.Dir,
+		Shared: s.shared, Log: s.log, Clock: s.clock, Lock: s.lock, Journal: s.journal, Faults: s.faults,
+		Gate: s.gate, Sources: s.sources, Ledger: func() *ledger.Ledger { return s.ledger },
+		Organizations: s.organizations, Connectors: s.declared, Rest: s.rest, Engine: s.engine, Schedule: s.schedule,
+		Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Binding: s.binding, Dir: config.Dir,
 		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
-		Service: snapshot.Service{
-			Hold: s.engine.Hold, Replace: func(ctx context.Context, a *archive.Archive) error { return s.replacement.Replace(ctx, a) },
-			Forget: func() { s.replacement.ForgetCalls() },
-		},
-	})
-	s.replacement = replacement.New(replacement.Parts{
-		Shared: s.shared, Latch: s.latch, Organizations: s.organizations, Connectors: s.declared, Syncs: s.rest,
-		Engine: s.engine, Schedule: s.schedule, Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail,
-		Journal: s.journal, Faults: s.faults, Binding: s.binding, Fill: s.snapshots.Fill,
 	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -32,6 +33,7 @@ type Shared struct {
 type Call struct {
 	Shared   *Shared
 	Ctx      context.Context
+	Hold     *statelock.Hold // the lock of the state, which Ctx belongs to
 	R        *http.Request
 	Op       *Operation
 	Who      Principal

@@ -14,14 +14,6 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// Again forgets what was made of the request.
-func (c *Call) Again() {
-	if c.sent != nil {
-		c.Body, c.sent = c.sent, nil
-	}
-	c.Who, c.Present, c.Warnings = Principal{}, nil, nil
-}
-
 // bodyTime is how long a body may take to arrive, in real time.
 const bodyTime = 2 * time.Minute
 

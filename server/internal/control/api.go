@@ -12,26 +12,26 @@ import (
 
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/statelock"
 )
 
 // APIParts are what an API is made of.
 type APIParts struct {
 	Log   *slog.Logger
-	Latch *latch.Latch
+	Lock  *statelock.Lock
 	Token string // "": open on loopback alone
-	// Held are the routes whose handlers work while the world is held; World those that
-	// take the world for themselves, and so must not hold it already.
-	Held, World []call.ControlRoute
-	Metrics     http.Handler
-	Profile     http.Handler // nil: no profiles
+	// Held are the routes whose handlers hold the lock of the state; Free those that take
+	// it themselves.
+	Held, Free []call.ControlRoute
+	Metrics    http.Handler
+	Profile    http.Handler // nil: no profiles
 }
 
 // API is the control API of a service.
 type API struct {
 	log     *slog.Logger
-	latch   *latch.Latch
+	lock    *statelock.Lock
 	token   string
 	routes  []call.ControlRoute // all, below the path of the API
 	handler *http.ServeMux      // behind the guard
@@ -51,10 +51,10 @@ var TakesBody = map[string]bool{
 func NewAPI(p APIParts) *API {
 	// A mux of its own: the guard stands before all of it, also before its 404
 	// and 405.
-	a := &API{log: p.Log, latch: p.Latch, token: p.Token, handler: http.NewServeMux()}
+	a := &API{log: p.Log, lock: p.Lock, token: p.Token, handler: http.NewServeMux()}
 	a.register([]call.ControlRoute{call.Route("GET", "", "lists these routes", a.index)}, a.hold)
 	a.register(p.Held, a.hold)
-	a.register(p.World, a.serve)
+	a.register(p.Free, a.serve)
 	a.handler.Handle("GET "+call.ControlPath+"/metrics", p.Metrics)
 	a.routes = append(a.routes, call.ControlRoute{Method: "GET", Path: "/metrics", Does: "figures for Prometheus, also at /metrics"})
 	if p.Profile != nil {
@@ -115,7 +115,7 @@ func (a *API) index(*call.Control) (any, error) {
 	return map[string]any{"routes": shown}, nil
 }
 
-// hold runs one handler with the world held. As with calls of the API,
+// hold runs one handler with the lock of the state. As with calls of the API,
 // the body is read before, and the answer written after that.
 func (a *API) hold(w http.ResponseWriter, r *http.Request, handle call.ControlHandler) {
 	var text []byte
@@ -127,10 +127,11 @@ func (a *API) hold(w http.ResponseWriter, r *http.Request, handle call.ControlHa
 	}
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	a.serve(w, r, func(c *call.Control) (any, error) {
-		a.latch.State.RLock()
-		defer a.latch.State.RUnlock()
-		c.R = c.R.WithContext(latch.Holding(c.R.Context()))
-		return handle(c)
+		hold := a.lock.Enter(c.R.Context())
+		defer hold.Leave()
+		c.R = c.R.WithContext(hold.Ctx)
+		value, err := handle(c)
+		return value, hold.Failure(err)
 	})
 }
 

@@ -8,30 +8,30 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // ClockParts are what the control of the clock needs of the service.
 type ClockParts struct {
 	Clock    *clock.Clock
-	Latch    *latch.Latch
+	Lock     *statelock.Lock
 	Schedule *runs.Schedule
 }
 
 // Clock moves the clock of one service.
 type Clock struct {
 	clock    *clock.Clock
-	latch    *latch.Latch
+	lock     *statelock.Lock
 	schedule *runs.Schedule
 	changes  changes
 }
 
 // NewClock assembles it.
 func NewClock(p ClockParts) *Clock {
-	return &Clock{clock: p.Clock, latch: p.Latch, schedule: p.Schedule}
+	return &Clock{clock: p.Clock, lock: p.Lock, schedule: p.Schedule}
 }
 
 // Routes are those of the clock.
@@ -52,9 +52,13 @@ func (k *Clock) Routes() []call.ControlRoute {
 	}
 }
 
-// through waits beside the state that a call holds, until that is replaced.
+// through waits until the state is replaced.
 func (k *Clock) through(ctx context.Context, wait func(context.Context) error) error {
-	return k.latch.Aside(ctx, func(ctx context.Context) error { return k.latch.Passages.Through(ctx, wait) })
+	err := k.lock.Wait(ctx, wait)
+	if errors.Is(err, statelock.ErrHeld) {
+		return problem.Refuse(http.StatusConflict, "the state of the service was replaced while this call waited for the clock; look at the clock and call again")
+	}
+	return err
 }
 
 // shown is the clock as the control API shows it.
@@ -108,7 +112,7 @@ func (k *Clock) post(c *call.Control) (any, error) {
 	case given != 1:
 		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
 	case body.Freeze != nil:
-		k.Freeze(*body.Freeze)
+		k.Freeze(ctx, *body.Freeze)
 	case body.Set != nil:
 		to, unread := time.Parse(time.RFC3339Nano, *body.Set)
 		if unread != nil {
@@ -145,7 +149,8 @@ func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, er
 }
 
 // Freeze stops the clock, or lets it run on.
-func (k *Clock) Freeze(frozen bool) {
+func (k *Clock) Freeze(ctx context.Context, frozen bool) {
+	defer k.lock.Enter(ctx).Leave()
 	name := "run"
 	if frozen {
 		name = "freeze"
@@ -158,13 +163,15 @@ func (k *Clock) Freeze(frozen bool) {
 
 // Set sets the clock to a moment of the years 1970 to 9999.
 func (k *Clock) Set(ctx context.Context, to time.Time) error {
+	hold := k.lock.Enter(ctx)
+	defer hold.Leave()
 	return k.change("set", nil, func() error {
 		if err := k.clock.Set(to); err != nil {
 			return refused("set", err)
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
 		// lies before the old one.
-		return k.schedule.Again(ctx)
+		return hold.Failure(k.schedule.Again(hold.Ctx))
 	})
 }
 

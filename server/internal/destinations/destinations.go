@@ -8,7 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
@@ -19,7 +19,7 @@ type Parts struct {
 	Log    *slog.Logger
 	Clock  *clock.Clock
 	Work   *background.Work
-	Latch  *latch.Latch // let go of while a destination is asked
+	Lock   *statelock.Lock
 	Gate   *destination.Gate
 	TTL    time.Duration // how long objects are kept before they are asked for again
 }
@@ -30,7 +30,7 @@ type Destinations struct {
 	log    *slog.Logger
 	clock  *clock.Clock
 	work   *background.Work
-	latch  *latch.Latch
+	lock   *statelock.Lock
 	gate   *destination.Gate
 	ttl    time.Duration
 
@@ -40,6 +40,6 @@ type Destinations struct {
 // New has asked none yet.
 func New(p Parts) *Destinations {
 	return &Destinations{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch, gate: p.Gate, ttl: p.TTL,
+		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, lock: p.Lock, gate: p.Gate, ttl: p.TTL,
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -32,7 +31,7 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("read objects of destination %d: %w", d.ID, store.ErrNotFound)
 		}
-		if store.Passing(err) || errors.Is(err, store.ErrClosed) || errors.Is(err, latch.ErrReplaced) || ctx.Err() != nil {
+		if store.Passing(err) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
 			return nil, err
 		}
 		if !cached.FetchedAt.IsZero() {
@@ -72,7 +71,7 @@ func Kept(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 // Refresh asks the destination for its objects and keeps them. Calls
 // that come together share one attempt, which no single client can abort.
 func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error {
-	world := k.latch.States.Load()
+	state := k.lock.Number()
 	fetch := func(ctx context.Context) error {
 		var credentials map[string]json.RawMessage
 		err := k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
@@ -96,13 +95,11 @@ func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error 
 		log.Info("destination planned", "objects", len(objects))
 		mapping.Define(d.Type, objects)
 		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
-			if k.latch.States.Load() != world {
-				return latch.ErrOther
+			if k.lock.Number() != state {
+				return nil // the id means another destination by now
 			}
 			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.clock.Now(), Objects: objects})
 		})
 	}
-	return k.latch.Aside(ctx, func(ctx context.Context) error {
-		return k.attempts.Once(ctx, k.work.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
-	})
+	return k.attempts.Once(ctx, k.work.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
 }

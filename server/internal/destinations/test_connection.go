@@ -21,26 +21,18 @@ func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentia
 	defer conn.Close()
 	// Outside of any transaction: a slow destination must not stop other
 	// writers.
+	results := conn.Test(ctx)
+	passed := destination.Succeeded(results)
+	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, k.clock.Now()
 	var objects []*api.DestinationObject
-	var passed, planned bool
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		results := conn.Test(ctx)
-		passed = destination.Succeeded(results)
-		planned = passed
-		d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, k.clock.Now()
-		if !passed {
-			return nil
-		}
-		if objects, err = conn.Objects(ctx); err == nil {
+	planned := false
+	if passed {
+		objects, err = conn.Objects(ctx)
+		if planned = err == nil; planned {
 			mapping.Define(d.Type, objects)
 		} else {
-			planned = false
 			k.log.Warn("planning failed", "destination", d.ID, "error", err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	k.log.Info("destination tested", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
 	err = k.shared.Store.Update(ctx, func(tx *store.Tx) error {

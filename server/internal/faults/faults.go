@@ -89,9 +89,8 @@ const (
 // Faults is the board of one service.
 type Faults struct {
 	clock *clock.Clock
-	aside func(ctx context.Context, fn func(ctx context.Context) error) error // waits for a latency
-	fired func(kind string)                                                   // counts what struck
-	ids   func() []string                                                     // of the operations
+	fired func(kind string) // counts what struck
+	ids   func() []string   // of the operations
 
 	armed atomic.Int64 // calls look at nothing else while it is 0
 	notes atomic.Int64 // calls that were struck and have not ended
@@ -104,9 +103,6 @@ type Faults struct {
 // Options are what faults need of the service.
 type Options struct {
 	Clock *clock.Clock
-	// Aside lets go of the state of the service while a latency passes; nil: nothing
-	// is held.
-	Aside func(ctx context.Context, fn func(ctx context.Context) error) error
 	// Fired counts a fault that struck by its kind; nil counts nothing.
 	Fired func(kind string)
 	// Operations gives the ids of the operations of the API.
@@ -115,10 +111,7 @@ type Options struct {
 
 // New makes an empty board.
 func New(o Options) *Faults {
-	f := &Faults{clock: o.Clock, aside: o.Aside, fired: o.Fired, ids: o.Operations, struck: map[*call.Call][]string{}}
-	if f.aside == nil {
-		f.aside = func(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
-	}
+	f := &Faults{clock: o.Clock, fired: o.Fired, ids: o.Operations, struck: map[*call.Call][]string{}}
 	if f.ids == nil {
 		f.ids = func() []string { return nil }
 	}
@@ -230,7 +223,7 @@ func (f *Faults) strike(c *call.Call, phase string) error {
 	}
 	wait, fatal := f.decide(c, phase)
 	if wait > 0 {
-		err := f.aside(c.Ctx, func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
+		err := c.Hold.Apart(func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
 		if err != nil {
 			return err
 		}

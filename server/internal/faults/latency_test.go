@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/statelock"
 )
 
 // TestLatency: it is real time, adds up, is bounded, and ends with the caller.
@@ -21,7 +22,9 @@ func TestLatency(t *testing.T) {
 			require.NoError(t, err)
 		}
 		strike := func(ctx context.Context) (time.Duration, error) {
-			c := &call.Call{Ctx: ctx, R: httptest.NewRequest("GET", "/", nil)}
+			hold := new(statelock.Lock).Enter(ctx)
+			defer hold.Leave()
+			c := &call.Call{Ctx: hold.Ctx, Hold: hold, R: httptest.NewRequest("GET", "/", nil)}
 			began := time.Now()
 			err := f.Before(c)
 			return time.Since(began), err

@@ -94,11 +94,7 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	if job.Destination, err = k.auditedDestination(&q, view); err != nil {
 		return nil, err
 	}
-	var report *audit.Report
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		report, err = audit.Audit(ctx, job)
-		return err
-	})
+	report, err := audit.Audit(ctx, job)
 	var hook *audit.HookError
 	if errors.As(err, &hook) {
 		return nil, problem.Refuse(http.StatusBadRequest, "readback: %v", hook)

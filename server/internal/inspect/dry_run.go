@@ -186,10 +186,7 @@ func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most
 	if clean, err = k.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
 		return nil, nil, err
 	}
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		found, err = k.executor().DryRun(ctx, *job, most)
-		return err
-	})
+	found, err = k.executor().DryRun(ctx, *job, most)
 	switch {
 	case errors.Is(err, ledger.ErrBusy):
 		return nil, nil, problem.Refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)

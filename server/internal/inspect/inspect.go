@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -22,7 +21,6 @@ import (
 type Parts struct {
 	Shared   *call.Shared
 	Clock    *clock.Clock
-	Latch    *latch.Latch // let go of while a source or a destination is read
 	Journal  *journal.Journal
 	Gate     *destination.Gate
 	Planning *runs.Planner
@@ -36,7 +34,6 @@ type Parts struct {
 type Inspector struct {
 	shared   *call.Shared
 	clock    *clock.Clock
-	latch    *latch.Latch
 	journal  *journal.Journal
 	gate     *destination.Gate
 	planning *runs.Planner
@@ -48,7 +45,7 @@ type Inspector struct {
 // New assembles it.
 func New(p Parts) *Inspector {
 	return &Inspector{
-		shared: p.Shared, clock: p.Clock, latch: p.Latch, journal: p.Journal, gate: p.Gate,
+		shared: p.Shared, clock: p.Clock, journal: p.Journal, gate: p.Gate,
 		planning: p.Planning, timeout: p.Timeout, ledger: p.Ledger, executor: p.Executor,
 	}
 }

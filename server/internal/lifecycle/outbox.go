@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -152,7 +151,7 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		next, err := o.send(ctx, id, func(change func(*store.Tx) error) error { return o.keep(ctx, world, change) })
 		switch {
 		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, latch.ErrOther), errors.Is(err, store.ErrNotFound):
+		case ctx.Err() != nil, errors.Is(err, errForgotten), errors.Is(err, store.ErrNotFound):
 			continue // the process stops, or what was to be sent is gone
 		default:
 			o.Log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
@@ -171,15 +170,18 @@ func (o *outbox) again(item outgoing, world int64) {
 	}
 }
 
-// keep stores what became of an attempt, in the world in which it was begun
-// only: ids of another world mean other things.
+// errForgotten says that the state in which an attempt began is gone.
+var errForgotten = errors.New("the state was replaced")
+
+// keep stores what became of an attempt, in the state in which it began only: ids of
+// another state mean other things.
 func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) error) error {
 	return o.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
 		same := o.world == world
 		o.mu.Unlock()
 		if !same {
-			return latch.ErrOther
+			return errForgotten
 		}
 		return change(tx)
 	})

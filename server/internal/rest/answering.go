@@ -15,8 +15,8 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -27,7 +27,7 @@ type AnswererParts struct {
 	Shared  *call.Shared
 	Log     *slog.Logger
 	Clock   *clock.Clock
-	Latch   *latch.Latch
+	Lock    *statelock.Lock
 	Faults  *faults.Faults
 	Journal *journal.Journal
 	Metrics *Metrics
@@ -47,8 +47,8 @@ func NewAnswerer(parts AnswererParts) *Answerer { return &Answerer{AnswererParts
 // well formed, what does the handler say, is that what the document promises.
 func (a *Answerer) Answer(w http.ResponseWriter, r *http.Request, op *call.Operation) {
 	c := &call.Call{Shared: a.Shared, Ctx: r.Context(), R: r, Op: op, Began: a.Clock.Now()}
-	// A client may send and read as slowly as it likes. The world is held only in
-	// between: a snapshot that waits for it makes all other calls wait.
+	// A client may send and read as slowly as it likes. The lock of the state is held only
+	// in between.
 	call.Patiently(w, r, c.Receive)
 	defer journal.Called(w, c)
 	code, body, release := a.settle(w.Header(), c)
@@ -99,24 +99,14 @@ func (a *Answerer) settle(header http.Header, c *call.Call) (code int, body []by
 	return code, body, release
 }
 
-// resolve is judge for a world that does not stay as it was. A call that waited while
-// the world was replaced begins anew, as if it had come after that; so does one that
-// refers to what is gone, to find out whether its caller is.
+// resolve is handle for a state that changes meanwhile: where something is gone, it looks
+// whether the caller is.
 func (a *Answerer) resolve(c *call.Call) (*call.Reply, error) {
-	for {
-		got, err := a.handle(c)
-		switch {
-		case errors.Is(err, latch.ErrReplaced):
-			if gone := c.Ctx.Err(); gone != nil {
-				return nil, gone // its caller has left
-			}
-			c.Again()
-		case errors.Is(err, store.ErrGone):
-			return nil, cmp.Or(a.callers.Authenticate(c), err)
-		default:
-			return got, err
-		}
+	got, err := a.handle(c)
+	if errors.Is(err, store.ErrGone) {
+		err = cmp.Or(a.callers.Authenticate(c), err)
 	}
+	return got, c.Hold.Failure(err)
 }
 
 // handle does everything up to the handler's answer.
@@ -221,15 +211,15 @@ func (a *Answerer) markDeprecated(header http.Header, c *call.Call, got *call.Re
 }
 
 // Record begins the entry of a call in the journal; until Recorded the call holds the
-// state of the service.
+// lock of the state.
 func (a *Answerer) Record(c *call.Call) *journal.Recorder {
-	a.Latch.State.RLock()
-	c.Ctx = latch.Holding(c.Ctx)
+	c.Hold = a.Lock.Enter(c.Ctx)
+	c.Ctx = c.Hold.Ctx
 	return a.Journal.Begin(c)
 }
 
 // Recorded ends the entry and counts the call.
 func (a *Answerer) Recorded(c *call.Call, r *journal.Recorder) {
-	defer a.Latch.State.RUnlock()
+	defer c.Hold.Leave()
 	a.Metrics.Request(c.Op.ID, r.Code, r.End(a.Faults.Taken(c)))
 }

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/destinations"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -135,8 +133,8 @@ func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 	}
 	// A destination that cannot be asked at the moment still exists.
 	objects, err := h.Destinations.Objects(c.Ctx, d)
-	if errors.Is(err, latch.ErrReplaced) {
-		return nil, err
+	if gone := c.Ctx.Err(); gone != nil {
+		return nil, gone
 	}
 	var credentials map[string]json.RawMessage
 	err = c.View(func(tx *store.Tx) error {

@@ -14,10 +14,10 @@ import (
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/destinations"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -28,7 +28,7 @@ type Parts struct {
 	Shared       *call.Shared
 	Log          *slog.Logger
 	Clock        *clock.Clock
-	Latch        *latch.Latch
+	Lock         *statelock.Lock
 	Work         *background.Work
 	Sources      *sources.Sources
 	Destinations *destinations.Destinations

@@ -13,7 +13,6 @@ import (
 	"net/url"
 
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -67,9 +66,9 @@ func (h *Handlers) serveLink(w http.ResponseWriter, r *http.Request) {
 		}
 		form = r.PostForm
 	}
-	h.Latch.State.RLock()
-	defer h.Latch.State.RUnlock()
-	ctx := latch.Holding(r.Context())
+	hold := h.Lock.Enter(r.Context())
+	defer hold.Leave()
+	ctx := hold.Ctx
 	l, err := h.linkOfToken(ctx, r.PathValue("token"))
 	if err != nil {
 		h.showLinkFailure(w, l, err)

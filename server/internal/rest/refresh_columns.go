@@ -53,7 +53,7 @@ func (h *Handlers) refreshDataset(find datasetTarget) call.Handler {
 // reread stores what the source says about the query of a dataset, for its model
 // too. A query that was changed meanwhile has been checked by whoever did it.
 func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
-	checked, err := h.Sources.AskForQuery(ctx, a, d.Query)
+	checked, err := h.Sources.CheckQuery(ctx, a, d.Query)
 	if err != nil {
 		return err
 	}

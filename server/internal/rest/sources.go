@@ -66,10 +66,7 @@ func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why, err := h.Sources.Probe(c.Ctx, a)
-	if err != nil {
-		return nil, err
-	}
+	tables, why := a.Probe(c.Ctx)
 	if err := c.Ctx.Err(); err != nil {
 		return nil, err // no client waits for the answer: leave nothing behind
 	}
@@ -114,10 +111,7 @@ func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 	if err := h.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why, err := h.Sources.Probe(c.Ctx, a)
-	if err != nil {
-		return nil, err
-	}
+	tables, why := a.Probe(c.Ctx)
 	if err := c.Ctx.Err(); err != nil {
 		return nil, err
 	}

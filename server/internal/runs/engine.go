@@ -9,9 +9,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -42,7 +42,7 @@ type EngineParts struct {
 	Retries   *Retries
 	Retention *Retention
 	Gate      *destination.Gate
-	Latch     *latch.Latch
+	Lock      *statelock.Lock
 	Files     *descriptors.Budget // of the runs that work
 }
 

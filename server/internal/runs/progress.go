@@ -91,7 +91,7 @@ func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
 	if b.pending == nil {
 		b.pending = map[int64]progressNote{}
 	}
-	b.pending[run.ID] = progressNote{run, at, b.e.Latch.States.Load()}
+	b.pending[run.ID] = progressNote{run, at, b.e.Lock.Number()}
 	if !b.writing {
 		b.writing = true
 		b.e.Work.Run(b.write)
@@ -130,7 +130,7 @@ func (b *progressBook) write() {
 func (b *progressBook) save(tx *store.Tx, notes map[int64]progressNote) error {
 	for _, id := range slices.Sorted(maps.Keys(notes)) {
 		n := notes[id]
-		if n.world != b.e.Latch.States.Load() || !b.e.worksOn(id) {
+		if n.world != b.e.Lock.Number() || !b.e.worksOn(id) {
 			continue
 		}
 		if err := n.save(tx, id); err != nil && !errors.Is(err, store.ErrNotFound) {

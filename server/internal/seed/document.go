@@ -171,9 +171,10 @@ func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*S
 	if err != nil {
 		return nil, err
 	}
-	s.latch.Seeds.RLock()
-	defer s.latch.Seeds.RUnlock()
-	return s.sow(ctx, file, document, own)
+	hold := s.lock.Enter(ctx)
+	defer hold.Leave()
+	seeded, err := s.sow(hold.Ctx, file, document, own)
+	return seeded, hold.Failure(err)
 }
 
 // Check reports whether a seed can be read at all, before there is a service to

@@ -10,9 +10,9 @@ import (
 
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/connectors"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/sources"
+	"github.com/destkit/destkit/server/internal/statelock"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -20,7 +20,7 @@ import (
 type Parts struct {
 	Shared        *call.Shared
 	Clock         *clock.Clock
-	Latch         *latch.Latch
+	Lock          *statelock.Lock
 	Sources       *sources.Sources
 	Organizations *organizations.Organizations
 	Connectors    *connectors.Connectors
@@ -32,7 +32,7 @@ type Parts struct {
 type Seeds struct {
 	shared        *call.Shared
 	clock         *clock.Clock
-	latch         *latch.Latch
+	lock          *statelock.Lock
 	sources       *sources.Sources
 	organizations *organizations.Organizations
 	connectors    *connectors.Connectors
@@ -42,7 +42,7 @@ type Seeds struct {
 // New assembles them.
 func New(p Parts) *Seeds {
 	return &Seeds{
-		shared: p.Shared, clock: p.Clock, latch: p.Latch, sources: p.Sources,
+		shared: p.Shared, clock: p.Clock, lock: p.Lock, sources: p.Sources,
 		organizations: p.Organizations, connectors: p.Connectors, perform: p.Perform,
 	}
 }

@@ -6,76 +6,53 @@ import (
 	"io"
 
 	"github.com/destkit/destkit/server/internal/archive"
-	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
-	"github.com/destkit/destkit/server/internal/sync/destination"
-	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// outside is what has a place beside the store: the records of emulated destinations, the
-// tables of emulated warehouses, the ledgers of syncs.
-type outside struct {
-	gate    *destination.Gate
-	sources *sources.Sources
-	ledger  func() *ledger.Ledger
+// piece is one part of a snapshot that has a place outside the store: the records of an
+// emulated destination, the tables of an emulated warehouse, the ledger of a sync.
+type piece struct {
+	name  string
+	write func(io.Writer) error
 }
 
-// snapshots reports whether a destination keeps records that a snapshot holds. It opens
-// what was not used since the start.
-func (o *outside) snapshots(d store.Typed) bool {
-	kept, err := o.gate.Store(d.ID, d.Type)
-	return err == nil && kept.Snapshot != nil && kept.Restore != nil
-}
-
-// noteLedgers notes where the ledger of every sync ends.
-func (o *outside) noteLedgers(m *moment, syncs []int64) error {
-	for _, id := range syncs {
-		books, err := o.ledger().Sync(id).Moment()
-		if err != nil {
-			return err
-		}
-		m.ledgers = append(m.ledgers, books)
-		if !books.Empty() {
-			m.meta.Ledgers = append(m.meta.Ledgers, archive.Part{ID: id, Type: "sync"})
-		}
+// outside lists these parts, in meta too. It opens destinations that were not used since
+// the start.
+func (s *Snapshots) outside(ctx context.Context, all store.Everything, meta *archive.Meta) (pieces []piece, err error) {
+	add := func(parts *[]archive.Part, id int64, typ, pattern string, write func(io.Writer) error) {
+		*parts = append(*parts, archive.Part{ID: id, Type: typ})
+		pieces = append(pieces, piece{fmt.Sprintf(pattern, id), write})
 	}
-	return nil
-}
-
-// note begins to copy destinations and warehouses, each as it is now.
-func (o *outside) note(ctx context.Context, m *moment, all store.Everything, dir string) error {
+	meta.Destinations, meta.Warehouses, meta.Ledgers = []archive.Part{}, []archive.Part{}, []archive.Part{}
 	for _, d := range all.Destinations {
-		if !o.snapshots(d) {
-			continue
-		}
-		kept, err := o.gate.Store(d.ID, d.Type)
-		if err != nil {
-			return err
-		}
-		m.meta.Destinations = append(m.meta.Destinations, archive.Part{ID: d.ID, Type: d.Type})
-		if err := m.begin(dir, fmt.Sprintf(archive.PartDestination, d.ID), kept.Snapshot); err != nil {
-			return err
+		kept, err := s.Gate.Store(d.ID, d.Type)
+		if err == nil && kept.Snapshot != nil && kept.Restore != nil {
+			add(&meta.Destinations, d.ID, d.Type, archive.PartDestination, kept.Snapshot)
 		}
 	}
 	for _, src := range all.Sources {
-		if !o.sources.Described(src.Type).Emulated {
-			continue
-		}
-		m.meta.Warehouses = append(m.meta.Warehouses, archive.Part{ID: src.ID, Type: src.Type})
-		err := m.begin(dir, fmt.Sprintf(archive.PartWarehouse, src.ID), func(w io.Writer) error {
-			return o.sources.Types().CopyWarehouse(ctx, src.Type, o.sources.Options(src.ID), w)
-		})
-		if err != nil {
-			return err
+		if s.Sources.Described(src.Type).Emulated {
+			add(&meta.Warehouses, src.ID, src.Type, archive.PartWarehouse, func(w io.Writer) error {
+				return s.Sources.Types().CopyWarehouse(ctx, src.Type, s.Sources.Options(src.ID), w)
+			})
 		}
 	}
-	return nil
+	for _, id := range all.Syncs {
+		empty, err := s.Ledger().Sync(id).Empty()
+		if err != nil {
+			return nil, err
+		}
+		if !empty {
+			add(&meta.Ledgers, id, "sync", archive.PartLedger, s.Ledger().Sync(id).Snapshot)
+		}
+	}
+	return pieces, nil
 }
 
-// fill brings in what an archive holds of them.
-func (o *outside) fill(ctx context.Context, a *archive.Archive) error {
+// fillOutside brings in what an archive holds of them.
+func (s *Snapshots) fillOutside(ctx context.Context, a *archive.Archive) error {
 	for _, d := range a.Meta.Destinations {
-		kept, err := o.gate.Store(d.ID, d.Type)
+		kept, err := s.Gate.Store(d.ID, d.Type)
 		if err != nil {
 			return err
 		}
@@ -87,13 +64,13 @@ func (o *outside) fill(ctx context.Context, a *archive.Archive) error {
 		}
 	}
 	for _, src := range a.Meta.Warehouses {
-		err := o.sources.Types().RestoreWarehouse(ctx, src.Type, o.sources.Options(src.ID), a.Part(fmt.Sprintf(archive.PartWarehouse, src.ID)))
+		err := s.Sources.Types().RestoreWarehouse(ctx, src.Type, s.Sources.Options(src.ID), a.Part(fmt.Sprintf(archive.PartWarehouse, src.ID)))
 		if err != nil {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}
 	}
 	for _, y := range a.Meta.Ledgers {
-		if err := o.ledger().Sync(y.ID).Restore(a.Part(fmt.Sprintf(archive.PartLedger, y.ID))); err != nil {
+		if err := s.Ledger().Sync(y.ID).Restore(a.Part(fmt.Sprintf(archive.PartLedger, y.ID))); err != nil {
 			return fmt.Errorf("ledger of sync %d: %w", y.ID, err)
 		}
 	}

@@ -12,63 +12,145 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// Restore replaces the whole state by that of a snapshot: all of it or, on an
-// error, nothing. Calls wait meanwhile. A snapshot under another master key is refused
-// with store.ErrWrongKey.
+// Restore replaces the whole state by that of a snapshot: all of it or, on an error,
+// nothing. Runs are stopped and calls wait meanwhile. A snapshot under another master key
+// is refused with store.ErrWrongKey.
 func (s *Snapshots) Restore(ctx context.Context, r io.Reader) error {
-	a, err := archive.Read(r, s.dir)
+	a, err := archive.Read(r, s.Dir)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer a.Close()
-	release, err := s.service.Hold(ctx)
+	release, err := s.hold(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer release() // starts the runs of the state that is there then
-	unlock, err := s.latch.Stand(ctx)
-	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	defer unlock()
-	// Simulators and warehouses cannot be checked before they are replaced, so the
+	// Destinations and warehouses cannot be checked before they are replaced, so the
 	// present state is kept to go back to.
-	before, err := s.takeHeld(ctx)
+	before, err := s.spool(ctx)
 	if err != nil {
-		return fmt.Errorf("restore: keep the present world: %w", err)
+		return fmt.Errorf("restore: keep the present state: %w", err)
 	}
 	defer before.Close()
-	if err := s.service.Replace(ctx, a); err != nil {
+	if err := s.replace(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
-	s.service.Forget()
+	s.forgetCalls()
 	return nil
+}
+
+// Reset takes the service back to its first organization, as after the first start.
+func (s *Snapshots) Reset(ctx context.Context) error {
+	release, err := s.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release() // nothing is left to go on, or all of it where this fails
+	left, err := s.Organizations.ResetAll(ctx)
+	if err != nil {
+		return err
+	}
+	// The rest follows whether the caller is still there or not.
+	s.forgetState()
+	s.Rest.ForgetReplies()
+	s.forgetCalls()
+	return s.Organizations.Drop(left)
+}
+
+// hold stops the runs, and keeps calls out, until release.
+func (s *Snapshots) hold(ctx context.Context) (release func(), err error) {
+	resume, err := s.Engine.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.Lock.Replace(ctx)
+	if err != nil {
+		resume()
+		return nil, err
+	}
+	return func() { unlock(); resume() }, nil
+}
+
+// forgetState drops what is about to be sent for a state that leaves.
+func (s *Snapshots) forgetState() {
+	s.Lifecycle.Forget()
+	s.Mail.Forget()
+}
+
+// forgetCalls empties the journals and takes the faults away.
+func (s *Snapshots) forgetCalls() {
+	s.Faults.Forget()
+	s.Journal.Forget()
+}
+
+// replace puts an archive in the place of the state. The store goes first: it refuses
+// what it cannot open before anything is changed.
+func (s *Snapshots) replace(ctx context.Context, a *archive.Archive) error {
+	old, err := s.Organizations.Everything(ctx)
+	if err != nil {
+		return err
+	}
+	s.Schedule.Forget()
+	s.forgetState()
+	defer func() { s.Lifecycle.Resume(ctx); s.Mail.Resume(ctx) }()
+	if err := s.Shared.Store.Restore(ctx, a.Part(archive.PartStore)); err != nil {
+		return errors.Join(err, s.Schedule.GoOn(ctx))
+	}
+	s.Rest.ForgetReplies()
+	if err := s.Shared.Store.Update(ctx, AbandonRefreshes); err != nil {
+		return err
+	}
+	// The ids of the new state may be those of the old one, so its records go before the
+	// others come.
+	old.Kept = true
+	if err := s.Organizations.Drop(old); err != nil {
+		return err
+	}
+	if err := s.Connectors.Load(ctx); err != nil {
+		return err
+	}
+	if err := s.Fill(ctx, a); err != nil {
+		return err
+	}
+	// Killed before this, the next start knows that the restore was cut off.
+	if err := s.Binding.BindRestored(ctx); err != nil {
+		return err
+	}
+	return errors.Join(s.Schedule.All(ctx), s.Retention.Look(ctx))
 }
 
 // undo puts the state back that was there.
 func (s *Snapshots) undo(before *archive.Spool) error {
 	a, err := archive.Open(before)
 	if err == nil {
-		err = s.service.Replace(context.Background(), a)
+		err = s.replace(context.Background(), a)
 	}
 	if err != nil {
-		s.log.Error("the world before cannot be put back", "error", err)
+		s.Log.Error("the state before the restore cannot be put back", "error", err)
 	}
 	return err
 }
 
-// Fill brings in what a snapshot holds beside the store, whose content is that of the
+// AbandonRefreshes ends those that a stopped process, or the state of a snapshot, has left
+// behind.
+func AbandonRefreshes(tx *store.Tx) error {
+	_, err := tx.AbandonRefreshes("the service was stopped")
+	return err
+}
+
+// Fill brings in what a snapshot holds outside the store, whose content is that of the
 // snapshot already. A bare copy of a store has neither clock nor parts.
 func (s *Snapshots) Fill(ctx context.Context, a *archive.Archive) error {
 	if a.Parts[archive.PartMeta] == nil {
 		return nil
 	}
-	if err := s.outside.fill(ctx, a); err != nil {
+	if err := s.fillOutside(ctx, a); err != nil {
 		return err
 	}
-	// Ids of requests and moments go on as they did then.
-	s.journal.IDs.Restore(a.Meta.Requests)
-	return s.clock.Restore(a.Meta.Clock)
+	// Ids of requests go on as they did then.
+	s.Journal.IDs.Restore(a.Meta.Requests)
+	return s.Clock.Restore(a.Meta.Clock)
 }
 
 // Refused tells a stream that is no good from a service that failed.

@@ -12,8 +12,11 @@ import (
 // Routes take the whole state for themselves, and so must not hold it already.
 func (s *Snapshots) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.get),
-		call.Route("POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.post),
+		call.Route("GET", "/snapshot", "the whole state as a tar stream; runs stop and calls wait while it is copied; ?settle=true lets runs end first", s.get),
+		call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", func(c *call.Control) (any, error) {
+			return call.Done, s.Reset(c.R.Context())
+		}),
+		call.Route("POST", "/restore", "body: a snapshot; replaces the whole state or changes nothing", s.post),
 	}
 }
 
@@ -26,13 +29,13 @@ func (s *Snapshots) get(c *call.Control) (any, error) {
 	switch query.Get("settle") {
 	case "", "false":
 	case "true":
-		if err := s.clock.Settle(c.R.Context()); err != nil {
+		if err := s.Clock.Settle(c.R.Context()); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, problem.InvalidField("settle", "must be true or false")
 	}
-	spooled, err := s.Take(c.R.Context())
+	spooled, err := s.take(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +45,7 @@ func (s *Snapshots) get(c *call.Control) (any, error) {
 	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.Size()))
 	_, err = io.Copy(c.W, spooled.Reader())
 	if err != nil {
-		s.log.Warn("snapshot was not read to its end", "error", err)
+		s.Log.Warn("snapshot was not read to its end", "error", err)
 	}
 	return nil, nil
 }

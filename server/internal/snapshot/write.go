@@ -6,13 +6,13 @@ import (
 	"io"
 
 	"github.com/destkit/destkit/server/internal/archive"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
-// Write writes the whole state as it is at one moment. Nothing stops for it: runs
-// and calls go on, and what is on its way to a destination at that moment is sent again
-// where the snapshot is restored, as after the end of a process.
+// Write writes the whole state. Runs stop between two batches and go on afterwards; calls
+// wait. A slow reader holds nothing up.
 func (s *Snapshots) Write(ctx context.Context, w io.Writer) error {
-	spooled, err := s.Take(ctx)
+	spooled, err := s.take(ctx)
 	if err != nil {
 		return fmt.Errorf("take snapshot: %w", err)
 	}
@@ -23,83 +23,64 @@ func (s *Snapshots) Write(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// Take waits for its turn and spools a snapshot, so that a slow reader holds nothing
-// up. Close what it returns.
-func (s *Snapshots) Take(ctx context.Context) (*archive.Spool, error) {
-	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	m, err := s.take(ctx)
+// take spools a snapshot. Close what it returns.
+func (s *Snapshots) take(ctx context.Context) (*archive.Spool, error) {
+	release, err := s.Engine.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer m.close()
-	return s.spool(ctx, m)
-}
-
-// takeHeld is the snapshot of a state that is held already, to go back to.
-func (s *Snapshots) takeHeld(ctx context.Context) (*archive.Spool, error) {
-	m := &moment{}
-	defer m.close()
-	if err := s.note(ctx, m); err != nil {
-		return nil, err
-	}
-	return s.spool(ctx, m)
-}
-
-func (s *Snapshots) spool(ctx context.Context, m *moment) (*archive.Spool, error) {
-	out, err := archive.NewSpool(s.dir)
+	defer release()
+	unlock, err := s.Lock.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeParts(ctx, out, m); err != nil {
+	defer unlock()
+	return s.spool(ctx)
+}
+
+// spool copies the state, which is held.
+func (s *Snapshots) spool(ctx context.Context) (*archive.Spool, error) {
+	out, err := archive.NewSpool(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.copyTo(ctx, out); err != nil {
 		out.Close()
 		return nil, err
 	}
 	return out, nil
 }
 
-// writeParts writes the parts of a moment.
-func (s *Snapshots) writeParts(ctx context.Context, out *archive.Spool, m *moment) error {
-	w, err := archive.NewWriter(out, m.meta, s.dir)
+func (s *Snapshots) copyTo(ctx context.Context, out io.Writer) error {
+	var all store.Everything
+	err := s.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		all, err = tx.Everything()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	part := func(name string, write func(io.Writer) error) error {
+	// The state of the clock with its offset: what is due stays due after a restore.
+	meta := archive.Meta{
+		Format: archive.Format, Version: s.About.Version, Dialect: s.About.Dialect, TakenAt: s.Clock.Now(),
+		Clock: s.Clock.State(), Requests: s.Journal.IDs.At(),
+	}
+	pieces, err := s.outside(ctx, all, &meta)
+	if err != nil {
+		return err
+	}
+	w, err := archive.NewWriter(out, meta, s.Dir)
+	if err != nil {
+		return err
+	}
+	store := piece{archive.PartStore, func(w io.Writer) error { return s.Shared.Store.Copy(ctx, w) }}
+	for _, p := range append([]piece{store}, pieces...) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return w.Part(name, write)
-	}
-	if err := part(archive.PartStore, func(w io.Writer) error { return m.store.Copy(ctx, w) }); err != nil {
-		return err
-	}
-	for _, p := range m.parts {
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if p.err != nil {
-			return fmt.Errorf("write %s: %w", p.name, p.err)
-		}
-		if err := w.Send(p.name, p.out.Reader(), p.out.Size()); err != nil {
+		if err := w.Part(p.name, p.write); err != nil {
 			return err
 		}
-	}
-	for _, books := range m.ledgers {
-		if books.Empty() {
-			continue
-		}
-		if err := part(fmt.Sprintf(archive.PartLedger, books.Sync()), books.Write); err != nil {
-			return err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
 	}
 	return w.Close()
 }

@@ -137,9 +137,9 @@ func (a Access) tables(ctx context.Context) ([]api.Table, error) {
 	return src.Tables(ctx)
 }
 
-// probe tests the connection and, where that works, discovers the tables. why
+// Probe tests the connection and, where that works, discovers the tables. why
 // is empty for success; otherwise it says which step failed and holds no secret.
-func (a Access) probe(ctx context.Context) (tables []api.Table, why string) {
+func (a Access) Probe(ctx context.Context) (tables []api.Table, why string) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	for _, step := range a.Types.Test(ctx, a.Type, a.Credentials, a.Options).Steps {
@@ -152,15 +152,6 @@ func (a Access) probe(ctx context.Context) (tables []api.Table, why string) {
 		return nil, "read: " + a.Clean(err.Error())
 	}
 	return tables, ""
-}
-
-// Probe lets go of the world while a source is tried.
-func (k *Sources) Probe(ctx context.Context, a Access) (tables []api.Table, why string, err error) {
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		tables, why = a.probe(ctx)
-		return nil
-	})
-	return tables, why, err
 }
 
 // Clean takes the secrets of the connection out of a text. Very short ones are

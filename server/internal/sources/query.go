@@ -30,15 +30,7 @@ func (q CheckedQuery) Set(tx *store.Tx, d *store.Dataset) {
 
 // CheckQuery asks the source whether it can run a query, and what comes out. A
 // query that cannot be checked is refused: its columns could not be mapped.
-func (k *Sources) CheckQuery(ctx context.Context, a Access, query string) (found CheckedQuery, err error) {
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		found, err = k.AskForQuery(ctx, a, query)
-		return err
-	})
-	return found, err
-}
-
-func (k *Sources) AskForQuery(ctx context.Context, a Access, query string) (CheckedQuery, error) {
+func (k *Sources) CheckQuery(ctx context.Context, a Access, query string) (CheckedQuery, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	src, err := a.Open(ctx)

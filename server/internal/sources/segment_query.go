@@ -57,15 +57,7 @@ func RowsOf(sh *Shape) source.Object {
 
 // CheckSegment asks the source whether a condition holds on a dataset, and how many
 // rows meet it; nil where that is not known.
-func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition string) (count *int64, err error) {
-	err = k.latch.Aside(ctx, func(ctx context.Context) error {
-		count, err = k.askForSegment(ctx, a, query, condition)
-		return err
-	})
-	return count, err
-}
-
-func (k *Sources) askForSegment(ctx context.Context, a Access, query, condition string) (*int64, error) {
+func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition string) (*int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	src, err := a.Open(ctx)

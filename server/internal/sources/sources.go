@@ -12,7 +12,6 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -22,7 +21,6 @@ type Parts struct {
 	Log    *slog.Logger
 	Clock  *clock.Clock
 	Work   *background.Work
-	Latch  *latch.Latch // let go of while a source is asked
 	// Files and Network say what sources may reach.
 	Files   *reach.Files
 	Network reach.Network
@@ -36,7 +34,6 @@ type Sources struct {
 	log     *slog.Logger
 	clock   *clock.Clock
 	work    *background.Work
-	latch   *latch.Latch
 	files   *reach.Files
 	network reach.Network
 	limits  source.Limits
@@ -49,7 +46,7 @@ type Sources struct {
 // New knows the types of the program.
 func New(p Parts) *Sources {
 	k := &Sources{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch,
+		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work,
 		files: p.Files, network: p.Network, limits: p.Limits, folder: p.Folder,
 	}
 	k.catalogue.Store(source.BuiltIn())

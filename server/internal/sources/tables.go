@@ -26,9 +26,7 @@ func (k *Sources) Rediscover(ctx context.Context, a Access) error {
 			return tx.PutSourceTables(a.ID, tables)
 		})
 	}
-	return k.latch.Aside(ctx, func(ctx context.Context) error {
-		return k.plans.Once(ctx, k.work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
-	})
+	return k.plans.Once(ctx, k.work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
 }
 
 // Changed tells that the connection is not what it was when it was asked: its

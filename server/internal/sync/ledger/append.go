@@ -130,10 +130,6 @@ func (r *Run) known(record *Record, fresh bool) (*item, error) {
 // write appends a frame; it is durable then. What was written of it otherwise
 // is cut, so that the log stays whole.
 func (r *Run) write(frame []byte) error {
-	return r.s.files.move(func() error { return r.writeOne(frame) })
-}
-
-func (r *Run) writeOne(frame []byte) error {
 	err := sealFrame(frame, r.place)
 	if err == nil && r.s.o.Crash != nil {
 		// A process that dies in the middle of its write leaves this much.

@@ -15,9 +15,8 @@ type folder struct {
 	dir   string // "" in memory
 	mu    sync.Mutex
 	files map[string]*content
-	room  *room         // tests: the disk is full after so many bytes; nil: it never is
-	fault fault         // tests
-	still *sync.RWMutex // see move; nil: these files are not looked at
+	room  *room // tests: the disk is full after so many bytes; nil: it never is
+	fault fault // tests
 }
 
 // room is what a small disk has left.
@@ -80,15 +79,7 @@ func (f *folder) openOne(name string) (*file, error) {
 
 // create makes an empty file, or empties the one that is there. Its name is
 // durable after sync.
-func (f *folder) create(name string) (made *file, err error) {
-	err = f.move(func() error {
-		made, err = f.make(name)
-		return err
-	})
-	return made, err
-}
-
-func (f *folder) make(name string) (*file, error) {
+func (f *folder) create(name string) (*file, error) {
 	if err := f.fault.of(FaultCreate, name); err != nil {
 		return nil, err
 	}
@@ -144,10 +135,6 @@ func (f *folder) scratch() (*file, error) {
 
 // rename is durable when it returns.
 func (f *folder) rename(from, to string) error {
-	return f.move(func() error { return f.renameOne(from, to) })
-}
-
-func (f *folder) renameOne(from, to string) error {
 	if err := f.fault.of(FaultRename, to); err != nil {
 		return err
 	}
@@ -169,10 +156,6 @@ func (f *folder) renameOne(from, to string) error {
 
 // remove is content when there is no such file.
 func (f *folder) remove(name string) error {
-	return f.move(func() error { return f.removeOne(name) })
-}
-
-func (f *folder) removeOne(name string) error {
 	if err := f.fault.of(FaultRemove, name); err != nil {
 		return err
 	}

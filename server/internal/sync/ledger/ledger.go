@@ -30,7 +30,6 @@ type Options struct {
 	block      int // tests: bytes of a block of the state
 	room       *room
 	bound      *atomic.Pointer[Binding] // what Bind was given
-	still      *sync.RWMutex            // held for reading by whoever changes a file
 }
 
 // The points at which a test can end the process.
@@ -77,7 +76,6 @@ const (
 // Open makes the folder and ends what a killed process had begun there.
 func Open(o Options) (*Ledger, error) {
 	o.bound = new(atomic.Pointer[Binding])
-	o.still = new(sync.RWMutex)
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
 	if o.Dir == "" {
 		return l, nil
@@ -124,7 +122,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	defer l.mu.Unlock()
 	s := l.syncs[id]
 	if s == nil {
-		files := &folder{room: l.o.room, fault: l.o.Fault, still: l.o.still}
+		files := &folder{room: l.o.room, fault: l.o.Fault}
 		if l.o.Dir != "" {
 			files.dir = filepath.Join(l.o.Dir, syncPrefix+strconv.FormatInt(id, 10))
 		}

@@ -101,13 +101,10 @@ func (r *Run) goOn(meta Meta) error {
 	if err != nil {
 		return err
 	}
-	err = r.s.files.move(func() error {
-		_, err := r.f.WriteAt(frame, r.end)
-		if err == nil {
-			err = r.f.sync()
-		}
-		return err
-	})
+	_, err = r.f.WriteAt(frame, r.end)
+	if err == nil {
+		err = r.f.sync()
+	}
 	if err == nil {
 		err = r.s.files.sync()
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,21 +20,52 @@ import (
 // snapshotNames are the files that an archive may hold.
 var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log))$`)
 
-// Snapshot writes the books of the sync, as of one moment.
-func (s *Sync) Snapshot(w io.Writer) (err error) {
-	m, err := s.now()
+// Empty reports whether the sync has never run.
+func (s *Sync) Empty() (bool, error) {
+	names, err := s.kept()
+	return len(names) == 0, err
+}
+
+// kept are the names of the files that belong into an archive.
+func (s *Sync) kept() ([]string, error) {
+	names, err := s.files.names()
+	return slices.DeleteFunc(names, func(name string) bool { return !snapshotNames.MatchString(name) }), err
+}
+
+// Snapshot writes the ledger of the sync as Restore reads it. No run may write meanwhile.
+func (s *Sync) Snapshot(w io.Writer) error {
+	names, err := s.kept()
+	archive := tar.NewWriter(w)
+	for _, name := range names {
+		if err == nil {
+			err = s.pack(archive, name)
+		}
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return fmt.Errorf("snapshot sync %d: %w", s.id, err)
+	}
+	return nil
+}
+
+// pack writes one file. The log of a run that ended long ago may be gone by now.
+func (s *Sync) pack(to *tar.Writer, name string) error {
+	f, err := s.files.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.Close()) }()
-	return m.Write(w)
-}
-
-// now is the present moment of this sync alone.
-func (s *Sync) now() (*Moment, error) {
-	s.o.still.Lock()
-	defer s.o.still.Unlock()
-	return s.Moment()
+	defer f.Close()
+	size, err := f.size()
+	if err != nil {
+		return err
+	}
+	if err := to.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(f, 0, size))
+	return err
 }
 
 // Restore replaces the books of the sync by those of a snapshot, all or
