@@ -24,7 +24,7 @@ func (w *world) nothingHeld() {
 	release, err := w.s.engine.Hold(w.t.Context())
 	require.NoError(w.t, err)
 	release()
-	unlock, err := w.s.lock.Take(w.t.Context())
+	unlock, err := w.s.lock.Take(w.t.Context(), false)
 	require.NoError(w.t, err, "a call holds the world")
 	unlock()
 }

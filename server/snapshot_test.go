@@ -275,13 +275,6 @@ func TestChangedSnapshot(t *testing.T) {
 		check(kept[:at], "an end", at)
 	}
 	require.Greater(t, refused, len(kept)/997)
-
-	old := retar(t, kept, func(name string, text []byte) []byte {
-		return bytes.Replace(dropPart(name, archive.PartSums, text), []byte(`"format": 2`), []byte(`"format": 1`), 1)
-	})
-	got, err := parts(old)
-	require.NoError(t, err, "one of an earlier program has none")
-	require.Equal(t, want[archive.PartStore], got[archive.PartStore])
 }
 
 // TestSnapshotSealsSecrets: no credential is in it in the clear.

@@ -88,7 +88,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{config: config}
-	s.lock, s.dialect, s.log = new(statelock.Lock), dialect, config.Log
+	s.lock, s.dialect, s.log = statelock.New(), dialect, config.Log
 	s.ready = map[string]*call.Operation{}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

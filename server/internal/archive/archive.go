@@ -23,7 +23,6 @@ import (
 // The parts of a snapshot. Format is the one that is written.
 const (
 	Format            = 2
-	formatUnsummed    = 1 // of programs that wrote no checksums
 	PartSums          = "checksums.json"
 	PartMeta          = "meta.json"
 	PartStore         = "store.db"
@@ -75,9 +74,10 @@ const (
 	tarHeader = 512
 )
 
-// Receive spools what may be a snapshot. Other things are refused at their first
-// bytes: a wrong file can be of any size.
-func Receive(r io.Reader, dir string) (*Spool, error) {
+// Read spools a snapshot and checks that it is whole. Other things are refused at their
+// first bytes: a wrong file can be of any size. A bare copy of the store, which is what a
+// backup is, counts as a snapshot without parts.
+func Read(r io.Reader, dir string) (*Archive, error) {
 	head := make([]byte, tarHeader)
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -90,21 +90,12 @@ func Receive(r io.Reader, dir string) (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(spooled, io.MultiReader(bytes.NewReader(head[:n]), r)); err != nil {
-		spooled.Close()
-		return nil, fmt.Errorf("read snapshot: %w", err)
+	var a *Archive
+	if _, err = io.Copy(spooled, io.MultiReader(bytes.NewReader(head[:n]), r)); err != nil {
+		err = fmt.Errorf("read snapshot: %w", err)
+	} else {
+		a, err = Open(spooled)
 	}
-	return spooled, nil
-}
-
-// Read reads a snapshot to its end and checks that it is whole. A bare
-// copy of the store, which is what a backup is, counts as one without parts.
-func Read(r io.Reader, dir string) (*Archive, error) {
-	spooled, err := Receive(r, dir)
-	if err != nil {
-		return nil, err
-	}
-	a, err := Open(spooled)
 	if err != nil {
 		spooled.Close()
 	}
@@ -162,14 +153,11 @@ func (a *Archive) check() error {
 	if err := json.NewDecoder(meta).Decode(&a.Meta); err != nil {
 		return errors.Join(ErrNone, err)
 	}
-	switch a.Meta.Format {
-	case Format:
-		if err := a.intact(); err != nil {
-			return err
-		}
-	case formatUnsummed:
-	default:
+	if a.Meta.Format != Format {
 		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.Meta.Format, Format)
+	}
+	if err := a.intact(); err != nil {
+		return err
 	}
 	if a.Meta.Requests < 0 || a.Meta.Requests > mostRequests {
 		return fmt.Errorf("%w: it cannot have seen %d requests", ErrNone, a.Meta.Requests)

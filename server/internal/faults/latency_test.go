@@ -22,7 +22,7 @@ func TestLatency(t *testing.T) {
 			require.NoError(t, err)
 		}
 		strike := func(ctx context.Context) (time.Duration, error) {
-			hold := new(statelock.Lock).Enter(ctx)
+			hold := statelock.New().Enter(ctx)
 			defer hold.Leave()
 			c := &call.Call{Ctx: hold.Ctx, Hold: hold, R: httptest.NewRequest("GET", "/", nil)}
 			began := time.Now()

@@ -64,7 +64,7 @@ func (s *Snapshots) hold(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.Lock.Replace(ctx)
+	unlock, err := s.Lock.Take(ctx, true)
 	if err != nil {
 		resume()
 		return nil, err

@@ -30,7 +30,7 @@ func (s *Snapshots) take(ctx context.Context) (*archive.Spool, error) {
 		return nil, err
 	}
 	defer release()
-	unlock, err := s.Lock.Take(ctx)
+	unlock, err := s.Lock.Take(ctx, false)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@
 package statelock
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -25,52 +24,68 @@ var ErrHeld error = &problem.Failure{
 }
 
 // Lock is a read-write lock. Who waits to write keeps new readers out; who gives up lets
-// them in again. The zero value is free.
+// them in again.
 type Lock struct {
-	Grace   time.Duration // 0: grace
+	Grace   time.Duration // as grace
 	mu      sync.Mutex
-	readers map[*reader]bool
-	waits   map[*reader]bool // for the clock or a latency, without the lock
-	takers  int              // that write or wait to
-	swaps   int              // those of them that replace the state
+	changed *sync.Cond
+	calls   map[*Hold]bool // under way; true: it waits for the clock or a latency, without the lock
+	takers  int            // that write or wait to
+	swaps   int            // those of them that replace the state
 	writing bool
-	changed chan struct{}
 	number  atomic.Int64
 }
 
-// reader is a call under way.
-type reader struct{ end context.CancelCauseFunc }
+// New returns a free lock.
+func New() *Lock {
+	l := &Lock{Grace: grace, calls: map[*Hold]bool{}}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
 
 // Hold is the lock, held for reading by one call.
 type Hold struct {
 	// Ctx is the context of the call. It ends when the lock is taken away.
-	Ctx    context.Context
-	lock   *Lock
-	reader *reader
+	Ctx  context.Context
+	end  context.CancelCauseFunc
+	lock *Lock
 }
 
 // Enter waits until no one writes or waits to. Leave ends the hold.
 func (l *Lock) Enter(ctx context.Context) *Hold {
-	ctx, end := context.WithCancelCause(ctx)
-	h := &Hold{Ctx: ctx, lock: l, reader: &reader{end}}
-	h.enter()
+	h := l.begin(ctx)
+	h.set(false)
 	return h
 }
 
-func (h *Hold) enter() {
+func (l *Lock) begin(ctx context.Context) *Hold {
+	h := &Hold{lock: l}
+	h.Ctx, h.end = context.WithCancelCause(ctx)
+	return h
+}
+
+// set notes a call once there is no one who keeps it out.
+func (h *Hold) set(waits bool) {
 	l := h.lock
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.takers > 0 {
-		l.await(nil)
+	for l.takers > 0 && !waits || l.swaps > 0 {
+		l.changed.Wait()
 	}
-	put(&l.readers, h.reader)
+	l.calls[h] = waits
+}
+
+func (h *Hold) drop() {
+	h.lock.mu.Lock()
+	defer h.lock.mu.Unlock()
+	delete(h.lock.calls, h)
+	h.lock.changed.Broadcast()
 }
 
 // Leave lets go of the lock.
 func (h *Hold) Leave() {
-	h.lock.drop(h.lock.readers, h.reader)
-	h.reader.end(nil)
+	h.drop()
+	h.end(nil)
 }
 
 // Failure is ErrHeld where a call failed because the lock was taken away, else err.
@@ -85,9 +100,9 @@ func (h *Hold) Failure(err error) error {
 // state was replaced after the wait: what the call knows is void then.
 func (h *Hold) Apart(fn func(ctx context.Context) error) error {
 	number := h.lock.Number()
-	h.lock.drop(h.lock.readers, h.reader)
+	h.drop()
 	err := h.lock.Wait(h.Ctx, fn)
-	h.enter()
+	h.set(false)
 	if h.lock.Number() != number {
 		return ErrHeld
 	}
@@ -97,54 +112,47 @@ func (h *Hold) Apart(fn func(ctx context.Context) error) error {
 // Wait runs what waits for the clock or for a latency, without the lock. A snapshot does
 // not wait for it; a restore or a reset ends it with ErrHeld.
 func (l *Lock) Wait(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	own := &reader{end}
-	l.mu.Lock()
-	for l.swaps > 0 {
-		l.await(nil)
-	}
-	put(&l.waits, own)
-	l.mu.Unlock()
-	defer l.drop(l.waits, own)
-	if err := fn(ctx); err != nil {
-		return (&Hold{Ctx: ctx}).Failure(err)
-	}
-	return nil
+	h := l.begin(ctx)
+	h.set(true)
+	defer h.Leave()
+	return h.Failure(fn(h.Ctx))
 }
 
 // Take keeps calls out until release. It gives those under way the time of Grace, and
-// gives up when ctx ends.
-func (l *Lock) Take(ctx context.Context) (release func(), err error) { return l.take(ctx, 0) }
-
-// Replace is Take for what replaces the state: it also ends the calls that wait.
-func (l *Lock) Replace(ctx context.Context) (release func(), err error) { return l.take(ctx, 1) }
-
-func (l *Lock) take(ctx context.Context, swaps int) (release func(), err error) {
-	late := time.AfterFunc(cmp.Or(l.Grace, grace), func() {
+// gives up when ctx ends. To replace the state, it also ends the calls that wait.
+func (l *Lock) Take(ctx context.Context, replace bool) (release func(), err error) {
+	defer time.AfterFunc(l.Grace, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		finish(l.readers)
-	})
-	defer late.Stop()
+		l.finish(false)
+	}).Stop()
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.changed.Broadcast()
+	})()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	swaps := 0
+	if replace {
+		swaps = 1
+	}
 	l.takers++
 	l.swaps += swaps
 	leave := func() {
 		l.takers--
 		l.swaps -= swaps
-		l.notify()
+		l.changed.Broadcast()
 	}
-	for l.writing || len(l.readers) > 0 || swaps > 0 && len(l.waits) > 0 {
-		if swaps > 0 {
-			finish(l.waits)
+	for l.writing || l.busy(replace) {
+		if replace {
+			l.finish(true)
 		}
-		l.await(ctx.Done())
 		if ctx.Err() != nil {
 			leave()
 			return nil, ctx.Err()
 		}
+		l.changed.Wait()
 	}
 	l.writing = true
 	l.number.Add(int64(swaps))
@@ -156,48 +164,24 @@ func (l *Lock) take(ctx context.Context, swaps int) (release func(), err error) 
 	}), nil
 }
 
+// busy reports whether there is a call that holds the lock, or also one that waits.
+func (l *Lock) busy(alsoWaits bool) bool {
+	for _, waits := range l.calls {
+		if !waits || alsoWaits {
+			return true
+		}
+	}
+	return false
+}
+
+// finish ends the calls that wait, or those that hold the lock; they leave by themselves.
+func (l *Lock) finish(waiting bool) {
+	for h, waits := range l.calls {
+		if waits == waiting {
+			h.end(ErrHeld)
+		}
+	}
+}
+
 // Number counts the states of this process: what was read of another one is void.
 func (l *Lock) Number() int64 { return l.number.Load() }
-
-func put(set *map[*reader]bool, r *reader) {
-	if *set == nil {
-		*set = map[*reader]bool{}
-	}
-	(*set)[r] = true
-}
-
-func (l *Lock) drop(set map[*reader]bool, r *reader) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(set, r)
-	l.notify()
-}
-
-// finish ends calls; they leave by themselves.
-func finish(set map[*reader]bool) {
-	for r := range set {
-		r.end(ErrHeld)
-	}
-}
-
-// await waits for the next change, or until done; l.mu is held before and after.
-func (l *Lock) await(done <-chan struct{}) {
-	if l.changed == nil {
-		l.changed = make(chan struct{})
-	}
-	changed := l.changed
-	l.mu.Unlock()
-	select {
-	case <-changed:
-	case <-done:
-	}
-	l.mu.Lock()
-}
-
-// notify makes all who wait look again; l.mu is held.
-func (l *Lock) notify() {
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
-}

@@ -12,12 +12,12 @@ import (
 // TestLock: who waits to write keeps readers out, and lets them in again where it gives up.
 func TestLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l Lock
+		l := New()
 		first := l.Enter(t.Context())
 		ctx, giveUp := context.WithCancel(t.Context())
 		refused := make(chan error, 1)
 		go func() {
-			_, err := l.Take(ctx)
+			_, err := l.Take(ctx, false)
 			refused <- err
 		}()
 		synctest.Wait()
@@ -31,7 +31,7 @@ func TestLock(t *testing.T) {
 
 		got := make(chan func(), 1)
 		go func() {
-			release, err := l.Take(t.Context())
+			release, err := l.Take(t.Context(), false)
 			require.NoError(t, err)
 			got <- release
 		}()
@@ -52,14 +52,14 @@ func TestLock(t *testing.T) {
 // TestGrace: a call that holds the lock for too long is ended, and learns why.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l Lock
+		l := New()
 		slow := l.Enter(t.Context())
 		began := time.Now()
 		go func() {
 			<-slow.Ctx.Done()
 			slow.Leave()
 		}()
-		release, err := l.Take(t.Context())
+		release, err := l.Take(t.Context(), false)
 		require.NoError(t, err)
 		require.Equal(t, grace, time.Since(began))
 		release()
@@ -78,12 +78,12 @@ func TestGrace(t *testing.T) {
 // state ends them, and a call that waited apart is void even if its wait was over.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l Lock
+		l := New()
 		ended := make(chan error, 1)
 		forever := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		go func() { ended <- l.Wait(t.Context(), forever) }()
 		synctest.Wait()
-		release, err := l.Take(t.Context())
+		release, err := l.Take(t.Context(), false)
 		require.NoError(t, err)
 		release()
 		require.Empty(t, ended)
@@ -98,7 +98,7 @@ func TestWaits(t *testing.T) {
 		synctest.Wait()
 		got := make(chan func(), 1)
 		go func() {
-			release, err := l.Replace(t.Context())
+			release, err := l.Take(t.Context(), true)
 			require.NoError(t, err)
 			got <- release
 		}()
