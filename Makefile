@@ -46,7 +46,7 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GORELEASER  := $(GO) run github.com/goreleaser/goreleaser/v2@v2.15.1
 
 .DEFAULT_GOAL := help
-.PHONY: help build install release release-docs release-try release-damage demo test race matrix matrix-full zoo matrix-judges matrix-engine k6 crowd mutations lint format docs bench performance microbench bench-peers fuzz ci ci-full clean
+.PHONY: help build install release release-docs release-try release-damage demo test race matrix matrix-full zoo matrix-judges matrix-engine k6 crowd lint format docs bench performance microbench bench-peers fuzz ci ci-full clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,9 +136,6 @@ k6: ## test the extension of k6, with k6
 
 crowd: ## 200 clients do everything at once, then all is audited; CALLS of each (20)
 	@$(IN_MEMORY) DESTKIT_CROWD=$(CALLS) $(GO) test -vet=off -count=1 -v -timeout 60m -run '^TestMatrixCrowd$$' ./cmd/destkit
-
-mutations: ## break each claim of the fidelity table once, and print the score
-	@$(IN_MEMORY) DESTKIT_MUTATIONS=1 $(TEST_GC) $(GO) test -v -vet=off -count=1 -timeout 60m -run '^TestFidelityMutations$$' ./server $(if $(UPDATE),-update)
 
 lint: ## check formatting, go vet (as one of the linters) and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }

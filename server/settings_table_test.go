@@ -25,7 +25,8 @@ const (
 	settingsPage = "../docs/evidence/settings.md"
 )
 
-// settingRow is one setting: what it does, and the test that sees it.
+// settingRow is one setting: what it does, and the test that sees it, or the check of the
+// service suite that does.
 type settingRow struct {
 	Key     string `yaml:"key"`
 	Default string `yaml:"default"`
@@ -153,12 +154,12 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, err)
 	var document settingsDocument
 	require.NoError(t, yamldoc.Decode(settingsFile, text, &document))
-	keys, tests := requestKeys(t), map[string]map[string]bool{}
+	keys, tests, judged := requestKeys(t), map[string]map[string]bool{}, judgedChecks(t)
 	var page bytes.Buffer
 	page.WriteString(`# Settings
 
-Every key of the request bodies of the REST API, its effect, and the test that observes
-it. Keys that only responses have are not listed: a request can send them back, and the
+Every key of the request bodies of the REST API, its effect, and what observes it: a test,
+or a check of the [service suite](service-kill-matrix.md). Keys that only responses have are not listed: a request can send them back, and the
 service ignores them. The page about
 [settings](../settings.md) says what the most important ones are for. This page is generated.
 `)
@@ -183,7 +184,7 @@ service ignores them. The page about
 			if tests[folder] == nil {
 				tests[folder] = testsIn(t, folder)
 			}
-			require.True(t, tests[folder][name] && strings.HasPrefix(name, "Test"), "%s: there is no test %s for %s", part.Resource, row.Test, row.Key)
+			require.True(t, judged[name] || tests[folder][name] && strings.HasPrefix(name, "Test"), "%s: there is no test %s for %s", part.Resource, row.Test, row.Key)
 			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", row.Key, strings.ReplaceAll(initial+row.Default, "|", `\|`), strings.ReplaceAll(row.Effect, "|", `\|`), row.Test)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/testdata/violation"
 )
 
 // world is a service under test with what it talks to, and a client whose every
@@ -35,8 +34,7 @@ type world struct {
 	sim    *destsim.Sim // behind dest
 	source string       // path of a SQLite file with a table customers
 
-	onCall  atomic.Pointer[func()] // runs before each call of the destination
-	altered []alteration           // what make mutations changes in answers
+	onCall atomic.Pointer[func()] // runs before each call of the destination
 
 	mu   sync.Mutex
 	seen map[string]map[int]bool // operation id -> statuses that were answered
@@ -46,11 +44,10 @@ type world struct {
 var everyFolder = []string{string(filepath.Separator)}
 
 // newWorld starts a service in memory, in development mode, beside a simulated
-// destination; with the violations of DESTKIT_BREAK, where make mutations sets it.
+// destination.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t)}
-	require.NoError(t, violation.Break(&config, brokenOnPurpose()...))
 	for _, f := range change {
 		f(&config)
 	}
@@ -60,7 +57,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	s, err := New(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	w := &world{t: t, s: s, seen: map[string]map[int]bool{}, altered: alteredOnPurpose(t)}
+	w := &world{t: t, s: s, seen: map[string]map[int]bool{}}
 	if first := s.FirstTokens(); first != nil {
 		w.pat, w.key = first.PersonalAccessToken, first.WorkspaceAPIKey
 	}
@@ -159,11 +156,6 @@ func (w *world) send(r *http.Request) *answer {
 	recorder := httptest.NewRecorder()
 	w.s.ServeHTTP(recorder, r)
 	a := &answer{t: w.t, code: recorder.Code, header: recorder.Header(), text: recorder.Body.Bytes()}
-	for _, one := range w.altered {
-		if a.code < 300 {
-			a.text = one.apply(strings.TrimPrefix(r.URL.Path, api.BasePath), a.text)
-		}
-	}
 	if op := operationOf(w.s, r); op != nil {
 		require.NoError(w.t, op.CheckResponse(a.code, a.header, a.text), "%s %s\n%s", r.Method, r.URL, a.text)
 		w.mu.Lock()

@@ -37,7 +37,7 @@ const (
 var FidelityStates = []string{Specified, Published, Assumed, Unknown}
 
 // FidelityRow is a rule of spec sections 2 to 9 that concerns the REST API, how well it is
-// founded, and the tests that prove it.
+// founded, and the checks of the service suite and the tests that prove it.
 type FidelityRow struct {
 	ID      string   `json:"id"`
 	Section string   `json:"section"`
@@ -46,16 +46,17 @@ type FidelityRow struct {
 	Proof   []string `json:"proof"`
 }
 
-// fidelityDocument is the embedded table. It names no tests: these say
+// fidelityDocument is the embedded table. It names checks and no tests: these say
 // themselves what they prove.
 type fidelityDocument struct {
 	Sections []struct {
 		Section string `yaml:"section"`
 		Title   string `yaml:"title"`
 		Rows    []struct {
-			ID    string `yaml:"id"`
-			State string `yaml:"state"`
-			Rule  string `yaml:"rule"`
+			ID     string   `yaml:"id"`
+			State  string   `yaml:"state"`
+			Rule   string   `yaml:"rule"`
+			Checks []string `yaml:"checks"`
 		} `yaml:"rows"`
 	} `yaml:"sections"`
 }
@@ -80,10 +81,7 @@ var Fidelity = sync.OnceValues(func() ([]FidelityRow, error) {
 			if row.Rule == "" || !slices.Contains(FidelityStates, row.State) {
 				return nil, fmt.Errorf("read table of fidelity: row %s has no rule or an unknown state %q", row.ID, row.State)
 			}
-			proof := proofs[row.ID]
-			if proof == nil {
-				proof = []string{}
-			}
+			proof := append(append([]string{}, row.Checks...), proofs[row.ID]...)
 			rows = append(rows, FidelityRow{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof})
 		}
 	}
