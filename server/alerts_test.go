@@ -81,29 +81,19 @@ func (w *world) says(l *listener, hooks ...string) {
 	require.ElementsMatch(w.t, hooks, mails)
 }
 
-func TestFailureAlert(t *testing.T) {
-	proves(t, "F-6-06")
+// TestCancelledRunRaisesNothing: it has not failed, and has not recovered.
+func TestCancelledRunRaisesNothing(t *testing.T) {
 	w, l := alerting(t)
-	for sendFor, second := range map[string][]string{"first_time": nil, "every_time": {"+Sync Failed"}} {
-		t.Run(sendFor, func(t *testing.T) {
-			w.within(t)
-			id := w.alerted(alertOf(api.AlertFailure, sendFor, true, nil))
-			w.run(id, "")
-			w.says(l)
-			w.run(id, "broken")
-			w.says(l, "+Sync Failed")
-			w.run(id, "broken")
-			w.says(l, second...)
-			w.run(id, "", func(r *api.SyncRun) { r.Canceled = true; r.Status = api.RunFailed })
-			w.says(l)
-			w.run(id, "")
-			w.says(l, "-Sync Recovered")
-			w.run(id, "")
-			w.says(l)
-			w.run(id, "broken")
-			w.says(l, "+Sync Failed")
-		})
-	}
+	id := w.alerted(alertOf(api.AlertFailure, "every_time", true, nil))
+	cancelled := func() { w.run(id, "", func(r *api.SyncRun) { r.Canceled = true; r.Status = api.RunFailed }) }
+	cancelled()
+	w.says(l)
+	w.run(id, "broken")
+	w.says(l, "+Sync Failed")
+	cancelled()
+	w.says(l)
+	w.run(id, "")
+	w.says(l, "-Sync Recovered")
 }
 
 // TestAlertBody: exactly as published; the instance is the same in
@@ -331,42 +321,6 @@ func TestStatusAlert(t *testing.T) {
 			} else {
 				w.says(l)
 			}
-		})
-	}
-}
-
-// TestDeprecatedAlerts: they act for a sync without alerts of its own, and for
-// no other (spec 2.6).
-func TestDeprecatedAlerts(t *testing.T) {
-	w, l := alerting(t)
-	yes, no := true, false
-	for name, tc := range map[string]struct {
-		change func(*api.SyncConfig)
-		want   []string
-	}{
-		"defaults":   {func(c *api.SyncConfig) { c.AlertAttributes = nil }, []string{"+Sync Failed", "-Sync Recovered", "+Invalid or Rejected Records"}},
-		"switched":   {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRunNotifications = nil, &no }, []string{"+Invalid or Rejected Records"}},
-		"other":      {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRecordNotifications = nil, &no }, []string{"+Sync Failed", "-Sync Recovered"}},
-		"threshold":  {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRecordThresholdPercent = nil, api.Ptr(int64(81)) }, []string{"+Sync Failed", "-Sync Recovered"}},
-		"empty list": {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRunNotifications = []api.Alert{}, &yes }, nil},
-		"own": {func(c *api.SyncConfig) {
-			c.AlertAttributes = []api.Alert{{ID: api.Ptr(int64(7)), Type: api.AlertFailure, SendFor: api.SendFirstTime}}
-			c.FailedRecordNotifications = &yes
-		}, []string{"+Sync Failed", "-Sync Recovered"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w.within(t)
-			id := w.alerted()
-			w.change(func(tx *store.Tx) error {
-				y, err := syncByID(tx, id)
-				require.NoError(t, err)
-				tc.change(&y.Config)
-				return tx.SaveSync(y)
-			})
-			w.run(id, "broken")
-			w.run(id, "", counts(100, 80, 0))
-			hooks, _ := w.notices(l)
-			require.Equal(t, tc.want, hooks)
 		})
 	}
 }

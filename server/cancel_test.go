@@ -150,6 +150,7 @@ func TestCancelAtEachStep(t *testing.T) {
 
 // TestCancelOfAQueuedRun: it never begins.
 func TestCancelOfAQueuedRun(t *testing.T) {
+	proves(t, "F-2.9-13")
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
 	run := &store.SyncRun{WorkspaceID: 1, SyncID: id}

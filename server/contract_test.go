@@ -48,6 +48,7 @@ func concrete(path string) string {
 // TestContract calls every operation of the document for every status that it
 // promises; world.do holds each reply against the document.
 func TestContract(t *testing.T) {
+	proves(t, "F-4-33")
 	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
 		t.Run(string(dialect), func(t *testing.T) {
 			w := newWorld(t, func(c *Config) { c.Dialect, c.MaxBody = dialect, 64<<10 })

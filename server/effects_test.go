@@ -15,39 +15,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// TestNestedFieldsAreDeclared: a name with dots is one that list_fields declares
-// (spec 2.7).
-func TestNestedFieldsAreDeclared(t *testing.T) {
-	proves(t, "F-2.7-02")
-	text := destsim.FieldConfig{Type: rpc.TypeString}
-	id, nested, plain := text, text, text
-	id.Name, id.Identifier, id.Required, id.Unique = "id", true, true, true
-	nested.Name, plain.Name = "address.city", "address"
-	w := newWorld(t)
-	w.sim, w.dest = served(t, destsim.Config{Token: "destination-token", Objects: []destsim.ObjectConfig{
-		{Name: "person", Label: "Person", Operations: []string{"upsert"}, Fields: []destsim.FieldConfig{id, nested, plain}},
-	}})
-	y := &syncWorld{w, w.newSource(), w.newDestination()}
-	column := func(name, to string, key bool) map[string]any {
-		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": key}
-	}
-	sync := y.kept(map[string]any{"mappings": []any{column("email", "id", true), column("name", "address.city", false)}}).id("data.id")
-	require.Equal(t, "completed", y.runs(sync).at("data.status"))
-	records, _, err := w.sim.Records("person", 0, 10)
-	require.NoError(t, err)
-	require.Contains(t, string(records[0].Fields), `"address.city":"Ada"`)
-	problems := y.refused(map[string]any{"mappings": []any{column("email", "id", true), column("name", "address.zip", false)}})
-	require.Contains(t, problems["mappings[1].to"], `declares no field "address.zip"`)
-	problems = y.refused(map[string]any{"mappings": []any{column("email", "id", true), map[string]any{
-		"from": map[string]any{"type": "column", "data": "name"}, "to": "address.zip", "generate_field": true,
-	}}})
-	require.Contains(t, problems["mappings[1].generate_field"], "does not create fields")
-	problems = y.refused(map[string]any{"mappings": []any{column("email", "id", true), map[string]any{
-		"from": map[string]any{"type": "segment_membership", "data": map[string]any{"identify_by": "name"}}, "to": "address",
-	}}})
-	require.Contains(t, problems["mappings[1].from.data"], "a table has none")
-}
-
 // served is a simulator behind a server.
 func served(t *testing.T, config destsim.Config) (*destsim.Sim, *httptest.Server) {
 	sim, err := destsim.New(config)
@@ -87,26 +54,6 @@ func TestObjectsOfAnyName(t *testing.T) {
 	}
 	// What a path would mean without the escapes is nothing, or another object.
 	w.do("GET", fmt.Sprintf("/destinations/%d/objects/no%%2Fsuch", y.dest), w.key, nil).want(404)
-}
-
-// TestSettleWaitsForPacedRuns: a run that keeps to its records per second is not over
-// between two batches.
-func TestSettleWaitsForPacedRuns(t *testing.T) {
-	t.Parallel()
-	l := newLimited(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 100}, 0)
-	l.customers(130)
-	run := l.trigger(l.kept(nil).id("data.id"))
-	l.control("POST", "/settle", nil).want(200)
-	require.Equal(t, "completed", l.run(run).at("data.status"))
-	// Frozen, it answers at once: nothing moves until time does.
-	l.control("POST", "/clock", `{"freeze":true}`).want(200)
-	l.changeSource(`UPDATE customers SET name = 'Other'`)
-	id := l.kept(nil).id("data.id")
-	run = l.trigger(id)
-	l.control("POST", "/settle", nil).want(200)
-	require.Equal(t, "working", l.run(run).at("data.status"))
-	l.control("POST", "/clock", `{"advance":"10s"}`).want(200)
-	require.Equal(t, "completed", l.run(run).at("data.status"))
 }
 
 // TestWhyAnObjectIsNoDestination is said with the object and in the refusal of a sync
@@ -196,41 +143,6 @@ func TestNewSecretOfAURL(t *testing.T) {
 	moves(strings.Replace(base, "127.0.0.1", "localhost", 1) + "/orders")
 	require.True(t, full(), "another host")
 	require.False(t, full())
-}
-
-// TestSourceCountCoversDeletes: what a run has processed is never more than its source
-// count (spec 2.9).
-func TestSourceCountCoversDeletes(t *testing.T) {
-	w := newSyncWorld(t)
-	w.manyCustomers(2, 5)
-	id := w.kept(map[string]any{"operation": "mirror", "advanced_configuration": map[string]any{"allow_empty_source": true}}).id("data.id")
-	require.Equal(t, [7]int64{5, 5, 0, 0, 5, 5, 0}, w.runs(id).counts())
-	w.changeSource(`DELETE FROM customers WHERE id > 1`)
-	require.Equal(t, [7]int64{4, 0, 4, 0, 4, 4, 0}, w.runs(id).counts(), "one row is left and four are deleted")
-	w.changeSource(`DELETE FROM customers`)
-	require.Equal(t, [7]int64{1, 0, 1, 0, 1, 1, 0}, w.runs(id).counts())
-	require.Empty(t, said(w.audits(id, nil)))
-}
-
-// TestEveryDestinationHasAnAccount: account_id and account_name are texts for each
-// type (spec 2.2).
-func TestEveryDestinationHasAnAccount(t *testing.T) {
-	proves(t, "F-2.2-07")
-	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
-	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
-		"name": "Files", "type": "local_files", "credentials": map[string]any{"path": "out"},
-	}}).want(201)
-	custom := w.do("GET", fmt.Sprintf("/destinations/%d", w.dest), w.key, nil).want(200)
-	host := strings.TrimPrefix(w.dest0(), "http://")
-	for a, want := range map[*answer][2]string{
-		files:                    {"out", "Local files out"},
-		custom:                   {host, "Custom API " + host},
-		w.emulated("google_ads"): {"123-456-7890", "Google Ads 123-456-7890"},
-		w.emulated("salesforce"): {"acme.my.salesforce.com", "Salesforce acme.my.salesforce.com"},
-	} {
-		require.Equal(t, want[0], a.at("data.connection_details.account_id"))
-		require.Equal(t, want[1], a.at("data.connection_details.account_name"))
-	}
 }
 
 // TestLiveOnAStreamingDatabase: a live sync of a streaming database sends what comes,

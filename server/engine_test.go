@@ -47,64 +47,6 @@ func (a *answer) counts() [7]int64 {
 	return out
 }
 
-// TestSyncReallyRuns moves the records of a table, sends nothing when nothing
-// has changed, and exactly what has changed afterwards (spec 1, 2.9).
-func TestSyncReallyRuns(t *testing.T) {
-	w := newSyncWorld(t)
-	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`)
-	id := w.kept(nil).id("data.id")
-	first := w.runs(id)
-	require.Equal(t, "completed", first.at("data.status"), string(first.text))
-	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, first.counts())
-	require.Nil(t, first.at("data.current_step"))
-	require.NotNil(t, first.at("data.completed_at"))
-	stored, total, err := w.sim.Records("person", 0, 10)
-	require.NoError(t, err)
-	require.Equal(t, 3, total)
-	require.Contains(t, string(stored[0].Fields)+string(stored[1].Fields)+string(stored[2].Fields), `"grace@example.com"`)
-	require.Equal(t, "up to date", w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).at("data.status"))
-
-	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "nothing has changed")
-	w.changeSource(`UPDATE customers SET name = 'Ada Lovelace' WHERE id = 1`)
-	require.Equal(t, [7]int64{3, 1, 0, 0, 1, 1, 0}, w.runs(id).counts(), "one row has changed")
-}
-
-// TestMirrorRun removes what is gone from the source, and nothing of an empty
-// one.
-func TestMirrorRun(t *testing.T) {
-	w := newSyncWorld(t)
-	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace')`)
-	id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
-	require.Equal(t, [7]int64{2, 2, 0, 0, 2, 2, 0}, w.runs(id).counts())
-	w.changeSource(`DELETE FROM customers WHERE id = 1`)
-	require.Equal(t, [7]int64{1, 0, 1, 0, 1, 1, 0}, w.runs(id).counts())
-	_, total, err := w.sim.Records("person", 0, 10)
-	require.NoError(t, err)
-	require.Equal(t, 1, total)
-	w.changeSource(`DELETE FROM customers`)
-	empty := w.runs(id)
-	require.Equal(t, "failed", empty.at("data.status"))
-	require.Equal(t, "EMPTY_SOURCE", empty.at("data.error_code"))
-	require.Equal(t, "failing", w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).at("data.status"))
-}
-
-// TestScheduledRun falls due on the service's clock, and starts the sync that
-// waits for it.
-func TestScheduledRun(t *testing.T) {
-	w := newSyncWorld(t)
-	parent := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
-	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
-	paused := w.kept(map[string]any{"paused": true, "mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
-	w.control("POST", "/clock", map[string]any{"advance": "3h"}).want(200)
-	for sync, want := range map[int64]int{parent: 3, child: 3, paused: 0} {
-		runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", sync), w.key, nil).want(200)
-		require.Len(t, runs.at("data"), want, "sync %d", sync)
-		for i := range want {
-			require.Equal(t, "completed", runs.at(fmt.Sprintf("data.%d.status", i)))
-		}
-	}
-}
-
 // TestFollowersComeWithTheEnd: the end of a run and the runs that follow from it are
 // one change, so that a process that is lost in between loses none.
 func TestFollowersComeWithTheEnd(t *testing.T) {
@@ -207,21 +149,6 @@ func TestRunsAreTold(t *testing.T) {
 	failed := w.runs(id)
 	require.Equal(t, "failed", failed.at("data.status"))
 	require.Contains(t, string(w.control("GET", "/mailbox", nil).want(200).text), "owner@example.com")
-}
-
-// TestAnotherURLIsAnotherDestination: everything is sent again, and the run says
-// why.
-func TestAnotherURLIsAnotherDestination(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	require.Equal(t, false, w.runs(id).at("data.full_sync"))
-	moved := map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"webhook_url": w.destination() + "/moved"}}}
-	w.do("PATCH", fmt.Sprintf("/destinations/%d", w.dest), w.key, moved).want(200)
-	again := w.runs(id)
-	require.Equal(t, true, again.at("data.full_sync"))
-	require.Contains(t, again.at("data.sync_trigger_reason.ui_detail"), "URL")
-	require.EqualValues(t, 1, again.id("data.records_updated"))
-	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
 }
 
 // TestResetEndsRuns: a reset waits neither for a destination that hangs, nor for time that

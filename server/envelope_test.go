@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,58 +14,7 @@ import (
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
-	"github.com/destkit/destkit/server/internal/store"
 )
-
-// TestConventions walks through every value of many replies (spec 2).
-func TestConventions(t *testing.T) {
-	proves(t, "F-2-01", "F-2-02", "F-2-03", "F-4-02", "F-4-03")
-	w := newWorld(t)
-	sync := w.newSync()
-	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", sync), w.key, nil).want(200)
-	statuses := map[string]bool{"success": true, "updated": true, "created": true, "not_found": true, "error": true}
-	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*=?$`)
-	moment := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
-	moments := 0
-	var walk func(path string, v any)
-	walk = func(path string, v any) {
-		switch v := v.(type) {
-		case map[string]any:
-			for key, inner := range v {
-				// Keys below these are names of the user's own.
-				if !strings.Contains(path, "custom_headers") && !strings.HasSuffix(path, "configurable_field_definitions") {
-					require.Regexp(t, snake, key, path)
-				}
-				walk(path+"."+key, inner)
-			}
-		case []any:
-			for _, inner := range v {
-				walk(path, inner)
-			}
-		case json.Number:
-			if strings.HasSuffix(path, ".id") || strings.HasSuffix(path, "_id") {
-				_, err := v.Int64()
-				require.NoError(t, err, path)
-			}
-		case string:
-			if strings.HasSuffix(path, "_at") || strings.HasSuffix(path, "_time") {
-				require.Regexp(t, moment, v, path)
-				moments++
-			}
-		}
-	}
-	for _, path := range []string{"/destinations", "/sources", "/syncs", fmt.Sprintf("/syncs/%d", sync), fmt.Sprintf("/syncs/%d/sync_runs", sync), "/workspace", "/source_types", "/syncs/999", "/syncs/x"} {
-		a := w.do("GET", path, w.key, nil)
-		require.True(t, statuses[a.at("status").(string)], path)
-		require.Contains(t, a.header.Get("Content-Type"), "application/json")
-		var v any
-		decoder := json.NewDecoder(strings.NewReader(string(a.text)))
-		decoder.UseNumber()
-		require.NoError(t, decoder.Decode(&v))
-		walk("", v)
-	}
-	require.Greater(t, moments, 5)
-}
 
 // TestErrors: one shape in the spec dialect, the published ones in the live one.
 func TestErrors(t *testing.T) {
@@ -116,18 +64,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestOtherVersions: the version is a part of the path, and there is one.
-func TestOtherVersions(t *testing.T) {
-	proves(t, "F-9-01")
-	w := newWorld(t)
-	for _, base := range []string{"/api/v2", "/api/v0", "/api", ""} {
-		r := httptest.NewRequest("GET", base+"/syncs", nil)
-		r.Header.Set("Authorization", "Bearer "+w.key)
-		require.Equal(t, http.StatusNotFound, w.send(r).code, base)
-	}
-	w.do("GET", "/syncs", w.key, nil).want(200)
-}
-
 func (w *world) personal() string     { return w.pat }
 func (w *world) workspaceKey() string { return w.key }
 func (w *world) nobody() string       { return "" }
@@ -174,30 +110,13 @@ func TestDialects(t *testing.T) {
 	key := live.do("GET", fmt.Sprintf("/workspaces/%d/api_key", live.do("GET", "/workspaces", live.pat, nil).id("data.0.id")), live.pat, nil).want(200)
 	require.JSONEq(t, fmt.Sprintf(`{"api_key":%q}`, live.key), string(key.text))
 	require.NotEmpty(t, live.do("GET", "/users", live.pat, nil).header.Get("Deprecation"))
+	require.True(t, live.do("GET", "/syncs", live.key, nil).want(200).has("next"))
+	require.False(t, live.do("POST", fmt.Sprintf("/sources/%d/refresh_tables", live.newSource()), live.key, nil).want(200).has("status"), "refresh keys stand bare")
 
 	spec := newWorld(t)
 	require.Empty(t, spec.do("GET", "/users", spec.pat, nil).header.Get("Deprecation"))
 	types = spec.do("GET", "/source_types", spec.key, nil).want(200)
 	require.IsType(t, "", types.at("data.0.configuration_fields.fields.0.rules"))
-}
-
-// TestMatchRate shows what the last run measured, in the reply to an update.
-func TestMatchRate(t *testing.T) {
-	proves(t, "F-2.6-20", "F-4-13", "F-3-01", "F-4.1-02")
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	path := fmt.Sprintf("/syncs/%d", id)
-	a := w.do("PATCH", path, w.key, w.body(map[string]any{"paused": true})).want(200)
-	require.Equal(t, "updated", a.at("status"))
-	require.Equal(t, true, a.at("data.paused"))
-	require.Nil(t, a.at("data.match_rate_details"))
-	require.NoError(t, w.s.store.Update(t.Context(), func(tx *store.Tx) error {
-		return tx.SetSyncOutcome(id, api.SyncUpToDate, &api.MatchRate{MatchRate: 0.7, LastCalculatedAt: api.Time{Time: w.s.Clock().Now()}})
-	}))
-	a = w.do("PATCH", path, w.key, w.body(nil)).want(200)
-	require.Equal(t, json.Number("0.7"), a.at("data.match_rate_details.match_rate"))
-	require.NotEmpty(t, a.at("data.match_rate_details.match_rate_last_calculated_at"))
-	require.Equal(t, "up to date", a.at("data.status"))
 }
 
 // TestHEADAndUnusualRequests: what net/http makes of them is still JSON.

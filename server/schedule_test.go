@@ -21,24 +21,6 @@ func (w *syncWorld) scheduled(schedule map[string]any) (id int64, runs func() []
 	}
 }
 
-// TestSchedulesOnTheClock: every frequency runs at its moments while the clock is
-// advanced.
-func TestSchedulesOnTheClock(t *testing.T) {
-	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-06T23:57:30Z"}`).want(200) // a Sunday
-	_, continuous := w.scheduled(map[string]any{"frequency": "continuous"})
-	_, quarters := w.scheduled(map[string]any{"frequency": "quarter_hourly"})
-	_, cron := w.scheduled(map[string]any{"frequency": "expression", "cron_expression": "10 0 7 12 *"})
-	_, weekly := w.scheduled(map[string]any{"frequency": "weekly", "day": "Monday", "hour": 0, "minute": 5})
-	w.control("POST", "/clock", `{"advance":"20m"}`).want(200)
-	require.Len(t, continuous(), 20)
-	require.Equal(t, "2026-12-06T23:58:00.000Z completed", continuous()[0])
-	require.Equal(t, []string{"2026-12-07T00:00:00.000Z completed", "2026-12-07T00:15:00.000Z completed"}, quarters())
-	require.Equal(t, []string{"2026-12-07T00:10:00.000Z completed"}, cron())
-	require.Equal(t, []string{"2026-12-07T00:05:00.000Z completed"}, weekly())
-}
-
 // TestSchedulesAreReadWhileTheClockIsAdvanced: what falls due is read anew at any moment,
 // and no step of the clock finds nothing to wait for meanwhile.
 func TestSchedulesAreReadWhileTheClockIsAdvanced(t *testing.T) {

@@ -72,6 +72,22 @@ func TestSettleWaitsForAnotherAttempt(t *testing.T) {
 	require.Equal(t, "completed", w.status(run))
 }
 
+// TestAClockThatStandsStillIsQuiet: a run that waits for its speed keeps no one
+// who settles, and goes on when the clock does.
+func TestAClockThatStandsStillIsQuiet(t *testing.T) {
+	w, id := pacedWorld(t, 10)
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	run := w.trigger(id)
+	w.control("POST", "/settle", nil).want(200)
+	require.Equal(t, "working", w.status(run))
+	require.Equal(t, 1, w.batches())
+	w.control("POST", "/clock", `{"advance":"500ms"}`).want(200)
+	require.Equal(t, 1, w.batches())
+	w.control("POST", "/clock", `{"advance":"1h"}`).want(200)
+	require.Equal(t, "completed", w.status(run))
+	require.Equal(t, 2, w.batches())
+}
+
 // TestAdvanceWaitsForAPacedRun that fell due at the end of the way.
 func TestAdvanceWaitsForAPacedRun(t *testing.T) {
 	w, id := pacedWorld(t, 8)

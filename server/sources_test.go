@@ -1,23 +1,16 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
-
-	"github.com/destkit/destkit/internal/source"
 )
 
 // connection is the body of POST and PATCH /sources.
@@ -64,112 +57,6 @@ func (w *world) newEmulated(password string) *answer {
 func (w *world) newTopicSource() int64 {
 	w.t.Helper()
 	return w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}})).want(201).id("data.id")
-}
-
-// Each type shows what a client needs to make a source of it (spec 2.10).
-func TestSourceTypeShape(t *testing.T) {
-	proves(t, "F-2.10-01", "F-2.10-02", "F-2.10-03", "F-2.10-04", "F-2.10-05", "F-2.10-06", "F-2.10-07", "F-2.10-08",
-		"F-2.10-09", "F-2.10-10", "F-2.10-11", "F-2.10-12", "F-2.10-13", "F-2.10-14", "F-2.10-15", "F-2.10-17")
-	w := newWorld(t)
-	a := w.do("GET", "/source_types?per_page=100", w.key, nil).want(200)
-	writeback := map[any]bool{}
-	for _, entry := range a.at("data").([]any) {
-		typ := entry.(map[string]any)
-		require.NotEmpty(t, typ["documentation_slug"])
-		require.NotEmpty(t, typ["label"])
-		require.Contains(t, typ["supported_sync_engines"], "basic")
-		require.Equal(t, true, typ["creatable_via_api"])
-		require.Equal(t, true, typ["creatable_via_connect_link"])
-		writeback[typ["supports_warehouse_writeback"]] = true
-		// The service_name is the type of a request, and the ids of the fields
-		// are the keys of its credentials: without them all required ones miss.
-		missing := map[string]string{}
-		if b := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "A", "type": typ["service_name"], "credentials": map[string]any{}})); b.code == 400 {
-			missing = b.problems()
-		}
-		for _, entry := range typ["configuration_fields"].(map[string]any)["fields"].([]any) {
-			sourceTypeField(t, entry.(map[string]any), missing)
-		}
-	}
-	require.Len(t, writeback, 2, "some types support writeback, some do not")
-	texts := string(a.text)
-	for _, part := range []string{`"is_password_type_field":true`, `"possible_values":["`, `"placholder":"/`} {
-		require.True(t, strings.Contains(texts, part), part)
-	}
-}
-
-// sourceTypeField checks one configuration field; missing are the problems of
-// a source without any credential.
-func sourceTypeField(t *testing.T, field map[string]any, missing map[string]string) {
-	t.Helper()
-	id := field["id"].(string)
-	problem := missing["connection.credentials."+id]
-	if field["rules"] == "required" {
-		require.NotEmpty(t, problem, id)
-	} else if problem != "" { // one of several ways to log in is needed, and it says which there are
-		require.Contains(t, problem, " or ", id)
-	}
-	for _, key := range []string{"label", "type", "hint", "input_type", "placholder"} {
-		require.IsType(t, "", field[key], key)
-	}
-	require.NotEmpty(t, field["label"])
-	require.NotEmpty(t, field["type"])
-	require.NotEmpty(t, field["input_type"])
-	_, err := regexp.Compile(field["matches"].(string))
-	require.NoError(t, err)
-	require.Equal(t, slices.Contains([]string{"password", "service_account_key", "private_key_pkcs8", "access_token"}, id), field["is_password_type_field"], id)
-	if more := field["read_more"].(string); more != "" {
-		parsed, err := url.Parse(more)
-		require.NoError(t, err)
-		require.Equal(t, "https", parsed.Scheme)
-	}
-}
-
-func TestSourceTypes(t *testing.T) {
-	proves(t, "F-4-15", "F-2.10-16")
-	for dialect, rules := range map[Dialect]any{DialectSpec: "required", DialectLive: []any{"required"}} {
-		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
-		a := w.do("GET", "/source_types?order=asc", w.key, nil).want(200)
-		require.Len(t, a.at("data"), len(source.BuiltIn().Types()))
-		require.Equal(t, "sqlite", a.at("data.0.service_name"))
-		require.Equal(t, rules, a.at("data.0.configuration_fields.fields.0.rules"))
-		require.Equal(t, "path", a.at("data.0.configuration_fields.fields.0.id"))
-		addresses := 0
-		for _, kind := range a.at("data").([]any) {
-			for _, field := range kind.(map[string]any)["configuration_fields"].(map[string]any)["fields"].([]any) {
-				if more := field.(map[string]any)["read_more"].(string); more != "" {
-					parsed, err := url.Parse(more)
-					require.NoError(t, err)
-					require.Equal(t, "https", parsed.Scheme)
-					addresses++
-				}
-			}
-		}
-		require.NotZero(t, addresses)
-		page := w.do("GET", "/source_types?per_page=3&page=2&order=asc", w.key, nil).want(200)
-		require.Equal(t, a.at("data.3"), page.at("data.0"))
-		require.Empty(t, w.do("GET", "/source_types?page=10000", w.key, nil).want(200).at("data"))
-		require.Empty(t, w.do("GET", "/source_types?page=9000000000000000000&per_page=100", w.key, nil).want(200).at("data"))
-	}
-}
-
-func TestSourceCreated(t *testing.T) {
-	proves(t, "F-4-32")
-	w := newWorld(t)
-	a := w.do("POST", "/sources", w.key, connection(map[string]any{
-		"name": "  Läden 🏪 ", "type": "sqlite", "credentials": map[string]any{"path": w.sourceFile()},
-	})).want(201)
-	require.Equal(t, "created", a.at("status"))
-	require.Equal(t, "Läden 🏪", a.at("data.name"))
-	require.Equal(t, "Läden 🏪", a.at("data.label"))
-	require.Equal(t, "basic", a.at("data.sync_engine"))
-	require.Equal(t, true, a.at("data.last_test_succeeded"))
-	require.NotNil(t, a.at("data.last_tested_at"))
-	require.Equal(t, true, a.at("data.read_only_connection"))
-	require.Equal(t, w.sourceFile(), a.at("data.connection_details.path"))
-	require.Nil(t, a.at("data.warehouse_writeback_retention_in_days"))
-	require.Empty(t, a.header.Get("Deprecation"))
-	require.Equal(t, a.at("data"), w.do("GET", fmt.Sprintf("/sources/%d", a.id("data.id")), w.key, nil).want(200).at("data"))
 }
 
 // The label is the older name: it works and is marked.
@@ -304,65 +191,6 @@ func TestSourceSecrets(t *testing.T) {
 		require.NotContains(t, string(a.text), secret)
 		require.NotContains(t, fmt.Sprint(a.header), secret)
 	}
-}
-
-func TestSourceOfAnotherWorkspace(t *testing.T) {
-	proves(t, "F-5.1-08", "F-7.1-08")
-	w := newWorld(t)
-	id, stranger := w.newSource(), w.stranger()
-	table := w.do("GET", fmt.Sprintf("/sources/%d/objects", id), w.key, nil).want(200).id("data.0.id")
-	for _, at := range []struct{ method, path string }{
-		{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"GET", "/objects"}, {"POST", "/refresh_tables"}, {"GET", "/refresh_tables_status?refresh_key=1"},
-		{"GET", "/tables/%d"}, {"POST", "/tables/%d/refresh_columns"}, {"GET", "/tables/%d/refresh_columns_status?refresh_key=1"},
-		{"GET", "/models"}, {"POST", "/models"}, {"GET", "/topics"}, {"POST", "/topics"},
-	} {
-		path := fmt.Sprintf("/sources/%d", id) + strings.ReplaceAll(at.path, "%d", fmt.Sprint(table))
-		var body any
-		switch {
-		case at.method == "PATCH":
-			body = connection(map[string]any{"name": "Mine"})
-		case strings.HasSuffix(at.path, "models"):
-			body = map[string]any{"name": "m", "query": "SELECT 1"}
-		case strings.HasSuffix(at.path, "topics"):
-			body = map[string]any{"name": "t", "sample_message": map[string]any{"a": 1}}
-		}
-		w.do(at.method, path, stranger, body).want(404)
-	}
-	require.Empty(t, w.do("GET", "/sources", stranger, nil).want(200).at("data"))
-	require.Equal(t, "Shop", w.do("GET", fmt.Sprintf("/sources/%d", id), w.key, nil).want(200).at("data.name"))
-}
-
-func TestSourceInUse(t *testing.T) {
-	proves(t, "F-7.1-10")
-	w := newWorld(t)
-	id := w.newSource()
-	path := fmt.Sprintf("/sources/%d", id)
-	dataset := w.do("POST", "/datasets", w.key, map[string]any{"name": "D", "type": "sql", "source_id": id, "query": "SELECT 1 AS one"}).want(201).id("data.id")
-	w.do("DELETE", path, w.key, nil).want(409)
-	w.do("DELETE", fmt.Sprintf("/datasets/%d", dataset), w.key, nil).want(200)
-	model := w.do("POST", path+"/models", w.key, map[string]any{"name": "M", "query": "SELECT 1 AS one"}).want(201).id("data.id")
-	w.do("DELETE", path, w.key, nil).want(409)
-	w.do("DELETE", fmt.Sprintf("%s/models/%d", path, model), w.key, nil).want(200)
-	w.remove(path, w.key)
-}
-
-// The pages of a list join up (spec 8).
-func TestSourceList(t *testing.T) {
-	w := newWorld(t)
-	var ids []string
-	for i := range 5 {
-		a := w.do("POST", "/sources", w.key, connection(map[string]any{"name": fmt.Sprint(i), "type": "topic_log", "credentials": map[string]any{}})).want(201)
-		ids = append(ids, fmt.Sprint(a.at("data.id").(json.Number)))
-	}
-	var seen []string
-	for page := 1; page <= 3; page++ {
-		a := w.do("GET", fmt.Sprintf("/sources?order=asc&per_page=2&page=%d", page), w.key, nil).want(200)
-		for _, entry := range a.at("data").([]any) {
-			seen = append(seen, fmt.Sprint(entry.(map[string]any)["id"]))
-		}
-	}
-	require.Equal(t, ids, seen)
-	require.Equal(t, "4", w.do("GET", "/sources", w.key, nil).want(200).at("data.0.name"), "newest first")
 }
 
 // TestASourceThatCannotBeOpened: a sync over it says that, and where the reason is.

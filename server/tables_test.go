@@ -28,22 +28,6 @@ func (w *world) objectNames(source int64) map[string]int64 {
 	return found
 }
 
-func TestTable(t *testing.T) {
-	w := newWorld(t)
-	id := w.newSource()
-	a := w.do("GET", fmt.Sprintf("/sources/%d/objects", id), w.key, nil).want(200)
-	require.Equal(t, "table", a.at("data.0.type"))
-	require.Equal(t, "main", a.at("data.0.table_catalog"))
-	require.Equal(t, "main", a.at("data.0.table_schema"))
-	require.False(t, a.has("data.0.columns"), "the list shows no columns")
-	a = w.do("GET", fmt.Sprintf("/sources/%d/tables/%d", id, a.id("data.0.id")), w.key, nil).want(200)
-	require.Equal(t, "customers", a.at("data.table_name"))
-	require.Equal(t, "id", a.at("data.columns.0.name"))
-	require.NotEmpty(t, a.at("data.columns.0.type"))
-	w.do("GET", fmt.Sprintf("/sources/%d/tables/999", id), w.key, nil).want(404)
-	w.do("GET", fmt.Sprintf("/sources/%d/tables/x", id), w.key, nil).want(400)
-}
-
 // Ids stay while tables come, change and go; one that comes back has its own.
 func TestRefreshTables(t *testing.T) {
 	w := newWorld(t)
@@ -104,16 +88,6 @@ func TestRefreshThatFails(t *testing.T) {
 	w.do("GET", other, w.key, nil).want(404)
 	w.do("GET", path+"/refresh_tables_status?refresh_key=12345", w.key, nil).want(404)
 	w.do("GET", path+"/refresh_tables_status?refresh_key=soon", w.key, nil).want(400)
-}
-
-// Keys stand bare in the live dialect.
-func TestRefreshKeyByDialect(t *testing.T) {
-	for dialect, beside := range map[Dialect]bool{DialectSpec: true, DialectLive: false} {
-		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
-		a := w.do("POST", fmt.Sprintf("/sources/%d/refresh_tables", w.newSource()), w.key, nil).want(200)
-		require.True(t, a.has("refresh_key"))
-		require.Equal(t, beside, a.has("status"))
-	}
 }
 
 func TestSourceObjects(t *testing.T) {
