@@ -222,9 +222,11 @@ func (w *syncWorld) failing(id int64, email string, deleted bool) {
 }
 
 // runsThrough is runs for a destination that has to be asked again: it waits on
-// the clock.
+// the clock, which stands still until then, so that nothing is waited for in real time.
 func (w *syncWorld) runsThrough(id int64) *answer {
 	w.t.Helper()
+	w.s.clock.Freeze(true)
+	defer w.s.clock.Freeze(false)
 	run := w.runs(id).id("data.id")
 	w.control("POST", "/clock", map[string]any{"advance": "10m"}).want(http.StatusOK)
 	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
@@ -80,8 +81,7 @@ func TestConsoleWalk(t *testing.T) {
 	v.send("/workspaces/1/syncs/2/pause", "paused", "true").want(200).has("The sync is paused", "Resume")
 	v.send("/workspaces/1/syncs/2/pause", "paused", "false").want(200).has("The sync goes on", "Pause")
 	v.send("/workspaces/1/syncs/2/trigger").want(200).has("Run 1 is started.")
-	v.send("/clock", "do", "run").want(200)
-	w.control("POST", "/settle", nil).want(200)
+	w.advance(time.Minute)
 	run := v.open("/workspaces/1/runs/1").want(200).has("completed", "Errors", "last_name", "bob@example.com", "&lt;script&gt;", "sync_batch", "records")
 	require.NotContains(t, run.Body.String(), "<script>alert")
 	v.open("/workspaces/1/runs/1?status=rejected").want(200).has("bob@example.com")
@@ -99,7 +99,7 @@ func TestConsoleWalk(t *testing.T) {
 	v.open("/runs/99").want(404)
 	v.open("/calls?sync_run=1").want(200).has("sync_batch", "run 1")
 	v.send("/workspaces/1/syncs/2/trigger", "full", "true").want(200).has("Run 2 is started")
-	w.control("POST", "/settle", nil).want(200)
+	w.advance(time.Minute)
 	v.open("/workspaces/1/syncs/2").want(200).has("full", "Runs", "Manual")
 	refused := v.send("/workspaces/1/runs/1/cancel").has("Refused")
 	require.Less(t, refused.Code, 500)
@@ -150,9 +150,8 @@ func TestConsoleMailAndWebhooks(t *testing.T) {
 	v.open("/webhooks").want(200).has("No deliveries")
 	w.do("POST", "/invitations", w.pat, map[string]any{"email": "bob@example.com", "role": "member"}).want(200)
 	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": "https://127.0.0.1:1/secret-path", "events": []string{"sync.completed"}}).want(201)
-	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
-	w.control("POST", "/clock", `{"freeze":false}`).want(200)
-	w.control("POST", "/settle", nil).want(200)
+	w.trigger(id)
+	w.advance(time.Minute)
 	v.open("/mailbox").want(200).has("bob@example.com", "invitation")
 	v.open("/mailbox?to=nobody@example.com").want(200).has("No e-mails")
 	page := v.open("/webhooks").want(200).has("sync.completed", "https://127.0.0.1:1")
@@ -231,9 +230,8 @@ func TestConsoleTellsNoSecret(t *testing.T) {
 		secrets = append(secrets, secret)
 	}
 	secrets = append(secrets, "secret-path")
-	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
-	w.control("POST", "/clock", `{"freeze":false}`).want(200)
-	w.control("POST", "/settle", nil).want(200)
+	w.trigger(id)
+	w.advance(time.Minute)
 	pages := v.crawl(consoleAt+"/", consoleAt+"/requests", consoleAt+"/calls", consoleAt+"/faults", consoleAt+"/mailbox", consoleAt+"/webhooks", consoleAt+"/clock", consoleAt+"/world", consoleAt+"/send")
 	require.Greater(t, len(pages), 40)
 	for path, page := range pages {

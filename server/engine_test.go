@@ -154,7 +154,7 @@ func TestRunsAreTold(t *testing.T) {
 // TestResetEndsRuns: a reset waits neither for a destination that hangs, nor for time that
 // stands still, nor for what is at work elsewhere.
 func TestResetEndsRuns(t *testing.T) {
-	w := newSyncWorld(t)
+	w := newSyncWorld(t, func(c *Config) { c.grace = time.Millisecond })
 	id := w.kept(nil).id("data.id")
 	reached, release := w.hold()
 	defer release()

@@ -32,10 +32,10 @@ type hostile struct {
 type misbehave func(w http.ResponseWriter, r *http.Request, id string, pass func() []byte)
 
 // newHostile makes the world; the calls of a method are answered by bad.
-func newHostile(t testing.TB, timeout time.Duration, method string, bad misbehave) *hostile {
+func newHostile(t testing.TB, timeout time.Duration, method string, bad misbehave, change ...func(*Config)) *hostile {
 	t.Helper()
 	h := &hostile{}
-	w := newWorld(t, func(c *Config) { c.CallTimeout, c.Log = timeout, slog.New(slog.NewTextHandler(&h.said, nil)) })
+	w := newWorld(t, append(change, func(c *Config) { c.CallTimeout, c.Log = timeout, slog.New(slog.NewTextHandler(&h.said, nil)) })...)
 	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 	require.NoError(t, err)
 	w.sim = sim

@@ -23,7 +23,7 @@ func (s *Server) openLedger() (err error) {
 // run lets syncs run: first those that were interrupted, then what falls due.
 func (s *Server) run(ctx context.Context) error {
 	options := executor.Options{
-		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
+		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout, Grace: s.config.grace,
 		Payloads: true, Log: s.log, Deviations: s.seams.Deviations,
 	}
 	s.executor = executor.New(options)

@@ -132,6 +132,7 @@ type Config struct {
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
 	before func()              // tests: runs before each change that a call makes
 	sent   func()              // tests: runs before the first byte of each call of a destination
+	grace  time.Duration       // tests: how long the calls of a stopped run may go on; 0: the default
 	seams  func(*seam.Service) seam.Seams
 }
 

@@ -54,6 +54,7 @@ func (w *world) eventually(is func() bool) {
 // TestSettleWaitsForAPacedRun: its pause is longer than a second, and it ends by
 // itself nevertheless.
 func TestSettleWaitsForAPacedRun(t *testing.T) {
+	t.Parallel()
 	w, id := pacedWorld(t, 8)
 	run := w.trigger(id)
 	w.control("POST", "/settle", nil).want(200)
@@ -63,6 +64,7 @@ func TestSettleWaitsForAPacedRun(t *testing.T) {
 // TestSettleWaitsForAnotherAttempt: the destination fails once, and the run comes back
 // a second later.
 func TestSettleWaitsForAnotherAttempt(t *testing.T) {
+	t.Parallel()
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")
 	_, err := w.sim.ArmFault(destsim.Fault{Kind: "http_status", Status: 503, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1}})
@@ -90,6 +92,7 @@ func TestAClockThatStandsStillIsQuiet(t *testing.T) {
 
 // TestAdvanceWaitsForAPacedRun that fell due at the end of the way.
 func TestAdvanceWaitsForAPacedRun(t *testing.T) {
+	t.Parallel()
 	w, id := pacedWorld(t, 8)
 	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{
 		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}},
@@ -121,6 +124,7 @@ func TestAdvanceDoesNotWaitForAnotherAttempt(t *testing.T) {
 
 // TestClockSetBackDuringAPacedRun: the run goes on at its rate.
 func TestClockSetBackDuringAPacedRun(t *testing.T) {
+	t.Parallel()
 	w, id := pacedWorld(t, 8)
 	run := w.trigger(id)
 	w.dozing(id)

@@ -129,7 +129,7 @@ func TestRecordsOnTheirWay(t *testing.T) {
 // sent as rejected.
 func TestRecordsWithoutAnswer(t *testing.T) {
 	hold := newBlocking(0)
-	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
+	h := newHostile(t, time.Minute, "sync_batch", hold.answer, func(c *Config) { c.grace = time.Millisecond })
 	release := sync.OnceFunc(func() { close(hold.release) })
 	t.Cleanup(release)
 	id := h.kept(nil).id("data.id")
