@@ -3,12 +3,10 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -45,30 +43,3 @@ type discard struct{ header http.Header }
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
-
-// BenchmarkFetchSync reads one sync of 10,000, with authentication, validation
-// against the document, and storage.
-func BenchmarkFetchSync(b *testing.B) { benchmarkRead(b, "/syncs/%d") }
-
-// BenchmarkListSyncs lists 100 of 10,000.
-func BenchmarkListSyncs(b *testing.B) { benchmarkRead(b, "/syncs?per_page=100&page=%d") }
-
-func benchmarkRead(b *testing.B, path string) {
-	w := newWorld(b, func(c *Config) { c.Development = false })
-	first := manySyncs(b, w, 10_000)
-	b.ReportAllocs()
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for i := int64(0); pb.Next(); i++ {
-			at := i % 100
-			if path == "/syncs/%d" {
-				at = first + i%10_000
-			} else {
-				at++
-			}
-			r := httptest.NewRequest("GET", api.BasePath+fmt.Sprintf(path, at), nil)
-			r.Header.Set("Authorization", "Bearer "+w.key)
-			w.s.ServeHTTP(&discard{header: http.Header{}}, r)
-		}
-	})
-}

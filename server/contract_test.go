@@ -148,4 +148,5 @@ func TestOutsideTheAPI(t *testing.T) {
 		require.Equal(t, kind, a.header.Get("Content-Type"))
 		require.NotEmpty(t, a.text)
 	}
+	require.Equal(t, "{\"status\":\"ready\"}\n", string(w.send(httptest.NewRequest("GET", "/readyz", nil)).text), "also to who has no token")
 }

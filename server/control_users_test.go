@@ -7,35 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClaim: claiming makes the user, with the roles of the invitation, once.
-func TestClaim(t *testing.T) {
-	proves(t, "F-3-03", "F-3-04", "F-2.13-05", "F-2.13-06", "F-4.1-07", "F-4.1-10")
-	w := newWorld(t)
-	workspace := w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Second"}).want(201).id("data.id")
-	invitation := w.do("POST", "/invitations", w.pat, map[string]any{
-		"email": "bob@example.com", "role": "member", "workspaces": []any{map[string]any{"id": workspace, "role": "viewer"}},
-	}).want(200)
-	require.Nil(t, invitation.at("data.claimed_at"))
-	require.Nil(t, invitation.at("data.claimed_by_id"))
-	path := fmt.Sprintf("/invitations/%d", invitation.id("data.id"))
-
-	claimed := w.control("POST", path+"/claim", nil).want(200)
-	user := claimed.id("user.id")
-	require.Equal(t, "bob@example.com", claimed.at("user.email"))
-	require.Equal(t, "member", claimed.at("user.role"))
-	shown := w.do("GET", path, w.pat, nil).want(200)
-	require.NotNil(t, shown.at("data.claimed_at"))
-	require.Equal(t, user, shown.id("data.claimed_by_id"))
-	members := w.do("GET", fmt.Sprintf("/workspaces/%d/users?order=asc", workspace), w.pat, nil).want(200)
-	require.Equal(t, "bob@example.com", members.at("data.1.email"))
-	require.Equal(t, "viewer", members.at("data.1.role"))
-
-	w.control("POST", path+"/claim", nil).want(409)
-	w.do("PATCH", path, w.pat, map[string]any{"role": "admin"}).want(409)
-	token := w.control("POST", fmt.Sprintf("/users/%d/token", user), nil).want(201).at("personal_access_token").(string)
-	w.do("GET", "/users", token, nil).want(200)
-}
-
 // TestClaimOfWorkspaceInvitation: the role that an update set is what counts.
 func TestClaimOfWorkspaceInvitation(t *testing.T) {
 	proves(t, "F-4.1-10")

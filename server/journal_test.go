@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/journal"
 )
 
@@ -158,18 +156,4 @@ func TestJournalInParallel(t *testing.T) {
 		require.Equal(t, http.StatusOK, e.Status)
 	}
 	require.Len(t, ids, 160)
-}
-
-func BenchmarkJournal(b *testing.B) {
-	w := newWorld(b)
-	r := httptest.NewRequest("GET", api.BasePath+"/syncs/1", nil)
-	r.Header.Set("Authorization", "Bearer "+w.key)
-	body := bytes.Repeat([]byte(`{"from":{"type":"column","data":"email"},"to":"email","lookup_field":null}`), 20)
-	b.ReportAllocs()
-	for b.Loop() {
-		c := &call.Call{Ctx: b.Context(), Shared: w.s.shared, R: r, Op: w.s.ready["fetchSync"], Began: w.s.Clock().Now()}
-		recorder := w.s.answering.Record(c)
-		recorder.Code, recorder.Body = 200, body
-		w.s.answering.Recorded(c, recorder)
-	}
 }

@@ -175,16 +175,3 @@ func TestDamagedBooks(t *testing.T) {
 	require.EqualValues(t, 1, again.id("data.records_updated"))
 	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
 }
-
-// TestAnObjectWithoutIdentifiers cannot be the destination of a sync: its records
-// could not be told apart (spec 4.2).
-func TestAnObjectWithoutIdentifiers(t *testing.T) {
-	h := newHostile(t, time.Minute, "list_fields", over(func(r []byte) []byte {
-		return bytes.ReplaceAll(r, []byte(`"identifier":true`), []byte(`"identifier":false`))
-	}))
-	h.armed.Store(true)
-	h.do("POST", fmt.Sprintf("/destinations/%d/refresh_objects", h.dest1()), h.key, nil).want(200)
-	h.control("POST", "/settle", nil).want(200)
-	problems := h.refused(nil)
-	require.Contains(t, problems, "destination_attributes.object")
-}
