@@ -84,11 +84,8 @@ func TestBatchSizes(t *testing.T) {
 	w, noted := newNoted(t)
 	w.manyCustomers(2, 450)
 	salesforce, sheets := w.emulated("salesforce").id("data.id"), w.emulated("google_sheets").id("data.id")
-	contact := []any{
-		map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "Email", "is_primary_identifier": true},
-		map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "LastName"},
-	}
-	row := []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}}
+	contact := []any{column("email", "Email", true), column("name", "LastName", false)}
+	row := []any{column("name", "name", false)}
 	largest := func(destination int64, object, operation string, mappings []any, advanced map[string]any) int {
 		t.Helper()
 		id := w.kept(map[string]any{
@@ -115,13 +112,9 @@ func TestBatchSizes(t *testing.T) {
 // it, and none of it is a difference (spec 2.6).
 func TestSpreadsheetSettings(t *testing.T) {
 	w := newSyncWorld(t)
-	column := func(name, to string) map[string]any {
-		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
-	}
-	key := column("email", "id")
-	key["is_primary_identifier"] = true
+	key := column("email", "id", true)
 	body := w.spreadsheet(map[string]any{
-		"operation": "upsert", "mappings": []any{key, column("name", "name"), column("paid", "amount")},
+		"operation": "upsert", "mappings": []any{key, column("name", "name", false), column("paid", "amount", false)},
 		"advanced_configuration": map[string]any{"null_text": "n/a", "write_mode": "top", "notes": "from the shop"},
 	})
 	sheets := body["destination_attributes"].(map[string]any)["connection_id"].(int64)
@@ -134,7 +127,7 @@ func TestSpreadsheetSettings(t *testing.T) {
 	for _, object := range w.do("GET", fmt.Sprintf("/destinations/%d/objects", sheets), w.key, nil).want(200).at("data").([]any) {
 		require.NotContains(t, fmt.Sprint(object.(map[string]any)["fields"]), "row_note", "clients do not see what the application keeps")
 	}
-	body["mappings"] = []any{key, column("name", "row_note")}
+	body["mappings"] = []any{key, column("name", "row_note", false)}
 	require.Contains(t, w.refused(body)["mappings[1].to"], "keeps the field")
 }
 
@@ -150,10 +143,6 @@ func integerOf(t *testing.T, v any) int64 {
 func TestStampedSettings(t *testing.T) {
 	w := newSyncWorld(t)
 	ads, salesforce := w.emulated("google_ads").id("data.id"), w.emulated("salesforce").id("data.id")
-	key := func(to string) map[string]any {
-		return map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": to, "is_primary_identifier": true}
-	}
-	name := map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "LastName"}
 	run := func(destination int64, object string, body map[string]any) map[string]any {
 		t.Helper()
 		body["destination_attributes"] = map[string]any{"connection_id": destination, "object": object}
@@ -161,7 +150,7 @@ func TestStampedSettings(t *testing.T) {
 		require.Equal(t, "completed", run.at("data.status"), string(run.text))
 		return w.keptRecords(destination, object)[0]
 	}
-	audience := map[string]any{"operation": "mirror", "mappings": []any{key("email")}, "advanced_configuration": map[string]any{"audience_name": "Customers"}}
+	audience := map[string]any{"operation": "mirror", "mappings": []any{column("email", "email", true)}, "advanced_configuration": map[string]any{"audience_name": "Customers"}}
 	member := run(ads, "customer_match_email", audience)
 	require.Equal(t, "Customers", member["audience"])
 	require.EqualValues(t, 540, integerOf(t, member["membership_days"]))
@@ -174,7 +163,7 @@ func TestStampedSettings(t *testing.T) {
 	require.Contains(t, w.refused(audience)["advanced_configuration.membership_days"], "from 1 to 540")
 
 	contact := run(salesforce, "Contact", map[string]any{
-		"mappings": []any{key("Email"), name}, "advanced_configuration": map[string]any{"assignment_rule_id": "01Q000000000007"},
+		"mappings": []any{column("email", "Email", true), column("name", "LastName", false)}, "advanced_configuration": map[string]any{"assignment_rule_id": "01Q000000000007"},
 	})
 	require.Equal(t, "01Q000000000007", contact["AssignmentRuleId"])
 }
@@ -183,10 +172,8 @@ func TestStampedSettings(t *testing.T) {
 // that its definitions list, and no other (spec 2.6, 2.4).
 func TestAdvancedConfigurationTakesWhatIsListed(t *testing.T) {
 	proves(t, "F-2.6-08")
-	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
-	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
-		"name": "Files", "type": "local_files", "credentials": map[string]any{},
-	}}).want(201).id("data.id")
+	w := newSyncWorld(t, inDir(t))
+	files := w.destinationOf("local_files", map[string]any{}).id("data.id")
 	destinations := []int64{w.dest, files}
 	for _, typ := range []string{"salesforce", "google_sheets", "google_ads"} {
 		destinations = append(destinations, w.emulated(typ).id("data.id"))

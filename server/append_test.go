@@ -14,7 +14,7 @@ import (
 // for the life of the sync, however many equal ones there are (spec 2.6), into
 // files and into emulated types.
 func TestAppendOfEqualRows(t *testing.T) {
-	name := map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}
+	name := column("name", "name", false)
 	for _, c := range []struct {
 		name string
 		make func(w *syncWorld) (body map[string]any, stored func() int)
@@ -23,9 +23,7 @@ func TestAppendOfEqualRows(t *testing.T) {
 			dir := w.t.(*testing.T).TempDir()
 			file := filepath.Join(dir, "records.csv")
 			require.NoError(w.t, os.WriteFile(file, []byte("name\n"), 0o600))
-			made := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
-				"name": "Files", "type": "local_files", "credentials": map[string]any{"path": dir, "format": "csv"},
-			}}).want(201)
+			made := w.destinationOf("local_files", map[string]any{"path": dir, "format": "csv"})
 			body := map[string]any{
 				"destination_attributes": map[string]any{"connection_id": made.id("data.id"), "object": made.at("data.objects.0.full_name")},
 				"operation":              "append", "mappings": []any{name},

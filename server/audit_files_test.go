@@ -24,12 +24,9 @@ func TestAuditOfFiles(t *testing.T) {
 				made := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
 					"name": "Files", "type": "local_files", "credentials": map[string]any{"path": dir, "format": format},
 				}}).want(201)
-				column := func(name string) map[string]any {
-					return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": name}
-				}
 				body := map[string]any{
 					"destination_attributes": map[string]any{"connection_id": made.id("data.id"), "object": "records"},
-					"operation":              operation, "mappings": []any{column("name"), column("age"), column("email")},
+					"operation":              operation, "mappings": []any{column("name", "name", false), column("age", "age", false), column("email", "email", false)},
 				}
 				if strategy != nil {
 					body["mirror_strategy"] = strategy

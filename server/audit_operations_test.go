@@ -46,18 +46,12 @@ func TestMatrixAuditOfEachOperation(t *testing.T) {
 		"mirror, swapped": {changes: map[string]any{"operation": "mirror", "mirror_strategy": "upload_and_swap"}},
 		"all properties": {changes: map[string]any{
 			"field_behavior": "sync_all_properties", "field_normalization": "match_source_names",
-			"mappings": []any{
-				map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
-				map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name"},
-			},
 		}},
 		"without nulls": {changes: map[string]any{"mappings": []any{
-			map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
-			map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name"},
-			map[string]any{"from": map[string]any{"type": "column", "data": "age"}, "to": "age", "sync_null_values": false},
+			column("email", "email", true), column("name", "last_name", false), column("age", "age", false, map[string]any{"sync_null_values": false}),
 		}}},
 		"the number of the run": {changes: map[string]any{"mappings": []any{
-			map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
+			column("email", "email", true),
 			map[string]any{"from": map[string]any{"type": "sync_metadata", "data": "sync_run_id"}, "to": "last_name"},
 		}}},
 	} {
@@ -139,9 +133,6 @@ func TestAuditOfEmulatedDestinations(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(threePeople)
 	crm := w.emulated("salesforce").id("data.id")
-	column := func(name, to string, identifier bool) map[string]any {
-		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
-	}
 	sync := func(changes map[string]any) int64 {
 		body := map[string]any{
 			"operation":              "upsert",
@@ -199,7 +190,7 @@ func TestAuditOfAppends(t *testing.T) {
 
 	skipping := w.do("POST", "/syncs", w.key, w.body(w.spreadsheet(map[string]any{
 		"historical_sync_operation": "skip_current_records",
-		"mappings":                  []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "unique_id", "is_primary_identifier": true}},
+		"mappings":                  []any{column("name", "unique_id", true)},
 	}))).want(200).id("data.sync_id")
 	w.runsThrough(skipping)
 	w.changeSource(`INSERT INTO customers (id, name) VALUES (10, 'Later')`)
@@ -236,21 +227,11 @@ func TestAuditBehindTheMark(t *testing.T) {
 func TestAuditOfHandledValues(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")
-	column := func(name, to string, more map[string]any) map[string]any {
-		m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
-		for key, value := range more {
-			m[key] = value
-		}
-		return m
-	}
 	sync := func(preserve bool) int64 {
 		return w.do("POST", "/syncs", w.key, w.body(map[string]any{
 			"operation":              "upsert",
 			"destination_attributes": map[string]any{"connection_id": crm, "object": "Contact"},
-			"mappings": []any{
-				column("email", "Email", map[string]any{"is_primary_identifier": true}),
-				column("name", "LastName", map[string]any{"preserve_values": preserve}),
-			},
+			"mappings":               []any{column("email", "Email", true), column("name", "LastName", false, map[string]any{"preserve_values": preserve})},
 		})).want(200).id("data.sync_id")
 	}
 	first, second := sync(false), sync(true)

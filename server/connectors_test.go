@@ -70,11 +70,8 @@ func runOwn(w *world, source, destination int64) {
 		"label": "Own", "operation": "upsert",
 		"source_attributes":      map[string]any{"connection_id": source, "object": map[string]any{"type": "table", "table_catalog": "north", "table_schema": "public", "table_name": "people"}},
 		"destination_attributes": map[string]any{"connection_id": destination, "object": "person"},
-		"mappings": []any{
-			map[string]any{"from": map[string]any{"type": "column", "data": "id"}, "to": "ref", "is_primary_identifier": true},
-			map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"},
-		},
-		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{}},
+		"mappings":               []any{column("id", "ref", true), column("name", "name", false)},
+		"mode":                   map[string]any{"type": "triggered", "triggers": map[string]any{}},
 	}).want(http.StatusOK).id("data.sync_id")
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
 	w.control("POST", "/settle", nil).want(http.StatusOK)
@@ -97,7 +94,7 @@ func TestOwnTypes(t *testing.T) {
 	source, destination := ownConnections(w)
 	table := w.do("GET", fmt.Sprintf("/sources/%d/objects", source), w.key, nil).want(http.StatusOK).id("data.0.id")
 	require.Equal(t, "words", w.do("GET", fmt.Sprintf("/sources/%d/tables/%d", source, table), w.key, nil).want(http.StatusOK).at("data.columns.0.type"))
-	refused := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{"name": "Wrong", "type": "acme_crm", "credentials": map[string]any{"tenant": "n", "key": "wrong"}}}).want(http.StatusCreated)
+	refused := w.destinationOf("acme_crm", map[string]any{"tenant": "n", "key": "wrong"})
 	require.Equal(t, false, refused.at("data.last_test_succeeded"))
 	w.do("DELETE", fmt.Sprintf("/destinations/%d", refused.id("data.id")), w.key, nil).want(http.StatusOK)
 	runOwn(w, source, destination)
@@ -175,19 +172,11 @@ func TestOwnTypesElsewhere(t *testing.T) {
 // Declared types survive the end of the process, and a stored one reads back as
 // it was written.
 func TestOwnTypesAfterARestart(t *testing.T) {
-	var config Config
-	w := newWorld(t, func(c *Config) {
-		c.Dir, c.MasterKey = t.TempDir(), make([]byte, masterKeySize)
-		config = *c
-	})
+	w := newWorld(t, inDir(t))
 	w.control("POST", "/connectors", ownType).want(http.StatusCreated)
 	from, to := ownConnections(w)
-	key := w.key
-	require.NoError(t, w.s.Close())
-	s, err := New(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	runOwn(&world{t: t, s: s, key: key, seen: map[string]map[int]bool{}}, from, to)
+	w.again(nil)
+	runOwn(w, from, to)
 }
 
 // Every row of the catalogues is a declaration that reads back as it was written.

@@ -81,7 +81,7 @@ func conflictsOfNames(w *world, source int64, conflict conflicting) {
 	once := w.do("POST", "/datasets", w.key, dataset).want(201).id("data.id")
 	conflict("PATCH", fmt.Sprintf("/datasets/%d", once), w.key, map[string]any{"name": "Twice"})
 
-	stream := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	stream := w.sourceOf("topic_log", map[string]any{}).id("data.id")
 	topics := fmt.Sprintf("/sources/%d/topics", stream)
 	topic := func(name string) map[string]any {
 		return map[string]any{"name": name, "sample_message": map[string]any{"id": 1}}
@@ -147,7 +147,7 @@ func conflictsOfUse(w *world, source, destination int64, conflict conflicting) {
 	used(source, map[string]any{"type": "model", "id": model}, "email", nothing)
 	conflict("DELETE", fmt.Sprintf("%s/%d", models, model), w.key, nil)
 
-	stream := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Used stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	stream := w.sourceOf("topic_log", map[string]any{}).id("data.id")
 	topics := fmt.Sprintf("/sources/%d/topics", stream)
 	topic := w.do("POST", topics, w.key, map[string]any{"name": "used", "sample_message": map[string]any{"email": "a"}}).want(201).id("data.id")
 	used(stream, map[string]any{"type": "topic", "id": topic}, "email", func(body map[string]any) {

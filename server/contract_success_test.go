@@ -163,7 +163,7 @@ func successLinks(w *world, source, destination int64) {
 }
 
 func successTopics(w *world) {
-	source := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	source := w.sourceOf("topic_log", map[string]any{}).id("data.id")
 	topics := fmt.Sprintf("/sources/%d/topics", source)
 	a := w.do("POST", topics, w.key, map[string]any{"name": "clicks", "sample_message": map[string]any{"user": "a", "n": 1}}).want(201)
 	require.Equal(w.t, "string", a.at("data.schema.user"))

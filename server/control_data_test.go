@@ -11,7 +11,7 @@ import (
 
 func TestTopicMessages(t *testing.T) {
 	w := newWorld(t)
-	source := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Log", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	source := w.newTopicSource()
 	topic := w.do("POST", fmt.Sprintf("/sources/%d/topics", source), w.key, map[string]any{"name": "t", "sample_message": map[string]any{"n": 1}}).want(201).id("data.id")
 	path := fmt.Sprintf("/topics/%d/messages", topic)
 	a := w.control("POST", path, `[{"n":1},{"n":12345678901234567890}]`).want(201)

@@ -130,7 +130,7 @@ func TestMessagesNameAllProblems(t *testing.T) {
 func TestUpdateNeedsIdentifierOnly(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
-		identifier := map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true}
+		identifier := column("email", "email", true)
 		body := w.body(map[string]any{"operation": "update", "mappings": []any{identifier}})
 		for _, operation := range []string{"upsert", "insert", "mirror"} {
 			body["operation"] = operation
@@ -145,7 +145,7 @@ func TestUpdateNeedsIdentifierOnly(t *testing.T) {
 		run := w.runs(a.id("data.sync_id"))
 		require.Equal(t, "completed", run.at("data.status"), string(run.text))
 		require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, run.counts())
-		body["mappings"] = []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name"}}
+		body["mappings"] = []any{column("name", "last_name", false)}
 		require.Contains(t, w.do("POST", "/syncs", w.key, body).want(400).at("message"), "is_primary_identifier")
 	})
 }
@@ -245,12 +245,9 @@ func TestRefusedSecretFailsRuns(t *testing.T) {
 		secret := func(word string) *answer {
 			return w.do("PATCH", fmt.Sprintf("/destinations/%d", id), w.key, map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"client_secret": word}}}).want(200)
 		}
-		column := func(name, to string) map[string]any {
-			return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": to == "Email"}
-		}
 		sync := w.kept(map[string]any{
 			"destination_attributes": map[string]any{"connection_id": id, "object": "Contact"},
-			"mappings":               []any{column("email", "Email"), column("name", "LastName")},
+			"mappings":               []any{column("email", "Email", true), column("name", "LastName", false)},
 		}).id("data.id")
 		require.Equal(t, false, secret("wrong").at("data.last_test_succeeded"))
 		refused := w.runs(sync)

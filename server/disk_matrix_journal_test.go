@@ -59,12 +59,10 @@ func (w *world) oneRunAhead(id int64) (ended *answer) {
 func appendsBeside(t *testing.T, format string, newest bool, harm diskHarm, refused bool) {
 	w := newSyncWorld(t)
 	dir := t.TempDir()
-	made := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
-		"name": "Files", "type": "local_files", "credentials": map[string]any{"path": dir, "format": format},
-	}}).want(201)
+	made := w.destinationOf("local_files", map[string]any{"path": dir, "format": format})
 	id := w.kept(map[string]any{
 		"destination_attributes": map[string]any{"connection_id": made.id("data.id"), "object": "records"}, "operation": "append",
-		"mappings": []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}},
+		"mappings": []any{column("name", "name", false)},
 	}).id("data.id")
 	add := func(name string) { w.changeSource("INSERT INTO customers (name) VALUES ('" + name + "')") }
 	appends := func(name string) *answer {

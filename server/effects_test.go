@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -34,7 +33,7 @@ func TestObjectsOfAnyName(t *testing.T) {
 			{Name: "email", Type: rpc.TypeString, Identifier: true, Required: true, Unique: true}, {Name: "last_name", Type: rpc.TypeString},
 		}})
 	}
-	w := newWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
+	w := newWorld(t, inDir(t))
 	w.sim, w.dest = served(t, config)
 	y := &syncWorld{w, w.newSource(), w.newDestination()}
 	for _, name := range names {
@@ -151,9 +150,7 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 	for _, family := range []any{nil, "activateEvents"} {
 		w := newSyncWorld(t)
 		w.control("POST", "/clock", `{"freeze":true}`).want(200)
-		database := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Streaming database", "type": "materialize", "credentials": map[string]any{
-			"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p",
-		}})).want(201).id("data.id")
+		database := w.sourceOf("materialize", map[string]any{"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p"}).id("data.id")
 		execute := func(sql string) {
 			w.control("POST", fmt.Sprintf("/sources/%d/execute", database), map[string]any{"sql": sql}).want(200)
 		}
@@ -191,11 +188,6 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 func TestHandledMappings(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")
-	column := func(name, to string, more map[string]any) map[string]any {
-		m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
-		maps.Copy(m, more)
-		return m
-	}
 	people := w.do("POST", "/datasets", w.key, map[string]any{
 		"name": "People", "type": "sql", "source_id": w.source, "query": `SELECT id, email, name, json_array(name) AS names FROM customers`,
 	}).want(201).id("data.id")
@@ -205,13 +197,12 @@ func TestHandledMappings(t *testing.T) {
 			"destination_attributes": map[string]any{"connection_id": crm, "object": object}, "mappings": mappings,
 		}).id("data.id")
 	}
-	key := map[string]any{"is_primary_identifier": true}
-	accounts := sync("Account", column("name", "External_ID__c", key), column("name", "Name", nil))
-	contacts := sync("Contact", column("email", "Email", key), column("name", "LastName", nil),
-		column("name", "account", map[string]any{"lookup_object": "Account", "lookup_field": "External_ID__c"}),
-		column("name", "FirstName", map[string]any{"preserve_values": true}),
-		column("names", "Interests__c", map[string]any{"operation": "merge"}),
-		column("id", "Shoe_Size__c", map[string]any{"generate_field": true, "field_type": "string"}),
+	accounts := sync("Account", column("name", "External_ID__c", true), column("name", "Name", false))
+	contacts := sync("Contact", column("email", "Email", true), column("name", "LastName", false),
+		column("name", "account", false, map[string]any{"lookup_object": "Account", "lookup_field": "External_ID__c"}),
+		column("name", "FirstName", false, map[string]any{"preserve_values": true}),
+		column("names", "Interests__c", false, map[string]any{"operation": "merge"}),
+		column("id", "Shoe_Size__c", false, map[string]any{"generate_field": true, "field_type": "string"}),
 	)
 	contact := func() map[string]any {
 		t.Helper()

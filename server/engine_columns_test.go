@@ -24,10 +24,7 @@ func (w *syncWorld) mapped(id int64) (out []string) {
 func TestMappingsFollowColumns(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(threePeople)
-	own := []any{
-		map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
-		map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name"},
-	}
+	own := []any{column("email", "email", true), column("name", "last_name", false)}
 	id := w.kept(map[string]any{"field_behavior": "sync_all_properties", "field_normalization": "match_source_names", "mappings": own}).id("data.id")
 	before := w.mapped(id)
 	require.Equal(t, []string{"email > email", "name > last_name", "id > id"}, before[:3], "they are made as it is saved")

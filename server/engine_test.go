@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -72,7 +71,7 @@ func TestMatchRateOfARun(t *testing.T) {
 	body := w.body(map[string]any{
 		"operation":              "mirror",
 		"destination_attributes": map[string]any{"connection_id": w.emulated("google_ads").id("data.id"), "object": "customer_match_email"},
-		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true}},
+		"mappings":               []any{column("email", "email", true)},
 		"advanced_configuration": map[string]any{"audience_name": "Customers"},
 	})
 	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
@@ -110,9 +109,7 @@ func TestSnapshotKeepsTheBooks(t *testing.T) {
 // TestRunGoesOnAfterAStop: a service that stops in the middle of a run finishes
 // it after its next start.
 func TestRunGoesOnAfterAStop(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte{3}, 32)
-	open := func(c *Config) { c.Dir, c.MasterKey, c.CallTimeout = dir, key, time.Minute }
-	w := newWorld(t, open)
+	w := newWorld(t, inDir(t), func(c *Config) { c.CallTimeout = time.Minute })
 	id := w.newSync()
 	reached, release := w.hold()
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
@@ -121,11 +118,7 @@ func TestRunGoesOnAfterAStop(t *testing.T) {
 		<-w.s.background.Ctx.Done()
 		release()
 	}()
-	require.NoError(t, w.s.Close())
-	again, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Development: true})
-	require.NoError(t, err)
-	w.s = again
-	t.Cleanup(func() { again.Close() })
+	w.again(nil)
 	w.control("POST", "/settle", nil).want(200)
 	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
 	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))

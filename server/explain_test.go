@@ -91,8 +91,7 @@ func TestExplainARecordsWay(t *testing.T) {
 // take, and when it is sent again.
 func TestExplainWhatFails(t *testing.T) {
 	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200) // far from the hour that the schedule waits for
+	w.standsAt("2026-12-01T08:30:00Z") // far from the hour that the schedule waits for
 	w.changeSource(threePeople)
 	id := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
 	_, err := w.sim.ArmFault(destsim.Fault{Kind: "rpc_error", Code: -32000, Message: "out of order", When: destsim.Trigger{Method: rpc.MethodSyncBatch, First: 1}})
@@ -139,7 +138,7 @@ func TestExplainSkipped(t *testing.T) {
 	w := newSyncWorld(t)
 	body := w.spreadsheet(map[string]any{
 		"historical_sync_operation": "skip_current_records",
-		"mappings":                  []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "unique_id", "is_primary_identifier": true}},
+		"mappings":                  []any{column("name", "unique_id", true)},
 	})
 	id := w.do("POST", "/syncs", w.key, w.body(body)).want(200).id("data.sync_id")
 	w.runs(id)

@@ -119,8 +119,7 @@ func TestDroppedConnection(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	proves(t, "F-7.1-12", "F-8-08")
 	w := newWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T08:00:00Z"}`).want(200)
+	w.standsAt("2026-12-01T08:00:00Z")
 	require.Equal(t, []int{200, 200, 200}, w.codes(3))
 	for _, tc := range []struct {
 		given any

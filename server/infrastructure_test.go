@@ -163,11 +163,6 @@ func (p *infrastructureProvider) configuration() {
 	p.gone(source, sourceID)
 }
 
-// column is a mapping as a configuration writes it.
-func column(name, to string, identifier bool) map[string]any {
-	return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
-}
-
 // syncs makes one after each trigger, with templates, alerts and schedules.
 func (p *infrastructureProvider) syncs(source, endpoint, application, dataset, model string) {
 	to := func(destination, object string) map[string]any {

@@ -109,6 +109,13 @@ func frozen(t testing.TB, change ...func(*Config)) *world {
 	return w
 }
 
+// standsAt stops the clock at a moment.
+func (w *world) standsAt(moment string) {
+	w.t.Helper()
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	w.control("POST", "/clock", fmt.Sprintf(`{"set":%q}`, moment)).want(200)
+}
+
 func (w *world) settle() { w.t.Helper(); require.NoError(w.t, w.s.clock.Settle(w.t.Context())) }
 
 func (w *world) advance(d time.Duration) []string {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -244,8 +243,7 @@ func TestTopicMisfits(t *testing.T) {
 // TestLiveGoesOnAfterAStop: a process that stops with messages that were not
 // read, or in the middle of a run, reads them after its next start.
 func TestLiveGoesOnAfterAStop(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte{3}, 32)
-	w := newLiveWorld(t, map[string]any{}, func(c *Config) { c.Dir, c.MasterKey, c.CallTimeout = dir, key, time.Minute })
+	w := newLiveWorld(t, map[string]any{}, inDir(t), func(c *Config) { c.CallTimeout = time.Minute })
 	w.post("ada@x.io Ada")
 	reached, release := w.hold()
 	w.control("POST", fmt.Sprintf("/topics/%d/messages", w.topic), `{"email":"bob@x.io","name":"Bob"}`).want(201)
@@ -255,11 +253,7 @@ func TestLiveGoesOnAfterAStop(t *testing.T) {
 		<-w.s.background.Ctx.Done()
 		release()
 	}()
-	require.NoError(t, w.s.Close())
-	again, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Development: true})
-	require.NoError(t, err)
-	w.s = again
-	t.Cleanup(func() { again.Close() })
+	w.again(nil)
 	w.control("POST", "/settle", nil).want(200)
 	require.Len(t, w.stored(), 3)
 	require.EqualValues(t, 0, w.state().id("readers.0.behind"))

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -144,18 +143,13 @@ func TestRunsThatAreNotTriedAgain(t *testing.T) {
 
 // TestARestartKeepsRetries, and a snapshot has them too.
 func TestARestartKeepsRetries(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte{3}, 32)
-	w := newWorld(t, func(c *Config) { c.Dir, c.MasterKey = dir, key })
+	w := newWorld(t, inDir(t))
 	id := w.newSync()
 	mend := w.broken()
 	w.trigger(id)
 	w.advance(50 * time.Second)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
-	require.NoError(t, w.s.Close())
-	again, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Development: true})
-	require.NoError(t, err)
-	w.s = again
-	t.Cleanup(func() { again.Close() })
+	w.again(nil)
 	mend()
 	w.advance(2 * time.Minute)
 	require.Equal(t, []string{"failed Manual", "completed Retry"}, w.history(id))

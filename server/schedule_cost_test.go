@@ -52,8 +52,7 @@ func (w *world) work(fn func()) store.Work {
 func TestCostOfAnEnd(t *testing.T) {
 	cost := func(others int) (falls, clock store.Work) {
 		w := newSyncWorld(t, func(c *Config) { c.Development = false })
-		w.control("POST", "/clock", `{"freeze":true}`).want(200)
-		w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
+		w.standsAt("2026-12-01T08:30:00Z")
 		hourly := w.kept(scheduledAt(map[string]any{"frequency": "hourly"})).id("data.id")
 		w.kept(triggeredBy(map[string]any{"sync_sequence": map[string]any{"sync_id": hourly}}))
 		unused := w.kept(nil).id("data.id")
@@ -98,6 +97,7 @@ func (w *world) again(between func(db *sqlite.Conn)) {
 	var err error
 	w.s, err = New(w.t.Context(), config)
 	require.NoError(w.t, err)
+	w.t.Cleanup(func() { _ = w.s.Close() })
 }
 
 func ownFolder(t *testing.T) func(*Config) {
@@ -137,8 +137,7 @@ func TestSchedulesAreKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSyncWorld(t, ownFolder(t))
-			w.control("POST", "/clock", `{"freeze":true}`).want(200)
-			w.control("POST", "/clock", `{"set":"2026-12-01T08:20:00Z"}`).want(200)
+			w.standsAt("2026-12-01T08:20:00Z")
 			w.kept(scheduledAt(map[string]any{"frequency": "hourly"}))
 			w.kept(scheduledAt(map[string]any{"frequency": "hourly", "minute": 30}))
 			w.again(func(db *sqlite.Conn) {
@@ -170,8 +169,7 @@ func TestSchedulesAreKept(t *testing.T) {
 // planned first comes first, whatever their ids.
 func TestOrderOfOneMoment(t *testing.T) {
 	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T07:30:00Z"}`).want(200)
+	w.standsAt("2026-12-01T07:30:00Z")
 	hourly := w.kept(scheduledAt(map[string]any{"frequency": "hourly"})).id("data.id")
 	daily := w.kept(scheduledAt(map[string]any{"frequency": "daily", "hour": 9})).id("data.id")
 	w.advance(2 * time.Hour)
@@ -191,8 +189,7 @@ func TestOrderOfOneMoment(t *testing.T) {
 // and is planned again when it is saved.
 func TestASyncThatCannotRun(t *testing.T) {
 	w := newSyncWorld(t, ownFolder(t))
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
+	w.standsAt("2026-12-01T08:30:00Z")
 	broken := w.kept(scheduledAt(map[string]any{"frequency": "hourly"})).id("data.id")
 	w.kept(scheduledAt(map[string]any{"frequency": "hourly"}))
 	db, err := sqlite.OpenConn(filepath.Join(w.s.config.Dir, "destkit.db"), sqlite.OpenReadWrite)
@@ -217,8 +214,7 @@ func (w *world) view(read func(*store.Tx) error) {
 // TestSchedulesAfterARestoreThatFails: they fall due as if there had been no try.
 func TestSchedulesAfterARestoreThatFails(t *testing.T) {
 	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
+	w.standsAt("2026-12-01T08:30:00Z")
 	_, runs := w.scheduled(map[string]any{"frequency": "hourly"})
 	w.control("POST", "/restore", append([]byte("SQLite format 3\x00"), make([]byte, 200)...)).want(400)
 	w.advance(time.Hour)

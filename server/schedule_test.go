@@ -25,8 +25,7 @@ func (w *syncWorld) scheduled(schedule map[string]any) (id int64, runs func() []
 // and no step of the clock finds nothing to wait for meanwhile.
 func TestSchedulesAreReadWhileTheClockIsAdvanced(t *testing.T) {
 	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-06T23:57:30Z"}`).want(200)
+	w.standsAt("2026-12-06T23:57:30Z")
 	_, continuous := w.scheduled(map[string]any{"frequency": "continuous"})
 	ctx, stop := context.WithCancel(t.Context())
 	reading := make(chan struct{})
@@ -46,8 +45,7 @@ func TestSchedulesAreReadWhileTheClockIsAdvanced(t *testing.T) {
 // once, and one that is set back falls due by the new time.
 func TestSchedulesAfterAJump(t *testing.T) {
 	w := newSyncWorld(t)
-	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
+	w.standsAt("2026-12-01T08:30:00Z")
 	_, runs := w.scheduled(map[string]any{"frequency": "hourly"})
 	w.control("POST", "/clock", `{"set":"2026-12-01T12:30:00Z"}`).want(200)
 	require.Equal(t, []string{"2026-12-01T12:30:00.000Z completed"}, runs())
@@ -91,16 +89,11 @@ func TestClockJumpsDuringARun(t *testing.T) {
 func TestGeneratedChangesOfASync(t *testing.T) {
 	w := newSyncWorld(t)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	source := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Made up", "type": "generator", "credentials": map[string]any{
-		"rows": 100, "changes": map[string]any{"every": "1h", "inserts": 7, "updates": 5, "deletes": 3},
-	}})).want(201).id("data.id")
+	source := w.sourceOf("generator", map[string]any{"rows": 100, "changes": map[string]any{"every": "1h", "inserts": 7, "updates": 5, "deletes": 3}}).id("data.id")
 	id := w.kept(map[string]any{
 		"operation":         "mirror",
 		"source_attributes": map[string]any{"connection_id": source, "object": map[string]any{"type": "table", "table_catalog": "main", "table_schema": "main", "table_name": "generated"}},
-		"mappings": []any{
-			map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
-			map[string]any{"from": map[string]any{"type": "column", "data": "balance"}, "to": "last_name"},
-		},
+		"mappings":          []any{column("email", "email", true), column("balance", "last_name", false)},
 	}).id("data.id")
 	require.Equal(t, [7]int64{100, 100, 0, 0, 100, 100, 0}, w.runs(id).counts())
 	require.Equal(t, [7]int64{100, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())

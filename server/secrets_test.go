@@ -79,9 +79,7 @@ func sendSecrets(w *world) []string {
 	w.do("POST", "/destinations", w.key, customDestination("https://127.0.0.1:1/path-secret-one?key=query-secret-one")).want(201)
 	w.do("POST", "/destinations", w.key, customDestination("ftp://user:pass-secret-two@example.com/path-secret-two")).want(400)
 	w.do("POST", "/destinations", w.key, strings.Replace(`{"service_connection":{"name":"Broken","type":"custom_api","credentials":{"api_version":1,"webhook_url":"https://x/","auth_token":"json-secret"`, "§", "", 1)).want(400)
-	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Postgres", "type": "postgres", "credentials": map[string]any{
-		"host": "127.0.0.1", "port": 1, "database": "db", "username": "reader", "password": "postgres-secret", "sslmode": "disable",
-	}}}).want(201)
+	w.sourceOf("postgres", map[string]any{"host": "127.0.0.1", "port": 1, "database": "db", "username": "reader", "password": "postgres-secret", "sslmode": "disable"})
 	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Typo", "type": "postgres", "credentials": map[string]any{
 		"host": "127.0.0.1", "passwort": "misspelt-secret",
 	}}}).want(400)

@@ -173,9 +173,7 @@ func TestASeedHasNoTokenThatIsNotThere(t *testing.T) {
 		}
 		w.do("POST", "/destinations", w.key, body).want(http.StatusCreated)
 	}
-	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Rows", "type": "snowflake", "credentials": map[string]any{
-		"account": "acme", "database": "SHOP", "warehouse": "WH", "user": "reader", "password": "source-word",
-	}}}).want(http.StatusCreated)
+	w.sourceOf("snowflake", map[string]any{"account": "acme", "database": "SHOP", "warehouse": "WH", "user": "reader", "password": "source-word"})
 	text := string(w.control("GET", "/seed", nil).want(http.StatusOK).text)
 	require.Equal(t, 1, strings.Count(text, `auth_token: "replace-me"`), text)
 	require.Contains(t, text, "database: SHOP")

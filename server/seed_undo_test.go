@@ -71,7 +71,7 @@ func TestFailedSeedTakesBackItsOwn(t *testing.T) {
 	go func() { answered <- w.control("POST", "/seed", seed) }()
 	<-reached
 	w.do("POST", "/invitations", w.pat, map[string]any{"email": "meanwhile@example.com", "role": "member"}).want(200)
-	source := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Meanwhile", "type": "topic_log", "credentials": map[string]any{}}}).want(201)
+	source := w.sourceOf("topic_log", map[string]any{})
 	release()
 	require.Equal(t, refused.at("message"), (<-answered).want(400).at("message"))
 	w.do("DELETE", fmt.Sprintf("/sources/%d", source.id("data.id")), w.key, nil).want(200)

@@ -222,8 +222,8 @@ func TestSegmentMembership(t *testing.T) {
 	named := w.segment("A-names", "name LIKE 'A%'")
 	change := w.of(nil)
 	change["mappings"] = []any{
-		map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true},
-		map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name"},
+		column("email", "email", true),
+		column("name", "last_name", false),
 		map[string]any{"from": map[string]any{"type": "segment_membership", "data": map[string]any{"identify_by": "name"}}, "to": "first_name"},
 	}
 	id := w.kept(change).id("data.id")

@@ -15,16 +15,10 @@ import (
 	"github.com/destkit/destkit/server/internal/sources"
 )
 
-// onDisk makes a world keep its data in a directory.
-func onDisk(dir string) func(*Config) {
-	return func(c *Config) { c.Dir, c.MasterKey = dir, make([]byte, 32) }
-}
-
 // An emulated warehouse outlives the process beside the other data, and goes
 // with its source.
 func TestWarehouseFiles(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	w := newWorld(t, onDisk(dir))
+	w := newWorld(t, inDir(t))
 	a := w.newEmulated("s3cret-of-the-warehouse")
 	id := a.id("data.id")
 	require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))

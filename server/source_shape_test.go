@@ -116,9 +116,7 @@ func TestShapeOfTopic(t *testing.T) {
 
 func TestShapeOfStreamingDatabase(t *testing.T) {
 	w := newWorld(t)
-	id := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "M", "type": "materialize", "credentials": map[string]any{
-		"host": "localhost", "port": 6875, "database": "materialize", "user": "reader", "password": "s3cret",
-	}})).want(201).id("data.id")
+	id := w.sourceOf("materialize", map[string]any{"host": "localhost", "port": 6875, "database": "materialize", "user": "reader", "password": "s3cret"}).id("data.id")
 	table := w.do("GET", fmt.Sprintf("/sources/%d/objects?order=asc", id), w.key, nil).want(200).id("data.0.id")
 	found, problems := w.shape(id, api.SourceObject{Type: api.ObjectTable, ID: &table})
 	require.Empty(t, problems)

@@ -47,16 +47,12 @@ func (w *world) stranger() string {
 // newEmulated makes a source of an emulated warehouse.
 func (w *world) newEmulated(password string) *answer {
 	w.t.Helper()
-	return w.do("POST", "/sources", w.key, connection(map[string]any{
-		"name": "Warehouse", "type": "snowflake", "credentials": map[string]any{
-			"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": password,
-		},
-	})).want(201)
+	return w.sourceOf("snowflake", map[string]any{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": password})
 }
 
 func (w *world) newTopicSource() int64 {
 	w.t.Helper()
-	return w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}})).want(201).id("data.id")
+	return w.sourceOf("topic_log", map[string]any{}).id("data.id")
 }
 
 // The label is the older name: it works and is marked.
@@ -196,7 +192,7 @@ func TestSourceSecrets(t *testing.T) {
 // TestASourceThatCannotBeOpened: a sync over it says that, and where the reason is.
 func TestASourceThatCannotBeOpened(t *testing.T) {
 	w := newWorld(t)
-	made := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Gone", "type": "csv", "credentials": map[string]any{"path": "/nowhere/rows.csv"}}}).want(http.StatusCreated)
+	made := w.sourceOf("csv", map[string]any{"path": "/nowhere/rows.csv"})
 	require.Contains(t, made.header.Get("Warning"), "the connection test failed")
 	body := syncBody(made.id("data.id"), w.newDestination())
 	refused := w.do("POST", "/syncs", w.key, body).want(http.StatusBadRequest)

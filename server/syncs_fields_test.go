@@ -47,7 +47,7 @@ func (w *syncWorld) spreadsheet(changes map[string]any) map[string]any {
 	out := map[string]any{
 		"destination_attributes": map[string]any{"connection_id": id, "object": "Sheet1"},
 		"operation":              "append",
-		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}},
+		"mappings":               []any{column("name", "name", false)},
 	}
 	maps.Copy(out, changes)
 	return out
@@ -59,9 +59,7 @@ func TestSettingsThatExcludeEachOther(t *testing.T) {
 	proves(t, "F-2.6-14", "F-2.6-17")
 	w := newSyncWorld(t)
 	require.Contains(t, w.refused(map[string]any{"field_normalization": "snake_case"}), "field_normalization")
-	database := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Streaming database", "type": "materialize", "credentials": map[string]any{
-		"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p",
-	}})).want(201).id("data.id")
+	database := w.sourceOf("materialize", map[string]any{"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p"}).id("data.id")
 	table := w.do("GET", fmt.Sprintf("/sources/%d/objects?order=asc", database), w.key, nil).want(200).at("data.0")
 	require.Contains(t, w.refused(map[string]any{
 		"source_attributes":    map[string]any{"connection_id": database, "object": table},

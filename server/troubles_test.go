@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,10 +18,8 @@ import (
 
 // lasting is a sync world whose data are in a directory.
 func lasting(t *testing.T) (w *syncWorld, dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	world := newWorld(t, func(c *Config) { c.Dir, c.MasterKey = dir, bytes.Repeat([]byte{3}, 32) })
-	return &syncWorld{world, world.newSource(), world.newDestination()}, dir
+	w = newSyncWorld(t, inDir(t))
+	return w, w.s.config.Dir
 }
 
 // TestAStoreThatTakesNothing: a run whose end cannot be written down, because
@@ -150,7 +147,7 @@ func TestOneProcessHasTheData(t *testing.T) {
 	reached, release := w.hold()
 	run := w.trigger(id)
 	<-reached
-	_, err := New(t.Context(), Config{Dir: dir, MasterKey: bytes.Repeat([]byte{3}, 32)})
+	_, err := New(t.Context(), Config{Dir: dir, MasterKey: w.s.config.MasterKey})
 	require.ErrorContains(t, err, "in use")
 	release()
 	w.control("POST", "/settle", nil).want(200)

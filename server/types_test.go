@@ -52,7 +52,7 @@ func TestEverySourceType(t *testing.T) {
 		}
 		t.Run(typ, func(t *testing.T) {
 			credentials := exampleOf(t, typ, shown["configuration_fields"].(map[string]any)["fields"])
-			a := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": typ, "type": typ, "credentials": credentials}}).want(http.StatusCreated)
+			a := w.sourceOf(typ, credentials)
 			require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
 			id := a.id("data.id")
 			objects := w.do("GET", fmt.Sprintf("/sources/%d/objects?order=asc", id), w.key, nil).want(http.StatusOK)
@@ -82,7 +82,7 @@ func TestEveryDestinationType(t *testing.T) {
 		}
 		t.Run(typ, func(t *testing.T) {
 			credentials := exampleOf(t, typ, shown["configuration_fields"].(map[string]any)["fields"])
-			a := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{"name": typ, "type": typ, "credentials": credentials}}).want(http.StatusCreated)
+			a := w.destinationOf(typ, credentials)
 			require.Equal(t, true, a.at("data.last_test_succeeded"), string(a.text))
 			require.NotEmpty(t, a.at("data.connection_details.account_id"))
 			w.syncEach(t, source, a.id("data.id"))
@@ -127,7 +127,7 @@ func syncTo(o *api.DestinationObject) map[string]any {
 	mappings := []any{}
 	identified := operation == api.OperationAppend
 	if identified {
-		mappings = append(mappings, map[string]any{"from": map[string]any{"type": "column", "data": "id"}, "to": "unique_id", "is_primary_identifier": true})
+		mappings = append(mappings, column("id", "unique_id", true))
 	}
 	for _, f := range o.Fields {
 		key := !identified && f.Createable && (f.CanBeUpsertKey && operation != api.OperationInsert || f.CanBeInsertKey && operation == api.OperationInsert)
@@ -135,10 +135,10 @@ func syncTo(o *api.DestinationObject) map[string]any {
 			continue
 		}
 		identified = identified || key
-		mappings = append(mappings, map[string]any{"from": map[string]any{"type": "column", "data": values[f.Type]}, "to": f.FullName, "is_primary_identifier": key})
+		mappings = append(mappings, column(values[f.Type], f.FullName, key))
 	}
 	if !identified { // rows without a key are told apart by a column that the sync makes
-		mappings = append(mappings, map[string]any{"from": map[string]any{"type": "column", "data": "uuid"}, "to": "id", "is_primary_identifier": true, "generate_field": true})
+		mappings = append(mappings, column("uuid", "id", true, map[string]any{"generate_field": true}))
 	}
 	return map[string]any{"operation": operation, "mappings": mappings, "mode": map[string]any{"type": "triggered", "triggers": map[string]any{}}}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -289,6 +290,18 @@ func (w *world) newDestination() int64 {
 	return a.id("data.id")
 }
 
+// sourceOf makes a source of a type.
+func (w *world) sourceOf(typ string, credentials map[string]any) *answer {
+	w.t.Helper()
+	return w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Source " + typ, "type": typ, "credentials": credentials})).want(201)
+}
+
+// destinationOf makes a destination of a type.
+func (w *world) destinationOf(typ string, credentials map[string]any) *answer {
+	w.t.Helper()
+	return w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{"name": "Destination " + typ, "type": typ, "credentials": credentials}}).want(201)
+}
+
 func customDestination(url string) map[string]any {
 	return map[string]any{"service_connection": map[string]any{
 		"name": "Endpoint", "type": "custom_api", "credentials": map[string]any{
@@ -298,11 +311,17 @@ func customDestination(url string) map[string]any {
 	}}
 }
 
+// column is the mapping of a column, with more members beside.
+func column(name, to string, identifier bool, more ...map[string]any) map[string]any {
+	m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
+	for _, members := range more {
+		maps.Copy(m, members)
+	}
+	return m
+}
+
 // syncBody is a valid sync of the table customers into the object person.
 func syncBody(source, destination int64) map[string]any {
-	column := func(name, to string, identifier bool) map[string]any {
-		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
-	}
 	return map[string]any{
 		"label": "Customers", "operation": "upsert",
 		"source_attributes": map[string]any{"connection_id": source, "object": map[string]any{

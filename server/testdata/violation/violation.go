@@ -126,12 +126,6 @@ func breaks(id, changes string, s seams, also ...Also) violation {
 	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Service) seams { return s }}
 }
 
-// Check reports whether there is a violation of each id.
-func Check(ids []string) error {
-	_, err := find(ids)
-	return err
-}
-
 func find(ids []string) ([]violation, error) {
 	all := violations()
 	var found []violation
