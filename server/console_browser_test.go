@@ -10,7 +10,6 @@ import (
 	"time"
 
 	chromium "github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
@@ -217,21 +216,4 @@ func armed(sim *destsim.Sim) (ids []string) {
 		}
 	}
 	return ids
-}
-
-// TestMatrixConsoleNeedsNoScript: a browser without one gets through the same forms.
-func TestMatrixConsoleNeedsNoScript(t *testing.T) {
-	if !matrixtest.Whole() && !matrixtest.Named() {
-		t.Skip("a real browser walks with DESTKIT_TIER=full")
-	}
-	w := newWorld(t)
-	service := httptest.NewServer(w.s)
-	t.Cleanup(service.Close)
-	b := browser.New(t, service.URL+consoleAt)
-	b.Do(emulation.SetScriptExecutionDisabled(true))
-	b.Do(chromedp.Navigate(service.URL+"/"), chromedp.WaitVisible("h1", chromedp.ByQuery))
-	b.Do(chromedp.Click(`button[value=freeze]`, chromedp.ByQuery), chromedp.WaitVisible(`button[value=run]`, chromedp.ByQuery))
-	var text string
-	b.Do(chromedp.Text("main", &text, chromedp.ByQuery))
-	require.Contains(t, strings.Join(strings.Fields(text), " "), "The clock stands still.")
 }

@@ -2,12 +2,9 @@ package server
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/server/api"
 )
 
 func (w *world) fault(body map[string]any) string {
@@ -93,27 +90,6 @@ func TestFaultPhases(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestDroppedConnection: over a real connection the client sees no answer.
-func TestDroppedConnection(t *testing.T) {
-	w := newWorld(t)
-	server := httptest.NewServer(w.s)
-	defer server.Close()
-	w.fault(map[string]any{"kind": "drop", "times": 1})
-	get := func() (*http.Response, error) {
-		r, err := http.NewRequest("GET", server.URL+api.BasePath+"/users", nil)
-		require.NoError(t, err)
-		r.Header.Set("Authorization", "Bearer "+w.pat)
-		r.Close = true
-		return http.DefaultClient.Do(r)
-	}
-	_, err := get()
-	require.Error(t, err)
-	resp, err := get()
-	require.NoError(t, err)
-	require.Equal(t, 200, resp.StatusCode)
-	require.NoError(t, resp.Body.Close())
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -28,12 +28,6 @@ var connectionShapes = []struct {
 		changed:     "database", now: "prod",
 	},
 	{
-		typ:         "redshift",
-		credentials: map[string]any{"host": "shop.abc123.eu-west-1.redshift.amazonaws.com", "port": "", "database": "dev", "username": "sync", "password": "p"},
-		details:     map[string]any{"database": "dev"},
-		changed:     "database", now: "prod",
-	},
-	{
 		typ: "big_query",
 		credentials: map[string]any{"project_id": "my-project-123", "location": "",
 			"service_account_key": `{"type":"service_account","project_id":"my-project-123","client_email":"reader@my-project-123.iam.gserviceaccount.com","private_key":"k"}`},
@@ -41,22 +35,10 @@ var connectionShapes = []struct {
 		changed: "location", now: "EU",
 	},
 	{
-		typ:         "big_query", // without a key: an account of the service's own
-		credentials: map[string]any{"project_id": "my-project-123", "location": "EU"},
-		details:     map[string]any{"project_id": "my-project-123", "location": "EU"},
-		changed:     "location", now: "US",
-	},
-	{
 		typ: "databricks",
 		credentials: map[string]any{"hostname": "dbc-a1b2c3d4-e5f6.cloud.databricks.com", "port": 443, "http_path": "/sql/1.0/warehouses/abc123",
 			"catalog": "main", "access_token": "t"},
 		details: map[string]any{"hostname": "dbc-a1b2c3d4-e5f6.cloud.databricks.com", "catalog": "main"}, changed: "catalog", now: "sales",
-	},
-	{ // a key pair, with the switch as a text and no password
-		typ: "snowflake",
-		credentials: map[string]any{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "username": "reader", "role": "READER",
-			"password": "", "use_keypair": "true", "private_key_pkcs8": "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"},
-		details: map[string]any{"account": "xy12345", "user": "reader", "use_keypair": true}, changed: "warehouse", now: "OTHER",
 	},
 	{
 		typ:         "mysql",

@@ -151,26 +151,18 @@ func TestDeliveriesOfSeveralWebhooks(t *testing.T) {
 // TestDeliveriesSurviveARestart: what is open is sent by the next process, at
 // its moment.
 func TestDeliveriesSurviveARestart(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
 	stand := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	setup := func(c *Config) { c.Dir, c.MasterKey, c.SystemClock = dir, key, func() time.Time { return stand } }
-	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t)}
-	setup(&config)
-	s, err := New(t.Context(), config)
-	require.NoError(t, err)
-	first := &world{t: t, s: s, seen: map[string]map[int]bool{}, key: s.FirstTokens().WorkspaceAPIKey}
-	l := first.listen()
-	id := first.newSync()
-	_, secret := first.hook(l, "sync.failed")
+	w := newWorld(t, inDir(t), func(c *Config) { c.SystemClock = func() time.Time { return stand } })
+	l := w.listen()
+	id := w.newSync()
+	_, secret := w.hook(l, "sync.failed")
 	l.answers(500, 500)
-	first.run(id, "broken")
-	first.advance(5 * time.Second)
+	w.run(id, "broken")
+	w.advance(5 * time.Second)
 	require.Len(t, l.take(), 2)
-	require.NoError(t, s.Close())
+	w.again(nil)
 
-	w := newWorld(t, setup)
-	text := pemOf(l.Server)
-	w.control("POST", "/trust", text).want(200)
+	w.control("POST", "/trust", pemOf(l.Server)).want(200)
 	w.control("POST", "/clock", fmt.Sprintf(`{"set":%q}`, stand.Add(5*time.Second).Format(time.RFC3339))).want(200)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
 	w.settle()
@@ -292,10 +284,7 @@ func TestOldDeliveriesGo(t *testing.T) {
 // TestCloseDuringAnAttempt: the end of the service cuts an attempt off, which
 // then does not count.
 func TestCloseDuringAnAttempt(t *testing.T) {
-	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
-	s, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Emulate: emulator(t)})
-	require.NoError(t, err)
-	w := &world{t: t, s: s, seen: map[string]map[int]bool{}, key: s.FirstTokens().WorkspaceAPIKey}
+	w := newWorld(t, inDir(t))
 	id := w.newSync()
 	called, end := make(chan struct{}), make(chan struct{})
 	slow := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(called); <-end }))
@@ -305,9 +294,9 @@ func TestCloseDuringAnAttempt(t *testing.T) {
 	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": slow.URL, "events": []string{"sync.triggered"}}).want(201)
 	w.begin(id)
 	<-called
-	require.NoError(t, s.Close())
+	require.NoError(t, w.s.Close())
 
-	opened, err := store.Open(t.Context(), store.Options{Dir: dir, MasterKey: key})
+	opened, err := store.Open(t.Context(), store.Options{Dir: w.s.config.Dir, MasterKey: w.s.config.MasterKey})
 	require.NoError(t, err)
 	defer opened.Close()
 	require.NoError(t, opened.View(t.Context(), func(tx *store.Tx) error {
