@@ -42,7 +42,7 @@ func TestOrganizationsAreApart(t *testing.T) {
 	sync := w.newSync()
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", sync), w.key, nil).want(200)
 	source, destination := shown.id("data.source_attributes.connection_id"), shown.id("data.destination_attributes.connection_id")
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", sync), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(sync)
 	invitation := w.do("POST", "/invitations", w.pat, map[string]any{"email": "a@example.com", "role": "member"}).want(200).id("data.id")
 	workspace := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")
 	table := w.do("GET", fmt.Sprintf("/sources/%d/objects", source), w.key, nil).want(200).id("data.0.id")

@@ -253,10 +253,16 @@ func TestLedgerThatIsLost(t *testing.T) {
 		says    string
 		deletes int64 // of the row that has left the source
 	}{
-		"state":             {func(w *inPlace) { w.take("sync-1", "state") }, "the state file is missing; its keys were rebuilt from the logs of 2 runs", 1},
-		"state and a log":   {func(w *inPlace) { w.take("sync-1", "state"); w.take("sync-1", "run-1.log") }, "which do not go back to the first; " + ledger.UnknownDeletes, 0},
-		"folder of a sync":  {func(w *inPlace) { w.take("sync-1") }, ledger.UnknownDeletes, 0},
-		"the whole ledger":  {func(w *inPlace) { w.take() }, ledger.UnknownDeletes, 0},
+		"state":            {func(w *inPlace) { w.take("sync-1", "state") }, "the state file is missing; its keys were rebuilt from the logs of 2 runs", 1},
+		"state and a log":  {func(w *inPlace) { w.take("sync-1", "state"); w.take("sync-1", "run-1.log") }, "which do not go back to the first; " + ledger.UnknownDeletes, 0},
+		"folder of a sync": {func(w *inPlace) { w.take("sync-1") }, ledger.UnknownDeletes, 0},
+		"the whole ledger": {func(w *inPlace) { w.take() }, ledger.UnknownDeletes, 0},
+		"a damaged state": {func(w *inPlace) {
+			text, err := os.ReadFile(w.path("ledger", "sync-1", "state"))
+			require.NoError(w.t, err)
+			text[len(text)/2] ^= 1
+			require.NoError(w.t, os.WriteFile(w.path("ledger", "sync-1", "state"), text, 0o600))
+		}, "damaged", 1},
 		"an earlier folder": {func(w *inPlace) { w.take("sync-1"); copyTree(w.t, w.path("..", "earlier"), w.path("ledger", "sync-1")) }, "the state file is older than the logs of its runs", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,9 +73,7 @@ func runOwn(w *world, source, destination int64) {
 		"mappings":               []any{column("id", "ref", true), column("name", "name", false)},
 		"mode":                   map[string]any{"type": "triggered", "triggers": map[string]any{}},
 	}).want(http.StatusOK).id("data.sync_id")
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
-	w.control("POST", "/settle", nil).want(http.StatusOK)
-	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+	ended := w.oneRun(id)
 	require.Equal(w.t, "completed", ended.at("data.status"), string(ended.text))
 	kept := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=person", destination), nil).want(http.StatusOK)
 	require.EqualValues(w.t, 30, kept.id("total"))

@@ -24,7 +24,7 @@ func contractConflicts(w *world) {
 	conflict("DELETE", fmt.Sprintf("/sources/%d", source), w.key, nil)
 	conflict("DELETE", fmt.Sprintf("/destinations/%d", destination), w.key, nil)
 	reached, release := w.hold()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(id)
 	<-reached
 	conflict("DELETE", fmt.Sprintf("/syncs/%d", id), w.key, nil)
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)

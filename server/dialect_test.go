@@ -194,7 +194,7 @@ func TestCancelledRunsShowTheirEnd(t *testing.T) {
 		w := newSyncWorld(t, change)
 		id := w.kept(nil).id("data.id")
 		reached, release := w.hold()
-		run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+		run := w.trigger(id)
 		<-reached
 		w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
 		release()

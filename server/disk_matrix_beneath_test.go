@@ -79,7 +79,7 @@ func beneathCells() (cells []diskCellOfService) {
 		add("a sync run, at work", "recovered: it waits for the disk and ends as it would have; after a kill each record is there once", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
 			w.changeSource(oneMore)
 			reached, release := w.hold()
-			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", w.id), w.key, nil).want(200).id("data.sync_run_id")
+			run := w.trigger(w.id)
 			<-reached
 			disk.Fail(c.fault)
 			release()

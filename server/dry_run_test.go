@@ -130,7 +130,7 @@ func TestPlanRefusals(t *testing.T) {
 	require.Contains(t, w.plan(id, `{"ful":true}`).want(400).at("message"), `did you mean "full"`)
 	require.Contains(t, w.plan(appended, `{"full":true}`).want(400).at("message"), "no full sync")
 	reached, release := w.hold()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(id)
 	<-reached
 	require.Contains(t, w.plan(id, nil).want(409).at("message"), fmt.Sprintf("run %d of sync %d is active", run, id))
 	release()
@@ -160,7 +160,7 @@ func TestPlanAndARunInBetween(t *testing.T) {
 	planned := make(chan *answer)
 	go func() { planned <- w.plan(id, nil) }()
 	<-reached
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(id)
 	release()
 	// The run is seen in the store, or by its ledger, which knows no numbers of runs.
 	require.Regexp(t, fmt.Sprintf("^(run %d|a run) of sync %d ", run, id), (<-planned).want(409).at("message"))

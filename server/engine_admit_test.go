@@ -25,7 +25,7 @@ func TestRunsWaitForDescriptors(t *testing.T) {
 	}
 	reached, release := w.hold()
 	for _, id := range syncs {
-		runs = append(runs, w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id"))
+		runs = append(runs, w.trigger(id))
 	}
 	<-reached
 	require.Eventually(t, func() bool { return files.Runs.Figures().Waiting == 3 }, time.Minute, time.Millisecond)

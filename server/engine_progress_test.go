@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -23,7 +22,7 @@ func TestProgressIsStoredTogether(t *testing.T) {
 	for i := range list {
 		id := w.kept(nil).id("data.id")
 		list[i] = &store.SyncRun{}
-		list[i].ID = w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+		list[i].ID = w.trigger(id)
 	}
 	for i := range list {
 		require.Eventually(t, func() bool {

@@ -27,7 +27,7 @@ func (w *world) runs(id int64) *answer {
 // oneRun is runs without a dry run.
 func (w *world) oneRun(id int64) *answer {
 	w.t.Helper()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
+	run := w.trigger(id)
 	w.control("POST", "/settle", nil).want(http.StatusOK)
 	return w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
 }

@@ -295,7 +295,7 @@ func TestMailServerThatSaysNothing(t *testing.T) {
 	})
 	id := w.do("POST", "/syncs", w.key, syncBody(w.newSource(), w.newDestination())).want(200).id("data.sync_id")
 	w.changeSource("DROP TABLE customers")
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(id)
 	w.settle()
 	require.Equal(t, "failed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
 	mails := w.mailbox()

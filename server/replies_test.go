@@ -43,7 +43,7 @@ func TestReplies(t *testing.T) {
 	body["alert_attributes"] = []any{map[string]any{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true, "options": nil}}
 	sync := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
 	kept("sync", w.do("GET", fmt.Sprintf("/syncs/%d", sync), w.key, nil))
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", sync), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(sync)
 	w.control("POST", "/settle", nil).want(200)
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil) // too late
 	kept("sync_run", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil))

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ func TestLinesOfARun(t *testing.T) {
 		c.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	id := w.newSync()
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	run := w.trigger(id)
 	w.control("POST", "/settle", nil).want(200)
 	told := 0
 	for lines := bufio.NewScanner(strings.NewReader(said.String())); lines.Scan(); {

@@ -72,7 +72,7 @@ func TestClockJumpsDuringARun(t *testing.T) {
 				}
 			}
 			w.onCall.Store(&hook)
-			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+			run := w.trigger(id)
 			w.control("POST", "/settle", nil).want(200)
 			// A frozen clock stands still for the pace of the run too.
 			w.control("POST", "/clock", `{"advance":"1h"}`).want(200)

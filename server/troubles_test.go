@@ -153,22 +153,3 @@ func TestOneProcessHasTheData(t *testing.T) {
 	w.control("POST", "/settle", nil).want(200)
 	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
 }
-
-// TestDamagedBooks: it is unknown what was acknowledged, so everything is sent
-// again, and the run says why (spec 7.2.5).
-func TestDamagedBooks(t *testing.T) {
-	w, dir := lasting(t)
-	id := w.kept(nil).id("data.id")
-	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
-	state := filepath.Join(dir, "ledger", fmt.Sprintf("sync-%d", id), "state")
-	text, err := os.ReadFile(state)
-	require.NoError(t, err)
-	text[len(text)/2] ^= 1
-	require.NoError(t, os.WriteFile(state, text, 0o600))
-	again := w.runs(id)
-	require.Equal(t, "completed", again.at("data.status"))
-	require.Equal(t, true, again.at("data.full_sync"))
-	require.Contains(t, again.at("data.sync_trigger_reason.ui_detail"), "damaged")
-	require.EqualValues(t, 1, again.id("data.records_updated"))
-	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
-}

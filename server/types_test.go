@@ -109,9 +109,7 @@ func (w *world) syncEach(t *testing.T, source, destination int64) {
 		body["destination_attributes"] = map[string]any{"connection_id": destination, "object": o.FullName}
 		body["advanced_configuration"] = advancedOf(o)
 		id := w.do("POST", "/syncs", w.key, body).want(http.StatusOK).id("data.sync_id")
-		run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
-		w.control("POST", "/settle", nil).want(http.StatusOK)
-		ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+		ended := w.oneRun(id)
 		require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
 		require.EqualValues(t, 20, ended.id("data.records_updated"), string(ended.text))
 		records := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s", destination, o.FullName), nil).want(http.StatusOK)
