@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -167,36 +166,6 @@ func TestCancelOfAQueuedRun(t *testing.T) {
 	require.Equal(t, true, ended.at("data.canceled"))
 	require.Nil(t, ended.at("data.source_record_count"), "nothing was read")
 	require.Equal(t, "completed", w.runs(id).at("data.status"))
-}
-
-// TestARunShowsItsSums while it works: what is acknowledged is counted before
-// the run is over (spec 2.9).
-func TestARunShowsItsSums(t *testing.T) {
-	hold := newBlocking(2)
-	h := newHostile(t, time.Minute, "sync_batch", hold.answer)
-	h.rows(2500)
-	id := h.kept(nil).id("data.id")
-	h.armed.Store(true)
-	run := h.trigger(id)
-	<-hold.reached
-	path := fmt.Sprintf("/sync_runs/%d", run)
-	number := func(name string) int64 {
-		n, ok := h.do("GET", path, h.key, nil).want(200).at("data." + name).(json.Number)
-		if !ok {
-			return 0
-		}
-		value, err := n.Int64()
-		require.NoError(t, err)
-		return value
-	}
-	// One batch of 500 or 1000 is held, the other two are on their way or over.
-	require.Eventually(t, func() bool { return number("records_updated") >= 1500 }, time.Minute, time.Millisecond)
-	require.EqualValues(t, 2500, number("source_record_count"))
-	require.Equal(t, number("records_updated"), number("records_processed"), "what is on its way has not failed")
-	require.Zero(t, number("records_failed"))
-	close(hold.release)
-	h.control("POST", "/settle", nil).want(200)
-	require.EqualValues(t, 2500, number("records_updated"))
 }
 
 // TestRunsOfOneSyncNeverOverlap: of many triggers at once one run works, the

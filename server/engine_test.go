@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -62,26 +61,6 @@ func TestFollowersComeWithTheEnd(t *testing.T) {
 		require.Equal(t, run.UpdatedAt, next.CreatedAt)
 		return nil
 	}))
-}
-
-// TestMatchRateOfARun: an emulated audience recognises seven of ten addresses.
-func TestMatchRateOfARun(t *testing.T) {
-	w := newSyncWorld(t)
-	w.changeSource(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO customers (id, email) SELECT i, 'user' || i || '@example.com' FROM n`)
-	body := w.body(map[string]any{
-		"operation":              "mirror",
-		"destination_attributes": map[string]any{"connection_id": w.emulated("google_ads").id("data.id"), "object": "customer_match_email"},
-		"mappings":               []any{column("email", "email", true)},
-		"advanced_configuration": map[string]any{"audience_name": "Customers"},
-	})
-	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
-	run := w.runs(id)
-	require.Equal(t, "completed", run.at("data.status"), string(run.text))
-	require.EqualValues(t, 400, run.id("data.records_updated"))
-	updated := w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, body).want(200)
-	rate, err := updated.at("data.match_rate_details.match_rate").(json.Number).Float64()
-	require.NoError(t, err)
-	require.InDelta(t, 0.7, rate, 0.1)
 }
 
 // TestSnapshotKeepsTheBooks: a restored world knows what was sent, and a sync

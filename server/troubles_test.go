@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -90,53 +89,6 @@ func TestADestinationThatComesBack(t *testing.T) {
 	ended := w.do("GET", path, w.key, nil).want(200)
 	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
 	require.EqualValues(t, 1, ended.id("data.records_updated"))
-}
-
-// TestADestinationThatStaysAway: UNREACHABLE, and the next tries find it.
-func TestADestinationThatStaysAway(t *testing.T) {
-	w := newSyncWorld(t)
-	id := w.kept(nil).id("data.id")
-	w.world.dest.Close()
-	run := w.trigger(id)
-	w.advance(50 * time.Second)
-	failed := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
-	require.Equal(t, "UNREACHABLE", failed.at("data.error_code"), string(failed.text))
-	require.Contains(t, failed.at("data.error_message"), "refuses the connection")
-}
-
-// TestASourceThatBreaksInTheMiddle: what was acknowledged before the broken line
-// stays, and the run after the repair sends the rest alone.
-func TestASourceThatBreaksInTheMiddle(t *testing.T) {
-	w := newSyncWorld(t)
-	file := filepath.Join(t.TempDir(), "people.jsonl")
-	lines := make([]string, 5000)
-	for i := range lines {
-		lines[i] = fmt.Sprintf(`{"email":"a%05d@example.com","name":"A"}`, i)
-	}
-	write := func(broken string) {
-		all := append(append(append([]string{}, lines[:4000]...), broken), lines[4000:]...)
-		require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "\n")), 0o600))
-	}
-	write(`{"email":"b","name":"B"}`)
-	made := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{
-		"name": "File", "type": "jsonl", "credentials": map[string]any{"path": file},
-	}}).want(201)
-	object := w.do("GET", fmt.Sprintf("/sources/%d/objects", made.id("data.id")), w.key, nil).want(200)
-	from := map[string]any{"type": "table"}
-	for _, name := range []string{"table_catalog", "table_schema", "table_name"} {
-		from[name] = object.at("data.0." + name)
-	}
-	id := w.kept(map[string]any{"source_attributes": map[string]any{"connection_id": made.id("data.id"), "object": from}}).id("data.id")
-	write(`{"email":"b","name":`)
-	failed := w.runs(id)
-	require.Equal(t, "SOURCE_ERROR", failed.at("data.error_code"), string(failed.text))
-	require.Contains(t, failed.at("data.error_message"), "4001", "the line")
-	sent := failed.id("data.records_updated")
-	_, total, err := w.sim.Records("person", 0, 1)
-	require.NoError(t, err)
-	require.EqualValues(t, total, sent)
-	write(`{"email":"b","name":"B"}`)
-	require.EqualValues(t, 5001-sent, w.runs(id).id("data.records_updated"))
 }
 
 // TestOneProcessHasTheData: a second process on the same data refuses to start,
