@@ -59,7 +59,7 @@ func TestWhatNeverEndsIsNoAnswer(t *testing.T) {
 			t.Parallel()
 			t.Run("every call", func(t *testing.T) {
 				t.Parallel()
-				r := judgeHostile(t, destination.Target{URL: rawEndpoint(t, func(conn net.Conn, _ hostileCall) { reply(conn) })}, opts)
+				r := judgeHostile(t, destination.Target{URL: rawEndpoint(t, reply)}, opts)
 				unreachable(t, r)
 				require.Zero(t, r.Counts[conformance.Pass])
 			})
@@ -68,7 +68,7 @@ func TestWhatNeverEndsIsNoAnswer(t *testing.T) {
 					t.Parallel()
 					some := opts
 					some.Select = []string{"HTTP-*", "RPC-*", "RL-006", "VER-001", "TIM-*", "FLD-*"}
-					r := judgeHostile(t, destination.Target{Handler: sabotaged(method, func(conn net.Conn, _ hostileCall) { reply(conn) })}, some)
+					r := judgeHostile(t, destination.Target{Handler: sabotaged(t, method, reply)}, some)
 					require.Equal(t, 1, r.ExitStatus, r.Summary)
 					require.Contains(t, r.Failed, "HTTP-006")
 					passed := map[string]string{

@@ -252,3 +252,13 @@ func explain(r *conformance.Report, ids []string) string {
 	}
 	return b.String()
 }
+
+// statusOf is the status of one check.
+func statusOf(r *conformance.Report, id string) conformance.Status {
+	for _, c := range r.Checks {
+		if c.ID == id {
+			return c.Status
+		}
+	}
+	return ""
+}

@@ -106,7 +106,7 @@ func TestAMethodThatHangsIsNoQueue(t *testing.T) { // not beside others: the hea
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var n atomic.Int64
-			good := &sloppy{}
+			good := goodEndpoint(t)
 			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, err := io.ReadAll(r.Body)
 				if err == nil && strings.Contains(string(body), rpc.MethodListObjects) && hangs(int(n.Add(1))) {
