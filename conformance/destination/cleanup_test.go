@@ -94,13 +94,6 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-func TestRequireCleanHoldsWhenAllIsClean(t *testing.T) {
-	e := newSmall()
-	opts := writing(e)
-	opts.RequireClean = true
-	require.Zero(t, judged(t, e, writeCheck, opts).ExitStatus)
-}
-
 // TestARefusedRecordIsNoResidue: what the endpoint refused to write needs no
 // clean-up and counts as nothing.
 func TestARefusedRecordIsNoResidue(t *testing.T) {

@@ -196,19 +196,3 @@ func ExampleTest() {
 		})
 	}
 }
-
-// TestExampleDestination runs what ExampleTest shows.
-func TestExampleDestination(t *testing.T) {
-	n := &notes{texts: map[string]json.RawMessage{}}
-	r := destination.Test(t, destination.Target{Handler: n}, conformance.Options{
-		Write: true, Objects: []string{"note"}, ReadbackFunc: n.readback,
-	})
-	for _, c := range r.Checks {
-		if c.Status == conformance.Warn {
-			t.Errorf("%s: %s", c.ID, c.Title)
-		}
-	}
-	if len(n.texts) != 0 {
-		t.Errorf("%d notes are left behind", len(n.texts))
-	}
-}

@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -91,11 +90,6 @@ func TestIntegerKeys(t *testing.T) {
 	require.Greater(t, n, int64(1)<<32)
 	require.Less(t, own.to, int64(1)<<53)
 	require.NotEqual(t, own.from, keysOf(t, conformance.Options{RunID: "7f3b"}).from, "two runs do not share a range")
-}
-
-func TestKeyRangeThatIsEmpty(t *testing.T) {
-	_, err := Run(context.Background(), Target{Handler: newSmall()}, conformance.Options{KeyFrom: 9, KeyTo: 3})
-	requireUsage(t, err, "key range 9:3 is empty")
 }
 
 // TestKeyRangeIsUsedUp: no key outside the closed range is ever sent; what

@@ -104,21 +104,6 @@ func TestNeverMoreBatchesAtOnceThanDeclared(t *testing.T) {
 	}
 }
 
-// TestWholeSuiteKeepsTheDeclaredParallelism: checks that do not ask for --load
-// stay within the declared number, whatever they send.
-func TestWholeSuiteKeepsTheDeclaredParallelism(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a full run")
-	}
-	e := newSmall()
-	e.speed.MaximumParallelBatches = 2
-	opts := writing(e)
-	opts.MaxRecords = 100_000
-	_, err := Run(context.Background(), Target{Handler: e}, opts)
-	require.NoError(t, err)
-	require.LessOrEqual(t, e.mostOnce, 2)
-}
-
 func TestPaceEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPace()

@@ -2,8 +2,6 @@ package destination
 
 import (
 	"context"
-	"net"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -132,23 +130,4 @@ func TestPlanOfNoObjects(t *testing.T) {
 	e.objects = nil
 	p := planned(t, e, conformance.Options{Write: true, Objects: []string{"contact"}})
 	require.Contains(t, strings.Join(p.Notes, "\n"), "list_objects names no object that can be read")
-}
-
-func TestPlanOfNobody(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	url := "http://" + l.Addr().String()
-	require.NoError(t, l.Close())
-	_, err = Plan(context.Background(), Target{URL: url}, conformance.Options{})
-	require.ErrorContains(t, err, "no HTTP response from the endpoint: nothing listens at ")
-}
-
-// TestHTTPSWhereThereIsNone names the remedy.
-func TestHTTPSWhereThereIsNone(t *testing.T) {
-	server := httptest.NewServer(newSmall())
-	defer server.Close()
-	r, err := Run(context.Background(), Target{URL: strings.Replace(server.URL, "http:", "https:", 1)}, conformance.Options{})
-	require.NoError(t, err)
-	require.Equal(t, 3, r.ExitStatus)
-	require.Contains(t, r.Problems[0].Fix, "begin the URL with http://")
 }

@@ -145,6 +145,8 @@ func TestAMixedEndpointIsJudged(t *testing.T) {
 		"an error with status 500":              everyCall(500, "application/json", fmt.Sprintf(failure, "crashed")),
 		"text with status 500 but for params":   with(`"object"`, "crashed", 500),
 		"text with status 500 but for a method": with("get_sync_speed", "crashed", 500),
+		"HTML but for a method":                 with("get_sync_speed", "<html>hello</html>", 200),
+		"text that is no JSON":                  everyCall(200, "application/json", "it works!"),
 		"an empty object":                       everyCall(200, "application/json", "{}"),
 		"400 over plain http":                   everyCall(400, "text/plain", "bad request"),
 	} {

@@ -3,7 +3,6 @@ package destination
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -401,71 +400,6 @@ func TestRunTimeout(t *testing.T) {
 		require.Empty(t, e.keys("contact"))
 		time.Sleep(time.Minute) // the late handler ends
 	})
-}
-
-func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	url := "http://" + l.Addr().String()
-	require.NoError(t, l.Close())
-	r, err := Run(context.Background(), Target{URL: url}, conformance.Options{})
-	require.NoError(t, err)
-	require.Equal(t, []string{"unreachable"}, problemKinds(r))
-	require.Equal(t, 3, r.ExitStatus)
-	require.Equal(t, conformance.Unknown, r.Verdict)
-	for _, c := range r.Checks {
-		require.Equal(t, conformance.NotRun, c.Status, c.ID)
-		require.Empty(t, c.Findings)
-	}
-}
-
-func TestUnhealthy(t *testing.T) {
-	e := newSmall()
-	e.answer = func(method string, _ int, _ []byte) string {
-		if method == rpc.MethodTestConnection {
-			return `{"jsonrpc":"2.0","id":$ID,"result":{"success":false,"error_message":"the database is down"}}`
-		}
-		return ""
-	}
-	r := judged(t, e, healthCheck, conformance.Options{})
-	require.Equal(t, []string{"unhealthy"}, problemKinds(r))
-	require.Contains(t, r.Problems[0].Message, "the database is down")
-	require.Equal(t, 3, r.ExitStatus)
-	require.Equal(t, conformance.NotRun, resultOf(t, r, "AAA-001").Status)
-}
-
-// TestAnyAnswerIsJudged: text that is no JSON is an answer, and the rest is
-// blocked by it. A page of HTML alone comes from something else than an endpoint
-// (see TestNothingToJudge); beside one sound envelope it is judged, too.
-func TestAnyAnswerIsJudged(t *testing.T) {
-	for _, c := range []struct {
-		name, text string
-		but        string // the method that is answered well
-	}{
-		{"text", "it works!", ""},
-		{"HTML, but for get_sync_speed", "<html>hello</html>", rpc.MethodGetSyncSpeed},
-		{"HTML, but for test_connection", "<html>hello</html>", rpc.MethodTestConnection},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := newSmall()
-			e.answer = func(method string, _ int, _ []byte) string {
-				if method == c.but {
-					return ""
-				}
-				return c.text
-			}
-			r, err := Run(context.Background(), Target{Handler: e}, conformance.Options{})
-			require.NoError(t, err)
-			require.Equal(t, 1, r.ExitStatus)
-			require.Equal(t, conformance.Fail, resultOf(t, r, "RPC-001").Status)
-			if c.but == "" {
-				require.Contains(t, []conformance.Status{conformance.NotRun, conformance.Inconclusive}, resultOf(t, r, "RPC-006").Status, "no result was ever seen")
-			}
-			for _, id := range []string{"AUTH-001", "OBJ-001", "OPS-001", "FLD-001"} {
-				require.NotEqual(t, conformance.Pass, resultOf(t, r, id).Status, id)
-			}
-		})
-	}
 }
 
 // TestJournalComesFirst: no batch leaves before its keys are in the journal.
