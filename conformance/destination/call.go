@@ -99,7 +99,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		}
 		defer s.pace.leave()
 	}
-	replica, to := s.replicas.next(check, &req), s.line
+	replica, to := s.replicas.next(check, &req), s.client
 	if replica > 0 {
 		to = s.replicas.lines[replica]
 	}

@@ -47,9 +47,9 @@ func TestMatrixDeclaredLimitsAreKept(t *testing.T) {
 // foundBy lists what a run found.
 func foundBy(r *conformance.Report) string {
 	out := r.Summary
-	for i, c := range r.Checks {
-		if len(c.Findings) > 0 {
-			out += fmt.Sprintf("\n%s %s: %s%s", c.Status, c.ID, c.Title, findings(&r.Checks[i]))
+	for _, c := range r.Checks {
+		for _, f := range c.Findings {
+			out += fmt.Sprintf("\n%s %s: %s\n   expected %s\n   actual %s", c.Status, c.ID, c.Title, f.Expected, f.Actual)
 		}
 	}
 	return out

@@ -159,7 +159,7 @@ func lost(got *wire.Reply, req request) bool {
 }
 
 // away decides whether a lost call is part of an outage, and waits for its end.
-func (s *session) away(ctx context.Context, to line, call *underWay, req request, got *wire.Reply) error {
+func (s *session) away(ctx context.Context, to *wire.Client, call *underWay, req request, got *wire.Reply) error {
 	w := &s.watch
 	w.mu.Lock()
 	alone, off, waiting := w.most <= 1, w.off > 0, w.waiting()
@@ -186,7 +186,7 @@ func (sc *scenario) hookAway(err error, started time.Time) error {
 	if off {
 		return nil
 	}
-	if away := sc.outageAt(sc.ctx, sc.line, started, &outage{call: "the read-back of " + sc.Check().ID}); away != nil {
+	if away := sc.outageAt(sc.ctx, sc.client, started, &outage{call: "the read-back of " + sc.Check().ID}); away != nil {
 		return away
 	}
 	if brokenOff(err) && !sc.confirming.Load() {
@@ -203,7 +203,7 @@ func brokenOff(err error) bool {
 
 // outageAt makes a call that got no answer part of an outage if the endpoint answers
 // nothing now, or was away since the call began, and waits for its end.
-func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *outage) error {
+func (s *session) outageAt(ctx context.Context, to *wire.Client, started time.Time, o *outage) error {
 	w := &s.watch
 	if w.turn.Acquire(ctx, 1) != nil {
 		return overtime(ctx)
@@ -255,7 +255,7 @@ func (s *session) outageAt(ctx context.Context, to line, started time.Time, o *o
 // answers reports whether a fresh connection brings any response, and if not, whether one
 // was accepted. An endpoint that is silent is asked for more: where one method hangs,
 // another may be answered.
-func (s *session) answers(ctx context.Context, to line, more bool) (answered, silent bool) {
+func (s *session) answers(ctx context.Context, to *wire.Client, more bool) (answered, silent bool) {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	methods := []string{rpc.MethodTestConnection}

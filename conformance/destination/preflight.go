@@ -139,7 +139,7 @@ func (s *session) speaksTLS(ctx context.Context) bool {
 	}
 	limited, cancel := context.WithTimeout(ctx, s.opts.PlanningTimeout)
 	defer cancel()
-	_, err := s.line.Handshake(limited, &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}, "", s.url.Hostname())
+	_, err := s.client.Handshake(limited, &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}, "", s.url.Hostname())
 	return err == nil
 }
 

@@ -14,6 +14,12 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
+// The settings of runs against a refuser.
+const (
+	scriptToken = "the-token-A1"
+	scriptRun   = "00ab12"
+)
+
 // attempt is one record as an endpoint sees it that refuses some.
 type attempt struct {
 	operation string

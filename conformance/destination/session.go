@@ -2,7 +2,6 @@ package destination
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -33,7 +32,6 @@ type session struct {
 	url      *url.URL
 	client   *wire.Client
 	replicas replicas
-	line     line // the client, unless a test writes the replies by hand
 	redactor *wire.Redactor
 	hooks    *http.Client
 	readback hook.Readback
@@ -83,13 +81,6 @@ type session struct {
 	unwritten *unwritten  // why a run that may write does not; nil when it does
 	untrusted bool        // the certificate does not verify
 	uncounted atomic.Bool // it has listed a key without a count
-}
-
-// line carries the calls of a run to the endpoint.
-type line interface {
-	Do(ctx context.Context, call wire.Call) *wire.Reply
-	Open(ctx context.Context) (*wire.Conn, error)
-	Handshake(ctx context.Context, cfg *tls.Config, address, serverName string) (tls.ConnectionState, error)
 }
 
 type tokenBox struct {
@@ -186,7 +177,7 @@ func (s *session) connect() error {
 	if err != nil {
 		return usage("%s", s.redactor.String(err.Error()))
 	}
-	s.client, s.line = client, client
+	s.client = client
 	if err := s.connectReplicas(client, o); err != nil {
 		return err
 	}

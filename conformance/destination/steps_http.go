@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // httpSteps judge the HTTP responses that carried the replies.
@@ -101,9 +100,6 @@ func complete(r *reply) (string, string) {
 		if r.Received > 0 { // one that never began is a matter of time
 			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.failure())
 		}
-	}
-	if r.Surplus > 0 {
-		return expected, fmt.Sprintf("%s came after the end of the response", quantity.Count(r.Surplus, "byte"))
 	}
 	return "", ""
 }

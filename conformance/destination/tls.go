@@ -35,7 +35,7 @@ func (s *session) handshake(ctx context.Context) *tlsFacts {
 	if net.ParseIP(f.name) == nil {
 		cfg.ServerName = f.name
 	}
-	state, err := s.line.Handshake(ctx, cfg, "", "")
+	state, err := s.client.Handshake(ctx, cfg, "", "")
 	if err != nil {
 		f.err = err
 		return f

@@ -199,7 +199,7 @@ func (sc *scenario) withSecret(values []string) (string, error) {
 // twice makes two calls on one connection. A first reply that announces the
 // close excuses the endpoint from the second call.
 func twice(sc *scenario, c request) error {
-	conn, err := sc.line.Open(sc.ctx)
+	conn, err := sc.client.Open(sc.ctx)
 	if err != nil {
 		return inconclusive("", "no connection could be opened: %s", sc.redactor.String(err.Error()))
 	}
@@ -234,7 +234,7 @@ func after(disturb func(*request)) way {
 // lasts, the good one: a refusal that leaves its body unread shows there.
 func afterOnConnection(bad func(good request) request) way {
 	return func(sc *scenario, c request) error {
-		conn, err := sc.line.Open(sc.ctx)
+		conn, err := sc.client.Open(sc.ctx)
 		if err != nil {
 			return inconclusive("", "no connection could be opened: %s", sc.redactor.String(err.Error()))
 		}

@@ -100,8 +100,6 @@ type Reply struct {
 	// CloseAnnounced reports whether the endpoint said that it closes, ConnClosed
 	// that the connection has ended or will.
 	CloseAnnounced, ConnClosed bool
-	// Surplus counts the bytes that came after the end of the response.
-	Surplus int
 	// Unread: the body has a coding that this program does not know, and that the
 	// caller offered.
 	Unread bool

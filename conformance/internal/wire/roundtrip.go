@@ -252,10 +252,14 @@ func surplus(q *request, r *Reply, conn *Conn, deadline time.Time) error {
 		conn.nc.SetReadDeadline(time.Now().Add(min(q.call.Linger, time.Until(deadline))))
 		_, _ = conn.br.Peek(1) // its error shows on the next use
 	}
-	if r.Surplus = conn.br.Buffered(); r.Surplus == 0 {
-		return nil
+	if rest := conn.br.Buffered(); rest > 0 {
+		return comesAfter(rest)
 	}
-	return malformed("%s %s after the end of the response", quantity.Count(r.Surplus, "byte"), quantity.Verb(r.Surplus, "comes", "come"))
+	return nil
+}
+
+func comesAfter(rest int) error {
+	return malformed("%s %s after the end of the response", quantity.Count(rest, "byte"), quantity.Verb(rest, "comes", "come"))
 }
 
 // keepAliveHint reads `Keep-Alive: timeout=N`.

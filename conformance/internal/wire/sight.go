@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Sight is an exchange between two others, as a third party between them saw it: a
@@ -145,8 +144,7 @@ func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
 		return reading("read response body", err)
 	}
 	if rest, _ := br.Discard(len(s.Raw)); rest > 0 {
-		r.Surplus = rest
-		return malformed("%s %s after the end of the response", quantity.Count(r.Surplus, "byte"), quantity.Verb(r.Surplus, "comes", "come"))
+		return comesAfter(rest)
 	}
 	return v.decode(q, r)
 }

@@ -138,7 +138,7 @@ func TestLateSurplus(t *testing.T) {
 		r := c.Do(t.Context(), Call{Linger: time.Second, FreshConn: true})
 		require.Equal(t, KindMalformed, r.Kind)
 		require.Equal(t, "{}", string(r.Body))
-		require.Equal(t, 4, r.Surplus)
+		require.ErrorContains(t, r.Err, "4 bytes come after the end")
 		require.Equal(t, 20*time.Millisecond, r.Total)
 
 		conn, err := c.Open(t.Context())
