@@ -86,13 +86,6 @@ func TestFormatsAreGuessedFromNames(t *testing.T) {
 	}
 }
 
-// TestOnlyTextHasAFormat: an integer field that is called phone is an integer.
-func TestOnlyTextHasAFormat(t *testing.T) {
-	raw := newValuer("00ab12").value(rpc.Field{APIName: "phone", Type: rpc.TypeInteger}, newSeed(&conformance.Check{Number: 3}, 1), styleGuess)
-	var n int64
-	require.NoError(t, json.Unmarshal(raw, &n))
-}
-
 func TestKeysOfAddressFieldsAreAddresses(t *testing.T) {
 	for name, address := range map[string]bool{
 		"email": true, "e_mail": true, "Email": true, "workEmail": true, "email_address": true, "mail": true,

@@ -123,7 +123,7 @@ func TestValuesAreOfTheirType(t *testing.T) {
 		rpc.TypeString:   func(s string) bool { return s[0] == '"' },
 	}
 	for _, typ := range rpc.FieldTypes() {
-		f := rpc.Field{APIName: "x", Type: typ}
+		f := rpc.Field{APIName: "phone", Type: typ} // of which only a text has a format
 		values, start := newValuer("run"), newSeed(&conformance.Check{Number: 3}, 5)
 		for v := range 120 {
 			raw := values.value(f, start.version(v), styleGuess)

@@ -122,14 +122,6 @@ func TestPaceEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestUndeclaredSpeedLetsPass(t *testing.T) {
-	p := newPace()
-	for range 100 {
-		require.NoError(t, p.enter(t.Context()))
-	}
-	p.leave()
-}
-
 func TestParallelCap(t *testing.T) {
 	for declared, want := range map[int64]int{-1: 1, 0: 1, 1: 1, 50: 50, 51: 50, 1 << 40: 50} {
 		require.Equal(t, want, parallelCap(rpc.Speed{MaximumParallelBatches: declared}))

@@ -312,13 +312,3 @@ func requireUsage(t *testing.T, err error, words string) {
 	require.ErrorAs(t, err, &u)
 	require.Contains(t, u.Message, words)
 }
-
-// TestSmallEndpointIsClean: the endpoint of these tests breaks no rule that it
-// is judged by.
-func TestSmallEndpointIsClean(t *testing.T) {
-	e := newSmall()
-	r := judged(t, e, healthCheck+writeCheck, writing(e))
-	require.Equal(t, conformance.Conformant, r.Verdict, r.Summary)
-	require.Equal(t, conformance.Pass, resultOf(t, r, "WRI-001").Status)
-	require.Empty(t, e.keys("contact"))
-}

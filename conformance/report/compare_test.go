@@ -68,15 +68,6 @@ func TestCompare(t *testing.T) {
 	require.EqualError(t, WriteComparison(HTML, nil, d), `write comparison: unknown format "html", known are text, markdown`)
 }
 
-func TestCompareSame(t *testing.T) {
-	d := Compare(sample(), sample())
-	require.True(t, d.Same())
-	require.False(t, d.Regressed())
-	var b strings.Builder
-	require.NoError(t, WriteComparison(Text, &b, d))
-	require.True(t, strings.HasSuffix(b.String(), "\nno difference\n"))
-}
-
 // What waits for a failure is one line with the failure, and another URL is no
 // difference.
 func TestCompareFoldsWhatIsBlocked(t *testing.T) {

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"log"
@@ -15,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -53,83 +51,6 @@ func skipMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures memory")
 	}
-}
-
-func TestMatrixHugeRepliesStayWithinMemory(t *testing.T) {
-	matrixtest.Long(t)
-	skipMemory(t)
-	block := bytes.Repeat([]byte("[[],{},"), 4096)
-	chunk := append(append([]byte("7000\r\n"), block...), "\r\n"...)
-	zeros := pack(t, "gzip", make([]byte, 300<<20))
-	tests := []struct {
-		name  string
-		kind  Kind
-		serve func(conn net.Conn)
-	}{
-		{"endless body", KindTooLarge, func(conn net.Conn) {
-			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-			for err == nil {
-				_, err = conn.Write(block)
-			}
-		}},
-		{"endless chunks", KindTooLarge, func(conn net.Conn) {
-			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-			for err == nil {
-				_, err = conn.Write(chunk)
-			}
-		}},
-		{"gzip bomb", KindTooLarge, func(conn net.Conn) {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: "+itoa(len(zeros))+"\r\n\r\n")
-			_, _ = conn.Write(zeros)
-		}},
-		{"a lie about the length", KindTruncated, func(conn net.Conn) {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 60000000000\r\n\r\nabc")
-		}},
-		{"endless head", KindTooLarge, func(conn net.Conn) {
-			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nX: ")
-			for err == nil {
-				_, err = conn.Write(block)
-			}
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			url := rawServer(t, func(_ int, conn *net.TCPConn, br *bufio.Reader) {
-				_, _, _ = readRequest(br)
-				test.serve(conn)
-			})
-			c := newClient(t, Options{URL: url})
-			var replies [16]*Reply
-			peak := peakHeap(func() {
-				var all sync.WaitGroup
-				for i := range replies {
-					all.Go(func() { replies[i] = c.Do(t.Context(), Call{Timeout: time.Minute}) })
-				}
-				all.Wait()
-			})
-			told := 0
-			for _, r := range replies {
-				if r.Kind == KindUnread { // the others had the memory for the compressed body
-					require.NotEmpty(t, r.Header["Content-Encoding"], "%v", r.Err)
-				} else {
-					told++
-					require.Equal(t, test.kind, r.Kind, "%v", r.Err)
-				}
-				require.LessOrEqual(t, len(r.Body), recordedResponse)
-				require.LessOrEqual(t, len(r.Exchange().Response.orEmpty().Body.Text), recordedResponse)
-			}
-			require.Positive(t, told)
-			t.Logf("peak %d MiB", peak>>20)
-			require.Less(t, peak, uint64(200<<20))
-		})
-	}
-}
-
-func (r *Response) orEmpty() *Response {
-	if r == nil {
-		return &Response{}
-	}
-	return r
 }
 
 // Large replies that are kept alive use up the budget; once they are dropped

@@ -68,17 +68,6 @@ func TestTLSPortMayAlsoAnswerPlainHTTP(t *testing.T) {
 	}
 }
 
-func TestListenSaysWhichAddressIsTaken(t *testing.T) {
-	first := &Port{Addr: "127.0.0.1:0"}
-	ln, url, err := first.Open()
-	require.NoError(t, err)
-	defer ln.Close()
-	second := &Port{Addr: strings.TrimPrefix(url, "http://")}
-	_, _, err = second.Open()
-	require.EqualError(t, err, "listen on "+second.Addr+": port "+second.Addr[strings.LastIndexByte(second.Addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
-	require.Equal(t, exit.NotTested, err.(*exit.Error).Status)
-}
-
 // TestAddressesThatCannotBe: a message names the flag and what to give.
 func TestAddressesThatCannotBe(t *testing.T) {
 	for addr, want := range map[string]string{
