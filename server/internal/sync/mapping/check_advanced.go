@@ -88,7 +88,7 @@ func (c *checker) checkAdvanced() {
 		}
 	}
 	for _, name := range names {
-		if isTrue(known[name].Required) && isNull(given[name]) && isNull(known[name].Default) {
+		if api.Value(known[name].Required) && isNull(given[name]) && isNull(known[name].Default) {
 			c.bad(at+"."+name, "is required by the object %q", c.Object.FullName)
 		}
 	}
@@ -133,7 +133,7 @@ func (c *checker) checkAdvancedValue(field string, f api.AdvancedField, value js
 			c.bad(field, "must be a string")
 			return
 		}
-		if s == "" && isTrue(f.Required) {
+		if s == "" && api.Value(f.Required) {
 			c.bad(field, "is required and must not be empty")
 			return
 		}

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
@@ -146,18 +147,14 @@ func sameSchedule(a, b *api.Schedule) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	x, y := canonicalSchedule(*a), canonicalSchedule(*b)
-	equal := func(p, q *int64) bool { return p == q || p != nil && q != nil && *p == *q }
-	return x.Frequency == y.Frequency && text(x.Day) == text(y.Day) && equal(x.Hour, y.Hour) &&
-		equal(x.Minute, y.Minute) && text(x.CronExpression) == text(y.CronExpression)
+	return reflect.DeepEqual(canonicalSchedule(*a), canonicalSchedule(*b))
 }
 
 // sameTriggers compares by content: the two forms are decoded apart.
 func sameTriggers(a, b *api.Triggers) bool {
-	dbt := a.DBTCloud == b.DBTCloud || a.DBTCloud != nil && b.DBTCloud != nil && *a.DBTCloud == *b.DBTCloud
-	fivetran := a.Fivetran == b.Fivetran || a.Fivetran != nil && b.Fivetran != nil && *a.Fivetran == *b.Fivetran
-	after := a.SyncSequence == b.SyncSequence || a.SyncSequence != nil && b.SyncSequence != nil && *a.SyncSequence == *b.SyncSequence
-	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && dbt && fivetran && after
+	one, other := *a, *b
+	one.Schedule, other.Schedule = nil, nil
+	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && reflect.DeepEqual(one, other)
 }
 
 // orNever is the schedule that stands where none was given.

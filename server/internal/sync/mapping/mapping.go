@@ -100,11 +100,4 @@ func (c *checker) within(field string, value, low, high int64) {
 }
 
 // text is the value of an optional string, "" for none.
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func isTrue(b *bool) bool { return b != nil && *b }
+func text(s *string) string { return api.Value(s) }

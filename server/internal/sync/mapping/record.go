@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"slices"
 	"time"
 
 	"github.com/destkit/destkit/internal/liquid"
@@ -24,11 +23,9 @@ type Env struct {
 	Segments []Segment
 }
 
-// Reasons of invalid records that are the same for all records (spec 2.9,
-// source_record_invalids). Others name the field and what is wrong.
-const (
-	InvalidNull = "the primary identifier is NULL"
-)
+// InvalidNull is the one reason of invalid records that is the same for all of them (spec
+// 2.9, source_record_invalids). Others name the field and what is wrong.
+const InvalidNull = "the primary identifier is NULL"
 
 // Field is a field of the destination as the records of a plan have it: the
 // name is the key of the record's member.
@@ -69,7 +66,7 @@ func (p *Plan) Identifier() string { return p.identifier }
 
 // Generated tells that no mapping is the identifier, so that the key of a
 // record is a hash of its content: equal rows have equal keys, and a changed
-// row is another one. AppendRepeat tells equal rows apart.
+// row is another one.
 func (p *Plan) Generated() bool { return p.generated }
 
 // KeyColumn names the column whose values, ordered by the bytes of their JSON
@@ -77,18 +74,6 @@ func (p *Plan) Generated() bool { return p.generated }
 // may hold values of other types than its columns are declared with, so a
 // reader checks the order all the same.
 func (p *Plan) KeyColumn() string { return p.keyColumn }
-
-// KeyText tells that keys are JSON strings.
-func (p *Plan) KeyText() bool { return p.keyStep < 0 || p.steps[p.keyStep].wire == wireString }
-
-// Timed tells that a record may depend on the time of the run, since a template
-// uses the filter date, whose input may be "now": equal rows need not give equal
-// records then.
-func (p *Plan) Timed() bool {
-	return slices.ContainsFunc(p.steps, func(s planStep) bool {
-		return s.template != nil && s.template.Uses("date")
-	})
-}
 
 // Fields are the members of the records in their order, one for each top-level
 // name.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/rawjson"
@@ -22,12 +21,6 @@ import (
 // was; key is nil then only where the row has none, so that a mirror can keep
 // from deleting what it cannot read.
 func (p *Plan) AppendRecord(dst []byte, row [][]byte) (record, key []byte, invalid string) {
-	return p.AppendRepeat(dst, row, 0)
-}
-
-// AppendRepeat is AppendRecord for the repeat-th of equal rows, from 0, in a
-// plan whose keys are Generated.
-func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key []byte, invalid string) {
 	start := len(dst)
 	dst = append(dst, '{')
 	if p.generated {
@@ -48,7 +41,7 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 		case stepClose:
 			dst = append(dst, '}')
 			if s.asText {
-				dst = quoteFrom(dst, opened)
+				dst = rawjson.AppendString(dst[:opened], string(dst[opened:]))
 			}
 			if s.lead == nil { // the outermost
 				opened = 0
@@ -84,7 +77,7 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 	}
 	switch {
 	case p.generated:
-		key = p.generate(dst[start:], repeat)
+		key = p.generate(dst[start:])
 	case p.keyStep >= 0:
 		key = dst[keyFrom:keyTo:keyTo]
 		if isNullText(key) {
@@ -100,12 +93,6 @@ func separated(dst []byte) []byte {
 		return append(dst, ',')
 	}
 	return dst
-}
-
-// quoteFrom turns what stands from a place on into a JSON string.
-func quoteFrom(dst []byte, from int) []byte {
-	text := string(dst[from:])
-	return appendText(dst[:from], text)
 }
 
 // appendValue writes the value of one step in the type of its field.
@@ -205,36 +192,34 @@ const LongestRecord = 32 << 20
 
 var errLongRecord = fmt.Errorf("the record has more than %d bytes: map fewer long columns, or cut them with truncate in a template", LongestRecord)
 
-// generatedDigits is the length of a generated key without its repeat.
-const generatedDigits = 32
+// The digits of a generated key: those of the hash, and room for the number by which
+// equal rows are told apart.
+const (
+	generatedDigits = 32
+	repeatDigits    = 8
+)
 
 // appendGeneratedSpace leaves room for the identifier, which is the hash of what
 // follows: it stands first.
 func (p *Plan) appendGeneratedSpace(dst []byte) []byte {
-	dst = appendText(dst, p.identifier)
+	dst = rawjson.AppendString(dst, p.identifier)
 	dst = append(dst, ':', '"')
-	for range generatedDigits + repeatDigits {
-		dst = append(dst, '0')
-	}
+	dst = append(dst, bytes.Repeat([]byte{'0'}, generatedDigits+repeatDigits)...)
 	return append(dst, '"')
 }
 
-const repeatDigits = 8
-
 // generate fills the identifier in and gives it.
-func (p *Plan) generate(record []byte, repeat int) []byte {
-	from := 1 + len(appendText(nil, p.identifier)) + 1 // after the brace, the name and the colon
+func (p *Plan) generate(record []byte) []byte {
+	from := 1 + len(rawjson.AppendString(nil, p.identifier)) + 1 // after the brace, the name and the colon
 	key := record[from : from+2+generatedDigits+repeatDigits]
 	sum := sha256.Sum256(p.Compared(record[from+len(key):]))
 	hex.Encode(key[1:], sum[:generatedDigits/2])
-	count := strconv.AppendInt(nil, int64(repeat), 10)
-	copy(key[len(key)-1-len(count):], count)
 	return key
 }
 
 // AppendDelete appends the record that removes a key: the identifier alone.
 func (p *Plan) AppendDelete(dst, key []byte) []byte {
-	dst = appendText(append(dst, '{'), p.identifier)
+	dst = rawjson.AppendString(append(dst, '{'), p.identifier)
 	dst = append(append(dst, ':'), key...)
 	return append(dst, '}')
 }
@@ -257,7 +242,7 @@ func (p *Plan) AppendWholeDelete(dst, key, row []byte) []byte {
 		if !sent {
 			continue
 		}
-		dst = append(appendText(separated(dst), name), ':')
+		dst = append(rawjson.AppendString(separated(dst), name), ':')
 		dst = append(dst, value...)
 	}
 	return append(dst, '}')

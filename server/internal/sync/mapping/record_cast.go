@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 var nullText = []byte("null")
@@ -85,7 +87,7 @@ func appendCast(dst []byte, value any, w wire, array bool) ([]byte, error) {
 	case json.Number:
 		return append(dst, v...), nil
 	case string:
-		return appendText(dst, v), nil
+		return rawjson.AppendString(dst, v), nil
 	}
 	text, err := marshalPlain(value)
 	return append(dst, text...), err

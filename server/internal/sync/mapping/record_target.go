@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -156,7 +157,7 @@ func (k *compiler) write(members []*member, i, depth int) int {
 	if depth == 0 {
 		k.addField(one)
 	}
-	lead := append(appendText(nil, one.path[depth]), ':')
+	lead := append(rawjson.AppendString(nil, one.path[depth]), ':')
 	if depth == len(one.path)-1 {
 		s := one.step
 		s.lead = lead

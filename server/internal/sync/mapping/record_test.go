@@ -470,8 +470,6 @@ func TestGeneratedKeys(t *testing.T) {
 	again, sameKey, _ := p.AppendRecord(nil, texts(`1`))
 	require.Equal(t, string(one[1:]), string(again))
 	require.Equal(t, key, sameKey)
-	_, repeated, _ := p.AppendRepeat(nil, texts(`1`), 12)
-	require.Equal(t, string(key[:33])+`00000012"`, string(repeated))
 	_, other, _ := p.AppendRecord(nil, texts(`2`))
 	require.NotEqual(t, key, other)
 	require.Equal(t, `{"unique_id":`+string(key)+`}`, string(p.AppendDelete(nil, key)))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/rawjson"
 )
@@ -24,102 +23,25 @@ func appendArray(dst, raw []byte, w wire) ([]byte, error) {
 		return castSlowly(dst, raw, w, w != wireAny)
 	}
 	dst = append(dst, '[')
-	i, n := afterBlank(raw, 1), 0
-	for i < len(raw) && raw[i] != ']' {
-		end := afterValue(raw, i)
-		if end <= i {
+	at, more, fault := rawjson.FirstElement(raw, 0)
+	for n := 0; more && fault == rawjson.FaultNone; n++ {
+		end, broken := rawjson.SkipValue(raw, at, 0)
+		if broken != rawjson.FaultNone {
 			return dst, errArray
 		}
 		if n > 0 {
 			dst = append(dst, ',')
 		}
 		var err error
-		if dst, err = appendScalar(dst, raw[i:end], w, false); err != nil {
+		if dst, err = appendScalar(dst, raw[at:end], w, false); err != nil {
 			return dst, fmt.Errorf("item %d: %w", n, err)
 		}
-		n++
-		if i = afterBlank(raw, end); i < len(raw) && raw[i] == ',' {
-			i = afterBlank(raw, i+1)
-		}
+		at, more, fault = rawjson.NextElement(raw, end)
 	}
-	if i >= len(raw) {
+	if fault != rawjson.FaultNone {
 		return dst, errArray
 	}
 	return append(dst, ']'), nil
-}
-
-func afterBlank(raw []byte, i int) int {
-	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// afterValue is the place behind the JSON value at i; i or less when it has no
-// end.
-func afterValue(raw []byte, i int) int {
-	depth := 0
-	for i < len(raw) {
-		switch raw[i] {
-		case '"':
-			for i++; i < len(raw) && raw[i] != '"'; i++ {
-				if raw[i] == '\\' {
-					i++
-				}
-			}
-			i++
-		case '[', '{':
-			depth++
-			i++
-		case ']', '}':
-			depth--
-			i++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return 0
-			}
-			i++
-			continue
-		default:
-			for i < len(raw) && bytes.IndexByte(endOfWord, raw[i]) < 0 {
-				i++
-			}
-		}
-		if depth <= 0 {
-			if depth < 0 || i > len(raw) {
-				return 0
-			}
-			return i
-		}
-	}
-	return 0
-}
-
-var endOfWord = []byte(",]}: \t\r\n")
-
-// appendText writes a JSON string with the escapes that sources use, so that
-// keys have one form. Bytes that are not UTF-8 become U+FFFD.
-func appendText(dst []byte, text string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && size == 1 {
-				dst = append(append(dst, text[from:i]...), "\uFFFD"...)
-				from = i + 1
-			}
-			i += size
-			continue
-		}
-		if c < ' ' || c == '"' || c == '\\' {
-			dst = rawjson.AppendEscape(append(dst, text[from:i]...), c)
-			from = i + 1
-		}
-		i++
-	}
-	return append(append(dst, text[from:]...), '"')
 }
 
 // AppendCanonical appends a JSON value of an identifier in the one form that
@@ -134,5 +56,5 @@ func AppendCanonical(dst, raw []byte) []byte {
 	if json.Unmarshal(raw, &text) != nil {
 		return append(dst, raw...)
 	}
-	return appendText(dst, text)
+	return rawjson.AppendString(dst, text)
 }
