@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 )
@@ -19,10 +20,7 @@ import (
 type Raw = json.RawMessage
 
 // Has reports whether a credential is given: null is the same as left out.
-func Has(raw Raw) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) > 0 && string(raw) != "null"
-}
+func Has(raw Raw) bool { return !rawjson.IsNull(raw) }
 
 // filled tells that a credential is given and is not the empty text.
 func filled(raw Raw) bool { return Has(raw) && string(bytes.TrimSpace(raw)) != `""` }

@@ -38,6 +38,12 @@ func StringText(raw []byte) (string, error) {
 	return string(text), nil
 }
 
+// IsNull reports whether a value is null or left out, which mostly mean the same.
+func IsNull(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
 // MessageText turns the raw error_message of a record result into text: a
 // string is decoded, null and an absent value are "", and anything else (an
 // object is seen in published samples) stays its JSON text.

@@ -174,7 +174,7 @@ func (a *audit) contentOf(record []byte) []byte {
 	}
 	names := make([]string, 0, len(fields))
 	for name, raw := range fields {
-		if !isNull(raw) && !a.fields[name].Hidden && !a.volatile[name] {
+		if !rawjson.IsNull(raw) && !a.fields[name].Hidden && !a.volatile[name] {
 			names = append(names, name)
 		}
 	}

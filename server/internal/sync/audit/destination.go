@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -48,7 +49,7 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 		defer close(rows.wait)
 		rows.err = a.job.Destination.List(ctx, func(fields map[string]json.RawMessage) error {
 			raw := fields[a.job.Plan.Identifier()]
-			if len(raw) == 0 || string(raw) == "null" {
+			if rawjson.IsNull(raw) {
 				return nil // it is unknown whose it is
 			}
 			text, err := json.Marshal(fields)

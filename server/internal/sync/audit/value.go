@@ -51,7 +51,7 @@ func (a *audit) compare(sent []byte, stored map[string]json.RawMessage, anew boo
 func (a *audit) handled(f mapping.Field, sent, stored json.RawMessage) bool {
 	switch {
 	case f.LookupObject != "", f.PreserveValues:
-		return !isNull(stored) || isNull(sent)
+		return !rawjson.IsNull(stored) || rawjson.IsNull(sent)
 	case f.Merge:
 		var all, some []json.RawMessage
 		if json.Unmarshal(stored, &all) != nil || json.Unmarshal(sent, &some) != nil {
@@ -64,18 +64,13 @@ func (a *audit) handled(f mapping.Field, sent, stored json.RawMessage) bool {
 	return false
 }
 
-func isNull(raw []byte) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
-}
-
 // equal compares two JSON values of a field. What a destination may write in
 // another way is the same: a field that is left out is null, escapes, the digits
 // of a number, the fraction of a moment. Nothing else is.
 func equal(typ string, a, b []byte) bool {
 	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
-	if isNull(a) || isNull(b) {
-		return isNull(a) && isNull(b)
+	if rawjson.IsNull(a) || rawjson.IsNull(b) {
+		return rawjson.IsNull(a) && rawjson.IsNull(b)
 	}
 	if bytes.Equal(a, b) {
 		return true

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -136,7 +137,7 @@ func (c *check) unknown() {
 func (c *check) field(f *api.ConfigField) {
 	raw, given := c.given[f.ID]
 	switch {
-	case given && !isNull(raw):
+	case given && !rawjson.IsNull(raw):
 		if problem := checkValue(f, raw); problem != "" {
 			c.bad(f.ID, "%s", problem)
 			return

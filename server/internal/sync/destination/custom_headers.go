@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/connector"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 )
@@ -51,7 +52,7 @@ func coerceHeaders(credentials Credentials) {
 func (c *check) headers() {
 	const name = "custom_headers"
 	raw, given := c.given[name]
-	if given && !isNull(raw) && !c.failed(name) {
+	if given && !rawjson.IsNull(raw) && !c.failed(name) {
 		var entries map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &entries); err != nil {
 			c.bad(name, "must be an object")
@@ -122,7 +123,7 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 			c.bad(headerPlace(name)+"."+foreign.Clip(key, 64), "unknown member; a header has value and is_secret")
 		}
 	}
-	if secret, given := members["is_secret"]; given && !isNull(secret) {
+	if secret, given := members["is_secret"]; given && !rawjson.IsNull(secret) {
 		if json.Unmarshal(secret, &h.IsSecret) != nil {
 			c.bad(headerPlace(name)+".is_secret", "must be true or false")
 		}
@@ -133,7 +134,7 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 		c.bad(headerPlace(name)+".value", "is not a valid header value; use visible characters, at most %d bytes", maxText)
 	case given:
 		h.Value = &value
-	case !isNull(members["value"]):
+	case !rawjson.IsNull(members["value"]):
 		c.bad(headerPlace(name)+".value", "must be a string")
 	case had && stored.IsSecret && h.IsSecret: // replies show null, so a client echoes null
 		h.Value = stored.Value

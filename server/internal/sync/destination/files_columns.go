@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // column is what a file tells about one of its columns.
@@ -113,7 +114,7 @@ func eachMember(line []byte, fn func(name string, value json.RawMessage)) error 
 // see widens the type by one more value: integers among floats are floats,
 // anything else mixed is text.
 func (c *column) see(value json.RawMessage) {
-	if isNull(value) {
+	if rawjson.IsNull(value) {
 		return
 	}
 	typ, array := jsonType(value)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination/catalogue"
 )
@@ -99,7 +100,7 @@ func (g *Gate) SafeURL(typ string, credentials Credentials) string {
 func shown(credentials Credentials, names ...string) map[string]any {
 	details := map[string]any{}
 	for _, name := range names {
-		if raw, ok := credentials[name]; ok && !isNull(raw) {
+		if raw, ok := credentials[name]; ok && !rawjson.IsNull(raw) {
 			details[name] = raw
 		}
 	}
@@ -119,10 +120,4 @@ func text(raw json.RawMessage) (s string, ok bool) {
 		return "", false
 	}
 	return s, true
-}
-
-// isNull tells null and an absent value, which mean the same in credentials.
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -110,7 +111,7 @@ func decodeObject(raw json.RawMessage) (o wireObject, problem string) {
 	create := members["can_create_fields"]
 	if word, isText := text(create); isText && word == rpc.CanCreateOnWrite {
 		o.CanCreateFields = word
-	} else if !isNull(create) && word != "" || !isText && !isNull(create) && string(create) != "false" {
+	} else if !rawjson.IsNull(create) && word != "" || !isText && !rawjson.IsNull(create) && string(create) != "false" {
 		o.deviate("can_create_fields is neither %q nor absent", rpc.CanCreateOnWrite)
 	}
 	return o, ""

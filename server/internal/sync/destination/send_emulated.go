@@ -106,7 +106,7 @@ func (w *emulatedSwap) Commit(ctx context.Context) error {
 	var gone [][]byte
 	err := w.sender.eachRecord(w.plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
 		raw, has := fields[w.plan.identifier]
-		if has && !isNull(raw) && !w.has(raw) {
+		if has && !rawjson.IsNull(raw) && !w.has(raw) {
 			gone = append(gone, append(append(bytes.Clone(lead), raw...), '}'))
 		}
 	})

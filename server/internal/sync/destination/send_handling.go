@@ -99,7 +99,7 @@ func (s *emulatedSender) lookup(h Handling, value []byte) ([]json.RawMessage, er
 		index = map[keyHash][]json.RawMessage{}
 		err := s.eachRecord(h.LookupObject, func(id int64, fields map[string]json.RawMessage) {
 			raw, has := fields[h.LookupField]
-			if !has || isNull(raw) {
+			if !has || rawjson.IsNull(raw) {
 				return
 			}
 			index[valueOf(raw)] = append(index[valueOf(raw)], strconv.AppendInt(nil, id, 10))
@@ -125,11 +125,11 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 	err := s.eachRecord(plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
 		kept := map[string]json.RawMessage{}
 		for name := range plan.handling {
-			if raw, has := fields[name]; has && !isNull(raw) {
+			if raw, has := fields[name]; has && !rawjson.IsNull(raw) {
 				kept[name] = raw
 			}
 		}
-		if raw, has := fields[plan.identifier]; has && !isNull(raw) {
+		if raw, has := fields[plan.identifier]; has && !rawjson.IsNull(raw) {
 			found[valueOf(raw)] = kept
 		}
 	})
@@ -209,7 +209,7 @@ func (s *emulatedSender) prepare(plan *Plan, record codec.RawRecord, before map[
 		key, raw := record.At(j)
 		name := string(key)
 		h := plan.handling[name]
-		if h.LookupObject != "" && !isNull(raw) {
+		if h.LookupObject != "" && !rawjson.IsNull(raw) {
 			if raw, problem, err = s.refer(plan, name, h, raw); err != nil || problem != "" {
 				return nil, nil, problem, err
 			}
@@ -222,7 +222,7 @@ func (s *emulatedSender) prepare(plan *Plan, record codec.RawRecord, before map[
 			raw = mergeArrays(before[name], raw)
 		}
 		if !h.none() {
-			if kept[name] = bytes.Clone(raw); isNull(raw) {
+			if kept[name] = bytes.Clone(raw); rawjson.IsNull(raw) {
 				delete(kept, name)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
@@ -204,7 +205,7 @@ func (d *dryRun) doubt(record []byte) string {
 		return ""
 	}
 	for _, name := range d.required {
-		if value := fields[name]; value == nil || string(value) == "null" {
+		if rawjson.IsNull(fields[name]) {
 			return fmt.Sprintf("field %q is required by the destination, and is null", name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -88,22 +89,16 @@ func (c *checker) checkAdvanced() {
 		}
 	}
 	for _, name := range names {
-		if api.Value(known[name].Required) && isNull(given[name]) && isNull(known[name].Default) {
+		if api.Value(known[name].Required) && rawjson.IsNull(given[name]) && rawjson.IsNull(known[name].Default) {
 			c.bad(at+"."+name, "is required by the object %q", c.Object.FullName)
 		}
 	}
 }
 
-// isNull reports whether a key is left out or null, which mean the same here.
-func isNull(value json.RawMessage) bool {
-	value = bytes.TrimSpace(value)
-	return len(value) == 0 || string(value) == "null"
-}
-
 // checkAdvancedValue: the type and the choices of one key. Values are not
 // repeated in messages, since a destination may keep anything in them.
 func (c *checker) checkAdvancedValue(field string, f api.AdvancedField, value json.RawMessage) {
-	if isNull(value) {
+	if rawjson.IsNull(value) {
 		return
 	}
 	var s string

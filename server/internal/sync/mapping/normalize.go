@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -30,7 +31,7 @@ func Normalize(c *api.SyncConfig) {
 	}
 	for key, value := range c.AdvancedConfiguration {
 		// null means left out, so it is left out.
-		if isNull(value) {
+		if rawjson.IsNull(value) {
 			delete(c.AdvancedConfiguration, key)
 		}
 	}
