@@ -72,7 +72,7 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 		return nil
 	}
 	// An endpoint may answer with what it was called with.
-	if clean := []byte(x.clean.Clean(string(text))); json.Valid(clean) {
+	if clean := []byte(x.clean.String(string(text))); json.Valid(clean) {
 		return clean
 	}
 	return nil

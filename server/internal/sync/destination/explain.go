@@ -87,7 +87,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 		if e.Outcome == OutcomeNetwork && x.Status != 0 { // the reply began
 			e.Message = "the reply could not be read: " + e.Message
 		}
-		e.Message = c.clean.Clean(e.Message)
+		e.Message = c.clean.String(e.Message)
 	}
 	return e
 }

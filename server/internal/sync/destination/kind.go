@@ -84,7 +84,7 @@ func (g *Gate) Secrets(typ string, credentials Credentials) []string {
 
 // Cleaner takes the secrets of a connection out of texts.
 func (g *Gate) Cleaner(typ string, credentials Credentials) func(text string) string {
-	return newRedactor(g.Secrets(typ, credentials)).Clean
+	return newRedactor(g.Secrets(typ, credentials)).String
 }
 
 // SafeURL is what a log may show of the endpoint: scheme and host, "" for a

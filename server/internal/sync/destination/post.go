@@ -137,7 +137,7 @@ func (g *Gate) postError(outer, bounded context.Context, u *url.URL, timeout tim
 	if outcome == OutcomeCanceled {
 		return fmt.Errorf("%s: %w", message, context.Canceled)
 	}
-	return errors.New(newRedactor([]string{u.Path, u.RawQuery}).Clean(message))
+	return errors.New(newRedactor([]string{u.Path, u.RawQuery}).String(message))
 }
 
 // ClientTLS is the configuration of TLS connections to a host that is no

@@ -94,7 +94,7 @@ func (c *customConnection) testName(ctx context.Context) string {
 	defer cancel()
 	if _, err := c.gate.lookup(ctx, c.url.Hostname()); err != nil {
 		_, message := c.gate.network(ctx, c.host, err)
-		return c.clean.Clean(message)
+		return c.clean.String(message)
 	}
 	return ""
 }
@@ -109,7 +109,7 @@ func (c *customConnection) testTLS(ctx context.Context) string {
 	conn, err := c.gate.dialTLS(ctx, net.JoinHostPort(c.url.Hostname(), port))
 	if err != nil {
 		_, message := c.gate.network(ctx, c.host, err)
-		return c.clean.Clean(message)
+		return c.clean.String(message)
 	}
 	_ = conn.Close()
 	return ""

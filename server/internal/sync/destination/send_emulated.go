@@ -111,7 +111,7 @@ func (w *emulatedSwap) Commit(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: w.sender.clean.Clean(err.Error())}
+		return &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: w.sender.clean.String(err.Error())}
 	}
 	for page := range slices.Chunk(gone, swapPage) {
 		if err := w.remove(ctx, remove, page); err != nil {

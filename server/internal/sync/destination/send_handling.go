@@ -152,7 +152,7 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 		s.seen.missed, s.seen.lookups = false, nil
 	}
 	unprepared := func(err error) (Reply, error) {
-		return Reply{}, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: s.clean.Clean(err.Error())}
+		return Reply{}, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: s.clean.String(err.Error())}
 	}
 	rows, err := readRows(plan, records)
 	if err != nil {
