@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -50,18 +49,4 @@ func TestPlanningIsTriedAgain(t *testing.T) {
 			require.Equal(t, tc.at, at)
 		})
 	}
-}
-
-// TestPlanningEndsWithTheRun: a run that is cancelled plans no further.
-func TestPlanningEndsWithTheRun(t *testing.T) {
-	e := persisting(t, Backoff{}).e
-	ctx, cancel := context.WithCancelCause(t.Context())
-	calls := 0
-	err := e.Ask(ctx, 7, func(context.Context) error {
-		calls++
-		cancel(ErrStop)
-		return &destination.CallError{Outcome: destination.OutcomeCanceled}
-	})
-	require.True(t, errors.Is(err, ErrStop) || errors.Is(err, context.Canceled), "%v", err)
-	require.Equal(t, 1, calls)
 }

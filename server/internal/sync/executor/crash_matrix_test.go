@@ -192,20 +192,8 @@ func (s *scene) judge(o Outcome, t *task) {
 		writes = 0
 	}
 	require.Equal(s.t, [8]int64{t.rows, writes, removes, t.invalid, writes + removes, writes + removes, 0, t.invalid}, counts(o), "%+v", o)
-	s.learn(t)
+	s.model.took(t, matrixPairs)
 	s.was = want
-}
-
-// learn: everything that was sent was acknowledged.
-func (s *scene) learn(t *task) {
-	words := map[string]word{}
-	for key := range t.write {
-		words[key] = word{success: true}
-	}
-	for key := range t.remove {
-		words[key] = word{success: true, delete: true}
-	}
-	s.model.learn(t, matrixPairs, words, true, false)
 }
 
 // passings counts how often a run that is not killed passes each point.

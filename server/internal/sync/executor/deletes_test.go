@@ -3,9 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"sync"
 	"testing"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination"
-	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // mirrored is a world whose sync is a mirror, and the records of its deletes as
@@ -112,31 +108,14 @@ func TestWholeDeletesOfAnotherMapping(t *testing.T) {
 // TestWholeDeletesAfterAKill: what was on its way when the process died is
 // deleted with the row that was sent, acknowledged or not.
 func TestWholeDeletesAfterAKill(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a process for each point")
-	}
-	for _, point := range append([]string{"before-send", "after-send"}, ledger.CrashPoints()...) {
+	for _, point := range deathPoints() {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
 			w, sent := mirrored(t, whole)
-			server := httptest.NewServer(w.sim)
-			t.Cleanup(server.Close)
 			w.fill(1, 60)
-			w.run++
-			work, err := json.Marshal(childWork{server.URL, dir, w.file, "mirror full", point, w.run, 1})
-			require.NoError(t, err)
-			child := exec.Command(os.Args[0])
-			child.Env = append(os.Environ(), childEnv+"="+string(work))
-			out, err := child.CombinedOutput()
-			var exit *exec.ExitError
-			require.ErrorAs(t, err, &exit, "the child was not killed: %s", out)
-
+			w.killed(t.TempDir(), point, 1)
 			w.sql("DELETE FROM people WHERE id <> 60") // that one comes last, and keeps the source from being empty
 			stored := len(w.stored())
-			opened, err := ledger.Open(ledger.Options{Dir: dir})
-			require.NoError(t, err)
-			w.ledger, w.executor.options.Ledger = opened, opened
 			o := w.again(t.Context())
 			require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 			require.Equal(t, w.rows(), w.stored())
@@ -144,7 +123,6 @@ func TestWholeDeletesAfterAKill(t *testing.T) {
 			for _, record := range *sent {
 				require.Contains(t, record, `"name":"name `, "the row that was sent")
 			}
-			require.NoError(t, opened.Close())
 		})
 	}
 }

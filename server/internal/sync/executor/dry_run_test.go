@@ -96,7 +96,7 @@ func TestDryRunTellsWhatARunWouldDo(t *testing.T) {
 	}, sampleLines(d)[:3])
 	require.Equal(t, [6]int64{1, 1, 0, 1, 2, 4}, [6]int64{d.Created, d.Changed, d.Resent, d.SourceDeletes, d.Unchanged, d.SourceInvalids})
 	require.Len(t, d.Samples, 6)
-	require.Equal(t, Reason{invalidDuplicate, 2}, d.Reasons[0])
+	require.Equal(t, Reason{Duplicate, 2}, d.Reasons[0])
 	require.Equal(t, before, w.stored())
 	require.Equal(t, meta, w.meta())
 	require.Equal(t, d, w.dry(10), "a dry run changes nothing that another one sees")

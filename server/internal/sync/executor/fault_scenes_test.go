@@ -137,7 +137,7 @@ func (s *faultScene) begin(records int) {
 	} else {
 		o := s.sync()
 		require.Equal(s.t, api.RunCompleted, o.Status, "%+v", o)
-		s.learn(s.model.expect(s.rows, s.pairs))
+		s.model.took(s.model.expect(s.rows, s.pairs), s.pairs)
 	}
 	defer func() { // as the source gives them, so that each run finds them in order
 		slices.SortFunc(s.rows, func(a, b row) int { return strings.Compare(a.key(), b.key()) })
@@ -159,17 +159,6 @@ func (s *faultScene) plant() {
 	job.Config = promise{operation: api.OperationUpsert}.config(s.pairs...)
 	job.Config.DestinationAttributes.Object = s.job.Config.DestinationAttributes.Object
 	require.Equal(s.t, int64(len(s.rows)), s.drive(job).Updated)
-}
-
-func (s *faultScene) learn(t *task) {
-	words := map[string]word{}
-	for key := range t.write {
-		words[key] = word{success: true}
-	}
-	for key := range t.remove {
-		words[key] = word{success: true, delete: true}
-	}
-	s.model.learn(t, s.pairs, words, true, false)
 }
 
 // sync makes the next run.

@@ -323,6 +323,18 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool { return m.marked && p.mark <= m.mark })
 }
 
+// took is learn where everything that was sent was acknowledged.
+func (m *model) took(t *task, pairs []string) {
+	words := map[string]word{}
+	for key := range t.write {
+		words[key] = word{success: true}
+	}
+	for key := range t.remove {
+		words[key] = word{success: true, delete: true}
+	}
+	m.learn(t, pairs, words, true, false)
+}
+
 func (m *model) after(t *task, key string, pairs []string, w word, spoken, completed, killed bool) known {
 	k := m.keys[key]
 	r, valid := t.valid[key]

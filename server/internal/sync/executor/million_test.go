@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pkg/profile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -69,8 +67,7 @@ var millionColumns = []string{"id", "name", "email", "city", "street", "level", 
 // processors: it scans each record and answers it, and stores nothing.
 //
 // DESTKIT_BENCH_ROWS takes another number of rows than 1 M (and 10 M for the
-// memory), DESTKIT_BENCH_ROUNDS another number of rounds than three,
-// DESTKIT_BENCH_PROFILE a folder for CPU profiles.
+// memory), DESTKIT_BENCH_ROUNDS another number of rounds than three.
 func BenchmarkMillion(b *testing.B) {
 	rows, more := 1_000_000, 10_000_000
 	if text := os.Getenv("DESTKIT_BENCH_ROWS"); text != "" {
@@ -296,9 +293,6 @@ func (w millionWork) do() error {
 	meta, err := opened.Sync(job.Sync).Meta()
 	if err != nil {
 		return err
-	}
-	if dir := os.Getenv("DESTKIT_BENCH_PROFILE"); dir != "" {
-		defer profile.Start(profile.CPUProfile, profile.ProfilePath(filepath.Join(dir, strings.Join(w.Passes, "-"))), profile.Quiet, profile.NoShutdownHook).Stop()
 	}
 	var done []millionPass
 	for _, name := range w.Passes {

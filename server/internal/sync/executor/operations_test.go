@@ -80,40 +80,6 @@ func TestMirrorOfAnEmptySource(t *testing.T) {
 	require.Empty(t, w.stored())
 }
 
-func TestInsertCreatesOnce(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.config.Operation = api.OperationInsert
-	w.fill(1, 12)
-	w.arm(destsim.Fault{Kind: "record_failure", When: destsim.Trigger{Identifier: api.Raw(4)}})
-	o := w.sync()
-	require.Equal(t, [8]int64{12, 12, 0, 0, 12, 11, 1, 0}, counts(o))
-	require.Equal(t, int64(4), o.Calls, "two batches, and the refused one twice more")
-	before := w.stored()
-	w.sql("UPDATE people SET name = 'changed'")
-	w.fill(20, 1)
-	require.NoError(t, w.sim.DisarmFault("f1"))
-	o = w.sync()
-	require.Equal(t, [8]int64{13, 2, 0, 0, 2, 2, 0, 0}, counts(o), "the new one and the refused one")
-	before["4"], before["20"] = `"changed" 4`, `"name 20" 6`
-	require.Equal(t, before, w.stored())
-}
-
-func TestUpdateModifiesOnly(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.fill(1, 5)
-	require.Equal(t, api.RunCompleted, w.sync().Status)
-	w.config.Operation = api.OperationUpdate
-	w.sql("UPDATE people SET name = 'changed'")
-	w.fill(6, 2)
-	o := w.sync()
-	require.Equal(t, [8]int64{7, 7, 0, 0, 7, 5, 2, 0}, counts(o), "two are not there, which the destination says")
-	want := w.rows()
-	delete(want, "6")
-	delete(want, "7")
-	require.Equal(t, want, w.stored())
-	require.Equal(t, [8]int64{7, 2, 0, 0, 2, 0, 2, 0}, counts(w.sync()), "they are sent again in every run")
-}
-
 func TestInvalidRowsAreNeverSent(t *testing.T) {
 	w := newWorld(t, setup{table: "id ANY, name TEXT, level ANY"})
 	w.config.Operation = api.OperationMirror
@@ -132,8 +98,8 @@ func TestInvalidRowsAreNeverSent(t *testing.T) {
 		reasons[s.Key+": "+s.Reason] += s.Rows
 	}
 	require.Len(t, reasons, 4)
-	require.Equal(t, int64(3), reasons["7: "+invalidDuplicate])
-	require.Equal(t, int64(2), reasons["99: "+invalidDuplicate])
+	require.Equal(t, int64(3), reasons["7: "+Duplicate])
+	require.Equal(t, int64(2), reasons["99: "+Duplicate])
 	require.Equal(t, int64(2), reasons[": the primary identifier is NULL"])
 }
 
@@ -194,18 +160,6 @@ func TestWireOfTheBatches(t *testing.T) {
 
 func (w *world) append(strategy *string) {
 	w.config.Operation, w.config.HistoricalSyncOperation = api.OperationAppend, strategy
-}
-
-func TestAppendByKey(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.append(nil)
-	w.fill(1, 15)
-	require.Equal(t, [8]int64{15, 15, 0, 0, 15, 15, 0, 0}, counts(w.sync()), "backfill is the default")
-	w.sql("UPDATE people SET name = 'changed'")
-	w.sql("DELETE FROM people WHERE id = 3")
-	w.fill(20, 2)
-	require.Equal(t, [8]int64{16, 2, 0, 0, 2, 2, 0, 0}, counts(w.sync()), "each row once in the life of the sync")
-	require.Equal(t, `"name 1" 1`, w.stored()["1"])
 }
 
 func TestAppendSkipsWhatIsThere(t *testing.T) {

@@ -1,61 +1,16 @@
 package executor
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func TestAChangedLimitBindsFromTheNextSend(t *testing.T) {
-	c := clock.New(nil)
-	t.Cleanup(c.Close)
-	c.Freeze(true)
-	var all connections
-	a := &gate{clock: c, limiter: all.of(1)}
-	b := &gate{clock: c, limiter: all.of(1)}
-	other := &gate{clock: c, limiter: all.of(2)}
-	for range 100 {
-		require.Zero(t, a.try(1))
-	}
-	a.limiter.Announce(100)
-	require.Positive(t, b.try(1), "100 went out in this second, over all runs of the connection")
-	require.Zero(t, other.try(1), "another connection has its own")
-	a.limiter.Announce(0)
-	require.Positive(t, b.try(1), "a header that says nothing changes nothing")
-	a.limiter.Announce(50_000)
-	require.Zero(t, b.try(1))
-}
-
-func TestAPauseHoldsAllRunsOfAConnection(t *testing.T) {
-	c := clock.New(nil)
-	t.Cleanup(c.Close)
-	c.Freeze(true)
-	var all connections
-	g := &gate{clock: c, limiter: all.of(1)}
-	g.limiter.Pause(c.Now().Add(time.Minute))
-	g.limiter.Pause(c.Now().Add(time.Second))
-	require.Equal(t, time.Minute, g.try(1))
-	passed := make(chan error, 1)
-	ctx, done := c.Work(context.Background(), "send")
-	go func() {
-		defer done()
-		passed <- g.pass(ctx, 1)
-	}()
-	_, err := c.Advance(t.Context(), 59*time.Second)
-	require.NoError(t, err)
-	require.Empty(t, passed)
-	_, err = c.Advance(t.Context(), time.Second)
-	require.NoError(t, err)
-	require.NoError(t, <-passed)
-}
 
 func TestRetryAfterIsCapped(t *testing.T) {
 	b := Backoff{}.withDefaults()

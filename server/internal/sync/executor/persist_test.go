@@ -140,15 +140,3 @@ func TestWaitingAttemptsEndWithTheRun(t *testing.T) {
 	require.ErrorIs(t, context.Cause(ctx), ErrStop)
 	require.Equal(t, 1, calls)
 }
-
-// BenchmarkAttempt is what the loop of attempts adds to a call that succeeds at once.
-func BenchmarkAttempt(b *testing.B) {
-	r := persisting(b, Backoff{})
-	r.gate.limiter = &pace.Limiter{} // without a limit
-	call := func(context.Context) (int64, error) { return 0, nil }
-	for b.Loop() {
-		if err := r.persist(b.Context(), 3, 1, time.Minute, call); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -4,12 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,36 +127,6 @@ func TestStreamPositionWaitsForARefusal(t *testing.T) {
 	}
 }
 
-// TestStreamGoesOnWhereItWasStopped: nothing is lost and nothing counts twice.
-func TestStreamGoesOnWhereItWasStopped(t *testing.T) {
-	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {
-		t.Run(family, func(t *testing.T) {
-			w, log := newStream(t, family, setup{})
-			for i := range 300 {
-				log.post(i, "n", i)
-			}
-			ctx, stop := context.WithCancelCause(t.Context())
-			w.change = func(j *Job) {
-				j.Report = func(p Progress) {
-					if p.Updated >= 60 {
-						stop(ErrStop)
-					}
-				}
-			}
-			w.run = 1
-			require.Equal(t, api.RunWorking, w.again(ctx).Status)
-			w.change = nil
-			log.post(300, "n", 300)
-			o := w.again(t.Context())
-			require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
-			require.EqualValues(t, 301, o.Updated)
-			require.Less(t, o.Calls, int64(27))
-			require.Len(t, w.stored(), 301)
-			require.Zero(t, w.sync().SourceRecords)
-		})
-	}
-}
-
 // TestStreamIsEndedOnce: a run that had come to its end, and whose end no one has
 // noted, sends nothing again and has the same counters; a full one too.
 func TestStreamIsEndedOnce(t *testing.T) {
@@ -191,57 +157,36 @@ func TestStreamIsEndedOnce(t *testing.T) {
 // TestStreamKilledAtEveryPoint kills the process in a run over a topic and goes on
 // with it: no message is lost, and each counts once.
 func TestStreamKilledAtEveryPoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a process for each point")
-	}
 	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {
-		for _, point := range append([]string{"before-send", "after-send"}, ledger.CrashPoints()...) {
+		for _, point := range deathPoints() {
 			if family == api.FamilyActivateEvents && point == ledger.MidMerge {
 				continue // the state keeps no event below the position: nothing is merged
 			}
 			t.Run(family+" "+point, func(t *testing.T) {
 				t.Parallel()
+				w, log := newStream(t, family, setup{})
 				dir := t.TempDir()
-				opened, err := ledger.Open(ledger.Options{Dir: dir})
-				require.NoError(t, err)
-				w, log := newStream(t, family, setup{options: Options{Ledger: opened}})
-				server := httptest.NewServer(w.sim)
-				t.Cleanup(server.Close)
+				w.open(ledger.Options{Dir: dir})
 				for i := range 60 {
 					log.post(i, "n", i)
 				}
 				require.EqualValues(t, 60, w.sync().Updated)
-				require.NoError(t, opened.Close())
+				require.NoError(t, w.ledger.Close())
 				for i := range 60 {
 					log.post(30+i, "m", i)
 				}
-				w.run++
-				at := int64(3)
+				at := 3
 				if strings.Contains(point, "merge") || strings.Contains(point, "rename") {
 					at = 1
 				}
-				messages, err := json.Marshal(log.messages)
-				require.NoError(t, err)
-				work, err := json.Marshal(childWork{server.URL, dir, string(messages), w.config.Operation + " " + family, point, w.run, at})
-				require.NoError(t, err)
-				child := exec.Command(os.Args[0])
-				child.Env = append(os.Environ(), childEnv+"="+string(work))
-				out, err := child.CombinedOutput()
-				var exit *exec.ExitError
-				require.ErrorAs(t, err, &exit, "the child was not killed: %s", out)
-				require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
-
+				w.killed(dir, point, at)
 				log.post(200, "late", 1)
-				opened, err = ledger.Open(ledger.Options{Dir: dir})
-				require.NoError(t, err)
-				w.ledger, w.executor.options.Ledger = opened, opened
 				o := w.again(t.Context())
 				require.Equal(t, [8]int64{61, 61, 0, 0, 61, 61, 0, 0}, counts(o), "%+v", o)
 				require.Len(t, w.stored(), 91)
 				require.Equal(t, `"m" 59`, w.stored()["89"])
 				require.Equal(t, `"n" 29`, w.stored()["29"])
 				require.Zero(t, w.sync().SourceRecords)
-				require.NoError(t, opened.Close())
 			})
 		}
 	}

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,27 +45,6 @@ func lines(t *testing.T, file string) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-func TestSwapReplacesAFile(t *testing.T) {
-	w := newWorld(t, setup{})
-	file := w.files(t)
-	w.config.Operation, w.config.MirrorStrategy = api.OperationMirror, api.Ptr(api.MirrorSwap)
-	w.fill(1, 2500)
-	o := w.sync()
-	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
-	require.Equal(t, [8]int64{2500, 2500, 0, 0, 2500, 2500, 0, 0}, counts(o))
-	require.Len(t, lines(t, file), 2501)
-
-	w.sql("DELETE FROM people WHERE id > 10")
-	o = w.sync()
-	require.Equal(t, [8]int64{10, 10, 2490, 0, 2500, 2500, 0, 0}, counts(o))
-	require.Len(t, lines(t, file), 11)
-
-	w.sql("DELETE FROM people")
-	o = w.sync()
-	require.Equal(t, CodeEmptySource, o.Code)
-	require.Len(t, lines(t, file), 11, "the old file stands")
-}
-
 func TestAppendAddsToAFileWithoutAnIdentifier(t *testing.T) {
 	w := newWorld(t, setup{table: "id INTEGER, name TEXT, level INTEGER"})
 	file := w.files(t)
@@ -82,41 +60,4 @@ func TestAppendAddsToAFileWithoutAnIdentifier(t *testing.T) {
 	w.fill(3, 1)
 	require.Equal(t, int64(1), w.sync().Updated)
 	require.Len(t, lines(t, file), 27)
-}
-
-// swapping is a destination whose replacement fails at the end.
-type swapping struct {
-	instant
-	commit          error
-	aborted, landed int
-}
-
-func (s *swapping) Swap(context.Context, *destination.Plan) (destination.Swap, error) { return s, nil }
-
-func (s *swapping) Commit(context.Context) error {
-	if s.commit == nil {
-		s.landed++
-	}
-	return s.commit
-}
-
-func (s *swapping) Abort() error {
-	s.aborted++
-	return nil
-}
-
-func TestNothingCountsBeforeTheSwapIsCommitted(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.config.Operation, w.config.MirrorStrategy = api.OperationMirror, api.Ptr(api.MirrorSwap)
-	s := &swapping{instant: instant{10}, commit: &destination.CallError{Outcome: destination.OutcomeStatus, Status: 500, Message: "full"}}
-	w.sender = s
-	w.fill(1, 35)
-	o := w.sync()
-	require.Equal(t, CodeStatus, o.Code, "%+v", o)
-	require.Zero(t, o.Updated)
-	require.Equal(t, 1, s.aborted)
-	s.commit = nil
-	o = w.sync()
-	require.Equal(t, int64(35), o.Updated)
-	require.Equal(t, 1, s.landed)
 }
