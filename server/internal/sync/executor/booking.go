@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// inDoubt is the message of a record that was sent and not answered.
-const inDoubt = "sent, and not answered"
+// InDoubt is the message of a record that was sent and not answered.
+const InDoubt = "sent, and not answered"
 
 // notes are what must be the same for the keys of a state to mean anything.
 type notes struct {
@@ -169,9 +169,6 @@ func (bk *booking) openLog() error {
 // forget drops a state whose keys are those of another identifier or another
 // object: a mirror would delete what they happen to name there.
 func (bk *booking) forget() error {
-	if err := bk.dropState(); err != nil {
-		return failed(CodeState, err, "drop the state of another identifier: %v", err)
-	}
 	if bk.operation.changed && !bk.full && !bk.options.Deviations.QuietForget {
 		bk.full, bk.reason = true, "the identifier or the destination object has changed"
 	}
@@ -179,15 +176,10 @@ func (bk *booking) forget() error {
 		bk.before, bk.dry.blank = ledger.Meta{}, true
 		return nil
 	}
-	return bk.openLog()
-}
-
-// dropState empties the ledger.
-func (bk *booking) dropState() error {
-	if bk.dry != nil {
-		return nil
+	if err := errors.Join(bk.log.Close(), bk.ledger.Forget()); err != nil {
+		return failed(CodeState, err, "drop the state of another identifier: %v", err)
 	}
-	return errors.Join(bk.log.Close(), bk.ledger.Forget())
+	return bk.openLog()
 }
 
 // decideFull finds the conditions under which acknowledgements may be missing
@@ -242,8 +234,9 @@ func (bk *booking) bookInvalid(invalids int64, samples []Sample) error {
 	return nil
 }
 
-// operationSkip stands in the log for records that were taken as sent.
-const operationSkip = "skip"
+// OperationSkip stands in the log for records that were taken as sent
+// (historical_sync_operation skip_current_records, spec 2.6).
+const OperationSkip = "skip"
 
 // skipper writes down rows that are taken as sent without sending them.
 func (bk *booking) skipper() *packer {
@@ -252,7 +245,7 @@ func (bk *booking) skipper() *packer {
 			return nil
 		}
 		now := bk.options.Clock.Now()
-		return bk.book(ledger.Batch{Operation: operationSkip, StartedAt: now, CompletedAt: now, Records: bk.entries(b, false)})
+		return bk.book(ledger.Batch{Operation: OperationSkip, StartedAt: now, CompletedAt: now, Records: bk.entries(b, false)})
 	}}
 }
 
@@ -282,7 +275,7 @@ func (d *delivery) promise(items []item) error {
 	s := d.by
 	d.log = d.log[:0]
 	for i := range items {
-		d.log = append(d.log, ledger.Record{Key: s.ledgerKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
+		d.log = append(d.log, ledger.Record{Key: s.ledgerKey(&items[i]), Verdict: ledger.Rejected, Message: InDoubt, Delete: d.phase.delete})
 		if s.rows && !d.phase.delete { // it may be the last that is known of the key
 			d.log[i].Payload, d.log[i].Keep = items[i].record, true
 		}

@@ -11,8 +11,9 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// Reasons of invalid records that the mapping cannot see.
-const invalidDuplicate = "the primary identifier stands more than once in the source"
+// Duplicate is the reason of a record whose identifier stands more than once in the
+// source.
+const Duplicate = "the primary identifier stands more than once in the source"
 
 // often is how many rows go by between two looks at the context.
 const often = 256
@@ -120,7 +121,7 @@ func (c *comparison) meet(row *entry, old *ledger.Entry) error {
 		return err
 	}
 	if row.copies > 1 {
-		row.invalid = invalidDuplicate
+		row.invalid = Duplicate
 	}
 	if row.invalid != "" {
 		c.invalid(*row)
@@ -128,10 +129,7 @@ func (c *comparison) meet(row *entry, old *ledger.Entry) error {
 	}
 	c.tally.rows++
 	c.tally.valid++
-	print := printOf(c.plan.Compared(row.record))
-	if c.highWater != nil { // an event is its key and its moment: it is not another one when a mapping changes
-		print = printOf(row.stamp[:])
-	}
+	print := fingerprint(c.plan, row.record, c.highWater != nil, row.stamp)
 	if c.operation.decide(row, print, old, c.booking.full) != write && !c.lacksRow(old) || c.delivered(row.key, print) {
 		return nil
 	}
@@ -139,6 +137,22 @@ func (c *comparison) meet(row *entry, old *ledger.Entry) error {
 		c.tally.updates++
 	}
 	return c.put(item{key: row.key, record: row.record, print: print, stamp: row.stamp}, old)
+}
+
+// fingerprint is what a run keeps of a record. With a high-water mark an event is its key
+// and its moment: it is not another one when a mapping changes.
+func fingerprint(p *mapping.Plan, record []byte, marked bool, at stamp) ledger.Fingerprint {
+	if marked {
+		return printOf(at[:])
+	}
+	return printOf(p.Compared(record))
+}
+
+// Fingerprint is that of a record; mark is the value of the high-water mark column of its
+// row, nil without one.
+func Fingerprint(p *mapping.Plan, record, mark []byte) ledger.Fingerprint {
+	t, _ := Moment(mark)
+	return fingerprint(p, record, mark != nil, stampOf(t))
 }
 
 // put hands on what has to be sent; old is what the state has of it.
@@ -209,13 +223,7 @@ func (c *comparison) invalid(row entry) {
 		c.dry.refuse(row.invalid, row.copies)
 	}
 	if len(c.samples) < samples {
-		c.sample(Sample{string(row.key), row.invalid, row.copies})
-	}
-}
-
-func (c *comparison) sample(s Sample) {
-	if len(c.samples) < samples {
-		c.samples = append(c.samples, s)
+		c.samples = append(c.samples, Sample{string(row.key), row.invalid, row.copies})
 	}
 }
 

@@ -78,7 +78,7 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 	switch {
 	case !errors.As(err, &whole):
 		return err
-	case d.by.responses.exhausted(d.by.inFlight.places()):
+	case d.by.responses.exhausted(d.by.inFlight.size):
 		return ofCall(whole.cause)
 	case d.by.options.Deviations.gives(err):
 		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}

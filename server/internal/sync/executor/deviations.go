@@ -94,7 +94,7 @@ func (d *Deviations) operation(o *operation, c *api.SyncConfig) {
 		o.all = false
 	case d.SendsUnchanged && c.Operation == api.OperationUpsert:
 		o.all = true
-	case c.Operation == api.OperationAppend && highWaterColumn(c) == "":
+	case c.Operation == api.OperationAppend && HighWaterColumn(c) == "":
 		o.changed, o.all = o.changed || d.AppendsChanges, o.all || d.AppendsAgain
 	}
 }

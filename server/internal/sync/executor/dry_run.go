@@ -188,7 +188,7 @@ func (c *comparison) writes(it item, old *ledger.Entry) {
 	}
 	one := DryRecord{Action: action, Operation: c.operation.wire, Rows: 1}
 	if c.booking.skipping {
-		one.Operation = operationSkip
+		one.Operation = OperationSkip
 	} else if one.Reason = c.dry.doubt(it.record); one.Reason != "" {
 		c.dry.doubts[one.Reason]++
 	}

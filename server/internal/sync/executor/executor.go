@@ -35,7 +35,7 @@ type Options struct {
 	Clock  *clock.Clock
 	Ledger *ledger.Ledger
 	// Limiter gives the limit that all calls on a connection share (spec 8); nil:
-	// runs share one with each other only.
+	// nothing is shared.
 	Limiter func(connection int64) *pace.Limiter
 	// Random draws from [0,1) for the jitter of backoffs; nil: math/rand. It is
 	// called from many goroutines.
@@ -79,7 +79,7 @@ func New(o Options) *Executor {
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Backoff = o.Backoff.withDefaults()
 	if o.Limiter == nil {
-		o.Limiter = (&connections{}).of
+		o.Limiter = func(int64) *pace.Limiter { return pace.NewLimiter() }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -201,11 +201,4 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 		job.Log.Info("sync run stopped here, and goes on", "records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	}
 	return o
-}
-
-// ofLedger fills in what the ledger counts; open records are on their way, and
-// stand there as failed for the case that the run does not come back.
-func ofLedger(c *Counters, sums ledger.Counters, open int64) {
-	c.Updated, c.Failed = sums.Updated, max(sums.Failed-open, 0)
-	c.Processed = c.Updated + c.Failed
 }

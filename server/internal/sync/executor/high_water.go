@@ -33,8 +33,9 @@ const (
 	invalidNotTime = "the column of the high-water mark is not a timestamp"
 )
 
-// highWaterColumn names the column, in its present or its deprecated form.
-func highWaterColumn(c *api.SyncConfig) string {
+// HighWaterColumn names the column of the high-water mark of a sync, in its present or
+// its deprecated form (spec 2.6); "" without one.
+func HighWaterColumn(c *api.SyncConfig) string {
 	if c.Operation != api.OperationAppend {
 		return ""
 	}
@@ -49,7 +50,7 @@ func highWaterColumn(c *api.SyncConfig) string {
 
 // measure finds the top, in a pass over the one column.
 func (r *reading) measure(ctx context.Context) error {
-	column := highWaterColumn(&r.job.Config)
+	column := HighWaterColumn(&r.job.Config)
 	if column == "" || r.stream != nil {
 		return nil
 	}
@@ -77,7 +78,7 @@ func (r *reading) measure(ctx context.Context) error {
 		if err != nil {
 			return explain(ctx, &sourceError{err})
 		}
-		if t, ok := momentOf(row[0]); ok && (r.highWater.top == nil || t.After(*r.highWater.top)) {
+		if t, ok := Moment(row[0]); ok && (r.highWater.top == nil || t.After(*r.highWater.top)) {
 			r.highWater.top = &t
 		}
 	}
@@ -89,7 +90,7 @@ func (w *highWater) place(raw []byte) (t time.Time, now bool, invalid string) {
 	if string(raw) == "null" {
 		return t, false, invalidNoTime
 	}
-	t, ok := momentOf(raw)
+	t, ok := Moment(raw)
 	if !ok {
 		return t, false, invalidNotTime
 	}
@@ -128,9 +129,9 @@ var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", time.DateOnly,
 }
 
-// momentOf reads a moment from its JSON text: a date, a timestamp, or a number
-// of seconds since 1970.
-func momentOf(raw []byte) (time.Time, bool) {
+// Moment reads a moment from its JSON text: a date, a timestamp, or a number
+// of seconds since 1970; false where it is none.
+func Moment(raw []byte) (time.Time, bool) {
 	text, err := rawjson.StringText(raw)
 	if err != nil {
 		seconds, err := strconv.ParseInt(string(raw), 10, 64)

@@ -24,7 +24,7 @@ func operationOf(c *api.SyncConfig) operation {
 	case api.OperationInsert:
 		return operation{wire: rpc.OperationInsert}
 	case api.OperationAppend:
-		return operation{wire: rpc.OperationInsert, events: highWaterColumn(c) != ""}
+		return operation{wire: rpc.OperationInsert, events: HighWaterColumn(c) != ""}
 	case api.OperationUpdate:
 		return operation{wire: rpc.OperationUpdate, changed: true}
 	case api.OperationMirror:

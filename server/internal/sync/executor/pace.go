@@ -53,25 +53,3 @@ func (g *gate) written(n int) {
 	defer g.mu.Unlock()
 	g.limiter.Written(g.clock.Now(), &g.records, int64(n))
 }
-
-// connections are limiters for an executor that is given none.
-type connections struct {
-	mu  sync.Mutex
-	all map[int64]*pace.Limiter
-}
-
-// of gives the limiter of a connection; it stays known when no run uses it, as
-// the last limit that was announced still holds.
-func (c *connections) of(id int64) *pace.Limiter {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all == nil {
-		c.all = map[int64]*pace.Limiter{}
-	}
-	l := c.all[id]
-	if l == nil {
-		l = pace.NewLimiter()
-		c.all[id] = l
-	}
-	return l
-}

@@ -205,16 +205,11 @@ func (t *throttle) goesOn(now time.Time, most time.Duration) bool {
 	if t.since.IsZero() {
 		t.since, t.count = now, 1
 	}
-	t.since = sooner(t.since, now) // the clock may have been set back
+	if now.Before(t.since) { // the clock may have been set back
+		t.since = now
+	}
 	t.count++
 	return now.Sub(t.since) < most
-}
-
-func sooner(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // attemptLimit: a connection that breaks is given longer than a destination

@@ -9,13 +9,8 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/source/rowsort"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
-
-// mapper turns rows into records: a *mapping.Plan.
-type mapper interface {
-	AppendRecord(dst []byte, row [][]byte) (record, key []byte, invalid string)
-	Compared(record []byte) []byte
-}
 
 // mapped is one row as the comparison sees it, valid until the next one.
 type mapped struct {
@@ -44,7 +39,7 @@ type feed interface {
 // direct maps rows that come in the order of their keys.
 type direct struct {
 	rows    source.Rows
-	mapper  mapper
+	mapper  *mapping.Plan
 	timed   *timed // nil without a high-water mark
 	scratch []byte
 	// generated: keys are hashes of the content.
@@ -57,6 +52,14 @@ type direct struct {
 func moment(key []byte, at stamp) {
 	print := printOf(append(bytes.Clone(key), at[:]...))
 	hex.Encode(key[1:], print[:])
+}
+
+// MarkKey gives a row whose key is a hash of its content the key of its moment, in place.
+// key lies within the record.
+func MarkKey(key, mark []byte) {
+	if t, ok := Moment(mark); ok {
+		moment(key, stampOf(t))
+	}
 }
 
 func (d *direct) next() (mapped, error) {

@@ -52,17 +52,22 @@ func (r *reading) readAll(ctx context.Context, p *phase) error {
 }
 
 func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string) error {
-	find, done, err := r.openBoth(ctx, byColumn)
+	rows, err := r.openRows(ctx, byColumn)
 	if err != nil {
 		return explain(ctx, err)
 	}
-	defer done()
+	defer rows.Close()
+	before, err := r.booking.scan()
+	if err != nil {
+		return failed(CodeState, err, "read the state of the sync: %v", err)
+	}
+	defer before.Close()
 	pack := r.sending.packer(ctx, p)
 	if r.booking.skipping && r.dry == nil {
 		pack = r.booking.skipper()
 	}
 	r.comparison.sink = pack.add
-	return r.drain(ctx, pack, find(ctx))
+	return r.drain(ctx, pack, r.comparison.compare(ctx, &group{feed: rows}, before))
 }
 
 // drain sends what is left of a pass that ended with err and waits until
@@ -87,21 +92,6 @@ func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
 		return own
 	}
 	return explain(ctx, err)
-}
-
-// openBoth opens source and state and gives the comparison of the two: a merge
-// in the order of keys.
-func (r *reading) openBoth(ctx context.Context, byColumn string) (find func(context.Context) error, done func(), err error) {
-	rows, err := r.openRows(ctx, byColumn)
-	if err != nil {
-		return nil, nil, err
-	}
-	before, err := r.booking.scan()
-	if err != nil {
-		return nil, nil, errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), rows.Close())
-	}
-	return func(ctx context.Context) error { return r.comparison.compare(ctx, &group{feed: rows}, before) },
-		func() { _, _ = before.Close(), rows.Close() }, nil
 }
 
 // openRows starts to read. byColumn names the column whose order is that of the

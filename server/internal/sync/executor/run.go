@@ -119,7 +119,10 @@ func (r *run) counters(step string, found tally) Counters {
 		return c
 	}
 	sums, open, spared := r.sending.traffic.sums(r.booking.log)
-	ofLedger(&c, sums, open)
+	// Open records are on their way, and stand there as failed for the case that the
+	// run does not come back.
+	c.Updated, c.Failed = sums.Updated, max(sums.Failed-open, 0)
+	c.Processed = c.Updated + c.Failed
 	r.options.Deviations.miscount(&r.sending.traffic, &c)
 	if r.booking.resumed && step == StepRecording {
 		// The comparison no longer finds what was acknowledged before the

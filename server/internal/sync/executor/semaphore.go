@@ -14,7 +14,7 @@ type semaphore struct {
 	clock *clock.Clock
 	name  string
 
-	size int
+	size int // how many batches may be on their way at once
 
 	mu    sync.Mutex
 	free  int
@@ -50,9 +50,6 @@ func (c *semaphore) do(ctx context.Context, fn func(ctx context.Context)) error 
 func (c *semaphore) wait(ctx context.Context) {
 	_ = c.take(context.WithoutCancel(ctx), 0)
 }
-
-// places is how many batches may be on their way at once.
-func (c *semaphore) places() int { return c.size }
 
 // busy reports whether something is on its way.
 func (c *semaphore) busy() bool {
@@ -99,14 +96,10 @@ func (c *semaphore) leave(w *waiter, err error) error {
 // has reports whether a waiter can be served.
 func (c *semaphore) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
 
+// give hands out n places that are free now.
 func (c *semaphore) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.serve(n)
-}
-
-// serve hands out n places that are free now.
-func (c *semaphore) serve(n int) {
 	c.free += n
 	for len(c.queue) > 0 && c.has(c.queue[0].want) {
 		w := c.queue[0]

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -73,19 +74,7 @@ func (s *spool) each(fn func(it item) error) error {
 			return err
 		}
 	}
-	return eachOf(bufio.NewReader(&tailReader{s.tail}), fn)
-}
-
-type tailReader struct{ rest []byte }
-
-// Read implements io.Reader.
-func (t *tailReader) Read(p []byte) (int, error) {
-	if len(t.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, t.rest)
-	t.rest = t.rest[n:]
-	return n, nil
+	return eachOf(bufio.NewReader(bytes.NewReader(s.tail)), fn)
 }
 
 func eachOf(from *bufio.Reader, fn func(it item) error) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // stream is the reading of a topic. Each run reads the messages behind the mark,
@@ -271,7 +272,7 @@ func (r *reading) readLatest(ctx context.Context, rows source.LogRows, before St
 // reason and position.
 type messageRows struct {
 	rows   source.LogRows
-	mapper mapper
+	mapper *mapping.Plan
 	record []byte
 	stamp  stamp
 	cells  [4][]byte
