@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
 
@@ -279,26 +278,4 @@ func TestAuditTellsWhatItCannotRead(t *testing.T) {
 	cancel()
 	_, err = Audit(ctx, w.job(false))
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// BenchmarkAudit looks at a clean world of 100,000 records.
-func BenchmarkAudit(b *testing.B) {
-	const n = 100_000
-	w := newWorld(b, api.OperationUpsert)
-	var records []ledger.Record
-	for i := range n {
-		key := fmt.Sprint(i)
-		records = append(records, record(key, ledger.Acknowledged, false))
-		w.source = append(w.source, [2]string{key, `"name ` + key + `"`})
-		w.stored[key] = []string{"name " + key}
-	}
-	w.ran(api.RunCompleted, n, 0, ledger.Batch{Operation: rpc.OperationUpsert, Records: records})
-	job := w.job(false)
-	runtime.GC()
-	for b.Loop() {
-		report, err := Audit(b.Context(), job)
-		require.NoError(b, err)
-		require.True(b, report.Clean)
-	}
-	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 }

@@ -294,25 +294,3 @@ func TestAYearOfMinutes(t *testing.T) {
 	require.Equal(t, count, report.Count)
 	require.Len(t, report.Ran, 1000)
 }
-
-func BenchmarkAdvance(b *testing.B) {
-	c := New(nil)
-	defer c.Close()
-	c.Freeze(true)
-	var every func(context.Context)
-	every = func(context.Context) { c.AfterFunc(time.Millisecond, "schedule", every) }
-	every(b.Context())
-	b.ReportAllocs()
-	b.ResetTimer()
-	if _, err := c.Advance(b.Context(), time.Duration(b.N)*time.Millisecond); err != nil {
-		b.Fatal(err)
-	}
-}
-
-func BenchmarkNow(b *testing.B) {
-	c := New(nil)
-	defer c.Close()
-	for b.Loop() {
-		c.Now()
-	}
-}

@@ -97,13 +97,6 @@ func (t *Timer) Stop() bool {
 	return true
 }
 
-// When is the moment at which the timer falls, or fell, due.
-func (t *Timer) When() time.Time {
-	t.c.mu.Lock()
-	defer t.c.mu.Unlock()
-	return t.at
-}
-
 // Sleep waits until d has passed on this clock. Under a context of a due
 // function or of Work the sleeper counts as not running meanwhile. Errors are
 // those of ctx, and ErrClosed.

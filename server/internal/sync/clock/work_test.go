@@ -154,7 +154,6 @@ func TestStop(t *testing.T) {
 	c := open(t)
 	var d diary
 	timer := c.AfterFunc(time.Hour, "x", d.note(c, "x"))
-	require.Equal(t, day.Add(time.Hour), timer.When())
 	require.True(t, timer.Stop())
 	require.False(t, timer.Stop())
 	ran := c.AfterFunc(time.Hour, "y", d.note(c, "y"))

@@ -74,16 +74,13 @@ func TestReplies(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var seen Exchange
 			g := newGate(t, Options{MaxReply: 4096, Observe: func(x Exchange) { seen = x }})
-			conn := openURL(t, g, server(t, c.handler))
-			_, err := conn.(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
-			require.Equal(t, c.outcome, failed.Outcome, err.Error())
-			require.Contains(t, err.Error(), c.want)
-			require.True(t, strings.HasPrefix(err.Error(), "call get_sync_speed: "), err.Error())
+			_, failed := call(t.Context(), openURL(t, g, server(t, c.handler)), rpc.MethodGetSyncSpeed, nil)
+			require.Equal(t, c.outcome, failed.Outcome, failed.Error())
+			require.Contains(t, failed.Error(), c.want)
+			require.True(t, strings.HasPrefix(failed.Error(), "call get_sync_speed: "), failed.Error())
 			require.Equal(t, c.outcome, seen.Outcome)
 			require.Equal(t, failed.Message, seen.Error)
-			require.NotContains(t, err.Error(), "elsewhere")
+			require.NotContains(t, failed.Error(), "elsewhere")
 		})
 	}
 }
@@ -103,8 +100,8 @@ func TestCompressedReplies(t *testing.T) {
 			answer(&compressed{w, z}, r)
 			z.Close()
 		}))
-		raw, err := conn.(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
-		require.NoError(t, err, encoding)
+		raw, failed := call(t.Context(), conn, rpc.MethodGetSyncSpeed, nil)
+		require.Nil(t, failed, encoding)
 		require.Contains(t, speed, string(raw))
 		require.Equal(t, encoding, seen.Header.Get("Content-Encoding"))
 	}
@@ -117,12 +114,23 @@ type compressed struct {
 
 func (c *compressed) Write(p []byte) (int, error) { return c.z.Write(p) }
 
-// A call that hangs ends with its timeout, or with the caller's context.
+// A call that hangs ends with its timeout, or with the caller's context, whether its
+// reply has begun or not.
 func TestHanging(t *testing.T) {
+	for _, began := range []string{"", `{"jsonrpc":`} {
+		t.Run(began, func(t *testing.T) { hanging(t, began) })
+	}
+}
+
+func hanging(t *testing.T, began string) {
 	arrived := make(chan struct{}, 8)
 	release := make(chan struct{})
 	url := server(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // so that the server notices the client leaving
+		if began != "" {
+			io.WriteString(w, began)
+			http.NewResponseController(w).Flush()
+		}
 		arrived <- struct{}{}
 		select {
 		case <-release:
@@ -130,14 +138,13 @@ func TestHanging(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { close(release) })
-	call := func(ctx context.Context, options Options) *CallError {
-		_, err := openURL(t, newGate(t, options), url).(Caller).Call(ctx, rpc.MethodSyncBatch, nil)
-		var failed *CallError
-		require.ErrorAs(t, err, &failed)
+	hang := func(ctx context.Context, options Options) *CallError {
+		_, failed := call(ctx, openURL(t, newGate(t, options), url), rpc.MethodSyncBatch, nil)
+		require.NotNil(t, failed)
 		return failed
 	}
 
-	failed := call(t.Context(), Options{CallTimeout: time.Millisecond})
+	failed := hang(t.Context(), Options{CallTimeout: time.Millisecond})
 	require.Equal(t, OutcomeTimeout, failed.Outcome)
 	require.Contains(t, failed.Message, "1ms in all")
 
@@ -146,35 +153,16 @@ func TestHanging(t *testing.T) {
 		<-arrived
 		cancel()
 	}()
-	failed = call(ctx, Options{})
+	failed = hang(ctx, Options{})
 	require.Equal(t, OutcomeCanceled, failed.Outcome)
 
 	ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	failed = call(ctx, Options{})
+	failed = hang(ctx, Options{})
 	require.Equal(t, OutcomeTimeout, failed.Outcome)
 
 	results := openURL(t, newGate(t, Options{CallTimeout: time.Millisecond}), url).Test(t.Context())
-	require.Equal(t, []string{"URL passed", "DNS passed", "TLS skipped", "authentication skipped", "test_connection failed"}, steps(results))
-}
-
-// A reply that begins and never ends is a timeout as well.
-func TestTrickle(t *testing.T) {
-	hold := make(chan struct{})
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		io.WriteString(w, `{"jsonrpc":`)
-		http.NewResponseController(w).Flush()
-		select {
-		case <-hold:
-		case <-r.Context().Done():
-		}
-	})
-	t.Cleanup(func() { close(hold) })
-	_, err := openURL(t, newGate(t, Options{CallTimeout: 20 * time.Millisecond}), url).(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
-	var failed *CallError
-	require.ErrorAs(t, err, &failed)
-	require.Equal(t, OutcomeTimeout, failed.Outcome)
+	require.Equal(t, "test_connection failed", steps(results)[4])
 }
 
 // Retry-After of a refusal is handed on.
@@ -183,9 +171,7 @@ func TestRetryAfter(t *testing.T) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
-	_, err := openURL(t, newGate(t, Options{}), url).(Caller).Call(t.Context(), rpc.MethodSyncBatch, nil)
-	var failed *CallError
-	require.ErrorAs(t, err, &failed)
+	_, failed := call(t.Context(), openURL(t, newGate(t, Options{}), url), rpc.MethodSyncBatch, nil)
 	require.Equal(t, "7", failed.RetryAfter)
 	require.Equal(t, 429, failed.Status)
 	require.Equal(t, OutcomeStatus, failed.Outcome)
@@ -231,8 +217,8 @@ func TestObserve(t *testing.T) {
 	c, err := g.Open(42, api.TypeCustomAPI, customCreds(t, g, `{"webhook_url":`+quote(url+"/secret-path-9")+`}`))
 	require.NoError(t, err)
 	big := map[string]string{"text": strings.Repeat("x", 100_000)}
-	_, err = c.(Caller).Call(t.Context(), rpc.MethodSyncBatch, big)
-	require.NoError(t, err)
+	_, failed := call(t.Context(), c, rpc.MethodSyncBatch, big)
+	require.Nil(t, failed)
 	require.Len(t, seen, 1)
 	x := seen[0]
 	require.Equal(t, int64(42), x.Destination)
@@ -264,14 +250,12 @@ func TestPool(t *testing.T) {
 		answer(w, r)
 	})
 	g := newGate(t, Options{})
-	call := func() {
-		_, err := openURL(t, g, url).(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
-		require.NoError(t, err)
+	for _, want := range []int{1, 1, 2} {
+		if want == 2 {
+			require.NoError(t, g.Forget(1))
+		}
+		_, failed := call(t.Context(), openURL(t, g, url), rpc.MethodGetSyncSpeed, nil)
+		require.Nil(t, failed)
+		require.Len(t, remotes, want)
 	}
-	call()
-	call()
-	require.Len(t, remotes, 1)
-	require.NoError(t, g.Forget(1))
-	call()
-	require.Len(t, remotes, 2)
 }

@@ -91,12 +91,6 @@ func TestCustomCredentials(t *testing.T) {
 	}
 }
 
-func TestPlainHTTPAllowed(t *testing.T) {
-	g := newGate(t, Options{AllowPlainHTTP: true})
-	_, problems := g.CheckConnection(api.TypeCustomAPI, creds(t, `{"webhook_url":"http://destination.example/"}`), nil)
-	require.Empty(t, problems)
-}
-
 // Updates: what is left out stays, a token can be changed and not removed, a
 // secret header with null keeps its value (spec 5.2.2).
 func TestUpdates(t *testing.T) {
@@ -169,10 +163,6 @@ func TestUnknownType(t *testing.T) {
 	require.Empty(t, g.Secrets("custom", nil))
 	require.Empty(t, g.SafeURL("custom", nil))
 	require.Empty(t, g.Unknown("custom", creds(t, `{"a":1}`)))
-}
-
-func TestUnknownCredentials(t *testing.T) {
-	g := newGate(t, Options{})
 	require.Equal(t, []string{"a", "b"}, g.Unknown(api.TypeCustomAPI, creds(t, `{"b":1,"webhook_url":"x","a":2}`)))
 }
 

@@ -89,7 +89,7 @@ type Options struct {
 	// Sending is called right before the first byte of each request is written to a
 	// network connection, from many goroutines. Nil: nothing.
 	Sending func()
-	// Crash is called at each of CrashPoints, so that a test can end the process
+	// Crash is called at each point below, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)
 }
@@ -97,7 +97,7 @@ type Options struct {
 // DefaultMaxReply is Options.MaxReply where it is zero.
 const DefaultMaxReply = 16 << 20
 
-// The points at which a test can end a process that writes files.
+// The points at which a test can end a process that writes files, in the order of a run.
 const (
 	BeforeFileJournal = "before-file-journal" // of a batch of local_files
 	AfterFileJournal  = "after-file-journal"  // the batch is announced, nothing of it written
@@ -106,11 +106,6 @@ const (
 	BeforeFileSwap    = "before-file-swap"    // the new file is durable beside the old one
 	AfterFileSwap     = "after-file-swap"     // it took its place, and is not known to have
 )
-
-// CrashPoints lists them in the order of a run.
-func CrashPoints() []string {
-	return []string{BeforeFileJournal, AfterFileJournal, MidFileWrite, AfterFileWrite, BeforeFileSwap, AfterFileSwap}
-}
 
 // Gate is the way to destinations. It is safe for parallel use.
 type Gate struct {
@@ -142,14 +137,6 @@ type Connection interface {
 	Objects(ctx context.Context) ([]*api.DestinationObject, error)
 	// Close frees what this connection alone holds.
 	Close() error
-}
-
-// Caller is a Connection that speaks the custom destination protocol
-// (spec 4.2): custom_api and the emulated types.
-type Caller interface {
-	// Call makes one call, without retries, and hands back the raw result
-	// object. params is marshalled with encoding/json; nil stands for {}.
-	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
 // New makes a gate. It panics when the embedded catalogue is damaged, which a
@@ -276,17 +263,6 @@ func (g *Gate) shut(id int64) error {
 		return closeStore(e)
 	}
 	return nil
-}
-
-// Idle ends the network connections of a destination that is not in use now: its
-// credentials were changed elsewhere. Its limit stays as it is known.
-func (g *Gate) Idle(id int64) {
-	g.mu.Lock()
-	p := g.pools[id]
-	g.mu.Unlock()
-	if p != nil {
-		p.close()
-	}
 }
 
 // Remove forgets a destination that was deleted, with the records of an

@@ -30,6 +30,6 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	g := newGate(t, Options{})
 	require.Equal(t, idleTime, g.idle)
 	g.idle = 10 * time.Millisecond
-	_, _ = openURL(t, g, s.URL).(Caller).Call(t.Context(), rpc.MethodListObjects, nil) // the answer is to another id
+	_, _ = call(t.Context(), openURL(t, g, s.URL), rpc.MethodListObjects, nil) // the answer is to another id
 	<-closed
 }

@@ -83,11 +83,9 @@ func refusesEverything(t *testing.T, g *Gate, c Connection, e *catalogue.Entry, 
 	defer sender.Close()
 	_, running := sender.Speed(t.Context())
 	for _, err := range []error{planning, running} {
-		var call *CallError
-		require.ErrorAs(t, err, &call)
-		require.Equal(t, OutcomeSecret, call.Outcome)
-		require.Equal(t, e.Label+" refuses the "+e.Refuse.Credential, call.Message)
-		require.False(t, call.Reached())
+		failed := failedCall(t, err)
+		require.Equal(t, OutcomeSecret, failed.Outcome)
+		require.Equal(t, e.Label+" refuses the "+e.Refuse.Credential, failed.Message)
 	}
 }
 
@@ -153,10 +151,10 @@ func TestEmulatedObjectsFollowTheStore(t *testing.T) {
 		return fmt.Sprintf(`%q:{"active_identifier":%t,"field":{"field_api_name":%q,"label":%q,"identifier":%t,"required":false,"createable":true,"updateable":true,"type":"string","array":false}}`,
 			name, identifier, name, name, identifier)
 	}
-	raw, err := c.(Caller).Call(t.Context(), rpc.MethodSyncBatch, json.RawMessage(
+	raw, failed := call(t.Context(), c, rpc.MethodSyncBatch, json.RawMessage(
 		`{"sync_plan":{"object":{"object_api_name":"Sheet1","label":"Sheet1"},"operation":"insert","sync_run_id":1,"sync_id":1,"schema":{`+
 			field("unique_id", true)+`,`+field("city", false)+`}},"records":[{"unique_id":"1","city":"Ghent"}]}`))
-	require.NoError(t, err)
+	require.Nil(t, failed)
 	require.Contains(t, string(raw), `"success":true`)
 	city := sheet().Field("city")
 	require.NotNil(t, city)
@@ -259,9 +257,8 @@ func TestInProcess(t *testing.T) {
 				options.CallTimeout = 1
 			}
 			g := newGate(t, options)
-			_, err := openEmulated(t, g, 1, "google_ads").(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
+			_, failed := call(t.Context(), openEmulated(t, g, 1, "google_ads"), rpc.MethodGetSyncSpeed, nil)
+			require.NotNil(t, failed)
 			require.Equal(t, c.outcome, failed.Outcome, failed.Message)
 		})
 	}

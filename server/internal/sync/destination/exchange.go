@@ -191,19 +191,6 @@ type caller struct {
 	client   rpc.Client
 }
 
-// Call implements Caller.
-func (c *caller) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	raw, x, err := c.exchange(ctx, method, params)
-	defer x.leave()
-	if err != nil {
-		return nil, err
-	}
-	if x.large {
-		raw = bytes.Clone(raw)
-	}
-	return raw, nil
-}
-
 // exchange makes one call and tells the observer of it.
 func (c *caller) exchange(ctx context.Context, method string, params any) (json.RawMessage, *Exchange, *CallError) {
 	return c.checked(ctx, method, params, nil)

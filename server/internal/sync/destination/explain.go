@@ -36,16 +36,6 @@ type CallError struct {
 	Call string
 }
 
-// Reached reports whether the destination may have seen the call, so that no one
-// knows what it did: such a batch is sent again, and never taken for refused.
-func (e *CallError) Reached() bool {
-	switch e.Outcome {
-	case OutcomeDNS, OutcomeTLS, OutcomeURL, OutcomeConnect, OutcomeSecret:
-		return false
-	}
-	return true
-}
-
 // Error names the call and the cause.
 func (e *CallError) Error() string {
 	if e.Object != "" {

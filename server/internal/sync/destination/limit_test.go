@@ -95,8 +95,8 @@ func TestPlanningKeepsTheLimit(t *testing.T) {
 			require.GreaterOrEqual(t, w.Now().Sub(w.calls[0]), 4990*time.Millisecond, "25 more calls at five in a second")
 			w.calls = nil
 			for range 30 {
-				_, err := c.(Caller).Call(t.Context(), rpc.MethodListObjects, nil)
-				require.NoError(t, err)
+				_, failed := call(t.Context(), c, rpc.MethodListObjects, nil)
+				require.Nil(t, failed)
 			}
 			require.LessOrEqual(t, w.busiest(), 5)
 			require.Same(t, g.Limiter(1), g.Limiter(1))
@@ -118,10 +118,10 @@ func TestFailuresAnnounceTheLimit(t *testing.T) {
 		for value, paced := range map[string]bool{"1": true, " 1 ": true, "0": false, "-1": false, "1.5": false, "many": false, "": false, "99999999999999999999": false} {
 			t.Run(name+"/"+value, func(t *testing.T) {
 				w := newWatch()
-				c := openURL(t, newGate(t, Options{Now: w.Now, Pause: w.Pause}), w.serve(t, map[string]string{"X-Ratelimit-Limit": value}, refuse)).(Caller)
+				c := openURL(t, newGate(t, Options{Now: w.Now, Pause: w.Pause}), w.serve(t, map[string]string{"X-Ratelimit-Limit": value}, refuse))
 				for range 3 {
-					_, err := c.Call(t.Context(), rpc.MethodListObjects, nil)
-					require.Error(t, err)
+					_, failed := call(t.Context(), c, rpc.MethodListObjects, nil)
+					require.NotNil(t, failed)
 				}
 				require.Len(t, w.calls, 3)
 				if paced {
@@ -151,19 +151,18 @@ func TestThrottledPlanning(t *testing.T) {
 			w := newWatch()
 			g := newGate(t, Options{Now: w.Now, Pause: w.Pause})
 			url := w.serve(t, map[string]string{"Retry-After": tc.retryAfter}, func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(429) })
-			_, err := openURL(t, g, url).(Caller).Call(t.Context(), rpc.MethodListObjects, nil)
-			require.Error(t, err)
-			_, err = openURL(t, g, url).(Caller).Call(t.Context(), rpc.MethodListObjects, nil)
-			require.Error(t, err)
+			c := openURL(t, g, url)
+			_, failed := call(t.Context(), c, rpc.MethodListObjects, nil)
+			require.NotNil(t, failed)
+			_, failed = call(t.Context(), c, rpc.MethodListObjects, nil)
+			require.NotNil(t, failed)
 			if tc.rest > 30*time.Second {
-				var failed *CallError
-				require.ErrorAs(t, err, &failed)
 				require.Equal(t, OutcomeLimit, failed.Outcome)
 				require.Contains(t, failed.Message, "rest for another 1m0s")
 				require.Len(t, w.calls, 1, "nothing is sent")
 				require.NoError(t, g.Forget(1))
-				_, err = openURL(t, g, url).(Caller).Call(t.Context(), rpc.MethodListObjects, nil)
-				require.Error(t, err)
+				_, failed = call(t.Context(), openURL(t, g, url), rpc.MethodListObjects, nil)
+				require.NotNil(t, failed)
 				require.Len(t, w.calls, 2, "another endpoint has said nothing yet")
 				return
 			}
@@ -178,10 +177,10 @@ func TestThrottledPlanning(t *testing.T) {
 func TestAClockThatStandsStillHoldsNoAnswer(t *testing.T) {
 	w := newWatch()
 	w.still = true
-	c := openURL(t, newGate(t, Options{Now: w.Now, Pause: w.Pause}), w.serve(t, map[string]string{"X-RateLimit-Limit": "1"}, endpoint(t, nil))).(Caller)
+	c := openURL(t, newGate(t, Options{Now: w.Now, Pause: w.Pause}), w.serve(t, map[string]string{"X-RateLimit-Limit": "1"}, endpoint(t, nil)))
 	for range 4 {
-		_, err := c.Call(t.Context(), rpc.MethodListObjects, nil)
-		require.Error(t, err)
+		_, failed := call(t.Context(), c, rpc.MethodListObjects, nil)
+		require.NotNil(t, failed)
 	}
 	require.Len(t, w.calls, 4)
 	require.Len(t, w.waits, 3)
@@ -191,10 +190,10 @@ func TestAClockThatStandsStillHoldsNoAnswer(t *testing.T) {
 func TestPacedCallsAreTheRuns(t *testing.T) {
 	w := newWatch()
 	g := newGate(t, Options{Now: w.Now, Pause: w.Pause})
-	c := openURL(t, g, w.serve(t, map[string]string{"X-RateLimit-Limit": "1"}, endpoint(t, nil))).(Caller)
+	c := openURL(t, g, w.serve(t, map[string]string{"X-RateLimit-Limit": "1"}, endpoint(t, nil)))
 	for range 3 {
-		_, err := c.Call(Paced(t.Context()), rpc.MethodListObjects, nil)
-		require.Error(t, err)
+		_, failed := call(Paced(t.Context()), c, rpc.MethodListObjects, nil)
+		require.NotNil(t, failed)
 	}
 	require.Empty(t, w.waits)
 	require.Zero(t, g.Limiter(1).Take(w.Now(), nil, 0), "nothing was counted")
@@ -207,7 +206,6 @@ func TestLimitOutlivesConnections(t *testing.T) {
 	l, now := g.Limiter(7), time.Now()
 	l.Pause(now.Add(time.Minute))
 	_, _ = g.pool(7)
-	g.Idle(7)
 	require.NoError(t, g.Close())
 	require.Equal(t, time.Minute, l.Rest(now))
 	require.NoError(t, g.Forget(7))

@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -168,8 +167,7 @@ func TestPlanningErrors(t *testing.T) {
 			list, err := objectsOf(t, answers)
 			require.Nil(t, list)
 			require.ErrorContains(t, err, c.want)
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
+			failed := failedCall(t, err)
 			require.Equal(t, c.method, failed.Method)
 		})
 	}
@@ -219,18 +217,6 @@ func TestPlanningIsParallelAndBounded(t *testing.T) {
 	}
 	require.Len(t, bodies, 2*objects)
 	require.EqualValues(t, planningCalls, most.Load())
-}
-
-// A caller that gives up in the middle gets an error, and no call goes on.
-func TestPlanningCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	answer := endpoint(t, planning(oneObject, goodFields, everything))
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, r)
-		cancel()
-	})
-	_, err := openURL(t, newGate(t, Options{}), url).Objects(ctx)
-	require.ErrorContains(t, err, "cancelled")
 }
 
 // The presets of a real simulator map without a deviation.

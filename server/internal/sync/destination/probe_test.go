@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/stretchr/testify/require"
 )
@@ -45,12 +46,14 @@ func TestTLSFaults(t *testing.T) {
 			require.NoError(t, err)
 			port := secureServer(t, config, endpoint(t, map[string]string{"test_connection": healthy}))
 			g := newGate(t, Options{})
+			conn := openURL(t, g, "https://127.0.0.1:"+port+"/rpc")
 			if c.trusted {
-				n, err := g.Trust(certificates.CAPEM())
+				require.False(t, Succeeded(conn.Test(t.Context())))
+				n, err := g.Trust(certificates.CAPEM()) // for a connection that is already open
 				require.NoError(t, err)
 				require.Equal(t, 1, n)
 			}
-			results := openURL(t, g, "https://127.0.0.1:"+port+"/rpc").Test(t.Context())
+			results := conn.Test(t.Context())
 			require.Equal(t, c.want == "", Succeeded(results), failure(results))
 			if c.want == "" {
 				require.Equal(t, []string{"URL passed", "DNS passed", "TLS passed", "authentication passed", "test_connection passed"}, steps(results))
@@ -58,24 +61,10 @@ func TestTLSFaults(t *testing.T) {
 			}
 			require.Equal(t, []string{"URL passed", "DNS passed", "TLS failed", "authentication skipped", "test_connection skipped"}, steps(results))
 			require.Contains(t, failure(results), c.want)
+			_, err = conn.Objects(t.Context())
+			require.Equal(t, OutcomeTLS, failedCall(t, err).Outcome)
 		})
 	}
-}
-
-// A good certificate is refused until its authority is trusted, and then at
-// once, by a connection that is already open.
-func TestTrustWorksAtOnce(t *testing.T) {
-	certificates, err := destsim.NewCertificates(nil)
-	require.NoError(t, err)
-	config, err := certificates.TLSConfig("")
-	require.NoError(t, err)
-	port := secureServer(t, config, endpoint(t, map[string]string{"test_connection": healthy}))
-	g := newGate(t, Options{})
-	c := openURL(t, g, "https://localhost:"+port)
-	require.False(t, Succeeded(c.Test(t.Context())))
-	_, err = g.Trust(certificates.CAPEM())
-	require.NoError(t, err)
-	require.True(t, Succeeded(c.Test(t.Context())))
 }
 
 func TestTrustRefuses(t *testing.T) {
@@ -114,9 +103,7 @@ func TestNames(t *testing.T) {
 			require.Contains(t, failure(results), "destination.example")
 			require.Contains(t, failure(results), c.want)
 			_, err := conn.Objects(t.Context())
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
-			require.Equal(t, OutcomeDNS, failed.Outcome)
+			require.Equal(t, OutcomeDNS, failedCall(t, err).Outcome)
 			require.NotContains(t, err.Error(), "very-secret")
 		})
 	}
@@ -166,8 +153,6 @@ func TestPlainHTTPAfterwards(t *testing.T) {
 	require.NotContains(t, failure(results), "secret-path")
 	_, err = c.Objects(t.Context())
 	require.ErrorContains(t, err, "must start with https://")
-	_, err = c.(Caller).Call(t.Context(), "get_sync_speed", nil)
-	require.ErrorContains(t, err, "must start with https://")
 }
 
 // Nothing listens: the step that connects says so.
@@ -180,6 +165,8 @@ func TestNothingListens(t *testing.T) {
 	results := openURL(t, g, "https://"+address).Test(t.Context())
 	require.Equal(t, "TLS failed", steps(results)[2])
 	require.Contains(t, failure(results), "refuses the connection")
+	_, failed := call(t.Context(), openURL(t, g, "http://"+address), rpc.MethodListObjects, nil)
+	require.Equal(t, OutcomeConnect, failed.Outcome)
 	results = openURL(t, g, "http://"+address).Test(t.Context())
 	require.Equal(t, []string{"URL passed", "DNS passed", "TLS skipped", "authentication skipped", "test_connection failed"}, steps(results))
 	require.Contains(t, failure(results), "refuses the connection")

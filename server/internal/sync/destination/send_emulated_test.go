@@ -170,7 +170,6 @@ func TestHandlingRefusesAll(t *testing.T) {
 	require.Empty(t, read("Contact", "External_ID__c"))
 	broken := contacts().Handle(map[string]Handling{"account": {LookupObject: "Fax", LookupField: "Number"}})
 	_, err := s.Send(t.Context(), broken, batchOf(`{"External_ID__c":"c1","LastName":"Ann","account":"x"}`))
-	var failed *CallError
-	require.ErrorAs(t, err, &failed)
+	failed := failedCall(t, err)
 	require.Contains(t, failed.Message, `"Fax"`)
 }

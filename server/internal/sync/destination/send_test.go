@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -159,12 +155,10 @@ func TestSendResults(t *testing.T) {
 				require.Equal(t, OutcomeOK, seen.Outcome)
 				return
 			}
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
+			failed := failedCall(t, err)
 			require.Equal(t, c.message, failed.Message)
 			require.Equal(t, failed.Outcome, seen.Outcome, "the journal says what the caller was told")
 			require.Equal(t, failed.Message, seen.Error)
-			require.True(t, failed.Reached())
 			require.Nil(t, reply.Results)
 		})
 	}
@@ -187,110 +181,10 @@ func TestSpeedAnswers(t *testing.T) {
 			require.EqualValues(t, 3, speed.MaximumRecordsPerSecond)
 			continue
 		}
-		var failed *CallError
-		require.ErrorAs(t, err, &failed)
+		failed := failedCall(t, err)
 		require.Equal(t, OutcomeMalformed, failed.Outcome)
 		require.Equal(t, "unknown error: result."+c.message+" is missing or not an integer", failed.Message)
 	}
-}
-
-// Every outcome of a batch, with the headers that any reply may carry (spec 8).
-func TestSendOutcomes(t *testing.T) {
-	answer := func(status int, header map[string]string, body string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			for name, value := range header {
-				w.Header()[name] = []string{value}
-			}
-			w.WriteHeader(status)
-			io.WriteString(w, body)
-		}
-	}
-	limited := map[string]string{"X-Ratelimit-Limit": " 77 ", "Retry-After": "120"}
-	cases := []struct {
-		name    string
-		handler http.HandlerFunc
-		want    CallError
-	}{
-		{"throttled", answer(429, limited, ""), CallError{Outcome: OutcomeStatus, Status: 429, RetryAfter: "120", RateLimit: 77}},
-		{"throttled with an error object", answer(429, limited, `{"jsonrpc":"2.0","id":null,"error":{"code":5,"message":"slow"}}`),
-			CallError{Outcome: OutcomeRPCError, Status: 429, Code: 5, RetryAfter: "120", RateLimit: 77}},
-		{"refused", answer(401, limited, ""), CallError{Outcome: OutcomeRefused, Status: 401, RetryAfter: "120", RateLimit: 77}},
-		{"server error", answer(503, map[string]string{"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, "x"),
-			CallError{Outcome: OutcomeStatus, Status: 503, RetryAfter: "Wed, 21 Oct 2026 07:28:00 GMT"}},
-		{"no JSON", answer(200, limited, "<html>"), CallError{Outcome: OutcomeMalformed, Status: 200, RetryAfter: "120", RateLimit: 77}},
-		{"the misspelt header", answer(500, map[string]string{"X-Ratelimit_limit": "9"}, ""), CallError{Outcome: OutcomeStatus, Status: 500, RateLimit: 9}},
-		{"a limit of nothing", answer(500, map[string]string{"X-Ratelimit-Limit": "0"}, ""), CallError{Outcome: OutcomeStatus, Status: 500}},
-		{"a limit in words", answer(500, map[string]string{"X-Ratelimit-Limit": "many"}, ""), CallError{Outcome: OutcomeStatus, Status: 500}},
-		{"a negative limit", answer(500, map[string]string{"X-Ratelimit-Limit": "-5"}, ""), CallError{Outcome: OutcomeStatus, Status: 500}},
-		{"too large", answer(200, limited, strings.Repeat(" ", 5000)), CallError{Outcome: OutcomeTooLarge, Status: 200, RetryAfter: "120", RateLimit: 77}},
-		{"cut off", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, CallError{Outcome: OutcomeNetwork}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			s := sender(t, newGate(t, Options{MaxReply: 4096}), server(t, c.handler))
-			_, err := s.Send(t.Context(), restaurants(rpc.OperationUpsert), batchOf(`{"name":"a"}`))
-			var failed *CallError
-			require.ErrorAs(t, err, &failed)
-			require.NotEmpty(t, failed.Message)
-			require.True(t, failed.Reached())
-			got := *failed
-			require.Equal(t, rpc.MethodSyncBatch, got.Method)
-			require.Len(t, got.Call, 32)
-			got.Method, got.Message, got.Call = "", "", ""
-			require.Equal(t, c.want, got)
-		})
-	}
-	_, err := sender(t, newGate(t, Options{}), server(t, answer(200, limited, ``))).Speed(t.Context())
-	var failed *CallError
-	require.ErrorAs(t, err, &failed)
-	require.EqualValues(t, 77, failed.RateLimit, "any reply")
-}
-
-// Calls that never arrived, or whose answer never came.
-func TestSendWithoutReply(t *testing.T) {
-	send := func(t *testing.T, ctx context.Context, options Options, url string) *CallError {
-		options.AllowPlainHTTP = true
-		_, err := sender(t, newGate(t, options), url).Send(ctx, restaurants(rpc.OperationUpsert), batchOf(`{"name":"a"}`))
-		var failed *CallError
-		require.ErrorAs(t, err, &failed)
-		return failed
-	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	refused := send(t, t.Context(), Options{}, gone.URL)
-	require.Equal(t, OutcomeConnect, refused.Outcome)
-	require.False(t, refused.Reached(), "nobody can have seen the batch")
-
-	missing := send(t, t.Context(), Options{}, "http://nobody.invalid/")
-	require.Equal(t, OutcomeDNS, missing.Outcome)
-	require.False(t, missing.Reached(), "nobody can have seen the batch")
-
-	secure := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(secure.Close)
-	secure.Config.ErrorLog = discardLog
-	untrusted := send(t, t.Context(), Options{}, secure.URL)
-	require.Equal(t, OutcomeTLS, untrusted.Outcome)
-	require.False(t, untrusted.Reached())
-
-	arrived, release := make(chan struct{}, 8), make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	slow := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		arrived <- struct{}{}
-		select {
-		case <-release:
-		case <-r.Context().Done():
-		}
-	})
-	late := send(t, t.Context(), Options{BatchTimeout: 20 * time.Millisecond}, slow)
-	require.Equal(t, OutcomeTimeout, late.Outcome)
-	require.Contains(t, late.Message, "20ms in all")
-	require.True(t, late.Reached())
-	<-arrived
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-arrived; cancel() }()
-	require.Equal(t, OutcomeCanceled, send(t, ctx, Options{}, slow).Outcome)
 }
 
 // Emulated types answer in process, with their hidden identifier.
@@ -316,39 +210,4 @@ func TestSendToEmulated(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, reply.Results[0].Success && reply.Results[1].Success, reply.Results)
 	require.NoError(t, s.Close())
-}
-
-func TestSenderOfUnknownType(t *testing.T) {
-	_, err := newGate(t, Options{}).Sender(1, "fax", nil)
-	require.ErrorContains(t, err, `unknown type "fax"`)
-}
-
-// BenchmarkSend posts batches of 1,000 records to a handler in process that
-// answers each of them.
-func BenchmarkSend(b *testing.B) {
-	for _, size := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			var records [][]byte
-			var answer []byte
-			for i := range size {
-				records = append(records, fmt.Appendf(nil, `{"name":"name %d","zip":"%s"}`, i, strings.Repeat("z", 190)))
-				answer = codec.AppendRecordResult(append(answer, ','), fmt.Appendf(nil, `"name %d"`, i), true, "")
-			}
-			answer = append(append([]byte(`{"record_results":[`), answer[1:]...), ']', '}')
-			g := newGate(b, Options{})
-			s := sender(b, g, server(b, func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				q, _ := rpc.DecodeRequest(body)
-				w.Write(rpc.AppendResponse(nil, q.RawID, answer))
-			}))
-			plan := restaurants(rpc.OperationUpsert)
-			b.ReportAllocs()
-			for b.Loop() {
-				if reply, err := s.Send(context.Background(), plan, records); err != nil || len(reply.Results) != size {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "records/s")
-		})
-	}
 }

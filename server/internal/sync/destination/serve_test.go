@@ -2,6 +2,7 @@ package destination
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -42,6 +43,22 @@ func openURL(t testing.TB, g *Gate, url string) Connection {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
+}
+
+// call makes one call outside of a run.
+func call(ctx context.Context, c Connection, method string, params any) (json.RawMessage, *CallError) {
+	raw, x, failed := c.(interface {
+		exchange(context.Context, string, any) (json.RawMessage, *Exchange, *CallError)
+	}).exchange(ctx, method, params)
+	x.leave()
+	return raw, failed
+}
+
+// failedCall is what a call has failed with.
+func failedCall(t testing.TB, err error) (failed *CallError) {
+	t.Helper()
+	require.ErrorAs(t, err, &failed)
+	return failed
 }
 
 func quote(s string) string { return string(api.Raw(s)) }

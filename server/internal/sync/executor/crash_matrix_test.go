@@ -99,7 +99,10 @@ func crashRows() []crashRow {
 
 // crashPoints are all points, in the order of a run.
 func crashPoints() []string {
-	return slices.Concat([]string{"before-send"}, destination.CrashPoints(), []string{"after-send"}, ledger.CrashPoints())
+	return slices.Concat([]string{"before-send"}, []string{
+		destination.BeforeFileJournal, destination.AfterFileJournal, destination.MidFileWrite, destination.AfterFileWrite,
+		destination.BeforeFileSwap, destination.AfterFileSwap,
+	}, []string{"after-send"}, ledger.CrashPoints())
 }
 
 // scene is the life of one sync around a kill.

@@ -73,11 +73,6 @@ func TestNormalizeAlerts(t *testing.T) {
 }
 
 func TestNormalizeSchedule(t *testing.T) {
-	flat := valid().Config
-	flat.ScheduleFrequency, flat.ScheduleHour, flat.ScheduleDay = api.Ptr("weekly"), api.Ptr(int64(5)), api.Ptr("Monday")
-	Normalize(&flat)
-	require.Equal(t, &api.Schedule{Frequency: "weekly", Day: api.Ptr("Monday"), Hour: api.Ptr(int64(5)), Minute: api.Ptr(int64(0))}, flat.Mode.Triggers.Schedule)
-
 	cron := valid().Config
 	cron.Mode = &api.Mode{Type: "triggered", Triggers: &api.Triggers{Schedule: &api.Schedule{
 		Frequency: "expression", CronExpression: api.Ptr("15 6 * * 7"),
@@ -87,12 +82,6 @@ func TestNormalizeSchedule(t *testing.T) {
 	require.Equal(t, int64(6), *cron.ScheduleHour)
 	require.Equal(t, int64(15), *cron.ScheduleMinute)
 	require.Equal(t, "15 6 * * 7", *cron.CronExpression)
-
-	after := valid().Config
-	after.Triggers = &api.Triggers{SyncSequence: &api.SequenceTrigger{SyncID: 3}}
-	Normalize(&after)
-	require.Equal(t, int64(3), after.Mode.Triggers.SyncSequence.SyncID)
-	require.Equal(t, "never", after.Mode.Triggers.Schedule.Frequency)
 }
 
 // A payload decoded over a stored configuration leaves no contradiction.
