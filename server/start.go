@@ -115,7 +115,7 @@ func assemble(config Config) (*Server, error) {
 	}
 	s.engine = runs.NewEngine(plans)
 	plans.Runs = s.engine
-	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
+	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), &runs.Retention{Planning: plans}
 	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
 	limits, err := s.config.limits(s.shared, s.background)
 	if err != nil {
@@ -158,20 +158,20 @@ func assemble(config Config) (*Server, error) {
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Lock: s.lock, Gate: s.gate,
 		TTL: config.CacheTTL,
 	})
-	s.planning = runs.NewPlanner(runs.PlanningParts{
+	s.planning = &runs.Planner{
 		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
 		Deviations: s.seams.Deviations, Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)
 		},
-	})
+	}
 	s.inspect = inspect.New(inspect.Parts{
 		Shared: s.shared, Clock: s.clock, Journal: s.journal, Gate: s.gate,
 		Planning: s.planning, Timeout: config.CallTimeout,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
 	})
-	s.organizations = organizations.New(organizations.Parts{
+	s.organizations = &organizations.Organizations{
 		Shared: s.shared, Work: s.background, Sources: s.sources, Gate: s.gate, Syncs: syncEnds{s},
-	})
+	}
 	s.declared = connectors.New(s.shared, s.gate, s.sources)
 	s.seeds = seed.New(seed.Parts{
 		Shared: s.shared, Clock: s.clock, Lock: s.lock, Sources: s.sources,

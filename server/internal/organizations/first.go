@@ -34,20 +34,27 @@ func Begin(tx *store.Tx, name, email, workspace string) (*Tokens, error) {
 	if err := tx.CreateUser(u); err != nil {
 		return nil, err
 	}
-	w := &store.Workspace{OrganizationID: o.ID, Name: workspace, NotificationEmails: []string{}, Initial: true}
+	w, err := openWorkspace(tx, o.ID, u.ID, workspace)
+	if err != nil {
+		return nil, err
+	}
+	token, err := tx.NewAccessToken(u.ID, "first")
+	return &Tokens{
+		OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID, PersonalAccessToken: token, WorkspaceAPIKey: w.APIKey,
+	}, err
+}
+
+// openWorkspace makes a workspace that a user owns and a reset keeps.
+func openWorkspace(tx *store.Tx, organizationID, userID int64, name string) (made WorkspaceTokens, err error) {
+	w := &store.Workspace{OrganizationID: organizationID, Name: name, NotificationEmails: []string{}, Initial: true}
 	if err := tx.CreateWorkspace(w); err != nil {
-		return nil, err
+		return made, err
 	}
-	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: u.ID, Role: api.RoleOwner, Initial: true}); err != nil {
-		return nil, err
+	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: userID, Role: api.RoleOwner, Initial: true}); err != nil {
+		return made, err
 	}
-	made := &Tokens{OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID}
-	var err error
-	if made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "first"); err != nil {
-		return nil, err
-	}
-	made.WorkspaceAPIKey, err = tx.NewWorkspaceKey(w.ID)
-	return made, err
+	key, err := tx.NewWorkspaceKey(w.ID)
+	return WorkspaceTokens{w.ID, name, key}, err
 }
 
 // SettingFirst holds the ids of the first user and workspace.

@@ -6,7 +6,6 @@ package organizations
 import (
 	"context"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/sources"
@@ -14,8 +13,9 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// Parts are what organizations need of the service.
-type Parts struct {
+// Organizations makes and deletes them, with all that they keep outside the store. The
+// fields are what it needs of the service.
+type Organizations struct {
 	Shared  *call.Shared
 	Work    *background.Work
 	Sources *sources.Sources
@@ -31,23 +31,9 @@ type Syncs interface {
 	Forget(id int64) error
 }
 
-// Organizations makes and deletes them, with all that they keep outside the store.
-type Organizations struct {
-	shared  *call.Shared
-	work    *background.Work
-	sources *sources.Sources
-	gate    *destination.Gate
-	syncs   Syncs
-}
-
-// New assembles them.
-func New(p Parts) *Organizations {
-	return &Organizations{shared: p.Shared, work: p.Work, sources: p.Sources, gate: p.Gate, syncs: p.Syncs}
-}
-
 // Make makes an organization in one transaction.
 func (k *Organizations) Make(ctx context.Context, wish Wish) (made *Made, err error) {
-	err = k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		first, err := Begin(tx, wish.Name, wish.Email, wish.Workspaces[0])
 		if err == nil && wish.Own {
 			err = adopt(tx, first.OrganizationID)
@@ -55,25 +41,13 @@ func (k *Organizations) Make(ctx context.Context, wish Wish) (made *Made, err er
 		if err != nil {
 			return err
 		}
-		made = &Made{
-			OrganizationID: first.OrganizationID, UserID: first.UserID, Email: first.Email,
-			WorkspaceID: first.WorkspaceID, PersonalAccessToken: first.PersonalAccessToken,
-			WorkspaceAPIKey: first.WorkspaceAPIKey,
-			Workspaces:      []WorkspaceTokens{{first.WorkspaceID, wish.Workspaces[0], first.WorkspaceAPIKey}},
-		}
+		made = &Made{*first, []WorkspaceTokens{{first.WorkspaceID, wish.Workspaces[0], first.WorkspaceAPIKey}}}
 		for _, name := range wish.Workspaces[1:] {
-			w := &store.Workspace{OrganizationID: first.OrganizationID, Name: name, NotificationEmails: []string{}, Initial: true}
-			if err := tx.CreateWorkspace(w); err != nil {
-				return err
-			}
-			if err := tx.PutMembership(&store.Membership{WorkspaceID: w.ID, UserID: first.UserID, Role: api.RoleOwner, Initial: true}); err != nil {
-				return err
-			}
-			key, err := tx.NewWorkspaceKey(w.ID)
+			w, err := openWorkspace(tx, first.OrganizationID, first.UserID, name)
 			if err != nil {
 				return err
 			}
-			made.Workspaces = append(made.Workspaces, WorkspaceTokens{w.ID, name, key})
+			made.Workspaces = append(made.Workspaces, w)
 		}
 		return nil
 	})
@@ -94,7 +68,7 @@ func (k *Organizations) Reset(ctx context.Context, id int64) error {
 // ResetAll takes the first organization back and deletes the others. What they have
 // kept outside the store is for Drop.
 func (k *Organizations) ResetAll(ctx context.Context) (left Outside, err error) {
-	err = k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		first, err := First(tx)
 		if err != nil {
 			return err
@@ -124,7 +98,7 @@ func (k *Organizations) ResetAll(ctx context.Context) (left Outside, err error) 
 // clear runs a change that deletes, then drops what stood outside.
 func (k *Organizations) clear(ctx context.Context, id int64, change func(*store.Tx) error) error {
 	var left Outside
-	err := k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err := k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if _, err := tx.Organization(id); err != nil {
 			return err
 		}

@@ -59,26 +59,26 @@ func (k *Organizations) Drop(left Outside) error {
 	var failures []error
 	// All are tried: one that fails must not keep the others.
 	for _, d := range left.Destinations {
-		failures = append(failures, k.gate.Remove(d.ID, d.Type))
+		failures = append(failures, k.Gate.Remove(d.ID, d.Type))
 	}
 	for _, src := range left.Sources {
-		if k.sources.Described(src.Type).Emulated {
-			failures = append(failures, sources.Access{ID: src.ID, Type: src.Type, Options: k.sources.Options(src.ID)}.Forget())
+		if k.Sources.Described(src.Type).Emulated {
+			failures = append(failures, sources.Access{ID: src.ID, Type: src.Type, Options: k.Sources.Options(src.ID)}.Forget())
 		}
 	}
 	for _, id := range left.Syncs {
 		if !left.Kept {
-			failures = append(failures, k.syncs.Forget(id))
+			failures = append(failures, k.Syncs.Forget(id))
 			continue
 		}
-		failures = append(failures, k.syncs.Halt(id))
+		failures = append(failures, k.Syncs.Halt(id))
 	}
 	return errors.Join(failures...)
 }
 
 // Everything is what all organizations keep outside the store.
 func (k *Organizations) Everything(ctx context.Context) (all Outside, err error) {
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		organizations, err := store.Every(tx.Organizations)
 		for _, o := range organizations {
 			if err := all.Gather(tx, o.ID); err != nil {
@@ -93,7 +93,7 @@ func (k *Organizations) Everything(ctx context.Context) (all Outside, err error)
 // DestinationsOf are the ids of an organization's destinations.
 func (k *Organizations) DestinationsOf(ctx context.Context, organizationID int64) (map[int64]bool, error) {
 	ids := map[int64]bool{}
-	err := k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err := k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		var all Outside
 		if err := all.Gather(tx, organizationID); err != nil {
 			return err

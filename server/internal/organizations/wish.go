@@ -56,13 +56,8 @@ func CheckAddress(field, email string) []api.Problem {
 // Made is a new organization with everything to call it by. It is
 // shown once: personal access tokens are kept as hashes.
 type Made struct {
-	OrganizationID      int64             `json:"organization_id"`
-	UserID              int64             `json:"user_id"`
-	Email               string            `json:"email"`
-	WorkspaceID         int64             `json:"workspace_id"` // the first
-	PersonalAccessToken string            `json:"personal_access_token"`
-	WorkspaceAPIKey     string            `json:"workspace_api_key"` // of the first
-	Workspaces          []WorkspaceTokens `json:"workspaces"`
+	Tokens                       // with the first workspace
+	Workspaces []WorkspaceTokens `json:"workspaces"`
 }
 
 // WorkspaceTokens is a workspace with the key that opens it.

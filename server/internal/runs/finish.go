@@ -105,7 +105,7 @@ func (end *ending) describe() {
 // follow lets go of the run and begins what follows.
 func (end *ending) follow(ctx context.Context) {
 	e, y, o := end.e, end.sync, end.outcome
-	e.logOf(end.run.ID).Info("sync run ended", "status", end.run.Run.Status, "code", text(end.run.Run.ErrorCode),
+	e.logOf(end.run.ID).Info("sync run ended", "status", end.run.Run.Status, "code", api.Value(end.run.Run.ErrorCode),
 		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	e.Lifecycle.Ended(ctx, y, end.run)
 	if end.paused != nil {
@@ -124,11 +124,4 @@ func optional(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-func text(optional *string) string {
-	if optional == nil {
-		return ""
-	}
-	return *optional
 }

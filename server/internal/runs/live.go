@@ -3,8 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -167,11 +165,9 @@ func (l *Live) later(y *store.Sync) {
 // forgetAll drops what waits.
 func (l *Live) forgetAll() {
 	l.mu.Lock()
-	ids := slices.Collect(maps.Keys(l.timers))
-	l.mu.Unlock()
-	for _, id := range ids {
-		l.forget(id)
-	}
+	defer l.mu.Unlock()
+	stopAll(l.timers)
+	clear(l.tries)
 }
 
 // forget drops what waits for a sync.

@@ -31,16 +31,10 @@ func NextRun(config *api.SyncConfig, now time.Time) time.Time {
 		return time.Time{}
 	}
 	at := config.Mode.Triggers.Schedule
-	number := func(p *int64) int {
-		if p == nil {
-			return 0
-		}
-		return int(*p)
-	}
 	now = now.UTC()
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
 	// Facts B4: hour is 0 to 24; at 24 a day ends and the next one begins.
-	ofDay := time.Duration(number(at.Hour))*time.Hour + time.Duration(number(at.Minute))*time.Minute
+	ofDay := time.Duration(api.Value(at.Hour))*time.Hour + time.Duration(api.Value(at.Minute))*time.Minute
 	every := func(start time.Time, step time.Duration) time.Time {
 		for !start.After(now) {
 			start = start.Add(step)
@@ -53,7 +47,7 @@ func NextRun(config *api.SyncConfig, now time.Time) time.Time {
 	case api.FrequencyQuarterHourly:
 		return now.Truncate(15 * time.Minute).Add(15 * time.Minute)
 	case api.FrequencyHourly:
-		return every(now.Truncate(time.Hour).Add(time.Duration(number(at.Minute))*time.Minute), time.Hour)
+		return every(now.Truncate(time.Hour).Add(time.Duration(api.Value(at.Minute))*time.Minute), time.Hour)
 	case api.FrequencyDaily:
 		return every(day.Add(ofDay).AddDate(0, 0, -1), 24*time.Hour)
 	case api.FrequencyWeekly:

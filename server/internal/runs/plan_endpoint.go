@@ -79,7 +79,7 @@ func (e Endpoint) Keep(tx *store.Tx, syncID int64) error {
 
 // Resend makes a full sync of a run to another URL. What is sent once has none.
 func (k *Planner) Resend(job *executor.Job, to Endpoint) {
-	if to.moved() && !k.deviations.KeepsURL && !executor.SentOnce(&job.Config) {
+	if to.moved() && !k.Deviations.KeepsURL && !executor.SentOnce(&job.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 }

@@ -25,7 +25,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 	var had merged
 	var sh sources.Shape
 	var problems []api.Problem
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		if d, err = tx.Destination(y.WorkspaceID, y.DestinationID); err != nil {
 			return err
 		}
@@ -42,14 +42,14 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 		if err != nil {
 			return err
 		}
-		if access, err = k.sources.Access(tx, src); err != nil {
+		if access, err = k.Sources.Access(tx, src); err != nil {
 			return err
 		}
 		from := y.Config.SourceAttributes
 		if from.FilterSegmentID == nil { // of a sync that was stored before segments were
 			from.FilterSegmentID = y.Config.FilterSegmentID
 		}
-		sh, problems, err = k.sources.ShapeOf(tx, y.WorkspaceID, from)
+		sh, problems, err = k.Sources.ShapeOf(tx, y.WorkspaceID, from)
 		if err == nil && sh.DatasetID != nil && mapping.ReadsSegments(&y.Config) {
 			sh.Segments, err = tx.SegmentsOfDataset(*sh.DatasetID)
 		}
@@ -77,7 +77,7 @@ func (k *Planner) Job(ctx context.Context, y *store.Sync, run *store.SyncRun, to
 	subject := mapping.Subject{
 		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown, Running: true,
 		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: mapping.AlertIDs(&y.Config),
-		UpdatesPart: k.shared.Dialect.UpdateNeedsIdentifier,
+		UpdatesPart: k.Shared.Dialect.UpdateNeedsIdentifier,
 	}
 	misfits, err := k.fit(ctx, d, &subject, seen.Enforce && len(seen.Changes) > 0)
 	if err != nil {
@@ -99,8 +99,8 @@ func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.S
 	if sources.SameColumns(sh.Columns, before) || isDry(ctx) {
 		return
 	}
-	if err := k.shared.Store.Update(ctx, func(tx *store.Tx) error { return sources.StoreColumns(tx, y, sh) }); err != nil { // the run has them all the same
-		k.log.Warn("new columns of a source cannot be stored", "sync", y.ID, "error", err)
+	if err := k.Shared.Store.Update(ctx, func(tx *store.Tx) error { return sources.StoreColumns(tx, y, sh) }); err != nil { // the run has them all the same
+		k.Log.Warn("new columns of a source cannot be stored", "sync", y.ID, "error", err)
 	}
 }
 
@@ -110,7 +110,7 @@ func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.S
 // fields that were created for them are in no old answer, and their types count.
 func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
-	if changed && sources.Followed(&subject.Config) && !k.deviations.TrustsMetadata {
+	if changed && sources.Followed(&subject.Config) && !k.Deviations.TrustsMetadata {
 		if _, err := k.askAgain(ctx, d); err != nil {
 			return nil, err
 		}
@@ -119,14 +119,14 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 	for ; ; asked = true {
 		var objects []*api.DestinationObject
 		ask := func(ctx context.Context) (err error) {
-			objects, err = k.destinations.Objects(ctx, d)
+			objects, err = k.Destinations.Objects(ctx, d)
 			return err
 		}
 		var err error
 		if isDry(ctx) { // a caller waits for the answer, so nothing waits for the clock
 			err = ask(ctx)
 		} else {
-			err = k.ask(ctx, d.ID, ask)
+			err = k.Ask(ctx, d.ID, ask)
 		}
 		if err != nil {
 			return nil, unplanned(err)
@@ -142,7 +142,7 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
-		if len(problems) == 0 && !fixed || asked || k.deviations.TrustsMetadata {
+		if len(problems) == 0 && !fixed || asked || k.Deviations.TrustsMetadata {
 			return problems, nil
 		}
 		if answered, err := k.askAgain(ctx, d); err != nil || !answered {
@@ -154,12 +154,12 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 // askAgain asks a destination for its objects. One that does not answer is no error:
 // its old answer has to do.
 func (k *Planner) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
-	err = k.destinations.Refresh(ctx, d)
+	err = k.Destinations.Refresh(ctx, d)
 	if store.Passing(err) {
 		return false, err
 	}
 	if err != nil {
-		k.log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
+		k.Log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
 	}
 	return err == nil, nil
 }
@@ -174,15 +174,15 @@ func (k *Planner) connect(ctx context.Context, y *store.Sync, run *store.SyncRun
 	if !ok {
 		return nil, nil, &PlanError{Code: executor.CodeSource, Message: "the source has no rows to read"}
 	}
-	to, err := k.gate.Sender(d.ID, d.Type, credentials)
+	to, err := k.Gate.Sender(d.ID, d.Type, credentials)
 	if err != nil {
 		return nil, nil, err
 	}
 	job := &executor.Job{
 		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: sources.RowsOf(&sh), Columns: sh.Columns,
 		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
-		HiddenIdentifier: k.gate.HiddenIdentifier(d.Type, object.FullName),
-		Settings:         k.gate.Settings(d.Type, object.FullName, y.Config.AdvancedConfiguration),
+		HiddenIdentifier: k.Gate.HiddenIdentifier(d.Type, object.FullName),
+		Settings:         k.Gate.Settings(d.Type, object.FullName, y.Config.AdvancedConfiguration),
 	}
 	for _, g := range sh.Segments {
 		job.Segments = append(job.Segments, mapping.Segment{ID: g.ID, Name: g.Name})

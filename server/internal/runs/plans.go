@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// PlanningParts are what planning needs of the service.
-type PlanningParts struct {
+// Planner plans runs. Its fields are what it needs of the service.
+type Planner struct {
 	Shared       *call.Shared
 	Log          *slog.Logger
 	Sources      *sources.Sources
@@ -23,25 +23,6 @@ type PlanningParts struct {
 	Deviations   executor.Deviations
 	// Ask makes calls of a destination with the retries of a run (executor.Ask).
 	Ask func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
-}
-
-// Planner plans runs.
-type Planner struct {
-	shared       *call.Shared
-	log          *slog.Logger
-	sources      *sources.Sources
-	destinations *destinations.Destinations
-	gate         *destination.Gate
-	deviations   executor.Deviations
-	ask          func(ctx context.Context, connection int64, fn func(ctx context.Context) error) error
-}
-
-// NewPlanner assembles it.
-func NewPlanner(p PlanningParts) *Planner {
-	return &Planner{
-		shared: p.Shared, log: p.Log, sources: p.Sources, destinations: p.Destinations, gate: p.Gate,
-		deviations: p.Deviations, ask: p.Ask,
-	}
 }
 
 // CodeFailed is the error code of a run whose destination cannot be asked.

@@ -21,8 +21,6 @@ type Retention struct {
 	timer *clock.Timer // the next look; nil: nothing is kept
 }
 
-func NewRetention(parts Planning) *Retention { return &Retention{Planning: parts} }
-
 // Ended makes sure that there is a look when the time of this run is over.
 func (k *Retention) Ended() { k.lookAt(k.Clock.Now().Add(Kept), false) }
 

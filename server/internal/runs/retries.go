@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,11 +120,16 @@ func (p *Retries) Put(workspaceID, syncID int64, next *Retry) {
 // forgetAll stops all timers.
 func (p *Retries) forgetAll() {
 	p.mu.Lock()
-	ids := slices.Collect(maps.Keys(p.timers))
-	p.mu.Unlock()
-	for _, id := range ids {
-		p.Drop(id)
+	defer p.mu.Unlock()
+	stopAll(p.timers)
+}
+
+// stopAll stops timers and forgets them.
+func stopAll(timers map[int64]*clock.Timer) {
+	for _, timer := range timers {
+		timer.Stop()
 	}
+	clear(timers)
 }
 
 // Drop forgets the timer of a sync that is gone.
@@ -200,11 +204,4 @@ func (p *Retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
 	case !errors.Is(err, store.ErrNotFound):
 		p.Log.Error("run cannot be tried again", "sync", syncID, "error", err)
 	}
-}
-
-// Waits reports whether a sync is to be tried again.
-func (p *Retries) Waits(syncID int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.timers[syncID] != nil
 }

@@ -229,10 +229,3 @@ func (p *Schedule) After(tx *store.Tx, parent *store.Sync) (queued []*store.Sync
 	}
 	return queued, nil
 }
-
-// Planned reports whether the timer waits for a sync.
-func (p *Schedule) Planned(id int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.timer != nil && p.first.SyncID == id
-}

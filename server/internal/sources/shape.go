@@ -102,17 +102,26 @@ func absent(field, format string, args ...any) []api.Problem {
 	return []api.Problem{{Field: objectField + field, Message: fmt.Sprintf(format, args...)}}
 }
 
+// missing makes that problem of an error which says that something is not there.
+func missing(err error, field, format string, args ...any) ([]api.Problem, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		return absent(field, format, args...), nil
+	}
+	return nil, err
+}
+
 // table finds a table by its three names, or by its id alone.
 func (f *Shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID != nil && o.TableName == nil {
 		t, err := tx.SourceTable(f.Source.ID, *o.ID)
-		if errors.Is(err, store.ErrNotFound) || err == nil && t.Gone {
-			return absent(".id", "source %d has no table %d", f.Source.ID, *o.ID), nil
+		if err == nil && t.Gone {
+			err = store.ErrNotFound
 		}
-		if err == nil {
-			f.setTable(t)
+		if err != nil {
+			return missing(err, ".id", "source %d has no table %d", f.Source.ID, *o.ID)
 		}
-		return nil, err
+		f.setTable(t)
+		return nil, nil
 	}
 	// By all three names, as replies show a table (spec 2.8).
 	var problems []api.Problem
@@ -172,12 +181,10 @@ func (f *Shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 		return absent(".id", "is required for a dataset"), nil
 	}
 	d, err := tx.Dataset(f.Source.WorkspaceID, *o.ID)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return absent(".id", "there is no dataset %d in this workspace", *o.ID), nil
-	case err != nil:
-		return nil, err
-	case d.SourceID != f.Source.ID: // the connection is what the rows are read from
+	if err != nil {
+		return missing(err, ".id", "there is no dataset %d in this workspace", *o.ID)
+	}
+	if d.SourceID != f.Source.ID { // the connection is what the rows are read from
 		return absent(".id", "dataset %d belongs to source %d, not to source %d", d.ID, d.SourceID, f.Source.ID), nil
 	}
 	f.Columns, f.ColumnsKnown, f.DatasetID = d.Columns, true, &d.ID
@@ -189,7 +196,7 @@ func (f *Shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 // model finds a model of this source by its id, or by its name.
 func (f *Shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	m, problems, err := f.findModel(tx, o)
-	if err != nil || m == nil {
+	if err != nil || len(problems) > 0 {
 		return problems, err
 	}
 	d, err := tx.Dataset(f.Source.WorkspaceID, m.DatasetID)
@@ -208,16 +215,12 @@ func (f *Shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api
 	switch {
 	case o.ID != nil: // wins over the name, which a reply showed and may be old
 		m, err := tx.Model(f.Source.ID, *o.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, absent(".id", "source %d has no model %d", f.Source.ID, *o.ID), nil
-		}
-		return m, nil, err
+		problems, err := missing(err, ".id", "source %d has no model %d", f.Source.ID, *o.ID)
+		return m, problems, err
 	case o.Name != nil:
 		m, err := tx.ModelByName(f.Source.ID, *o.Name)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, absent(".name", "source %d has no model named %q", f.Source.ID, foreign.Clip(*o.Name, 64)), nil
-		}
-		return m, nil, err
+		problems, err := missing(err, ".name", "source %d has no model named %q", f.Source.ID, foreign.Clip(*o.Name, 64))
+		return m, problems, err
 	}
 	return nil, absent(".id", "is required for a model, or its name"), nil
 }
@@ -228,11 +231,8 @@ func (f *Shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 		return absent(".id", "is required for a topic"), nil
 	}
 	t, err := tx.Topic(f.Source.ID, *o.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return absent(".id", "source %d has no topic %d", f.Source.ID, *o.ID), nil
-	}
 	if err != nil {
-		return nil, err
+		return missing(err, ".id", "source %d has no topic %d", f.Source.ID, *o.ID)
 	}
 	f.Columns, f.ColumnsKnown, f.TopicID, f.Streaming = source.TopicColumns(t.Schema), true, &t.ID, true
 	f.Object = namedObject(api.ObjectTopic, t.Row, t.Name)

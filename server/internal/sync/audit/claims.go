@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
-	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -51,31 +50,23 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 		return nil, err
 	}
 	var place uint64
-	rows := newPushed()
-	go func() {
-		defer close(rows.wait)
+	sorted, err := a.sorted(ctx, []int{0, 1}, func(push func([][]byte) error) error {
 		for _, run := range runs {
-			rows.err = a.job.Ledger.Each(run, func(l *ledger.Logged) error {
+			err := a.job.Ledger.Each(run, func(l *ledger.Logged) error {
 				key := a.identifier(l)
 				if l.Verdict == ledger.Invalid || key == nil {
 					return nil
 				}
 				place++
-				select {
-				case rows.wait <- eventRow(key, run, place, l):
-					return nil
-				case <-rows.done:
-					return errors.New("the audit has ended")
-				}
+				return push(eventRow(key, run, place, l))
 			})
 			// A log that was dropped meanwhile is one that is not kept.
-			if rows.err != nil && !errors.Is(rows.err, ledger.ErrNoRun) {
-				return
+			if err != nil && !errors.Is(err, ledger.ErrNoRun) {
+				return err
 			}
-			rows.err = nil
 		}
-	}()
-	sorted, err := rowsort.Sort(ctx, rows, []int{0, 1}, a.job.Scratch)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

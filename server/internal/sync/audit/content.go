@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/internal/rawjson"
-	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -42,19 +41,7 @@ func (a *audit) walkContent(ctx context.Context) error {
 	if err := errors.Join(a.readMark(), a.findGaps()); err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
-	all := newPushed()
-	go func() {
-		defer close(all.wait)
-		all.err = a.pushContent(ctx, func(row [][]byte) error {
-			select {
-			case all.wait <- row:
-				return nil
-			case <-all.done:
-				return errors.New("the audit has ended")
-			}
-		})
-	}()
-	sorted, err := rowsort.Sort(ctx, all, []int{0}, a.job.Scratch)
+	sorted, err := a.sorted(ctx, []int{0}, func(push func([][]byte) error) error { return a.pushContent(ctx, push) })
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"strconv"
 
 	"github.com/destkit/destkit/internal/rawjson"
@@ -44,10 +45,8 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 	if a.job.Destination.List == nil {
 		return &listed{ended: true}, nil
 	}
-	rows := newPushed()
-	go func() {
-		defer close(rows.wait)
-		rows.err = a.job.Destination.List(ctx, func(fields map[string]json.RawMessage) error {
+	sorted, err := a.sorted(ctx, []int{0}, func(push func([][]byte) error) error {
+		return a.job.Destination.List(ctx, func(fields map[string]json.RawMessage) error {
 			raw := fields[a.job.Plan.Identifier()]
 			if rawjson.IsNull(raw) {
 				return nil // it is unknown whose it is
@@ -56,50 +55,51 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 			if err != nil {
 				return err
 			}
-			select {
-			case rows.wait <- [][]byte{mapping.AppendCanonical(nil, raw), text}:
-				return nil
-			case <-rows.done:
-				return errors.New("the audit has ended")
-			}
+			return push([][]byte{mapping.AppendCanonical(nil, raw), text})
 		})
-	}()
-	sorted, err := rowsort.Sort(ctx, rows, []int{0}, a.job.Scratch)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &listed{rows: sorted}, nil
 }
 
-// pushed turns records that are handed over one by one into rows.
-type pushed struct {
-	wait chan [][]byte
-	done chan struct{}
-	err  error // once wait is closed
+// sorted sorts what is handed over row by row, on disk.
+func (a *audit) sorted(ctx context.Context, by []int, each func(push func([][]byte) error) error) (source.Rows, error) {
+	var rows pushed
+	rows.next, rows.stop = iter.Pull2(func(yield func([][]byte, error) bool) {
+		ended := false
+		err := each(func(row [][]byte) error {
+			if ended = ended || !yield(row, nil); ended {
+				return errors.New("the audit has ended")
+			}
+			return nil
+		})
+		if err != nil && !ended {
+			yield(nil, err)
+		}
+	})
+	return rowsort.Sort(ctx, rows, by, a.job.Scratch)
 }
 
-// ahead is how many rows wait, so that two sides need not take turns.
-const ahead = 256
-
-func newPushed() *pushed { return &pushed{wait: make(chan [][]byte, ahead), done: make(chan struct{})} }
+// pushed are those rows before they are sorted.
+type pushed struct {
+	next func() ([][]byte, error, bool)
+	stop func()
+}
 
 // Next implements source.Rows.
-func (p *pushed) Next() ([][]byte, error) {
-	row, more := <-p.wait
-	switch {
-	case more:
-		return row, nil
-	case p.err != nil:
-		return nil, p.err
+func (p pushed) Next() ([][]byte, error) {
+	row, err, more := p.next()
+	if !more {
+		return nil, io.EOF
 	}
-	return nil, io.EOF
+	return row, err
 }
 
 // Close ends the one who hands over.
-func (p *pushed) Close() error {
-	close(p.done)
-	for range p.wait { // until it has noticed
-	}
+func (p pushed) Close() error {
+	p.stop()
 	return nil
 }
 

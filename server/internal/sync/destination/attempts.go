@@ -29,6 +29,13 @@ type Attempts interface {
 	Prepare(wait time.Duration) (context.Context, error)
 }
 
+// one are the Attempts of a call that is made once.
+type one struct{}
+
+func (one) Check(*CallError) (again bool, err error)               { return false, nil }
+func (one) Backoff() time.Duration                                 { return 0 }
+func (one) Prepare(time.Duration) (ctx context.Context, err error) { return nil, context.Canceled }
+
 type attemptsKey struct{}
 
 // Attempted lets a Sender make the HTTP attempts of a call: sync_batch and
@@ -65,7 +72,7 @@ func (c *caller) repeated(
 	if err != nil || a.failed != nil {
 		return nil, a.x, a.failed
 	}
-	raw, err := c.client.Decode(response, a.id)
+	raw, err := c.client.Decode(response, a.x.RequestID)
 	if err != nil {
 		err = fmt.Errorf("call %s: %w", method, err)
 	}
@@ -88,7 +95,6 @@ type attempt struct {
 	x            *Exchange
 	began        time.Time
 	text         []byte
-	id           string
 	wait         time.Duration
 	failed       *CallError // of the last attempt; nil while one is under way
 }
@@ -114,7 +120,7 @@ func (a *attempt) request(ctx context.Context) (*retryablehttp.Request, *CallErr
 func (a *attempt) begin(ctx context.Context) (err error) {
 	a.ctx, a.failed, a.began, a.x = ctx, nil, time.Now(), a.caller.newExchange(ctx, a.method)
 	a.bounded, a.cancel = context.WithTimeout(ctx, a.caller.gate.timeout(a.method))
-	a.text, a.id, err = a.caller.client.Encode(a.method, a.params)
+	a.text, a.x.RequestID, err = a.caller.client.Encode(a.method, a.params)
 	return err
 }
 
@@ -143,7 +149,7 @@ func (a *attempt) check(_ context.Context, response *http.Response, err error) (
 		}
 		err = fmt.Errorf("send request: %w", err)
 	} else {
-		_, err = a.caller.client.Decode(response, a.id)
+		_, err = a.caller.client.Decode(response, a.x.RequestID)
 	}
 	return a.attempts.Check(a.finish(nil, fmt.Errorf("call %s: %w", a.method, err), nil))
 }

@@ -14,11 +14,7 @@ import (
 // the same number; 0 where the object is no audience. Identifiers are raw JSON
 // values; text is compared without case and surrounding space, as audiences do.
 func (g *Gate) Matched(typ, object string, identifiers []json.RawMessage) int {
-	k := g.kind(typ)
-	if k == nil || k.emulated == nil {
-		return 0
-	}
-	o := k.emulated.Object(object)
+	o := g.emulatedObject(typ, object)
 	if o == nil || o.Audience == nil {
 		return 0
 	}

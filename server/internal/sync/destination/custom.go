@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -48,11 +47,11 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 	}
 	header.Set(reach.Outbound, outbound) // after the custom ones: none takes its place
 	p, shared := g.pool(id)
-	c := &customConnection{gate: g, url: u, token: token != ""}
+	c := &customConnection{url: u, token: token != ""}
 	if !shared {
 		c.own = p
 	}
-	var network http.RoundTripper = p.transport
+	var network http.RoundTripper = p
 	if g.options.Carry != nil {
 		network = g.options.Carry(network)
 	}
@@ -78,16 +77,15 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // customConnection is a custom destination that is open.
 type customConnection struct {
 	*caller
-	gate  *Gate
 	url   *url.URL
 	token bool
-	own   *pool // of a connection without an id
+	own   *http.Transport // of a connection without an id
 }
 
 // Close leaves shared network connections to the next call of the destination.
 func (c *customConnection) Close() error {
 	if c.own != nil {
-		c.own.close()
+		c.own.CloseIdleConnections()
 	}
 	return nil
 }
@@ -181,19 +179,12 @@ func customSecrets(credentials Credentials) []string {
 
 // rawObject decodes an object member by member; ok is false for another value.
 func rawObject(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
-	in := json.NewDecoder(bytes.NewReader(raw))
-	if start, err := in.Token(); err != nil || start != json.Delim('{') {
-		return nil, false
-	}
 	members = map[string]json.RawMessage{}
-	for in.More() {
-		key, err := in.Token()
-		name, isText := key.(string)
-		var value json.RawMessage
-		if err != nil || !isText || in.Decode(&value) != nil || len(members) == maxMembers {
-			return nil, false
+	err := eachMember(raw, func(name string, value json.RawMessage) error {
+		if members[name] = value; len(members) > maxMembers {
+			return errors.New("too many members")
 		}
-		members[name] = value
-	}
-	return members, true
+		return nil
+	})
+	return members, err == nil
 }

@@ -9,6 +9,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -116,7 +118,7 @@ type Gate struct {
 	roots atomic.Pointer[x509.CertPool]
 
 	mu       sync.Mutex // guards what follows, and Trust
-	pools    map[int64]*pool
+	pools    map[int64]*http.Transport
 	emulated map[int64]*Emulated
 	limiters map[int64]*pace.Limiter
 
@@ -145,27 +147,15 @@ func New(options Options) *Gate {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	if options.UserAgent == "" {
-		options.UserAgent = "destkit"
-	}
-	if options.ConnectTimeout <= 0 {
-		options.ConnectTimeout = 10 * time.Second
-	}
-	if options.BatchTimeout <= 0 {
-		if options.BatchTimeout = options.CallTimeout; options.BatchTimeout <= 0 {
-			options.BatchTimeout = time.Minute
-		}
-	}
-	if options.CallTimeout <= 0 {
-		options.CallTimeout = 30 * time.Second
-	}
-	if options.MaxReply <= 0 {
-		options.MaxReply = DefaultMaxReply
-	}
+	options.UserAgent = cmp.Or(options.UserAgent, "destkit")
+	options.ConnectTimeout = cmp.Or(options.ConnectTimeout, 10*time.Second)
+	options.BatchTimeout = cmp.Or(options.BatchTimeout, options.CallTimeout, time.Minute)
+	options.CallTimeout = cmp.Or(options.CallTimeout, 30*time.Second)
+	options.MaxReply = cmp.Or(options.MaxReply, DefaultMaxReply)
 	if options.Pause == nil {
 		options.Pause = clock.Sleep
 	}
-	g := &Gate{options: options, idle: idleTime, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
+	g := &Gate{options: options, idle: idleTime, pools: map[int64]*http.Transport{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {
 		g.roots.Store(options.Roots.Clone())
 	}
@@ -257,7 +247,7 @@ func (g *Gate) shut(id int64) error {
 	delete(g.emulated, id)
 	g.mu.Unlock()
 	if p != nil {
-		p.close()
+		p.CloseIdleConnections()
 	}
 	if e != nil {
 		return closeStore(e)
@@ -293,13 +283,7 @@ func (g *Gate) Remove(id int64, typ string) error {
 func (g *Gate) Close() error {
 	g.unrelieve()
 	g.mu.Lock()
-	ids := make([]int64, 0, len(g.pools)+len(g.emulated))
-	for id := range g.pools {
-		ids = append(ids, id)
-	}
-	for id := range g.emulated {
-		ids = append(ids, id)
-	}
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(g.pools)), maps.Keys(g.emulated))
 	g.mu.Unlock()
 	var errs []error
 	for _, id := range ids {

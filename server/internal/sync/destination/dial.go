@@ -19,15 +19,10 @@ import (
 // idleTime is how long a network connection without calls is kept.
 const idleTime = 90 * time.Second
 
-// pool is the network connections to one destination.
-type pool struct{ transport *http.Transport }
-
-// close ends what is idle; calls under way end by themselves.
-func (p *pool) close() { p.transport.CloseIdleConnections() }
-
-// pool gives the pool of a destination, and whether others share it: id 0 gets
-// one of its own.
-func (g *Gate) pool(id int64) (p *pool, shared bool) {
+// pool gives the network connections to one destination, and whether others share
+// them: id 0 gets its own. Who closes them ends what is idle; calls under way end by
+// themselves.
+func (g *Gate) pool(id int64) (p *http.Transport, shared bool) {
 	if id == 0 {
 		return g.newPool(), false
 	}
@@ -41,9 +36,9 @@ func (g *Gate) pool(id int64) (p *pool, shared bool) {
 
 // newPool makes a transport that takes no proxy from the environment and
 // speaks HTTP/1.1, which is what the protocol is documented over.
-func (g *Gate) newPool() *pool {
-	return &pool{&http.Transport{
-		DialContext: g.dial,
+func (g *Gate) newPool() *http.Transport {
+	return &http.Transport{
+		DialContext: g.DialContext,
 		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return g.dialTLS(ctx, address)
 		},
@@ -52,7 +47,7 @@ func (g *Gate) newPool() *pool {
 		MaxIdleConnsPerHost:    64, // more than the 50 parallel batches of a sync
 		IdleConnTimeout:        g.idle,
 		MaxResponseHeaderBytes: 64 << 10,
-	}}
+	}
 }
 
 // lookupError is a name without an address.
@@ -90,16 +85,12 @@ func (g *Gate) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return list, nil
 }
 
-// dial connects to the first address that answers, within ConnectTimeout.
-func (g *Gate) dial(ctx context.Context, _, address string) (net.Conn, error) {
+// DialContext connects to the first address that answers, within ConnectTimeout, as
+// calls of destinations do.
+func (g *Gate) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
 	defer cancel()
 	return g.connect(ctx, address)
-}
-
-// DialContext connects as calls of destinations do.
-func (g *Gate) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return g.dial(ctx, network, address)
 }
 
 // connect tries the addresses in the order of the resolver. The first error is
@@ -150,7 +141,7 @@ func (g *Gate) closeIdle() {
 	pools := slices.Collect(maps.Values(g.pools))
 	g.mu.Unlock()
 	for _, p := range pools {
-		p.close()
+		p.CloseIdleConnections()
 	}
 }
 

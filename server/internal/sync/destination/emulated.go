@@ -81,9 +81,6 @@ func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
 
 // store opens a store once for all connections of a destination.
 func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
-	if g.options.Emulate == nil {
-		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
-	}
 	g.opening.Lock() // one at a time: opening one key twice would be two stores
 	defer g.opening.Unlock()
 	g.mu.Lock()
@@ -92,9 +89,9 @@ func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
 	if known != nil {
 		return known, nil
 	}
-	s, err := g.options.Emulate(fmt.Sprintf("destination-%d", id), e.EmulatedObjects())
+	s, err := g.emulate(fmt.Sprintf("destination-%d", id), e)
 	if err != nil {
-		return nil, fmt.Errorf("open emulated destination %d: %w", id, err)
+		return nil, err
 	}
 	g.mu.Lock()
 	g.emulated[id] = s
@@ -102,15 +99,14 @@ func (g *Gate) store(id int64, e *catalogue.Entry) (*Emulated, error) {
 	return s, nil
 }
 
-// unsaved opens a store for a destination without an id; it goes with its
-// connection.
-func (g *Gate) unsaved(e *catalogue.Entry) (*Emulated, error) {
+// emulate opens a store by its key.
+func (g *Gate) emulate(key string, e *catalogue.Entry) (*Emulated, error) {
 	if g.options.Emulate == nil {
-		return g.store(0, e)
+		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
 	}
-	s, err := g.options.Emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e.EmulatedObjects())
+	s, err := g.options.Emulate(key, e.EmulatedObjects())
 	if err != nil {
-		return nil, fmt.Errorf("open emulated destination: %w", err)
+		return nil, fmt.Errorf("open emulated %s: %w", key, err)
 	}
 	return s, nil
 }
@@ -118,10 +114,10 @@ func (g *Gate) unsaved(e *catalogue.Entry) (*Emulated, error) {
 // openEmulated looks the store up anew for every call: the destination may be
 // forgotten, restored or reset while a connection is held.
 func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credentials) (Connection, error) {
-	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
+	c := &emulatedConnection{entry: e, credentials: credentials}
 	var err error
-	if id == 0 {
-		c.own, err = g.unsaved(e)
+	if id == 0 { // its store goes with the connection
+		c.own, err = g.emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e)
 	} else {
 		_, err = g.store(id, e)
 	}
@@ -129,10 +125,7 @@ func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credential
 		return nil, err
 	}
 	transport := &inProcess{limit: g.options.MaxReply, handler: func() (http.Handler, error) {
-		if c.own != nil {
-			return c.own.Endpoint, nil
-		}
-		s, err := g.store(id, e) // again: the destination may have been forgotten meanwhile
+		s, err := c.store() // again: the destination may have been forgotten meanwhile
 		if err != nil {
 			return nil, err
 		}
@@ -153,10 +146,17 @@ func (g *Gate) openEmulated(id int64, e *catalogue.Entry, credentials Credential
 // emulatedConnection is an emulated destination that is open.
 type emulatedConnection struct {
 	*caller
-	gate        *Gate
 	entry       *catalogue.Entry
 	credentials Credentials
 	own         *Emulated // of a destination without an id
+}
+
+// store gives the store that answers at this moment.
+func (c *emulatedConnection) store() (*Emulated, error) {
+	if c.own != nil {
+		return c.own, nil
+	}
+	return c.gate.store(c.id, c.entry)
 }
 
 // Close takes the store of an unsaved destination along: no call could find it

@@ -123,7 +123,7 @@ func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if x == nil {
 		return o.next.RoundTrip(r)
 	}
-	x.Sent, x.RequestID = r.ContentLength, requestID(r)
+	x.Sent = r.ContentLength
 	resp, err := o.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -149,32 +149,6 @@ func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.x.Received += int64(n)
 	return n, err
-}
-
-// requestID reads the id off the end of a request, where the published key
-// order has it; a batch is not decoded for that.
-func requestID(r *http.Request) string {
-	const tail = len(`"id":"00000000000000000000000000000000"}`)
-	if r.GetBody == nil || r.ContentLength < int64(tail) {
-		return ""
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return ""
-	}
-	defer body.Close()
-	if _, err := io.CopyN(io.Discard, body, r.ContentLength-int64(tail)); err != nil {
-		return ""
-	}
-	end, err := io.ReadAll(body)
-	if err != nil {
-		return ""
-	}
-	var parsed struct{ ID string }
-	if json.Unmarshal(append([]byte("{"), end...), &parsed) != nil {
-		return ""
-	}
-	return parsed.ID
 }
 
 // caller makes the calls of one connection.
@@ -208,24 +182,19 @@ func (c *caller) checked(
 	if c.refused != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeSecret, Message: c.refused}
 	}
-	if attempts, ok := ctx.Value(attemptsKey{}).(Attempts); ok {
-		return c.repeated(ctx, attempts, method, params, check)
+	attempts, ok := ctx.Value(attemptsKey{}).(Attempts)
+	if !ok {
+		attempts = one{}
+		written, failed := c.pass(ctx, method)
+		if failed != nil {
+			return nil, x, failed
+		}
+		defer written()
+		if ctx.Value(pacedKey{}) == nil {
+			ctx = AtFirstByte(ctx, written)
+		}
 	}
-	let, failed := c.pass(ctx, method)
-	if failed != nil {
-		return nil, x, failed
-	}
-	defer let.written()
-	begin := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
-	defer cancel()
-	var raw json.RawMessage
-	if ctx.Value(pacedKey{}) == nil {
-		bounded = AtFirstByte(bounded, let.written)
-	}
-	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
-	x.Duration = time.Since(begin)
-	return raw, x, c.finish(ctx, x, params, raw, err, check)
+	return c.repeated(ctx, attempts, method, params, check)
 }
 
 // runOf is the run for which calls are made.

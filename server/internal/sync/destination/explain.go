@@ -73,7 +73,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	case errors.As(err, &syntax):
 		e.Outcome, e.Message = OutcomeMalformed, unknownError+"the reply is not JSON: "+syntax.Error()
 	default:
-		e.Outcome, e.Message = c.gate.networkWithin(ctx, c.host, c.gate.timeout(x.Method), err)
+		e.Outcome, e.Message = c.gate.network(ctx, c.host, c.gate.timeout(x.Method), err)
 		if e.Outcome == OutcomeNetwork && x.Status != 0 { // the reply began
 			e.Message = "the reply could not be read: " + e.Message
 		}
@@ -112,17 +112,12 @@ func (c *caller) statusText(e *rpc.StatusError) string {
 	return message
 }
 
-// network explains an error below the protocol; host is host or host:port.
-func (g *Gate) network(ctx context.Context, host string, err error) (outcome, message string) {
-	return g.networkWithin(ctx, host, g.options.CallTimeout, err)
-}
-
-// networkWithin is network for a call with a timeout of its own.
-func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Duration, err error) (outcome, message string) {
+// network explains an error below the protocol; host is host or host:port, bound the
+// timeout of the call.
+func (g *Gate) network(ctx context.Context, host string, bound time.Duration, err error) (outcome, message string) {
 	var refused *reach.Error
 	var lookup *lookupError
 	var handshake *handshakeError
-	var timeout net.Error
 	var op *net.OpError
 	dialing := errors.As(err, &op) && op.Op == "dial"
 	switch {
@@ -138,7 +133,7 @@ func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Durati
 		return OutcomeTLS, tlsText(host, handshake.err)
 	case dialing && isTimeout(err):
 		return OutcomeConnect, fmt.Sprintf("%s does not accept a connection within %s", host, seconds(g.options.ConnectTimeout))
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case isTimeout(err):
 		return OutcomeTimeout, fmt.Sprintf("%s did not answer within %s to connect and %s in all",
 			host, seconds(g.options.ConnectTimeout), seconds(bound))
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -61,7 +61,7 @@ func jsonColumns(head []byte, whole bool) ([]column, error) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		err := eachMember(text, func(name string, value json.RawMessage) {
+		err := eachMember(text, func(name string, value json.RawMessage) error {
 			i, known := at[name]
 			if !known && len(columns) < maxFields && name != "" {
 				i, at[name] = len(columns), len(columns)
@@ -71,6 +71,7 @@ func jsonColumns(head []byte, whole bool) ([]column, error) {
 			if known {
 				columns[i].see(value)
 			}
+			return nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read line %d: %w", line, err)
@@ -85,7 +86,7 @@ func jsonColumns(head []byte, whole bool) ([]column, error) {
 }
 
 // eachMember walks one JSON object in the order of its text.
-func eachMember(line []byte, fn func(name string, value json.RawMessage)) error {
+func eachMember(line []byte, fn func(name string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return errors.New("not a JSON object")
@@ -100,7 +101,9 @@ func eachMember(line []byte, fn func(name string, value json.RawMessage)) error 
 		if err := dec.Decode(&value); err != nil {
 			return errors.New("not a JSON object")
 		}
-		fn(name, value)
+		if err := fn(name, value); err != nil {
+			return err
+		}
 	}
 	if _, err := dec.Token(); err != nil {
 		return errors.New("not a JSON object")

@@ -44,52 +44,32 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	return l
 }
 
-// pass is one call of planning or of a test at the limit of its connection.
-type pass struct {
-	c       *caller
-	method  string
-	free    bool   // it counts for nothing
-	written func() // to be called with its first byte, and at its end
-}
-
 // pass waits until a call of planning or of a test may be made. Limits are about
 // the service's clock; but a client waits for the answer of such a call, so it
 // waits in real time, never longer than it may take itself, and a clock that
-// stands still meanwhile does not hold it.
-func (c *caller) pass(ctx context.Context, method string) (*pass, *CallError) {
-	p := &pass{c: c, method: method, free: true, written: func() {}}
-	if ctx.Value(pacedKey{}) != nil {
-		return p, nil
-	}
-	if failed := p.wait(ctx); failed != nil || p.free {
-		return p, failed
-	}
-	p.written = sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) })
-	return p, nil
-}
-
-func (p *pass) wait(ctx context.Context) *CallError {
-	c := p.c
-	most := c.gate.timeout(p.method)
-	for last := (time.Time{}); ; {
+// stands still meanwhile does not hold it, nor count it. written is to be called with
+// the first byte of the call, and at its end.
+func (c *caller) pass(ctx context.Context, method string) (written func(), failed *CallError) {
+	most := c.gate.timeout(method)
+	for last := (time.Time{}); ctx.Value(pacedKey{}) == nil; {
 		now := c.gate.options.Now()
 		wait := c.limiter.Take(now, nil, 0)
 		switch {
 		case wait <= 0:
-			p.free = false
-			return nil
+			return sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) }), nil
 		case now.Equal(last):
-			return nil
+			return func() {}, nil
 		case wait > most:
-			return &CallError{Method: p.method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
+			return nil, &CallError{Method: method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
 				"the connection has to rest for another %s: the destination answered 429, or its limit of requests per second is used up; try again later",
 				seconds(wait))}
 		}
 		if c.gate.options.Pause(ctx, wait) != nil {
-			return &CallError{Method: p.method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
+			return nil, &CallError{Method: method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 		}
 		last, most = now, most-wait
 	}
+	return func() {}, nil
 }
 
 // heed tells the limiter what a reply says: any reply may carry a limit, and a

@@ -3,8 +3,9 @@ package destination
 import (
 	"context"
 	"encoding/json"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -34,38 +35,29 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 	answers := make([]described, len(objects))
 	var room atomic.Int64 // what the fields of all objects may still take
 	room.Store(maxDescribed)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		wg    sync.WaitGroup
-		once  sync.Once
-		first *CallError
-		slots = make(chan struct{}, planningCalls)
-	)
+	calls, within := errgroup.WithContext(ctx)
+	calls.SetLimit(planningCalls) // they end by their own timeout, so waiting does too
 	ask := func(method string, i int, read func(json.RawMessage)) {
-		slots <- struct{}{} // calls end by their own timeout, so this does too
-		wg.Go(func() {
-			defer func() { <-slots }()
-			raw, x, failed := c.exchange(ctx, method, objectParams{objects[i].Ref()})
+		calls.Go(func() error {
+			raw, x, failed := c.exchange(within, method, objectParams{objects[i].Ref()})
 			defer x.leave()
 			if failed != nil {
 				failed.Object = objects[i].APIName
-				once.Do(func() { first = failed; cancel() })
-				return
+				return failed
 			}
 			read(raw) // at once: the replies of all objects would fill the memory
+			return nil
 		})
 	}
-	for i := 0; i < len(objects) && ctx.Err() == nil; i++ {
+	for i := 0; i < len(objects) && within.Err() == nil; i++ {
 		ask(rpc.MethodListFields, i, func(raw json.RawMessage) { answers[i].fields.readFields(raw, &room) })
 		ask(rpc.MethodSupportedOperations, i, func(raw json.RawMessage) { answers[i].operations.readOperations(raw) })
 	}
-	wg.Wait()
-	if first == nil && ctx.Err() != nil {
-		first = &CallError{Method: rpc.MethodListFields, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
+	if err := calls.Wait(); err != nil {
+		return nil, err
 	}
-	if first != nil {
-		return nil, first
+	if ctx.Err() != nil {
+		return nil, &CallError{Method: rpc.MethodListFields, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 	}
 	for i := range objects {
 		objects[i].describe(&answers[i])

@@ -87,7 +87,7 @@ func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) 
 	client := retryablehttp.Client{
 		// Nothing but the transport's RoundTrip: the library would close the idle
 		// connections of all webhooks after a failure.
-		HTTPClient: &http.Client{Transport: struct{ http.RoundTripper }{p.transport}, CheckRedirect: noRedirect},
+		HTTPClient: &http.Client{Transport: struct{ http.RoundTripper }{p}, CheckRedirect: noRedirect},
 		RetryMax:   d.Most - d.Made,
 		CheckRetry: func(_ context.Context, response *http.Response, err error) (bool, error) {
 			if failed = err; err != nil {
@@ -133,7 +133,7 @@ func (g *Gate) postError(outer, bounded context.Context, u *url.URL, timeout tim
 	if outer.Err() == nil && errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%s did not answer within %s", u.Host, seconds(timeout))
 	}
-	outcome, message := g.network(outer, u.Host, err)
+	outcome, message := g.network(outer, u.Host, g.options.CallTimeout, err)
 	if outcome == OutcomeCanceled {
 		return fmt.Errorf("%s: %w", message, context.Canceled)
 	}

@@ -93,7 +93,7 @@ func (c *customConnection) testName(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, c.gate.options.ConnectTimeout)
 	defer cancel()
 	if _, err := c.gate.lookup(ctx, c.url.Hostname()); err != nil {
-		_, message := c.gate.network(ctx, c.host, err)
+		_, message := c.gate.network(ctx, c.host, c.gate.options.CallTimeout, err)
 		return c.clean.String(message)
 	}
 	return ""
@@ -108,7 +108,7 @@ func (c *customConnection) testTLS(ctx context.Context) string {
 	}
 	conn, err := c.gate.dialTLS(ctx, net.JoinHostPort(c.url.Hostname(), port))
 	if err != nil {
-		_, message := c.gate.network(ctx, c.host, err)
+		_, message := c.gate.network(ctx, c.host, c.gate.options.CallTimeout, err)
 		return c.clean.String(message)
 	}
 	_ = conn.Close()

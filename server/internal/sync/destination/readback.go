@@ -24,7 +24,7 @@ func (g *Gate) HookClient(address string) (client *http.Client, problem string) 
 		return nil, problem
 	}
 	p, _ := g.pool(postPool)
-	return &http.Client{Transport: p.transport, CheckRedirect: noRedirect}, ""
+	return &http.Client{Transport: p, CheckRedirect: noRedirect}, ""
 }
 
 // Lister is a Sender whose destination the service keeps itself: emulated types

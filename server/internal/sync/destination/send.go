@@ -72,17 +72,11 @@ func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, er
 // no mapping does, and which clients never see; "" where there is none. Records
 // of local_files carry it beside their columns: it is not written into the file.
 func (g *Gate) HiddenIdentifier(typ, object string) string {
-	k := g.kind(typ)
-	switch {
-	case k == nil:
-		return ""
-	case k.fileSystem:
-		return filesIdentifier
-	case k.emulated == nil:
-		return ""
-	}
-	if o := k.emulated.Object(object); o != nil {
+	if o := g.emulatedObject(typ, object); o != nil {
 		return o.HiddenIdentifier
+	}
+	if g.FileSystem(typ) {
+		return filesIdentifier
 	}
 	return ""
 }

@@ -21,14 +21,6 @@ type emulatedSender struct {
 
 var _ Swapper = (*emulatedSender)(nil)
 
-// store gives the store that answers at this moment.
-func (s *emulatedSender) store() (*Emulated, error) {
-	if s.emulated.own != nil {
-		return s.emulated.own, nil
-	}
-	return s.gate.store(s.id, s.emulated.entry)
-}
-
 // Send writes a batch, after what the plan's fields and settings want to be done.
 func (s *emulatedSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error) {
 	switch {
@@ -43,7 +35,7 @@ func (s *emulatedSender) Send(ctx context.Context, plan *Plan, records [][]byte)
 // Swap replaces the records of an object: all that are sent are upserted, and
 // at the end every record that was not sent is deleted, whoever made it.
 func (s *emulatedSender) Swap(_ context.Context, plan *Plan) (Swap, error) {
-	store, err := s.store()
+	store, err := s.emulated.store()
 	switch {
 	case err != nil:
 		return nil, &CallError{Method: rpc.MethodSyncBatch, Outcome: OutcomeNetwork, Message: err.Error()}

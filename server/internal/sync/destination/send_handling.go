@@ -54,7 +54,7 @@ type stored struct {
 
 // eachRecord reads all records of an object.
 func (s *emulatedSender) eachRecord(object string, fn func(id int64, fields map[string]json.RawMessage)) error {
-	store, err := s.store()
+	store, err := s.emulated.store()
 	if err != nil {
 		return err
 	}

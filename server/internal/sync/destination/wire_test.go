@@ -59,7 +59,7 @@ func TestAtFirstByteOfEachRequest(t *testing.T) {
 				_, err := g.Trust(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
 				require.NoError(t, err)
 			}
-			client := &http.Client{Transport: g.newPool().transport}
+			client := &http.Client{Transport: g.newPool()}
 			defer client.CloseIdleConnections()
 			for i := range int64(3) {
 				var written atomic.Int64
