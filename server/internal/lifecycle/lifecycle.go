@@ -194,5 +194,9 @@ func RunLog(log *slog.Logger, run *store.SyncRun) *slog.Logger {
 
 // Routes are those of the control API that show what people and webhooks were told.
 func (l *Lifecycle) Routes() []call.ControlRoute {
-	return append(l.mailboxRoutes(), l.deliveryRoutes()...)
+	return []call.ControlRoute{
+		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", l.controlMailbox),
+		call.Route("DELETE", "/mailbox", "?organization= empties it", l.controlEmptyMailbox),
+		call.Route("GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", l.controlDeliveries),
+	}
 }

@@ -12,14 +12,6 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// mailboxRoutes read and empty the mailbox.
-func (l *Lifecycle) mailboxRoutes() []call.ControlRoute {
-	return []call.ControlRoute{
-		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", l.controlMailbox),
-		call.Route("DELETE", "/mailbox", "?organization= empties it", l.controlEmptyMailbox),
-	}
-}
-
 // mailShown is one e-mail of the mailbox.
 type mailShown struct {
 	ID             int64    `json:"id"`
@@ -65,11 +57,7 @@ func (l *Lifecycle) controlMailbox(c *call.Control) (any, error) {
 func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64) ([]mailShown, error) {
 	list := []mailShown{}
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
-		organizations, err := chosenOrganizations(tx, query)
-		if err != nil {
-			return err
-		}
-		for _, id := range organizations {
+		return eachChosen(tx, query, func(id int64) error {
 			rows, err := store.Every(func(p store.Page) ([]*store.Mail, int64, error) { return tx.Mails(id, p) })
 			if err != nil {
 				return err
@@ -85,8 +73,8 @@ func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64
 					Delivery: m.Delivery, Attempts: m.Attempts, NextAttempt: api.At(m.NextAttempt), Error: m.Error,
 				})
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	// Ids are given in the order of sending, across organizations.
 	slices.SortFunc(list, func(a, b mailShown) int { return int(b.ID - a.ID) })
@@ -99,24 +87,23 @@ func addressed(m *store.Mail, address string) bool {
 	return address == "" || slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(to, address) })
 }
 
-// chosenOrganizations is the one of ?organization=, which must exist, or all.
-func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
+// eachChosen is for the organization of ?organization=, which must exist, or for all.
+func eachChosen(tx *store.Tx, query url.Values, do func(id int64) error) error {
 	id, err := call.Integer(query, "organization", 0, 1, 1<<62)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if id != 0 {
 		if _, err := tx.Organization(id); err != nil {
-			return nil, err
+			return err
 		}
-		return []int64{id}, nil
+		return do(id)
 	}
 	rows, err := store.Every(tx.Organizations)
-	ids := make([]int64, len(rows))
-	for i, o := range rows {
-		ids[i] = o.ID
+	for i := 0; err == nil && i < len(rows); i++ {
+		err = do(rows[i].ID)
 	}
-	return ids, err
+	return err
 }
 
 // controlEmptyMailbox empties that of one organization, or all in one
@@ -126,18 +113,7 @@ func (l *Lifecycle) controlEmptyMailbox(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = l.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
-		organizations, err := chosenOrganizations(tx, query)
-		if err != nil {
-			return err
-		}
-		for _, id := range organizations {
-			if err := tx.DeleteMails(id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err = l.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error { return eachChosen(tx, query, tx.DeleteMails) })
 	if err != nil {
 		return nil, err
 	}

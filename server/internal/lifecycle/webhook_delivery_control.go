@@ -9,12 +9,6 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-func (l *Lifecycle) deliveryRoutes() []call.ControlRoute {
-	return []call.ControlRoute{
-		call.Route("GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", l.controlDeliveries),
-	}
-}
-
 // deliveryShown is one delivery. Of the endpoint only scheme and host are shown:
 // the rest may be secret, and so is what signs the body.
 type deliveryShown struct {
@@ -68,16 +62,10 @@ func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 	}
 	list := []deliveryShown{}
 	err = l.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
-		organizations, err := chosenOrganizations(tx, query)
-		if err != nil {
+		return eachChosen(tx, query, func(id int64) error {
+			list, err = deliveriesIn(tx, id, filter, list)
 			return err
-		}
-		for _, id := range organizations {
-			if list, err = deliveriesIn(tx, id, filter, list); err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
 	if err != nil {
 		return nil, err

@@ -35,10 +35,17 @@ func endpointOf(tx *store.Tx, syncID int64, credentials map[string]json.RawMessa
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", syncID, withoutSecrets(address)))
 	e.now = hex.EncodeToString(sum[:])
-	if e.before, err = tx.Setting(endpointSetting(syncID)); errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
+	e.before, err = setting(tx, endpointSetting(syncID))
 	return e, err
+}
+
+// setting is a setting of the store; "" where there is none.
+func setting(tx *store.Tx, name string) (string, error) {
+	text, err := tx.Setting(name)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return text, err
 }
 
 // withoutSecrets is a URL without what in it may be a secret (spec 5.2.3): a new secret

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
@@ -19,11 +18,8 @@ type merged struct {
 func mergedSetting(syncID int64) string { return fmt.Sprintf("merged of sync %d", syncID) }
 
 func mergedOf(tx *store.Tx, syncID int64) (m merged, err error) {
-	text, err := tx.Setting(mergedSetting(syncID))
-	if errors.Is(err, store.ErrNotFound) {
-		return merged{}, nil
-	}
-	if err == nil {
+	text, err := setting(tx, mergedSetting(syncID))
+	if err == nil && text != "" {
 		if _, err = fmt.Sscan(text, &m.run, &m.completed); err != nil {
 			err = fmt.Errorf("read setting %s: %w", mergedSetting(syncID), err)
 		}

@@ -80,11 +80,8 @@ func (p *Retries) Ended(tx *store.Tx, y *store.Sync, run *store.SyncRun, transie
 }
 
 func (p *Retries) planned(tx *store.Tx, syncID int64) (*Retry, error) {
-	text, err := tx.Setting(RetrySetting(syncID))
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	text, err := setting(tx, RetrySetting(syncID))
+	if err != nil || text == "" {
 		return nil, err
 	}
 	r := &Retry{}

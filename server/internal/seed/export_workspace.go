@@ -10,11 +10,7 @@ import (
 
 func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 	who := call.Principal{Workspace: w, OrganizationID: w.OrganizationID, WorkspaceID: w.ID}
-	var emails []any
-	for _, email := range w.NotificationEmails {
-		emails = append(emails, email)
-	}
-	entry := pairs{{"name", w.Name}, {"notification_emails", emails}}
+	entry := pairs{{"name", w.Name}, {"notification_emails", anything(w.NotificationEmails)}}
 	names := seedNames{sources: map[int64]string{}, destinations: map[int64]string{}, syncs: map[int64]string{}, objects: map[string]string{}, ofModels: map[int64]bool{}, tables: map[string]int{}}
 	sources, err := x.connections(who, "listSources", "listSourceTypes", names.sources, (*store.Tx).SourceCredentials)
 	if err != nil {

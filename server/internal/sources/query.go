@@ -64,9 +64,7 @@ func countRows(ctx context.Context, src source.Source, query string) *int64 {
 	}
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	// The line break ends a comment at the end of the query.
-	counting := "SELECT count(*) AS records FROM (\n" + strings.TrimRight(query, "; \t\r\n") + "\n) AS counted"
-	rows, err := reader.Rows(ctx, source.Object{Query: counting}, nil, nil)
+	rows, err := reader.Rows(ctx, source.Object{Query: "SELECT count(*) AS records " + asTable(query)}, nil, nil)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -115,14 +116,8 @@ func Readable(sh Shape) source.Object {
 	if o.Query != nil && *o.Query != "" {
 		return source.Object{Query: *o.Query}
 	}
-	text := func(p *string) string {
-		if p == nil {
-			return ""
-		}
-		return *p
-	}
 	if sh.Streaming {
-		return source.Object{Name: text(o.Name)}
+		return source.Object{Name: api.Value(o.Name)}
 	}
-	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
+	return source.Object{Catalog: api.Value(o.TableCatalog), Schema: api.Value(o.TableSchema), Name: api.Value(o.TableName)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,10 +51,6 @@ type filesSender struct {
 
 	mu        sync.Mutex
 	inherited map[string]keySet // by file and sync: what may be sent again
-}
-
-func newFilesSender(g *Gate, c *filesConnection) *filesSender {
-	return &filesSender{filesConnection: c, locks: &g.locks, crash: g.options.Crash, inherited: map[string]keySet{}}
 }
 
 // Speed implements Sender.
@@ -208,12 +205,8 @@ func (s *filesSender) known(name string, plan *Plan, j *journal) keySet {
 		s.inherited[place] = last
 		return last
 	}
-	all := keySet{}
-	for _, set := range []keySet{s.inherited[place], last} {
-		for key := range set {
-			all[key] = true
-		}
-	}
+	all := maps.Clone(s.inherited[place])
+	maps.Copy(all, last)
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -166,14 +167,11 @@ func (j *journal) write(f *os.File, end, size int64, plan *Plan, written, known 
 			e.Syncs[id] = keys
 		}
 	}
+	all := maps.Clone(written)
+	maps.Copy(all, known)
 	var keys []byte
-	for key := range written {
+	for key := range all {
 		keys = append(keys, key[:]...)
-	}
-	for key := range known {
-		if !written[key] {
-			keys = append(keys, key[:]...)
-		}
 	}
 	e.Syncs[plan.SyncID] = journalKeys{plan.SyncRunID, keys}
 	body, err := json.Marshal(e)

@@ -63,7 +63,7 @@ func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, er
 	case *emulatedConnection:
 		return &emulatedSender{callSender: callSender{caller: c.caller, connection: c}, emulated: c}, nil
 	case *filesConnection:
-		return newFilesSender(g, c), nil
+		return &filesSender{filesConnection: c, locks: &g.locks, crash: g.options.Crash, inherited: map[string]keySet{}}, nil
 	}
 	return nil, fmt.Errorf("open destination %d: nothing can be sent to type %s", id, foreign.Clip(typ, 64))
 }

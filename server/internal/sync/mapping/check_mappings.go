@@ -135,10 +135,6 @@ func (c *checker) mayCreate(m *api.Mapping) bool {
 
 // unknownField tells what is wrong with a name, and which was probably meant.
 func (c *checker) unknownField(field, to string) {
-	names := make([]string, len(c.Object.Fields))
-	for i := range c.Object.Fields {
-		names[i] = c.Object.Fields[i].FullName
-	}
 	if emptySegment(to) {
 		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", foreign.Clip(to, 80))
 		return
@@ -148,7 +144,15 @@ func (c *checker) unknownField(field, to string) {
 			c.Object.FullName, foreign.Clip(to, 80), foreign.Clip(first, 80))
 		return
 	}
-	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, foreign.Clip(to, 80), didYouMean(to, names))
+	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, foreign.Clip(to, 80), didYouMean(to, fieldNames(c.Object)))
+}
+
+func fieldNames(o *api.DestinationObject) []string {
+	names := make([]string, len(o.Fields))
+	for i := range o.Fields {
+		names[i] = o.Fields[i].FullName
+	}
+	return names
 }
 
 // checkNewField: a field that is created on write, or the inner part of one

@@ -123,11 +123,6 @@ const (
 	wireString
 )
 
-var wires = map[string]wire{
-	api.TypeBoolean: wireBoolean, api.TypeInteger: wireInteger, api.TypeFloat: wireFloat, api.TypeDecimal: wireDecimal,
-	api.TypeDate: wireDate, api.TypeDateTime: wireDateTime, api.TypeString: wireString,
-}
-
 var wireNames = [...]string{
 	wireBoolean: api.TypeBoolean, wireInteger: api.TypeInteger, wireFloat: api.TypeFloat, wireDecimal: api.TypeDecimal,
 	wireDate: api.TypeDate, wireDateTime: api.TypeDateTime, wireString: api.TypeString,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/destkit/destkit/internal/rawjson"
 )
@@ -145,49 +146,17 @@ func isShortFloat(raw []byte) bool {
 	return bytes.IndexByte(raw, '.') < 0 || raw[len(raw)-1] != '0'
 }
 
-// isDay tells a date that exists in every year; the last day of February is
-// left to time.Parse.
+// isDay tells a date. A text of the fixed form is not put on the heap.
 func isDay(day []byte) bool {
-	if day[4] != '-' || day[7] != '-' {
-		return false
-	}
-	_, year := pair(day[0:], 99)
-	_, rest := pair(day[2:], 99)
-	month, ok := pair(day[5:], 12)
-	date, also := pair(day[8:], 31)
-	return year && rest && ok && also && month > 0 && date > 0 && date <= monthDays[month]
-}
-
-var monthDays = [13]byte{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-
-// pair reads two digits up to a limit.
-func pair(text []byte, most byte) (byte, bool) {
-	a, b := text[0]-'0', text[1]-'0'
-	n := a*10 + b
-	return n, a <= 9 && b <= 9 && n <= most
+	return isMoment(append(append(append(make([]byte, 0, 22), '"'), day...), `T00:00:00Z"`...))
 }
 
 // isMoment tells "2021-03-29T16:32:23Z", with a fraction that does not end in 0.
 func isMoment(raw []byte) bool {
 	n := len(raw)
-	if n < 22 || n > 32 || raw[0] != '"' || raw[n-1] != '"' || raw[n-2] != 'Z' ||
-		raw[11] != 'T' || raw[14] != ':' || raw[17] != ':' || !isDay(raw[1:11]) {
+	if n < 22 || n > 32 || raw[0] != '"' || raw[n-1] != '"' || raw[n-2] != 'Z' || n > 22 && raw[n-3] == '0' {
 		return false
 	}
-	_, hour := pair(raw[12:], 23)
-	_, minute := pair(raw[15:], 59)
-	_, second := pair(raw[18:], 59)
-	if !hour || !minute || !second || n == 22 {
-		return hour && minute && second
-	}
-	fraction := raw[20 : n-2]
-	if fraction[0] != '.' || len(fraction) < 2 || fraction[len(fraction)-1] == '0' {
-		return false
-	}
-	for _, c := range fraction[1:] {
-		if c-'0' > 9 {
-			return false
-		}
-	}
-	return true
+	var moment time.Time
+	return moment.UnmarshalText(raw[1:n-1]) == nil
 }

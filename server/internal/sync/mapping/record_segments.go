@@ -68,22 +68,18 @@ func (p *Plan) appendSegments(dst []byte, s *planStep, row [][]byte) ([]byte, er
 			return dst, fmt.Errorf("the segments of the row cannot be read: %w", err)
 		}
 	}
-	names := []any{}
+	names := []string{}
 	for _, id := range strings.Split(ids, SegmentMark) {
 		if name, known := p.segments[id]; known {
 			names = append(names, name)
 		}
 	}
-	slices.SortFunc(names, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
-	if s.array {
-		return appendCast(dst, names, s.wire, true)
-	}
-	if len(names) == 0 {
+	slices.Sort(names)
+	switch {
+	case s.array:
+		return appendArray(dst, api.Raw(names), s.wire)
+	case len(names) == 0:
 		return append(dst, nullText...), nil
 	}
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = name.(string)
-	}
-	return appendCast(dst, strings.Join(texts, ", "), s.wire, false)
+	return appendCast(dst, strings.Join(names, ", "), s.wire, false)
 }

@@ -33,11 +33,7 @@ func (k *compiler) target(m placed, one *member) {
 		field = holder(k.object, k.env.DestinationType, to)
 	}
 	if field == nil && !m.GenerateField && !k.object.AllowCustomFields && to != AppendKey {
-		names := make([]string, len(k.object.Fields))
-		for i := range k.object.Fields {
-			names[i] = k.object.Fields[i].FullName
-		}
-		k.bad(m.at+".to", "the object %q has no field %q%s", k.object.FullName, foreign.Clip(to, 80), didYouMean(to, names))
+		k.bad(m.at+".to", "the object %q has no field %q%s", k.object.FullName, foreign.Clip(to, 80), didYouMean(to, fieldNames(k.object)))
 		return
 	}
 	if one.top.New = field == nil; !one.top.New {
@@ -88,7 +84,7 @@ func (k *compiler) fit(m placed, one *member, kind api.Kind) {
 			top.CanBeInsertKey, top.CanBeUpsertKey, top.CanBeUpdateKey = true, true, true
 		}
 	}
-	s.wire, s.array = wires[typ], array
+	s.wire, s.array = wire(max(slices.Index(wireNames[:], typ), 0)), array
 	s.exact = kind == api.KindFloat
 	if s.kind != stepLiteral {
 		one.sorts = s.kind == stepColumn && !array && (kind == api.KindString && s.wire == wireString ||
