@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -129,19 +128,7 @@ type value struct {
 // valueOf makes escapes alike and nothing else: no case, no normalisation, no
 // rounding, since that is what checks are about.
 func valueOf(raw json.RawMessage) value {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 || raw[0] != '"' {
-		return value{text: string(raw)}
-	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return value{text: string(raw), quote: true}
-	}
-	// Lone surrogates all decode to U+FFFD and would be taken for one key.
-	if strings.ContainsRune(text, utf8.RuneError) && bytes.Contains(bytes.ToLower(raw), []byte(`\ud`)) {
-		text = string(raw)
-	}
-	return value{text: text, quote: true}
+	return value{text: plainText(raw), quote: kind(raw) == "a string"}
 }
 
 // What hooks are forgiven. An author writes a hook in an hour, in any language,
@@ -221,11 +208,7 @@ func wordAt(text []byte, at int) []byte {
 // notation: 42.0 and 4.2e1 are 42. Nothing is rounded, so that a hook that has
 // lost digits still answers a key that was not asked for.
 func exactInteger(text string) (string, bool) {
-	if raw := json.RawMessage(text); kind(raw) != "a number" || !json.Valid(raw) {
-		return "", false
-	}
-	_, exponent, has := strings.Cut(strings.ToLower(text), "e")
-	if n, err := strconv.Atoi(exponent); has && (err != nil || n > 400 || n < -400) {
+	if raw := json.RawMessage(text); kind(raw) != "a number" || !json.Valid(raw) || longExponent(text) {
 		return "", false
 	}
 	number, ok := new(big.Rat).SetString(text)

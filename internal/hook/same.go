@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
 )
 
 // SameValue reports whether a stored value is the one that was sent, by the declared
@@ -51,7 +50,7 @@ func sameScalar(f rpc.Field, sent, stored json.RawMessage) (bool, string) {
 	case rpc.TypeBoolean:
 		return is == "a boolean" && a == b, ""
 	case rpc.TypeInteger:
-		return is == "a number" && sameNumber(a, b), ""
+		return is == "a number" && SameNumber(a, b), ""
 	case rpc.TypeDecimal:
 		return sameDecimal(a, b)
 	case rpc.TypeFloat:
@@ -63,55 +62,15 @@ func sameScalar(f rpc.Field, sent, stored json.RawMessage) (bool, string) {
 	}
 }
 
-// plainText is a string decoded, and the text of any other value. Half a surrogate
-// pair becomes the three bytes that UTF-8 would give it, which no other text has:
-// encoding/json makes one replacement character of all halves.
+// plainText is a string decoded, and the text of any other value. Halves of surrogate
+// pairs stay apart: encoding/json makes one replacement character of all of them.
 func plainText(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if kind(raw) != "a string" {
 		return string(raw)
 	}
-	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text)
-	}
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			out = append(out, text[i])
-			continue
-		}
-		i++
-		if at := strings.IndexByte("bfnrt", text[i]); at >= 0 {
-			out = append(out, "\b\f\n\r\t"[at])
-			continue
-		}
-		if text[i] != 'u' {
-			out = append(out, text[i])
-			continue
-		}
-		r := unitAt(text[i+1:])
-		i += 4
-		if utf16.IsSurrogate(r) {
-			if i+6 < len(text) && text[i+1] == '\\' && text[i+2] == 'u' {
-				if whole := utf16.DecodeRune(r, unitAt(text[i+3:])); whole != utf8.RuneError {
-					out = utf8.AppendRune(out, whole)
-					i += 6
-					continue
-				}
-			}
-			out = append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
-			continue
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return string(out)
-}
-
-// unitAt reads the four digits of an escape; the text is valid JSON.
-func unitAt(text []byte) rune {
-	n, _ := strconv.ParseUint(string(text[:4]), 16, 16)
-	return rune(n)
+	text, _ := rawjson.Unescape(nil, raw[1:len(raw)-1])
+	return string(text)
 }
 
 // exactDigits is the number of significant digits that a decimal must keep; the
@@ -119,7 +78,7 @@ func unitAt(text []byte) rune {
 const exactDigits = 18
 
 func sameDecimal(sent, stored string) (bool, string) {
-	if sameNumber(sent, stored) {
+	if SameNumber(sent, stored) {
 		return true, ""
 	}
 	digits := strings.Trim(strings.NewReplacer(".", "", "-", "", "+", "").Replace(sent), "0")
@@ -129,8 +88,8 @@ func sameDecimal(sent, stored string) (bool, string) {
 	return false, ""
 }
 
-// sameNumber compares decimals exactly, whatever their notation.
-func sameNumber(a, b string) bool {
+// SameNumber compares decimals exactly, whatever their notation.
+func SameNumber(a, b string) bool {
 	if a == b {
 		return true
 	}

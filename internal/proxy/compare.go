@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/big"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/internal/hook"
 )
 
 type difference struct{ place, was, is string }
@@ -98,7 +99,7 @@ func compareValues(place string, was, is any, out *[]difference) {
 		}
 		compareLists(place, a, b, out)
 	case json.Number:
-		if b, ok := is.(json.Number); !ok || !sameNumber(a.String(), b.String()) {
+		if b, ok := is.(json.Number); !ok || !hook.SameNumber(a.String(), b.String()) {
 			differ()
 		}
 	case string:
@@ -172,19 +173,6 @@ func meaningless(place, a, b string) bool {
 		return (strings.TrimSpace(a) == "") == (strings.TrimSpace(b) == "")
 	}
 	return instant.MatchString(a) && instant.MatchString(b) || ownID.MatchString(a) && ownID.MatchString(b)
-}
-
-// sameNumber compares numbers by their value.
-func sameNumber(a, b string) bool {
-	if a == b {
-		return true
-	}
-	if len(a) > 100 || len(b) > 100 || strings.ContainsAny(a+b, "eE") && len(a+b) > 60 {
-		return false
-	}
-	x, okX := new(big.Rat).SetString(a)
-	y, okY := new(big.Rat).SetString(b)
-	return okX && okY && x.Cmp(y) == 0
 }
 
 func shownValue(v any) string {

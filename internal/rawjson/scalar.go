@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// skipNumber scans the number at i by the grammar of RFC 8259 section 6.
-func skipNumber(b []byte, i int) (int, Fault) {
+// SkipNumber scans the number at i by the grammar of RFC 8259 section 6.
+func SkipNumber(b []byte, i int) (int, Fault) {
 	if b[i] == '-' {
 		i++
 	}
@@ -76,7 +76,7 @@ func SkipPlain(b []byte, i int) (int, Fault) {
 		}
 		break
 	}
-	return i, faultEscape
+	return i, FaultEscape
 }
 
 // SkipString scans a string from the byte after its opening quote and returns
@@ -99,11 +99,11 @@ func SkipString(b []byte, i int) (int, Fault) {
 		case c == '\\':
 			n := escapeLen(b, i)
 			if n == 0 {
-				return i, faultEscape
+				return i, FaultEscape
 			}
 			i += n
 		case c < 0x20:
-			return i, faultControl
+			return i, FaultControl
 		case c < utf8.RuneSelf:
 			i++
 		default:
@@ -121,7 +121,7 @@ func skipRunes(b []byte, i int) (int, Fault) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
 		_, n := utf8.DecodeRune(b[i:])
 		if n == 1 {
-			return i, faultUTF8
+			return i, FaultUTF8
 		}
 		i += n
 	}

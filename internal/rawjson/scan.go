@@ -55,7 +55,7 @@ func SkipValue(b []byte, i, depth int) (int, Fault) {
 func skipScalar(b []byte, i int) (int, Fault) {
 	switch c := b[i]; {
 	case c-'0' <= 9, c == '-':
-		return skipNumber(b, i)
+		return SkipNumber(b, i)
 	case c == 't':
 		return SkipLiteral(b, i, "true")
 	case c == 'f':
@@ -196,9 +196,9 @@ const (
 	faultValue
 	faultLiteral
 	faultNumber
-	faultControl
-	faultEscape
-	faultUTF8
+	FaultControl
+	FaultEscape
+	FaultUTF8
 	faultKey
 	faultColon
 	faultObject
@@ -213,9 +213,9 @@ var faultText = [...]string{
 	faultValue:    "not the start of a value",
 	faultLiteral:  "not one of true, false, null",
 	faultNumber:   "malformed number",
-	faultControl:  "unescaped control character in a string",
-	faultEscape:   "malformed escape in a string",
-	faultUTF8:     "not UTF-8",
+	FaultControl:  "unescaped control character in a string",
+	FaultEscape:   "malformed escape in a string",
+	FaultUTF8:     "not UTF-8",
 	faultKey:      "a member must start with a string",
 	faultColon:    "a colon must follow the key",
 	faultObject:   "a comma or a closing brace must follow the member",

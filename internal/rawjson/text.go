@@ -31,7 +31,7 @@ func StringText(raw []byte) (string, error) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), nil
 	}
-	text, whole := unescape(make([]byte, 0, len(inner)), inner)
+	text, whole := Unescape(make([]byte, 0, len(inner)), inner)
 	if !whole {
 		return "", fmt.Errorf("decode string: %w", ErrLoneSurrogate)
 	}
@@ -61,9 +61,10 @@ func MessageText(raw []byte) string {
 	return string(raw)
 }
 
-// unescape appends the text of a validated string without its quotes. A lone
-// surrogate becomes U+FFFD, as in encoding/json, and whole is false.
-func unescape(dst, s []byte) (text []byte, whole bool) {
+// Unescape appends the text of a validated string without its quotes. Half a surrogate
+// pair becomes the three bytes that UTF-8 would give it, which no text has, and whole is
+// false.
+func Unescape(dst, s []byte) (text []byte, whole bool) {
 	whole = true
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -81,11 +82,13 @@ func unescape(dst, s []byte) (text []byte, whole bool) {
 		i += 6
 		if utf16.IsSurrogate(r) {
 			low, n := lowSurrogate(s[i:])
-			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				whole = false
-			} else {
-				i += n
+			pair := utf16.DecodeRune(r, low)
+			if pair == utf8.RuneError {
+				dst, whole = append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f), false
+				continue
 			}
+			r = pair
+			i += n
 		}
 		dst = utf8.AppendRune(dst, r)
 	}
@@ -118,12 +121,18 @@ func unescapeByte(c byte) byte {
 }
 
 // PlainKey is the text of a validated string without its quotes: the same
-// bytes where nothing is escaped, else a new slice.
+// bytes where nothing is escaped, else a new slice. Half a surrogate pair becomes U+FFFD,
+// as in encoding/json.
 func PlainKey(inner []byte) []byte {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
-	text, _ := unescape(make([]byte, 0, len(inner)), inner)
+	text, whole := Unescape(make([]byte, 0, len(inner)), inner)
+	for i := 0; !whole && i+2 < len(text); i++ {
+		if text[i] == 0xed && text[i+1] >= 0xa0 {
+			copy(text[i:], "\uFFFD")
+		}
+	}
 	return text
 }
 

@@ -26,7 +26,7 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		c, err := New(Options{URL: "http://fuzz.test/", MaxBody: 1 << 20, Dial: func(context.Context, string, string) (net.Conn, error) {
-			client, server := memoryPipe()
+			client, server := net.Pipe()
 			go func() {
 				defer server.Close()
 				_, _, _ = readRequest(bufio.NewReader(server))

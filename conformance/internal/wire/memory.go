@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -12,25 +11,22 @@ import (
 	"time"
 )
 
-// pipeBuffer is what one direction of an in-memory connection holds, in bytes,
-// like the buffers of a socket.
-const pipeBuffer = 64 << 10
-
-// MemoryListener is a net.Listener without a network. Its connections are
-// buffered like TCP and seem to come from 127.0.0.1:1.
-type MemoryListener struct {
+// memoryListener is a net.Listener without a network. Its connections seem to come from
+// 127.0.0.1:1.
+type memoryListener struct {
 	conns chan net.Conn
 	done  chan struct{}
-	once  sync.Once
+	close func()
 }
 
-// Listen gives a listener for a server in the same process.
-func Listen() *MemoryListener {
-	return &MemoryListener{conns: make(chan net.Conn, 128), done: make(chan struct{})}
+func listenInMemory() *memoryListener {
+	l := &memoryListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.done) })
+	return l
 }
 
 // Accept waits for the next connection; after Close it gives net.ErrClosed.
-func (l *MemoryListener) Accept() (net.Conn, error) {
+func (l *memoryListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-l.conns:
 		return conn, nil
@@ -39,38 +35,23 @@ func (l *MemoryListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close refuses new connections and drops those that wait.
-func (l *MemoryListener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	for {
-		select {
-		case conn := <-l.conns:
-			conn.Close()
-		default:
-			return nil
-		}
-	}
+// Close refuses new connections.
+func (l *memoryListener) Close() error {
+	l.close()
+	return nil
 }
 
 // Addr is 127.0.0.1:2.
-func (l *MemoryListener) Addr() net.Addr { return serverAddr }
+func (l *memoryListener) Addr() net.Addr { return serverAddr }
 
-// Dial connects to the listener, whatever the address. It fits Options.Dial.
-func (l *MemoryListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	refused := &net.OpError{Op: "dial", Net: "memory", Addr: serverAddr, Err: syscall.ECONNREFUSED}
+// dial connects to the listener, whatever the address.
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
 	select {
+	case l.conns <- memoryConn{server, serverAddr, clientAddr}:
+		return memoryConn{client, clientAddr, serverAddr}, nil
 	case <-l.done:
-		return nil, refused
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	default:
-	}
-	client, server := memoryPipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.done:
-		return nil, refused
+		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: serverAddr, Err: syscall.ECONNREFUSED}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -79,7 +60,7 @@ func (l *MemoryListener) Dial(ctx context.Context, _, _ string) (net.Conn, error
 // ServeHandler serves a handler in memory. The returned dial fits Options.Dial;
 // stop ends the server and its connections.
 func ServeHandler(h http.Handler) (dial func(ctx context.Context, network, addr string) (net.Conn, error), stop func()) {
-	l := Listen()
+	l := listenInMemory()
 	// A handler that panics shows as a closed connection, not on a user's
 	// standard error.
 	srv := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute}
@@ -88,9 +69,8 @@ func ServeHandler(h http.Handler) (dial func(ctx context.Context, network, addr 
 		defer close(ended)
 		_ = srv.Serve(l)
 	}()
-	return l.Dial, func() {
+	return l.dial, func() {
 		srv.Close()
-		l.Close()
 		<-ended
 	}
 }
@@ -100,34 +80,11 @@ var (
 	serverAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2}
 )
 
-// memoryPipe gives the two ends of a connection.
-func memoryPipe() (client, server net.Conn) {
-	up, down := newStream(), newStream()
-	return &memoryConn{in: down, out: up, local: clientAddr, remote: serverAddr},
-		&memoryConn{in: up, out: down, local: serverAddr, remote: clientAddr}
-}
-
-// memoryConn reads from one stream and writes to the other.
+// memoryConn is one end of a connection, with the addresses that handlers expect.
 type memoryConn struct {
-	in, out       *stream
+	net.Conn
 	local, remote net.Addr
 }
 
-func (c *memoryConn) Read(p []byte) (int, error)         { return c.in.read(p) }
-func (c *memoryConn) Write(p []byte) (int, error)        { return c.out.write(p) }
-func (c *memoryConn) LocalAddr() net.Addr                { return c.local }
-func (c *memoryConn) RemoteAddr() net.Addr               { return c.remote }
-func (c *memoryConn) SetReadDeadline(t time.Time) error  { c.in.readers.set(c.in, t); return nil }
-func (c *memoryConn) SetWriteDeadline(t time.Time) error { c.out.writers.set(c.out, t); return nil }
-
-func (c *memoryConn) SetDeadline(t time.Time) error {
-	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
-}
-
-// Close ends both directions: the peer reads what is buffered, then the end,
-// and cannot write any more.
-func (c *memoryConn) Close() error {
-	c.out.finish(false)
-	c.in.finish(true)
-	return nil
-}
+func (c memoryConn) LocalAddr() net.Addr  { return c.local }
+func (c memoryConn) RemoteAddr() net.Addr { return c.remote }

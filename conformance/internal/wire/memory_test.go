@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -128,80 +127,6 @@ func TestTreesStayWithinMemory(t *testing.T) {
 	clear(kept) // what is no longer held comes back to the budget
 	_, err := r.JSON()
 	require.NoError(t, err)
-}
-
-func TestMemoryPipe(t *testing.T) {
-	t.Run("behaves like a socket", func(t *testing.T) {
-		l := Listen()
-		client, err := l.Dial(t.Context(), "tcp", "h:1")
-		require.NoError(t, err)
-		server, err := l.Accept()
-		require.NoError(t, err)
-		require.Equal(t, "127.0.0.1:1", server.RemoteAddr().String())
-		require.Equal(t, server.LocalAddr(), client.RemoteAddr())
-		_, err = client.Write([]byte("abc")) // nothing reads yet
-		require.NoError(t, err)
-		require.NoError(t, client.Close())
-		_, err = client.Read(nil)
-		require.ErrorIs(t, err, net.ErrClosed)
-		_, err = client.Write([]byte("x"))
-		require.ErrorIs(t, err, net.ErrClosed)
-		got, err := io.ReadAll(server)
-		require.NoError(t, err)
-		require.Equal(t, "abc", string(got))
-		_, err = server.Write([]byte("x"))
-		require.Equal(t, KindReset, Classify(err, 0))
-		require.NoError(t, l.Close())
-		_, err = l.Accept()
-		require.ErrorIs(t, err, net.ErrClosed)
-		_, err = l.Dial(t.Context(), "", "")
-		require.Equal(t, KindRefused, Classify(err, 0))
-	})
-	t.Run("more than the buffer", func(t *testing.T) {
-		client, server := memoryPipe()
-		sent := bytes.Repeat([]byte("0123456789"), 50_000)
-		go func() {
-			_, _ = client.Write(sent)
-			client.Close()
-		}()
-		got, err := io.ReadAll(server)
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(sent, got))
-	})
-	t.Run("deadlines", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			client, server := memoryPipe()
-			started := time.Now()
-			require.NoError(t, client.SetDeadline(started.Add(time.Second)))
-			_, err := client.Read(make([]byte, 1))
-			require.True(t, isTimeout(err))
-			require.Equal(t, time.Second, time.Since(started))
-			synctest.Wait()
-			_, err = client.Write([]byte("x"))
-			require.True(t, isTimeout(err))
-			require.NoError(t, client.SetWriteDeadline(time.Now().Add(time.Second)))
-			n, err := client.Write(make([]byte, pipeBuffer+1))
-			require.True(t, isTimeout(err))
-			require.Equal(t, pipeBuffer, n)
-			require.Equal(t, 2*time.Second, time.Since(started))
-			// A deadline that is moved or removed counts no more.
-			require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Second)))
-			require.NoError(t, client.SetReadDeadline(time.Time{}))
-			go func() {
-				time.Sleep(time.Minute)
-				_, _ = server.Write([]byte("y"))
-			}()
-			n, err = client.Read(make([]byte, 5))
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
-			go func() {
-				time.Sleep(time.Second)
-				client.SetReadDeadline(longAgo)
-			}()
-			_, err = client.Read(make([]byte, 1))
-			require.True(t, isTimeout(err))
-		})
-	})
 }
 
 // Replies that are small beside the bound, and too many at once, are not called too large:

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn,
 			if err == nil && conn.finishing(written, &writeErr) {
 				break
 			}
-			conn.kill(errors.New("the request was not written to its end"))
+			conn.kill(cmp.Or(err, errors.New("the request was not written to its end")))
 			writeErr = errors.Join(errors.New("request not written to its end"), <-written)
 		}
 		return preferCut(err, writeErr)

@@ -20,7 +20,7 @@ import (
 // durations are then exact.
 func memoryServer(t *testing.T, opts Options, serve func(n int, conn net.Conn, br *bufio.Reader)) *Client {
 	t.Helper()
-	l := Listen()
+	l := listenInMemory()
 	var running sync.WaitGroup
 	running.Go(func() {
 		for n := 1; ; n++ {
@@ -35,7 +35,7 @@ func memoryServer(t *testing.T, opts Options, serve func(n int, conn net.Conn, b
 		}
 	})
 	t.Cleanup(func() { l.Close(); running.Wait() })
-	opts.URL, opts.Dial = "http://memory/", l.Dial
+	opts.URL, opts.Dial = "http://memory/", l.dial
 	return newClient(t, opts)
 }
 
