@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/restload"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -70,7 +71,7 @@ func apiURL(raw, development string) (string, error) {
 		return "", wire.Usagef("the URL of the service must start with https:// (or http:// in development), followed by its host")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
 		return "", wire.Usagef("the URL of the service is its address alone, such as https://HOST, with or without %s; the API key comes by --token-env", apiBase)
-	case u.Scheme == "http" && development != "on" && (development == "off" || !wire.PrivateHost(u.Hostname())):
+	case u.Scheme == "http" && development != "on" && (development == "off" || !reach.PrivateHost(u.Hostname())):
 		return "", wire.Usagef("the service is plain http and its address is public: the API key could be read on the way; use https:// (--development on sends anyway)")
 	}
 	u.Path, u.RawPath = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), apiBase)+apiBase, ""

@@ -5,7 +5,6 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 )
 
@@ -50,7 +49,7 @@ marker, by which a program finds the comment of the last run to update it;
 			}
 			switch {
 			case asJSON:
-				err = command.PrintJSON(cmd.OutOrStdout(), newComparisonJSON(comparison))
+				err = command.PrintJSON(cmd.OutOrStdout(), comparisonJSON{comparison.Regressed(), comparison})
 			case asMarkdown:
 				err = report.WriteComparison(report.Markdown, cmd.OutOrStdout(), comparison)
 			default:
@@ -72,73 +71,8 @@ marker, by which a program finds the comment of the last run to update it;
 	return cmd
 }
 
-// comparisonJSON is what `destkit diff --json` prints. Its parts have the
-// fields of the library's types, under the names of the JSON report.
+// comparisonJSON is what `destkit diff --json` prints.
 type comparisonJSON struct {
-	Regressed    bool             `json:"regressed"`
-	A            sideJSON         `json:"a"`
-	B            sideJSON         `json:"b"`
-	NewlyFailing []changeJSON     `json:"newly_failing"`
-	Fixed        []changeJSON     `json:"fixed"`
-	Changed      []changeJSON     `json:"changed"`
-	Findings     []findingJSON    `json:"findings"`
-	OnlyA        []string         `json:"only_a"`
-	OnlyB        []string         `json:"only_b"`
-	Unfair       []differenceJSON `json:"unfair"`
-}
-
-type sideJSON struct {
-	RunID      string              `json:"run_id"`
-	Target     string              `json:"target"`
-	Summary    string              `json:"summary"`
-	Verdict    conformance.Verdict `json:"verdict"`
-	Tier       conformance.Tier    `json:"tier"`
-	ExitStatus int                 `json:"exit_status"`
-}
-
-type changeJSON struct {
-	ID     string             `json:"id"`
-	Title  string             `json:"title"`
-	Level  conformance.Level  `json:"level"`
-	From   conformance.Status `json:"from"` // "" when A did not have the check
-	To     conformance.Status `json:"to"`
-	Gating bool               `json:"gating"`
-	Reason string             `json:"reason"`
-
-	BlockedBy    []string `json:"blocked_by,omitempty"`
-	WasBlockedBy []string `json:"was_blocked_by,omitempty"`
-}
-
-type findingJSON struct {
-	ID      string              `json:"id"`
-	New     bool                `json:"new"`
-	Finding conformance.Finding `json:"finding"`
-}
-
-type differenceJSON struct {
-	Setting string `json:"setting"`
-	A       string `json:"a"`
-	B       string `json:"b"`
-}
-
-func newComparisonJSON(d report.Comparison) comparisonJSON {
-	return comparisonJSON{
-		Regressed: d.Regressed(), A: sideJSON(d.A), B: sideJSON(d.B),
-		NewlyFailing: each(d.NewlyFailing, func(x report.Change) changeJSON { return changeJSON(x) }),
-		Fixed:        each(d.Fixed, func(x report.Change) changeJSON { return changeJSON(x) }),
-		Changed:      each(d.Changed, func(x report.Change) changeJSON { return changeJSON(x) }),
-		Findings:     each(d.Findings, func(x report.FindingChange) findingJSON { return findingJSON(x) }),
-		OnlyA:        each(d.OnlyA, func(id string) string { return id }),
-		OnlyB:        each(d.OnlyB, func(id string) string { return id }),
-		Unfair:       each(d.Unfair, func(x report.Difference) differenceJSON { return differenceJSON(x) }),
-	}
-}
-
-// each converts a list; the result is never null in JSON.
-func each[A, B any](list []A, convert func(A) B) []B {
-	out := make([]B, 0, len(list))
-	for _, item := range list {
-		out = append(out, convert(item))
-	}
-	return out
+	Regressed bool `json:"regressed"`
+	report.Comparison
 }

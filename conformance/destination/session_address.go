@@ -1,13 +1,13 @@
 package destination
 
 import (
-	"net"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // Where the target stands, whether that is on this machine, and the secret that
@@ -30,7 +30,7 @@ func (s *session) resolve() error {
 		return err
 	}
 	// The token goes to all of them: one that is far away is far away for all.
-	private := !slices.ContainsFunc(all, func(u *url.URL) bool { return !privateHost(u.Hostname()) })
+	private := !slices.ContainsFunc(all, func(u *url.URL) bool { return !reach.PrivateHost(u.Hostname()) })
 	s.inMemory = s.target.Handler != nil
 	s.private = s.opts.Roots != nil
 	switch {
@@ -42,16 +42,6 @@ func (s *session) resolve() error {
 		s.dev, s.devWhy = true, "the address is a loopback or private one (development mode auto)"
 	}
 	return nil
-}
-
-// privateHost tells loopback and private addresses and names that never leave
-// the machine.
-func privateHost(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
 }
 
 // findSecret resolves --url-secret against the URLs (spec 5.2.3). Each replica

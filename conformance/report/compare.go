@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,57 +13,68 @@ import (
 
 // Comparison is the difference between two runs, a before b.
 type Comparison struct {
-	A, B Side
+	A Side `json:"a"`
+	B Side `json:"b"`
 	// NewlyFailing fail or gate in b and did not in a, among them those that gate
 	// in b and do not stand in a; Fixed failed in a and pass in b; Changed are all
 	// other changes of a status.
-	NewlyFailing []Change
-	Fixed        []Change
-	Changed      []Change
+	NewlyFailing []Change `json:"newly_failing"`
+	Fixed        []Change `json:"fixed"`
+	Changed      []Change `json:"changed"`
 	// Findings changed while the check failed in both runs.
-	Findings []FindingChange
+	Findings []FindingChange `json:"findings"`
 	// OnlyA and OnlyB are ids of checks that stand in one report alone.
-	OnlyA, OnlyB []string
+	OnlyA []string `json:"only_a"`
+	OnlyB []string `json:"only_b"`
 	// Name tells comparisons apart that are shown in the same place, such as the
 	// comments of two endpoints: Compare sets it to the suite of b. See [Marker].
-	Name string
+	Name string `json:"-"`
 	// Unfair are the settings that differ: a change of a status may come from
 	// them and not from the endpoint.
-	Unfair []Difference
+	Unfair []Difference `json:"unfair"`
 }
 
 // Side is what identifies one of the two runs.
 type Side struct {
-	RunID, Target, Summary string
-	Verdict                c.Verdict
-	Tier                   c.Tier
-	ExitStatus             int
+	RunID      string    `json:"run_id"`
+	Target     string    `json:"target"`
+	Summary    string    `json:"summary"`
+	Verdict    c.Verdict `json:"verdict"`
+	Tier       c.Tier    `json:"tier"`
+	ExitStatus int       `json:"exit_status"`
 }
 
 // Change is a check whose status changed.
 type Change struct {
-	ID, Title string
-	Level     c.Level
-	From, To  c.Status // From is "" for a check that the older run did not have
+	ID    string   `json:"id"`
+	Title string   `json:"title"`
+	Level c.Level  `json:"level"`
+	From  c.Status `json:"from"` // "" for a check that the older run did not have
+	To    c.Status `json:"to"`
 	// Gating reports whether the newer result decides the verdict.
-	Gating bool
+	Gating bool `json:"gating"`
 	// Reason is the one of the newer result.
-	Reason string
+	Reason string `json:"reason"`
 	// BlockedBy and WasBlockedBy are the failed checks that the newer and the older
 	// result wait for.
-	BlockedBy, WasBlockedBy []string
+	BlockedBy    []string `json:"blocked_by,omitempty"`
+	WasBlockedBy []string `json:"was_blocked_by,omitempty"`
 }
 
 // FindingChange is a finding that appeared or disappeared while its check
 // failed in both runs.
 type FindingChange struct {
-	ID      string
-	New     bool // it appeared; otherwise it is gone
-	Finding c.Finding
+	ID      string    `json:"id"`
+	New     bool      `json:"new"` // it appeared; otherwise it is gone
+	Finding c.Finding `json:"finding"`
 }
 
 // Difference is one setting that differs.
-type Difference struct{ Setting, A, B string }
+type Difference struct {
+	Setting string `json:"setting"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+}
 
 // Regressed reports whether a gate failed in the newer run and not in the older.
 func (d Comparison) Regressed() bool {
@@ -82,7 +94,10 @@ func (d Comparison) Same() bool {
 // Compare compares two runs check by check. The order of the results is that
 // of b, then that of a.
 func Compare(a, b *c.Report) Comparison {
-	d := Comparison{A: newSide(a), B: newSide(b), Unfair: differences(a, b), Name: b.Suite}
+	d := Comparison{
+		A: newSide(a), B: newSide(b), Unfair: list(differences(a, b)), Name: b.Suite,
+		NewlyFailing: []Change{}, Fixed: []Change{}, Changed: []Change{}, Findings: []FindingChange{}, OnlyA: []string{}, OnlyB: []string{},
+	}
 	before := map[string]c.CheckResult{}
 	for _, r := range a.Checks {
 		before[r.ID] = r
@@ -217,17 +232,9 @@ func differences(a, b *c.Report) []Difference {
 	diff("tool", a.Tool.Name+" "+a.Tool.Version, b.Tool.Name+" "+b.Tool.Version)
 	diff("profile", string(a.Profile), string(b.Profile))
 	x, y := members(a.Settings), members(b.Settings)
-	var names []string
-	for name := range x {
-		names = append(names, name)
-	}
-	for name := range y {
-		if _, ok := x[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	names := maps.Clone(x)
+	maps.Copy(names, y)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		diff(name, x[name], y[name])
 	}
 	return out

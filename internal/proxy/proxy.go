@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -250,38 +251,10 @@ func CallsItself(to, addr string) bool {
 		u.Hostname() == "localhost" && listensAt(own, net.JoinHostPort("::1", portOf(u)))
 }
 
-// listensAt reports whether an address, IP and port, leads to one of these listeners. The
-// unspecified address is connected to as loopback, and takes what goes to any of the machine.
+// listensAt is reach.ListensAt for an address of a connection.
 func listensAt(own []netip.AddrPort, address string) bool {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return false
-	}
-	ip := to.Addr().Unmap().WithZone("")
-	local := ip.IsLoopback() || ip.IsUnspecified()
-	for _, at := range own {
-		addr := at.Addr().Unmap().WithZone("")
-		switch {
-		case at.Port() != to.Port():
-		case addr == ip, ip.IsUnspecified() && addr.IsLoopback(), addr.IsUnspecified() && (local || ofThisMachine(ip)):
-			return true
-		}
-	}
-	return false
-}
-
-// ofThisMachine reports whether a network card has an address.
-func ofThisMachine(ip netip.Addr) bool {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	for _, a := range all {
-		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().Unmap() == ip {
-			return true
-		}
-	}
-	return false
+	return err == nil && reach.ListensAt(own, to)
 }
 
 // numeric is the IP that a name of this machine stands for.

@@ -89,6 +89,16 @@ func LoopbackName(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
+// PrivateHost reports whether a host, without its port, is a name of loopback, or an
+// address that does not leave this machine or its network.
+func PrivateHost(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
+}
+
 // parse takes an address with or without its port.
 func parse(remote string) (netip.Addr, error) {
 	if host, _, err := net.SplitHostPort(remote); err == nil {

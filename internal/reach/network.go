@@ -95,7 +95,7 @@ func (n *Network) Check(host, network, address string) error {
 	}
 	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
 	switch {
-	case n.own(to):
+	case ListensAt(n.Own, to):
 		return refuse(whyOwn)
 	case n.DenyLoopback && local(to.Addr()):
 		return refuse(whyLoopback)
@@ -119,15 +119,17 @@ func (n *Network) CheckHost(host string, port int) error {
 // is connected to as loopback.
 func local(addr netip.Addr) bool { return addr.IsLoopback() || addr.IsUnspecified() }
 
-// own reports whether the service itself listens at an address.
-func (n *Network) own(to netip.AddrPort) bool {
-	for _, at := range n.Own {
-		addr := at.Addr().Unmap()
+// ListensAt reports whether an address leads to one of these listeners. The unspecified
+// address is connected to as loopback, and takes what goes to any of this machine.
+func ListensAt(own []netip.AddrPort, to netip.AddrPort) bool {
+	ip := to.Addr().Unmap().WithZone("")
+	for _, at := range own {
+		addr := at.Addr().Unmap().WithZone("")
 		switch {
 		case at.Port() != to.Port():
-		case addr == to.Addr(), to.Addr().IsUnspecified() && local(addr):
+		case addr == ip, ip.IsUnspecified() && local(addr):
 			return true
-		case addr.IsUnspecified() && (local(to.Addr()) || ofThisMachine(to.Addr())):
+		case addr.IsUnspecified() && (local(ip) || ofThisMachine(ip)):
 			return true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/reach"
 )
 
 // Target is the custom destination to be loaded.
@@ -117,7 +118,7 @@ func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
 	e := &Endpoint{URL: u, address: net.JoinHostPort(u.Hostname(), port), Transport: tr.withDefaults(), host: u.Host,
 		Hidden: foreign.New(), memory: &memory{most: mostReplies}}
 	e.seed(t)
-	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && PrivateHost(u.Hostname())
+	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && reach.PrivateHost(u.Hostname())
 	switch {
 	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
 		return nil, Usagef("development %q is none of auto, on and off", t.Development)
@@ -134,16 +135,6 @@ func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
 		return nil, Usagef("HTTP/2 is offered over https only, and the URL is http://")
 	}
 	return e, e.setHeaders(t)
-}
-
-// PrivateHost tells loopback and private addresses and names that never leave
-// the machine.
-func PrivateHost(host string) bool {
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
 }
 
 // setHeaders makes the head of a request, once for all.

@@ -35,21 +35,9 @@ const TextWidth = 78
 func Indent(text string) foreign.Own {
 	text = foreign.Visible(text, ' ')
 	lead := strings.Repeat(" ", 2+len(text)-len(strings.TrimLeft(text, " ")))
-	var lines []string
-	line := lead
-	for word := range strings.FieldsSeq(text) {
-		if line != lead && len([]rune(line))+1+len([]rune(word)) > TextWidth {
-			lines = append(lines, line)
-			line = lead
-		}
-		if line != lead {
-			line += " "
-		}
-		line += word
-	}
-	lines = append(lines, line)
-	for i := range lines {
-		lines[i] = foreign.Defuse(lines[i])
+	lines := FoldLines(text, TextWidth-len(lead))
+	for i, line := range lines {
+		lines[i] = foreign.Defuse(lead + line)
 	}
 	return foreign.Own(strings.Join(lines, "\n"))
 }

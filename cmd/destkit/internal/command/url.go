@@ -2,7 +2,6 @@ package command
 
 import (
 	"cmp"
-	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
+	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -89,11 +89,7 @@ func EndpointURLOr(cmd *cobra.Command, given, file, named string) (string, error
 // onThisSide reports whether a URL leads to a loopback or private address.
 func onThisSide(raw string) bool {
 	u, err := url.Parse(raw)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsPrivate())
+	return err == nil && reach.PrivateHost(u.Hostname())
 }
 
 // ShownURL is a URL that can be shown, "" when it holds a user, a query or a
