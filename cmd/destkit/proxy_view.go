@@ -150,10 +150,9 @@ func (t *proxyTraffic) Stamp() string {
 
 // Calls are the exchanges that are kept.
 func (t *proxyTraffic) Calls() pages.Calls {
-	counts := t.counts()
 	kept := t.recorder.Recent(0)
 	dropped, observed := t.recorder.Dropped()
-	out := pages.Calls{Observed: observed, Dropped: dropped, Passed: counts.Passed, NotJudged: counts.NotJudged, Local: counts.Local}
+	out := pages.Calls{Observed: observed, Dropped: dropped, Counts: t.counts()}
 	for _, k := range kept {
 		out.Kept = append(out.Kept, pageCall(k))
 	}
@@ -174,11 +173,8 @@ func (t *proxyTraffic) Sides() []pages.Side {
 // pageCall is an exchange as the page shows it.
 func pageCall(k proxy.Kept) pages.Call {
 	l, e := k.Line, k.Exchange
-	c := pages.Call{
-		Number: l.Number, At: l.Started, Method: foreign.Line(l.Method), Object: foreign.Line(l.Object), Operation: foreign.Line(l.Operation),
-		Status: l.Status, MS: l.MS, FirstByteMS: l.FirstByteMS, Records: l.Records, Succeeded: l.Succeeded, Failed: l.Failed,
-		Problem: foreign.Line(l.Problem), NotJudged: l.NotJudged, Reused: e.ReusedConnection, Broken: l.Broken, Caller: l.Caller,
-	}
+	l.Method, l.Object, l.Operation, l.Problem = foreign.Line(l.Method), foreign.Line(l.Object), foreign.Line(l.Operation), foreign.Line(l.Problem)
+	c := pages.Call{Line: l, Reused: e.ReusedConnection}
 	if e.ID == 0 { // it was only passed on
 		c.Request.Missing, c.Response.Missing = "Not kept: "+l.NotJudged+".", "Not kept: "+l.NotJudged+"."
 		return c

@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/loadpage"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -256,19 +257,19 @@ func (p *loadPage) progress(cfg LoadConfig) {
 		part(m.Elapsed.Seconds()/m.Of.Seconds(), seconds(m.Elapsed), seconds(m.Of))
 	}
 	if m.Phase == "load" && cfg.Count > 0 {
-		part(float64(m.Requests)/float64(cfg.Count), grouped(m.Requests), grouped(cfg.Count)+" requests")
+		part(float64(m.Requests)/float64(cfg.Count), quantity.Grouped(m.Requests), quantity.Grouped(cfg.Count)+" requests")
 	}
 	if m.Phase == "load" && cfg.MaxRecords > 0 {
-		part(float64(m.Records)/float64(cfg.MaxRecords), grouped(m.Records), grouped(cfg.MaxRecords)+" records")
+		part(float64(m.Records)/float64(cfg.MaxRecords), quantity.Grouped(m.Records), quantity.Grouped(cfg.MaxRecords)+" records")
 	}
 	if m.Phase != "load" && m.Phase != "warm-up" || len(m.Load.Stages) < 2 || m.Load.Mode != "open" {
 		return
 	}
 	from := time.Duration(0)
 	for i, s := range m.Load.Stages {
-		rate := figure(s.From)
+		rate := quantity.Rate(s.From)
 		if s.To != s.From {
-			rate += " to " + figure(s.To)
+			rate += " to " + quantity.Rate(s.To)
 		}
 		last := i == len(m.Load.Stages)-1
 		p.Steps = append(p.Steps, step{seconds(s.Duration) + " at " + rate + "/s", m.Elapsed >= from && (last || m.Elapsed < from+s.Duration)})
@@ -310,7 +311,7 @@ func howText(m loadgen.Moment) string {
 	if m.Service {
 		return fmt.Sprintf("%s, %d clients of the REST API, seed %d, run %s", how, i.Connections, i.Seed, i.Run)
 	}
-	return fmt.Sprintf("%s, batches of %s of %s records, %d connections, seed %d, run %s", how, grouped(int64(i.BatchSize)), i.Records, i.Connections, i.Seed, i.Run)
+	return fmt.Sprintf("%s, batches of %s of %s records, %d connections, seed %d, run %s", how, quantity.Grouped(int64(i.BatchSize)), i.Records, i.Connections, i.Seed, i.Run)
 }
 
 // seconds is a time, with no more digits than are of use.
@@ -324,21 +325,6 @@ func seconds(d time.Duration) string {
 	}
 	if short, ok := strings.CutSuffix(text, "h0m"); ok {
 		text = short + "h"
-	}
-	return text
-}
-
-func figure(v float64) string {
-	if v >= 100 {
-		return grouped(int64(v + 0.5))
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
 	}
 	return text
 }
@@ -389,7 +375,7 @@ func (l *Load) setRate(r *console.Request) (string, error) {
 	if err := l.cfg.Control.SetRate(rate); err != nil {
 		return "", console.Refuse(http.StatusBadRequest, "rate: %v", err)
 	}
-	r.Done(fmt.Sprintf("The rate is %s requests/s from now on.", figure(rate)))
+	r.Done(fmt.Sprintf("The rate is %s requests/s from now on.", quantity.Rate(rate)))
 	return "/", nil
 }
 

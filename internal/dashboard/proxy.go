@@ -9,15 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/proxy"
+	"github.com/destkit/destkit/internal/quantity"
 )
-
-// The page of a proxy has types of its own for what it shows: the program fills them from
-// the proxy, its judges and the groups of conformance/report. So the package needs none
-// of these, and the page of a load, which stands beside, does not get them either.
 
 // ProxyConfig is what the page of a proxy needs.
 type ProxyConfig struct {
@@ -38,25 +35,16 @@ type Traffic interface {
 
 // Calls are the exchanges that are kept, the oldest first, and counts of all.
 type Calls struct {
-	Kept                                        []Call
-	Observed, Dropped, Passed, NotJudged, Local int64
+	Kept              []Call
+	Observed, Dropped int64
+	proxy.Counts
 }
 
 // Call is one exchange, without secrets.
 type Call struct {
-	Number            int
-	At                time.Time
-	Method            string // of JSON-RPC, else of HTTP
+	proxy.Line
 	Target            string // path and query
-	Object, Operation string
-	Status            int // 0: no response
-	MS, FirstByteMS   float64
-	Records           int
-	Succeeded, Failed int
-	Problem           string // what ended it, or who answered in the endpoint's place
-	NotJudged         string // why; "" when it was judged
 	Reused            bool   // on a kept connection
-	Broken, Caller    []string
 	Request, Response console.Message
 	Curl              func() string // "": the request is not known as a whole, or too long
 }
@@ -233,11 +221,11 @@ func (c *Call) contains(text string) bool {
 func listed(c *Call) console.Exchange {
 	number := strconv.Itoa(c.Number)
 	x := console.Exchange{
-		Link: "/exchanges/" + number, ID: number, At: c.At, Method: c.Method, Target: strings.TrimSpace(c.Target + " " + c.Object + " " + c.Operation),
+		Link: "/exchanges/" + number, ID: number, At: c.Started, Method: c.Method, Target: strings.TrimSpace(c.Target + " " + c.Object + " " + c.Operation),
 		Status: c.Status, Outcome: c.Problem, DurationMS: c.MS, Sent: c.Request.Bytes, Received: c.Response.Bytes, Checks: slices.Concat(c.Broken, c.Caller),
 	}
 	if c.Records > 0 {
-		x.Tags = append(x.Tags, grouped(int64(c.Succeeded))+" of "+grouped(int64(c.Records))+" records ok")
+		x.Tags = append(x.Tags, quantity.Grouped(int64(c.Succeeded))+" of "+quantity.Grouped(int64(c.Records))+" records ok")
 	}
 	if c.NotJudged != "" {
 		x.Tags = append(x.Tags, "not judged")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/page"
+	"github.com/destkit/destkit/internal/proxy"
 )
 
 // seen is traffic that a test makes.
@@ -56,8 +57,11 @@ const hostile = `"><script>alert(1)</script>`
 // aBatch is a call that breaks a rule on either side.
 func aBatch() Call {
 	return Call{
-		At: time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC), Method: "sync_batch", Target: "/in" + hostile, Object: "contact", Operation: "upsert", Status: 200, MS: 12.3, FirstByteMS: 8.1,
-		Records: 3, Succeeded: 2, Failed: 1, Reused: true, Broken: []string{"RES-002"}, Caller: []string{"CALL-017"},
+		Line: proxy.Line{
+			Started: time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC), Method: "sync_batch", Object: "contact", Operation: "upsert", Status: 200, MS: 12.3, FirstByteMS: 8.1,
+			Records: 3, Succeeded: 2, Failed: 1, Broken: []string{"RES-002"}, Caller: []string{"CALL-017"},
+		},
+		Target: "/in" + hostile, Reused: true,
 		Request:  console.Message{Headers: []string{"POST $DESTKIT_URL", "X-Odd: " + hostile}, Body: json.RawMessage(`{"name":"Lovelace","odd":"` + `<script>alert(1)</script>"}`), Bytes: 70},
 		Response: console.Message{Headers: []string{"HTTP/1.1 200 OK"}, Body: json.RawMessage(`no JSON <i>`), Bytes: 11, Note: "Only its beginning is kept: it has 11 bytes."},
 		Curl:     func() string { return `curl -sS "$DESTKIT_URL" -d '` + hostile + `'` },
@@ -116,7 +120,7 @@ func TestThePagesOfAProxy(t *testing.T) {
 	require.Contains(t, text, "No call has come yet. Give the caller http://127.0.0.1:8070/ as the URL of the endpoint.")
 	require.NotContains(t, text, "no longer")
 	s.add(aBatch())
-	s.add(Call{Method: "list_objects", Target: "/in", Problem: "the proxy has answered 502", NotJudged: "a body is longer than --max-body", Response: console.Message{Missing: "Not kept."}})
+	s.add(Call{Line: proxy.Line{Method: "list_objects", Problem: "the proxy has answered 502", NotJudged: "a body is longer than --max-body"}, Target: "/in", Response: console.Message{Missing: "Not kept."}})
 	s.calls.Local = 4
 
 	for path, parts := range map[string][]string{
@@ -164,11 +168,11 @@ func TestThePagesOfAProxy(t *testing.T) {
 func TestExchangesAreFiltered(t *testing.T) {
 	_, s, server := servedProxy(t, "")
 	root := server.URL + console.Path
-	s.add(aBatch())                                                                    // 1
-	s.add(Call{Method: "list_objects", Target: "/in", Status: 503})                    // 2
-	s.add(Call{Method: "GET", Target: "/other?x=1", Status: 404})                      // 3
-	s.add(Call{Method: "sync_batch", Target: "/in", Problem: "reset"})                 // 4
-	s.add(Call{Method: "sync_batch", Target: "/in", Status: 200, Object: "a<b>order"}) // 5
+	s.add(aBatch())                                                                                      // 1
+	s.add(Call{Line: proxy.Line{Method: "list_objects", Status: 503}, Target: "/in"})                    // 2
+	s.add(Call{Line: proxy.Line{Method: "GET", Status: 404}, Target: "/other?x=1"})                      // 3
+	s.add(Call{Line: proxy.Line{Method: "sync_batch", Problem: "reset"}, Target: "/in"})                 // 4
+	s.add(Call{Line: proxy.Line{Method: "sync_batch", Status: 200, Object: "a<b>order"}, Target: "/in"}) // 5
 	for query, want := range map[string][]int{
 		"":                              {5, 4, 3, 2, 1},
 		"method=sync_batch":             {5, 4, 1},
@@ -214,7 +218,7 @@ func TestOlderExchanges(t *testing.T) {
 	_, s, server := servedProxy(t, "")
 	root := server.URL + console.Path
 	for range 120 {
-		s.add(Call{Method: "list_objects", Status: 200})
+		s.add(Call{Line: proxy.Line{Method: "list_objects", Status: 200}})
 	}
 	_, text := ask(t, "GET", root+"/", nil)
 	require.NotContains(t, text, "forgotten")
