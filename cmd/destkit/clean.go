@@ -74,7 +74,7 @@ token of $DESTKIT_TOKEN goes to a public address that it names only with
 			}
 			residue, err := destination.Clean(cmd.Context(), target, options)
 			if err != nil {
-				return command.JudgeFailure(err)
+				return command.Failure(err)
 			}
 			return printResidue(cmd, residue, "records")
 		},
@@ -97,7 +97,7 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 	o := service.Options{Options: options, NewSimulator: newStageSimulator, Listen: j.listen}
 	residue, err := service.Clean(cmd.Context(), j.target, o)
 	if err != nil {
-		return command.JudgeFailure(err)
+		return command.Failure(err)
 	}
 	return printResidue(cmd, residue, "things")
 }

@@ -192,25 +192,32 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if err := checkJournal(options.Journal); err != nil {
 		return err
 	}
-	ownJournal := options.Write && options.Journal == ""
-	if ownJournal {
-		options.Journal = journalName(time.Now())
-	}
 	step, done := outputs.Progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
-	result, err := destination.Run(cmd.Context(), target, options)
+	result, err := journalled(&options, options.Write, func() (*conformance.Report, error) { return destination.Run(cmd.Context(), target, options) })
 	done()
 	if err != nil {
-		var usage *conformance.UsageError
-		if ownJournal && errors.As(err, &usage) {
-			os.Remove(options.Journal) // refused before the first batch: it is empty
-		}
-		return command.JudgeFailure(j.places.Placed(err))
-	}
-	if ownJournal {
-		dropJournal(options.Journal, result)
+		return command.Failure(j.places.Placed(err))
 	}
 	return j.deliver(cmd, result, files, j.verbose)
+}
+
+// journalled gives a run that writes a journal where it has none, and takes that away when
+// nothing is left that it names.
+func journalled(o *conformance.Options, writes bool, run func() (*conformance.Report, error)) (*conformance.Report, error) {
+	if !writes || o.Journal != "" {
+		return run()
+	}
+	o.Journal = journalName(time.Now())
+	result, err := run()
+	var usage *conformance.UsageError
+	switch {
+	case err == nil:
+		dropJournal(o.Journal, result)
+	case errors.As(err, &usage):
+		os.Remove(o.Journal) // refused before the first batch: it is empty
+	}
+	return result, err
 }
 
 // checkJournal refuses what would not survive the end of the program.

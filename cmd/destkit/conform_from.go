@@ -67,12 +67,12 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if side.passive, err = destination.NewPassive(destination.Target{URL: url}, options); err != nil {
-		return command.JudgeFailure(err)
+		return command.Failure(err)
 	}
 	if len(side.callerOutputs) > 0 {
 		side.side = judgeBoth
 		if side.caller, err = service.NewCaller(url, side.passive.Secrets(), conformance.Options{Profile: options.Profile, Version: options.Version}); err != nil {
-			return command.JudgeFailure(err)
+			return command.Failure(err)
 		}
 	}
 	skipped, err := proxy.ReadRecording(file, func(x *conformance.Sight) error {
@@ -84,7 +84,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	})
 	switch {
 	case cmd.Context().Err() != nil:
-		return command.JudgeFailure(cmd.Context().Err())
+		return command.Failure(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", j.recorded.file, err)
 	}

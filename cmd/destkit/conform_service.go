@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net/http"
 	"os"
 	"time"
@@ -121,23 +120,12 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	defer stopProfile()
-	ownJournal := options.Journal == ""
-	if ownJournal {
-		options.Journal = journalName(time.Now())
-	}
 	step, done := outputs.Progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
-	result, err := service.Run(cmd.Context(), j.target, options)
+	result, err := journalled(&options.Options, true, func() (*conformance.Report, error) { return service.Run(cmd.Context(), j.target, options) })
 	done()
 	if err != nil {
-		var usage *conformance.UsageError
-		if ownJournal && errors.As(err, &usage) {
-			os.Remove(options.Journal) // refused before anything was made
-		}
-		return command.JudgeFailure(err)
-	}
-	if ownJournal {
-		dropJournal(options.Journal, result)
+		return command.Failure(err)
 	}
 	return j.deliver(cmd, result, files, j.verbose)
 }
@@ -200,20 +188,15 @@ func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, fun
 	if config != nil {
 		port.Addr = "127.0.0.1:0" // one more port, beside the ordinary one
 	}
-	ln, url, err := port.Open()
+	served, err := command.StartPort(context.Background(), port, nil)
 	if err != nil {
 		return "", nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = port.Serve(ctx, ln)
-	}()
+	url := served.URL
 	if j.simulatorURL != "" && config == nil {
 		url = j.simulatorURL
 	}
-	return url, func() { stop(); <-ended }, nil
+	return url, func() { _ = served.Stop() }, nil
 }
 
 // newStageSimulator is a simulated destination in the words of the judge.

@@ -193,7 +193,7 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage) && s.runs == 0:
-		return command.JudgeFailure(s.places.Placed(err))
+		return command.Failure(s.places.Placed(err))
 	case err != nil || ctx.Err() != nil:
 		s.unjudged(ctx, reason, s.places.Placed(err))
 		return nil

@@ -85,11 +85,11 @@ func (j *passiveJudging) prepare(url string) (*bothSides, error) {
 		return nil, err
 	}
 	if b.passive, err = destination.NewPassive(destination.Target{URL: url}, o); err != nil {
-		return nil, command.JudgeFailure(err)
+		return nil, command.Failure(err)
 	}
 	if j.side != judgeEndpoint {
 		if b.caller, err = service.NewCaller(url, b.passive.Secrets(), conformance.Options{Profile: o.Profile, Version: o.Version}); err != nil {
-			return nil, command.JudgeFailure(err)
+			return nil, command.Failure(err)
 		}
 	} else if len(j.callerReports) > 0 {
 		return nil, exit.Usagef("--caller-report needs --judge both or caller")

@@ -43,7 +43,7 @@ $DESTKIT_URL instead.`,
 			}
 			plan, err := destination.Plan(cmd.Context(), target, options)
 			if err != nil {
-				return command.JudgeFailure(j.places.Placed(err))
+				return command.Failure(j.places.Placed(err))
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)
@@ -79,7 +79,7 @@ Nothing is sent.`,
 			}
 			plan, err := service.Plan(j.target, options)
 			if err != nil {
-				return command.JudgeFailure(err)
+				return command.Failure(err)
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)

@@ -219,7 +219,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	defer control.close()
 	line := command.FirstLine{}
 	if control != nil {
-		line.Control = control.url
+		line.Control = control.port.URL
 	}
 	if err := j.ListeningAt(first, url, line); err != nil {
 		ln.Close()
@@ -230,7 +230,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		foreign.Printf(screen, "a call of %s/ goes to the URL of the endpoint, any other path as it is\n", url)
 	}
 	if control != nil {
-		foreign.Printf(screen, "control %s\n", control.url)
+		foreign.Printf(screen, "control %s\n", control.port.URL)
 	}
 	stopView := view.start(p.Counts, recorder.Flush)
 	served := p.Serve(ctx, ln)
@@ -249,7 +249,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		return exit.Untested(served)
 	}
 	if j.controlKeep && cmd.Context().Err() == nil {
-		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.url)
+		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.port.URL)
 		<-cmd.Context().Done()
 	}
 	return exit.With(status)

@@ -23,9 +23,8 @@ const mostShown = 200
 type controlPort struct {
 	page    *pages.Proxy
 	control *proxy.Control
-	url     string
-	end     context.CancelFunc
-	ended   chan struct{}
+	port    *command.Background
+	done    context.CancelFunc // ends streams
 }
 
 func (c *controlPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,23 +61,17 @@ func (j *proxying) serveControl(ctx context.Context, traffic *proxyTraffic, from
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, done := context.WithCancel(context.WithoutCancel(ctx))
 	c := &controlPort{
 		page:    pages.NewProxy(pages.ProxyConfig{Traffic: traffic, From: from, To: to, Token: token}),
 		control: &proxy.Control{Recorder: traffic.recorder, Counts: traffic.counts, Token: token, Done: ctx.Done()},
-		end:     end, ended: make(chan struct{}),
+		done:    done,
 	}
 	port := &command.Port{Addr: j.control, Flag: "--control-addr", Handler: c}
-	ln, url, err := port.Open()
-	if err != nil {
-		end()
+	if c.port, err = command.StartPort(ctx, port, nil); err != nil {
+		done()
 		return nil, err
 	}
-	c.url = url
-	go func() {
-		defer close(c.ended)
-		_ = port.Serve(ctx, ln) // the calls are what counts; those who look come and go
-	}()
 	return c, nil
 }
 
@@ -92,8 +85,8 @@ func (c *controlPort) finish() {
 // close ends the port.
 func (c *controlPort) close() {
 	if c != nil {
-		c.end()
-		<-c.ended
+		c.done()
+		_ = c.port.Stop() // the calls are what counts; those who look come and go
 	}
 }
 

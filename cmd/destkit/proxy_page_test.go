@@ -136,7 +136,7 @@ func (w *watchedProxy) plan() {
 // look asks the second port as a browser does, and follows redirects.
 func (w *watchedProxy) look(path string, header ...string) (status int, text string) {
 	w.t.Helper()
-	r, err := http.NewRequest(http.MethodGet, w.port.url+path, nil)
+	r, err := http.NewRequest(http.MethodGet, w.port.port.URL+path, nil)
 	require.NoError(w.t, err)
 	r.Header.Set("Accept", "text/html")
 	for i := 0; i < len(header); i += 2 {
@@ -231,7 +231,7 @@ func TestProxyPages(t *testing.T) {
 	require.Contains(t, text, `"suite":"service"`)
 
 	// Events, one for each further call.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.port.url+"/exchanges?after=6", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.port.port.URL+"/exchanges?after=6", nil)
 	require.NoError(t, err)
 	r.Header.Set("Accept", "text/event-stream")
 	events, err := http.DefaultClient.Do(r)
@@ -288,8 +288,8 @@ func TestMatrixProxyWalk(t *testing.T) {
 		t.Skip("a real browser walks with DESTKIT_TIER=full")
 	}
 	w := watchProxy(t, "RES-005", "")
-	b := browser.New(t, w.port.url+pagesAt)
-	b.Do(chromedp.Navigate(w.port.url + "/"))
+	b := browser.New(t, w.port.port.URL+pagesAt)
+	b.Do(chromedp.Navigate(w.port.port.URL + "/"))
 	b.Sees("No call has come yet.")
 	b.Look("proxy-start")
 

@@ -97,11 +97,11 @@ or a request got no complete response, 0 when all are fixed.`,
 			defer stopProfile()
 			results, err := destination.Replay(cmd.Context(), target, options, old, ids)
 			if err != nil {
-				return command.JudgeFailure(err)
+				return command.Failure(err)
 			}
 			verdicts, err := judgeAgain(cmd.Context(), target, options, old, results)
 			if err != nil {
-				return command.JudgeFailure(err)
+				return command.Failure(err)
 			}
 			if asJSON {
 				err = command.PrintJSON(cmd.OutOrStdout(), results)

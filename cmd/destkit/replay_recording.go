@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -54,7 +53,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *command.Connect
 	}
 	passive, err := destination.NewPassive(target, conformance.Options{Development: options.Development, Roots: options.Roots})
 	if err != nil {
-		return command.JudgeFailure(err)
+		return command.Failure(err)
 	}
 	secure := passive.TLSConfig()
 	secure.VerifyConnection = passive.VerifyTLS
@@ -81,7 +80,7 @@ func replayRecording(cmd *cobra.Command, name, url string, conn *command.Connect
 	result, _, err := replay.Run(cmd.Context(), file)
 	switch {
 	case cmd.Context().Err() != nil:
-		return command.JudgeFailure(cmd.Context().Err())
+		return command.Failure(cmd.Context().Err())
 	case err != nil:
 		return exit.Usagef("%s: %w", name, err)
 	}
@@ -173,16 +172,7 @@ func judgeOnly(ctx context.Context, target destination.Target, o conformance.Opt
 	if len(o.Objects) == 0 {
 		o.Objects = old.Settings.Objects
 	}
-	o.Journal = journalName(time.Now())
-	result, err := destination.Run(ctx, target, o)
-	var usage *conformance.UsageError
-	switch {
-	case err == nil:
-		dropJournal(o.Journal, result)
-	case errors.As(err, &usage):
-		os.Remove(o.Journal) // refused before the first batch: it is empty
-	}
-	return result, err
+	return journalled(&o, true, func() (*conformance.Report, error) { return destination.Run(ctx, target, o) })
 }
 
 // verdictOf puts the status of a check that was judged again into a word.

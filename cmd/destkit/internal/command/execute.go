@@ -98,31 +98,18 @@ func messageOf(err error, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// JudgeFailure gives an error of the judge its exit status.
-func JudgeFailure(err error) error {
-	var usage *conformance.UsageError
+// Failure gives an error of the judge or of a load its exit status.
+func Failure(err error) error {
+	var judge *conformance.UsageError
+	var load *loadgen.UsageError
 	var ended *exit.Error
 	switch {
-	case errors.As(err, &usage):
+	case errors.As(err, &judge), errors.As(err, &load):
 		return exit.Usage(err)
 	case errors.As(err, &ended):
 		return err
 	case errors.Is(err, context.Canceled):
 		return exit.Untested(errors.New("interrupted"))
-	default:
-		return exit.Untested(err)
-	}
-}
-
-// LoadFailure gives an error of a load its exit status.
-func LoadFailure(err error) error {
-	var usage *loadgen.UsageError
-	var ended *exit.Error
-	switch {
-	case errors.As(err, &usage):
-		return exit.Usage(err)
-	case errors.As(err, &ended):
-		return err
 	}
 	return exit.Untested(err)
 }

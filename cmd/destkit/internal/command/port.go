@@ -171,8 +171,12 @@ type Background struct {
 	Stop func() error
 }
 
-// StartPort opens a port and serves it; closing lets go of what is behind it.
+// StartPort opens a port and serves it; closing lets go of what is behind it, nil where
+// there is nothing.
 func StartPort(ctx context.Context, port *Port, closing func() error) (*Background, error) {
+	if closing == nil {
+		closing = func() error { return nil }
+	}
 	ln, url, err := port.Open()
 	if err != nil {
 		return nil, errors.Join(err, closing())

@@ -202,7 +202,7 @@ func (d *Demo) loadOnce(ctx context.Context) (err error) {
 	})
 	show.Done()
 	if err != nil {
-		return command.LoadFailure(err)
+		return command.Failure(err)
 	}
 	d.load = result
 	loads.WriteSummary(d.Out, result)
@@ -285,7 +285,7 @@ func (d *Demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	})
 	done()
 	if err != nil {
-		return nil, command.JudgeFailure(err)
+		return nil, command.Failure(err)
 	}
 	return result, nil
 }

@@ -78,7 +78,7 @@ func runKeys(run string, objects []string, identifier string, o loadgen.Options)
 		}
 		keys, err := loadgen.RunKeys(run, o.KeyTemplate, o.KeyFrom, o.KeyTo)
 		if err != nil {
-			return nil, command.LoadFailure(err)
+			return nil, command.Failure(err)
 		}
 		all = append(all, loadgen.WrittenKeys{Object: name, Field: identifier, Count: count, Keys: keys})
 	}

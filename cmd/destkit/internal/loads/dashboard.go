@@ -52,11 +52,9 @@ func (d *dashboardFlags) stays(cmd *cobra.Command) bool {
 // loadPage is the page of a load on its port; nil: none was asked for.
 type loadPage struct {
 	*pages.Load
-	url    string
+	port   *command.Background
 	screen io.Writer
 	stays  bool
-	end    context.CancelFunc
-	ended  chan struct{}
 }
 
 // open listens. The run gets its control from the page.
@@ -69,21 +67,13 @@ func (d *dashboardFlags) open(cmd *cobra.Command, o *loadgen.Options, limits []l
 		return nil, err
 	}
 	o.Control, o.Limits = &loadgen.Control{}, limits
-	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd), ended: make(chan struct{})}
+	p := &loadPage{screen: cmd.ErrOrStderr(), stays: d.stays(cmd)}
 	p.Load = pages.NewLoad(pages.LoadConfig{Control: o.Control, Limits: limits, Count: o.Count, MaxRecords: o.MaxRecords, Token: token})
 	port := &command.Port{Addr: d.addr, Flag: "--dashboard-addr", Handler: p.Load}
-	ln, url, err := port.Open()
-	if err != nil {
+	if p.port, err = command.StartPort(context.WithoutCancel(cmd.Context()), port, nil); err != nil {
 		return nil, err
 	}
-	p.url = url + "/"
-	ctx, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
-	p.end = end
-	go func() {
-		defer close(p.ended)
-		_ = port.Serve(ctx, ln) // the load is what counts; those who look come and go
-	}()
-	foreign.Printf(p.screen, "dashboard %s\n", p.url)
+	foreign.Printf(p.screen, "dashboard %s/\n", p.port.URL)
 	return p, nil
 }
 
@@ -108,7 +98,7 @@ func (p *loadPage) finish(ctx context.Context, r *loadgen.Result) error {
 		return err
 	}
 	if p.stays && ctx.Err() == nil {
-		foreign.Printf(p.screen, "the report stays at %s until Ctrl-C\n", p.url)
+		foreign.Printf(p.screen, "the report stays at %s/ until Ctrl-C\n", p.port.URL)
 		<-ctx.Done()
 	}
 	return nil
@@ -117,7 +107,6 @@ func (p *loadPage) finish(ctx context.Context, r *loadgen.Result) error {
 // close ends the page.
 func (p *loadPage) close() {
 	if p != nil {
-		p.end()
-		<-p.ended
+		_ = p.port.Stop() // the load is what counts; those who look come and go
 	}
 }

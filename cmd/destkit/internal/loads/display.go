@@ -137,8 +137,7 @@ func elapsed(m loadgen.Moment) string {
 type loadMeter struct {
 	mu     sync.Mutex
 	latest loadgen.Moment
-	end    context.CancelFunc
-	done   chan struct{}
+	port   *command.Background
 }
 
 var (
@@ -167,17 +166,11 @@ func ServeMetrics(ctx context.Context, addr string, screen io.Writer) (*loadMete
 	mux.Handle("GET /debug/pprof", profiles)
 	mux.Handle("GET /debug/pprof/", profiles)
 	port := &command.Port{Addr: addr, Flag: "--prometheus", Handler: mux}
-	ln, url, err := port.Open()
-	if err != nil {
+	var err error
+	if m.port, err = command.StartPort(context.WithoutCancel(ctx), port, nil); err != nil {
 		return nil, err
 	}
-	ctx, m.end = context.WithCancel(context.WithoutCancel(ctx))
-	m.done = make(chan struct{})
-	go func() {
-		defer close(m.done)
-		_ = port.Serve(ctx, ln) // its end is no news: the load goes on
-	}()
-	foreign.Printf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
+	foreign.Printf(screen, "metrics at %[1]s/metrics and profiles at %[1]s/debug/pprof/\n", m.port.URL)
 	return m, nil
 }
 
@@ -192,21 +185,13 @@ func (m *loadMeter) Take(moment loadgen.Moment) {
 
 // Stop closes the port.
 func (m *loadMeter) Stop() {
-	if m == nil {
-		return
+	if m != nil {
+		_ = m.port.Stop() // its end is no news: the load goes on
 	}
-	m.end()
-	<-m.done
 }
 
 // Describe implements prometheus.Collector.
-func (m *loadMeter) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		loadRequestsDesc, loadRecordsDesc, loadErrorsDesc, loadRateDesc, loadSpeedDesc, loadAskedDesc, loadFlightDesc, loadLatencyDesc, loadServiceDesc,
-	} {
-		ch <- d
-	}
-}
+func (m *loadMeter) Describe(chan<- *prometheus.Desc) {} // Collect may give nothing
 
 // Collect implements prometheus.Collector.
 func (m *loadMeter) Collect(ch chan<- prometheus.Metric) {

@@ -333,15 +333,9 @@ func (l *loading) resolveWork() error {
 	} else if l.data.OwnKeys {
 		return exit.Usagef("--data-keys goes with --data FILE")
 	}
-	if l.keyRange == "" {
-		return nil
+	if err := command.ResolveKeyRange(l.keyRange, &l.dials); err != nil {
+		return err
 	}
-	from, to, _ := strings.Cut(l.keyRange, ":")
-	var errTo error
-	o.KeyFrom, err = strconv.ParseInt(from, 10, 64)
-	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
-	if err != nil || errTo != nil {
-		return exit.Usagef("--key-range %q is not FROM:TO with two whole numbers", l.keyRange)
-	}
+	o.KeyFrom, o.KeyTo = l.dials.KeyFrom, l.dials.KeyTo
 	return nil
 }

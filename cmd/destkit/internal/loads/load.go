@@ -255,7 +255,7 @@ func (l *loading) send(cmd *cobra.Command) error {
 	defer page.close()
 	result, err := l.watched(cmd, l.options, page)
 	if err != nil {
-		return command.LoadFailure(err)
+		return command.Failure(err)
 	}
 	delivered := l.deliver(cmd, result, thresholds)
 	if err := page.finish(cmd.Context(), result); err != nil {

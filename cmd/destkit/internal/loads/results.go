@@ -172,7 +172,7 @@ stands for all.`,
 			}
 			merged, err := loadgen.Merge(results)
 			if err != nil {
-				return command.LoadFailure(err)
+				return command.Failure(err)
 			}
 			if err := files.write(cmd.OutOrStdout(), merged); err != nil {
 				return exit.Untested(err)
@@ -256,7 +256,7 @@ goes to a public address that it names only with --token-env.`,
 			options.Transport.Timeout, options.Transport.PlanningTimeout = dials.BatchTimeout, dials.PlanningTimeout
 			result, err := loadgen.Clean(cmd.Context(), options, keys)
 			if err != nil {
-				return command.LoadFailure(err)
+				return command.Failure(err)
 			}
 			foreign.Printf(cmd.OutOrStdout(), "%s acknowledged, %s left\n", quantity.Counted(result.Deleted, "delete"), quantity.Grouped(result.Left))
 			if result.Deleted > 0 {

@@ -22,10 +22,9 @@ import (
 
 // recordExplainer holds the flags of `destkit explain-record`.
 type recordExplainer struct {
-	rest            Flags
-	run, sync       int64
-	control         string
-	asJSON, verbose bool
+	controlled
+	run, sync int64
+	verbose   bool
 }
 
 // explainExitTable stands in the help text of explain-record.
@@ -86,35 +85,45 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		}
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
+	var way recordWay
+	return e.show(cmd, "explain "+foreign.Clip(foreign.Line(identifier), 100), http.MethodGet, "/explain?"+query.Encode(), nil, &way,
+		func() string { return way.text(e.verbose) })
+}
+
+// controlled holds the flags of a command that asks the control API.
+type controlled struct {
+	rest    Flags
+	control string
+	asJSON  bool
+}
+
+// show asks, and prints the answer as text, or as it came. what was done to which thing
+// comes first in an error.
+func (c *controlled) show(cmd *cobra.Command, what, method, path string, body, into any, text func() string) error {
 	// The key of the workspace is none of the control API's business.
-	e.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: e.control}
-	client, err := e.rest.Open()
+	c.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: c.control}
+	client, err := c.rest.Open()
 	if err != nil {
 		return err
 	}
 	var answer json.RawMessage
-	if err := client.Control(cmd.Context(), http.MethodGet, "/explain?"+query.Encode(), nil, &answer); err != nil {
-		return controlFailure("explain "+foreign.Clip(foreign.Line(identifier), 100), err)
+	err = client.Control(cmd.Context(), method, path, body, &answer)
+	var refused *Error
+	switch {
+	case errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden):
+		return exit.Untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
+	case err != nil:
+		return Failure(what, err)
 	}
-	if e.asJSON {
-		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
-		return nil
-	}
-	var way recordWay
-	if err := json.Unmarshal(answer, &way); err != nil {
+	if err := json.Unmarshal(answer, into); err != nil {
 		return exit.Untested(fmt.Errorf("read the service's answer: %w", err))
 	}
-	foreign.Print(cmd.OutOrStdout(), way.text(e.verbose))
-	return nil
-}
-
-// controlFailure is restFailure for calls of the control API.
-func controlFailure(what string, err error) error {
-	var refused *Error
-	if errors.As(err, &refused) && (refused.Code == http.StatusUnauthorized || refused.Code == http.StatusForbidden) {
-		return exit.Untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
+	if c.asJSON {
+		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
+	} else {
+		foreign.Print(cmd.OutOrStdout(), text())
 	}
-	return Failure(what, err)
+	return nil
 }
 
 // recordWay is one record's way through a run, as GET /_control/explain shows

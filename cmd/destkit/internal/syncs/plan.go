@@ -2,7 +2,6 @@ package syncs
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,10 +18,9 @@ import (
 
 // dryRunner holds the flags of `destkit sync plan`.
 type dryRunner struct {
-	rest         Flags
-	control      string
-	full, asJSON bool
-	limit        int64
+	controlled
+	full  bool
+	limit int64
 }
 
 // planExitTable stands in the help text of sync plan.
@@ -85,30 +83,13 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 	if d.limit < 0 || d.limit > 100 {
 		return exit.Usagef("--limit must be 0 to 100, not %d", d.limit)
 	}
-	// The key of the workspace is none of the control API's business.
-	d.rest.Token = command.TokenFlag{Name: "control-token-env", Variable: d.control}
-	client, err := d.rest.Open()
-	if err != nil {
-		return err
-	}
-	var answer json.RawMessage
-	err = client.Control(cmd.Context(), http.MethodPost, fmt.Sprintf("/syncs/%d/plan", id), server.DryRunRequest{Full: d.full, Limit: &d.limit}, &answer)
-	if err != nil {
-		return controlFailure(fmt.Sprintf("plan sync %d", id), err)
-	}
 	var found plannedRun
-	if err := json.Unmarshal(answer, &found); err != nil {
-		return exit.Untested(fmt.Errorf("read the service's answer: %w", err))
-	}
-	if d.asJSON {
-		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
-	} else {
-		foreign.Print(cmd.OutOrStdout(), found.text())
-	}
-	if found.Failure != nil {
+	err = d.show(cmd, fmt.Sprintf("plan sync %d", id), http.MethodPost, fmt.Sprintf("/syncs/%d/plan", id),
+		server.DryRunRequest{Full: d.full, Limit: &d.limit}, &found, found.text)
+	if err == nil && found.Failure != nil {
 		return exit.With(exit.GateFailed)
 	}
-	return nil
+	return err
 }
 
 // plannedRun is the answer of POST /_control/syncs/{id}/plan.
