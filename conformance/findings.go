@@ -147,9 +147,7 @@ func (found *Findings) Take(one *Findings) {
 // Refused keeps how a record was first refused, as the endpoint words it: it says why
 // nothing was seen of accepted ones.
 func (found *Findings) Refused(text string) {
-	if found.refusal == "" {
-		found.refusal = text
-	}
+	found.refusal = cmp.Or(found.refusal, text)
 }
 
 // Refusal is what Refused keeps; "" when no record was refused.

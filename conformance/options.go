@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"io/fs"
@@ -136,9 +137,7 @@ type Progress struct {
 // WithDefaults fills what the caller left open.
 func (o Options) WithDefaults() Options {
 	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
+		*d = cmp.Or(*d, v)
 	}
 	set(&o.PlanningTimeout, 10*time.Second)
 	set(&o.BatchTimeout, 30*time.Second)
@@ -147,15 +146,9 @@ func (o Options) WithDefaults() Options {
 	set(&o.ReturnWait, 10*time.Second)
 	set(&o.LateWait, 2*time.Second)
 	set(&o.Hooks.Timeout, 10*time.Second)
-	if o.Profile == "" {
-		o.Profile = ProfileV1
-	}
-	if o.Development == "" {
-		o.Development = DevelopmentAuto
-	}
-	if o.MaxRecords == 0 {
-		o.MaxRecords = 5000
-	}
+	o.Profile = cmp.Or(o.Profile, ProfileV1)
+	o.Development = cmp.Or(o.Development, DevelopmentAuto)
+	o.MaxRecords = cmp.Or(o.MaxRecords, 5000)
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
 	}

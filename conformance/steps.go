@@ -92,9 +92,7 @@ func parsed(c *Check, known []Step, actor any) *parsedScenario {
 func (s *parsedScenario) run(actor any, negated string) *outcome {
 	var result *outcome
 	keep := func(o *outcome) {
-		if result == nil {
-			result = o
-		}
+		result = cmp.Or(result, o)
 	}
 	for _, b := range s.steps {
 		err := b.call(actor)

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -150,12 +151,8 @@ func (o Options) withDefaults() (Options, error) {
 	if err != nil {
 		return o, err
 	}
-	if o.AskSpeed == 0 {
-		o.AskSpeed = askSpeedEvery
-	}
-	if o.Work.Prime == 0 {
-		o.Work.Prime = defaultPrime
-	}
+	o.AskSpeed = cmp.Or(o.AskSpeed, askSpeedEvery)
+	o.Work.Prime = cmp.Or(o.Work.Prime, defaultPrime)
 	if o.Search != nil {
 		search, err := o.Search.withDefaults()
 		o.Search = &search

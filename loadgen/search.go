@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -69,19 +70,13 @@ type SearchStep struct {
 
 func (s Search) withDefaults() (Search, error) {
 	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
+		*d = cmp.Or(*d, v)
 	}
 	set(&s.Probe, 700*time.Millisecond)
 	set(&s.Step, 3*time.Second)
 	set(&s.Confirm, 10*time.Second)
-	if s.Precision == 0 {
-		s.Precision = 0.02
-	}
-	if s.Margin == 0 {
-		s.Margin = 0.2
-	}
+	s.Precision = cmp.Or(s.Precision, 0.02)
+	s.Margin = cmp.Or(s.Margin, 0.2)
 	if s.Probe < 0 || s.Step < 0 || s.Confirm < 0 || !(s.Precision > 0 && s.Precision < 0.5) || !(s.Margin > 0 && s.Margin < 1) {
 		return s, wire.Usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,10 +158,7 @@ func validateWaivers(file string) error {
 	}
 	var all error
 	for _, w := range waivers {
-		place := w.Source
-		if place == "" {
-			place = file
-		}
+		place := cmp.Or(w.Source, file)
 		if !slices.Contains(ids, w.Check) {
 			message := fmt.Sprintf("%s: the waiver of %s names no check of the catalogue", place, w.Check)
 			if near := suggest.Word(w.Check, ids); near != "" {

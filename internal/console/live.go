@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,10 +140,7 @@ func (h *hub) send(w http.ResponseWriter, r *http.Request, v *viewer) {
 
 // enter adds a viewer and starts the painter with the first one.
 func (h *hub) enter(key string, r *http.Request, page *pageRoute) (*viewer, error) {
-	most := h.c.opts.MaxViewers
-	if most == 0 {
-		most = DefaultMaxViewers
-	}
+	most := cmp.Or(h.c.opts.MaxViewers, DefaultMaxViewers)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {

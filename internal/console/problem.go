@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,9 +114,7 @@ func (c Caller) Raw(ctx context.Context, method, path string, body io.Reader) (*
 	}
 	w := &recorder{header: http.Header{}}
 	c.Handler.ServeHTTP(w, r)
-	if w.code == 0 {
-		w.code = http.StatusOK
-	}
+	w.code = cmp.Or(w.code, http.StatusOK)
 	if w.code >= http.StatusBadRequest {
 		return nil, refusal(w.code, w.body.Bytes())
 	}
@@ -131,12 +130,8 @@ func refusal(code int, body []byte) *Problem {
 	}
 	_ = json.Unmarshal(body, &told) // an answer that is no JSON has no message
 	p := &Problem{Code: code, Message: told.Message, Fields: told.Errors}
-	if p.Message == "" {
-		p.Message = told.Error
-	}
-	if p.Message == "" {
-		p.Message = http.StatusText(code)
-	}
+	p.Message = cmp.Or(p.Message, told.Error)
+	p.Message = cmp.Or(p.Message, http.StatusText(code))
 	if len(p.Fields) == 1 && strings.Contains(p.Message, p.Fields[0].Message) {
 		p.Fields = nil // the message says it
 	}
@@ -152,9 +147,7 @@ type recorder struct {
 
 func (w *recorder) Header() http.Header { return w.header }
 func (w *recorder) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code = code
-	}
+	w.code = cmp.Or(w.code, code)
 }
 func (w *recorder) Write(text []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)

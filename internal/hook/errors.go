@@ -156,13 +156,8 @@ func connect(ctx context.Context, client *http.Client, address string) error {
 	if err != nil {
 		return withoutURL(err)
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"https": "443"}[u.Scheme]
-	}
-	if port == "" {
-		port = "80"
-	}
+	port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme])
+	port = cmp.Or(port, "80")
 	dial, cfg := (&net.Dialer{}).DialContext, &tls.Config{}
 	if client != nil {
 		if t, ok := client.Transport.(*http.Transport); ok {

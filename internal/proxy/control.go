@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -67,10 +68,7 @@ func (c *Control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.json(w, report)
 	case "/exchanges":
 		after := 0
-		text := r.URL.Query().Get("after")
-		if text == "" {
-			text = r.Header.Get("Last-Event-ID")
-		}
+		text := cmp.Or(r.URL.Query().Get("after"), r.Header.Get("Last-Event-ID"))
 		if text != "" {
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -67,10 +68,7 @@ const silence = 30 * time.Second
 // from the environment and from files of the home directory; each of these is
 // given here, so that a connection is the same wherever the service runs.
 func (p *postgres) config() (*pgx.ConnConfig, error) {
-	sslmode := p.s.text("sslmode")
-	if sslmode == "" {
-		sslmode = "prefer"
-	}
+	sslmode := cmp.Or(p.s.text("sslmode"), "prefer")
 	given := []struct{ key, value string }{
 		{"host", p.s.text("host")}, {"port", strconv.FormatInt(p.s.integer("port", 5432), 10)},
 		{"database", p.s.text("database")}, {"user", p.s.text("username")}, {"password", p.s.text("password")},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -77,9 +78,7 @@ func New(opts Options) (*Client, error) {
 	if opts.MaxBody <= 0 {
 		opts.MaxBody = DefaultMaxBody
 	}
-	if opts.UserAgent == "" {
-		opts.UserAgent = "destkit"
-	}
+	opts.UserAgent = cmp.Or(opts.UserAgent, "destkit")
 	if opts.Redactor == nil {
 		opts.Redactor = NewRedactor()
 	}
@@ -187,9 +186,7 @@ func (c *Client) Handshake(ctx context.Context, cfg *tls.Config, address, server
 		return tls.ConnectionState{}, dialError(err)
 	}
 	defer raw.Close()
-	if cfg == nil {
-		cfg = c.opts.TLS
-	}
+	cfg = cmp.Or(cfg, c.opts.TLS)
 	if serverName != "" {
 		t.name = serverName
 	}
@@ -205,9 +202,7 @@ func (c *Client) Handshake(ctx context.Context, cfg *tls.Config, address, server
 // handshake never passes the deadline of ctx. A name that was asked for wins
 // over the one in cfg.
 func handshake(ctx context.Context, raw net.Conn, cfg *tls.Config, name string, wins bool) (*tls.Conn, error) {
-	if cfg == nil {
-		cfg = &tls.Config{}
-	}
+	cfg = cmp.Or(cfg, &tls.Config{})
 	cfg = cfg.Clone()
 	if cfg.ServerName == "" || wins {
 		cfg.ServerName = name

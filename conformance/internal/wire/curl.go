@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -80,10 +81,7 @@ func CurlBodyFile(e Exchange) string {
 	if body.Size <= curlInline && body.Base64 == "" && !strings.Contains(body.Text, "\x00") {
 		return ""
 	}
-	check := e.Check
-	if check == "" {
-		check = "preflight"
-	}
+	check := cmp.Or(e.Check, "preflight")
 	return fmt.Sprintf("%s/%s-%d.json", BodyFolder, check, e.ID)
 }
 

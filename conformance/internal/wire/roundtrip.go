@@ -159,9 +159,7 @@ func (c *Client) finish(q *request, r *Reply, conn *Conn, err, writeErr error) {
 	r.ConnClosed = r.CloseAnnounced || err != nil || writeErr != nil || r.Framing == FramingClose
 	switch {
 	case r.ConnClosed:
-		if err == nil {
-			err = io.EOF
-		}
+		err = cmp.Or(err, io.EOF)
 		conn.kill(err)
 	case conn.explicit:
 		conn.rest()

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,10 +122,7 @@ func (v *Viewer) known(s *Sight, q *request, r *Reply) error {
 
 // read parses the bytes of the wire.
 func (v *Viewer) read(s *Sight, q *request, r *Reply) error {
-	end := s.Err
-	if end == nil {
-		end = io.EOF
-	}
+	end := cmp.Or(s.Err, io.EOF)
 	br := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(s.Raw), endReader{end}), max(16, min(len(s.Raw)+1, 16<<10)))
 	h := &headReader{br: br, left: maxHead}
 	if err := readFinalHead(h, r, make(chan struct{}, 1)); err != nil {

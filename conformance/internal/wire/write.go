@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -124,10 +125,7 @@ func parseTarget(raw string) (target, error) {
 		return target{}, errors.New("parse url: no host")
 	}
 	t := target{tls: u.Scheme == "https", name: u.Hostname(), host: u.Host, path: verbatimPath(raw)}
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{true: "443", false: "80"}[t.tls]
-	}
+	port := cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[t.tls])
 	t.addr = net.JoinHostPort(t.name, port)
 	if zone := strings.IndexByte(t.host, '%'); zone >= 0 { // an IPv6 zone stays on this machine
 		t.host = t.host[:zone] + t.host[strings.IndexByte(t.host, ']'):]

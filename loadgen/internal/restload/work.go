@@ -5,6 +5,7 @@
 package restload
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -109,15 +110,11 @@ func (s Options) WithDefaults(write bool) (Options, error) {
 		s.Lists = []string{"syncs", "destinations", "sources"}
 	}
 	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
+		*d = cmp.Or(*d, v)
 	}
 	set(&s.PollInterval, defaultInterval)
 	set(&s.RunTimeout, defaultRunTime)
-	if s.PerPage == 0 {
-		s.PerPage = defaultPerPage
-	}
+	s.PerPage = cmp.Or(s.PerPage, defaultPerPage)
 	return s, nil
 }
 
