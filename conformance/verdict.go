@@ -20,12 +20,9 @@ func (c *Check) Gates(p Profile) bool {
 	if c.Level != Must {
 		return false
 	}
-	for _, a := range c.Authority {
-		if a == AuthoritySpec || a == AuthorityJSONRPC || a == AuthorityPublished && p == ProfileV1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Authority, func(a Authority) bool {
+		return a == AuthoritySpec || a == AuthorityJSONRPC || a == AuthorityPublished && p == ProfileV1
+	})
 }
 
 // newReport is an empty report of a suite.

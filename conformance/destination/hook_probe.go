@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
@@ -62,12 +63,7 @@ func (s *session) calls(name string, checks []*conformance.Check) bool {
 	if name == "cleanup" {
 		return s.opts.Write
 	}
-	for _, c := range checks {
-		if c.Hook == name && (s.opts.Write || !c.Write) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(checks, func(c *conformance.Check) bool { return c.Hook == name && (s.opts.Write || !c.Write) })
 }
 
 // probeReadback asks the read-back for a key of each named object that was never

@@ -364,10 +364,5 @@ func (sc *scenario) stayedUp() error {
 const symptomSilent = "no response any more"
 
 func hasAlone(outages []*outage) bool {
-	for _, o := range outages {
-		if o.alone {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(outages, func(o *outage) bool { return o.alone })
 }

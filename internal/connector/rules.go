@@ -296,10 +296,5 @@ func appendSecrets(found []string, raw Raw, secret bool) []string {
 // telling says that a member of a key file is a secret by its name.
 func telling(name string) bool {
 	name = strings.ToLower(name)
-	for _, word := range []string{"key", "secret", "token", "password"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"key", "secret", "token", "password"}, func(word string) bool { return strings.Contains(name, word) })
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -135,12 +136,7 @@ func colour(text []byte) int {
 
 // command reports whether a command to a CI service begins here.
 func command(text []byte) bool {
-	for _, form := range [][]byte{[]byte("##["), []byte("##vso["), []byte("##teamcity[")} {
-		if bytes.HasPrefix(text, form) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([][]byte{[]byte("##["), []byte("##vso["), []byte("##teamcity[")}, func(form []byte) bool { return bytes.HasPrefix(text, form) })
 }
 
 // incomplete is the length of a character at the end of text that lacks bytes.

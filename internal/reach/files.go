@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -55,12 +56,7 @@ var systemFolders = []string{"/proc", "/sys"}
 // system reports whether a path is one of those; not all links there can be
 // followed, so that the path as it was given counts, too.
 func system(path string) bool {
-	for _, folder := range systemFolders {
-		if path == folder || strings.HasPrefix(path, folder+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(systemFolders, func(folder string) bool { return path == folder || strings.HasPrefix(path, folder+"/") })
 }
 
 // Place is a file or folder that may be opened, if it is still what it was when it
@@ -178,12 +174,7 @@ func under(folder, path string) (names []string, ok bool) {
 }
 
 func hidden(names []string) bool {
-	for _, name := range names {
-		if strings.HasPrefix(name, ".") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
 }
 
 // private reports by its name alone whether a path is the service's own, so that

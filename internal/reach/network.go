@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -151,12 +152,7 @@ func ofThisMachine(addr netip.Addr) bool {
 }
 
 func (n *Network) admits(host string, to netip.AddrPort) bool {
-	for _, h := range n.Hosts {
-		if h.admits(host, to) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Hosts, func(h Host) bool { return h.admits(host, to) })
 }
 
 // Host admits a name, an address or a range of addresses, at one port or at all.

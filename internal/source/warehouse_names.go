@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 
@@ -160,12 +161,7 @@ func (w *warehouse) resolve(parts []string) (stored string, used int) {
 
 // isSchema reports whether a name is one of the schemas that the warehouse shows.
 func (w *warehouse) isSchema(name string) bool {
-	for _, schema := range w.dialect.schemas {
-		if strings.EqualFold(schema, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.dialect.schemas, func(schema string) bool { return strings.EqualFold(schema, name) })
 }
 
 // storedTables lists the tables there are, in lower case. What cannot be listed

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -209,12 +210,7 @@ func SecretHeader(name string) bool {
 	case "authorization", "proxy-authorization", "cookie", "set-cookie":
 		return true
 	}
-	for _, mark := range []string{"token", "secret", "api-key", "apikey", "password", "signature", "credential"} {
-		if strings.Contains(name, mark) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"token", "secret", "api-key", "apikey", "password", "signature", "credential"}, func(mark string) bool { return strings.Contains(name, mark) })
 }
 
 // AddHeaderSecrets makes the secrets in the header of a request known, so that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -100,12 +101,7 @@ func checkLoadFile(flag, file string) error {
 
 // takesStdout reports whether a file occupies standard output.
 func (l *files) takesStdout() bool {
-	for _, w := range l.all() {
-		if w.file == "-" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.all(), func(w loadWriter) bool { return w.file == "-" })
 }
 
 // write writes every file, also when one of them fails.

@@ -3,6 +3,7 @@ package syncs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
@@ -25,12 +26,7 @@ func (s Sync) name() string {
 // HasStatus reports whether a status is one of some words: dialects differ in their
 // capitals.
 func HasStatus(status string, words ...string) bool {
-	for _, word := range words {
-		if strings.EqualFold(status, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(word string) bool { return strings.EqualFold(status, word) })
 }
 
 // Over reports whether nothing more happens to a run. Clients were seen to meet a
