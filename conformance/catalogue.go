@@ -13,6 +13,7 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Check is one scenario of the catalogue: one rule, one verdict.
@@ -396,10 +397,7 @@ func (c *Check) Rows(words string) [][]string {
 				continue
 			}
 			for _, row := range s.DataTable.Rows {
-				var cells []string
-				for _, cell := range row.Cells {
-					cells = append(cells, cell.Value)
-				}
+				cells := lists.Of(row.Cells, func(cell *messages.TableCell) string { return cell.Value })
 				out = append(out, cells)
 			}
 		}

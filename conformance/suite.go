@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -145,11 +146,7 @@ func (o *Options) ownChecks(known []Step) ([]*Check, error) {
 func (s *Suite) Sentences() []string { return sentences(s.Steps) }
 
 func sentences(known []Step) []string {
-	var out []string
-	for _, d := range known {
-		out = append(out, d.pattern.String())
-	}
-	return out
+	return lists.Of(known, func(d Step) string { return d.pattern.String() })
 }
 
 // interrupted reports a run that did not reach its end.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/pace"
 	"github.com/destkit/destkit/loadgen/internal/records"
@@ -159,10 +160,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	if err != nil {
 		return nil, err
 	}
-	var objects []string
-	for _, k := range keys {
-		objects = append(objects, k.Object)
-	}
+	objects := lists.Of(keys, func(k WrittenKeys) string { return k.Object })
 	d, err := discover(ctx, end, o.Target.Token, o.Target.Headers, objects)
 	if err != nil {
 		return nil, err

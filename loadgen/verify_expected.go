@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
@@ -83,12 +84,9 @@ func expect(g *keyspace, writes []write) (*expected, string) {
 		return x, ""
 	}
 	for _, w := range writes {
-		var last []rpc.Field
-		for _, f := range w.task.shape.Object.Mapped {
-			if f.APIName != g.object.Identifier.APIName && !covered(f.APIName, w.a.end, latest) {
-				last = append(last, f)
-			}
-		}
+		last := lists.Where(w.task.shape.Object.Mapped, func(f rpc.Field) bool {
+			return f.APIName != g.object.Identifier.APIName && !covered(f.APIName, w.a.end, latest)
+		})
 		if len(last) == 0 {
 			continue
 		}

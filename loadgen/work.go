@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/loadgen/internal/records"
 	"github.com/destkit/destkit/loadgen/internal/wire"
 )
@@ -123,11 +124,7 @@ func normalised(what string, shares []Share, fallback string) ([]Share, error) {
 
 // names of shares.
 func names(shares []Share) []string {
-	var list []string
-	for _, s := range shares {
-		list = append(list, s.Name)
-	}
-	return list
+	return lists.Of(shares, func(s Share) string { return s.Name })
 }
 
 // newPlan makes the tasks of a mix. Everything that can be refused is refused

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/suggest"
 )
@@ -148,10 +149,7 @@ func selectChecks(globs []string, suite string) ([]*conformance.Check, error) {
 
 // unknownCheck is the error for an id or glob that matches nothing.
 func unknownCheck(checks []*conformance.Check, id string) error {
-	var ids []string
-	for _, check := range checks {
-		ids = append(ids, check.ID)
-	}
+	ids := lists.Of(checks, func(check *conformance.Check) string { return check.ID })
 	if near := suggest.Word(strings.ToUpper(id), ids); near != "" {
 		return exit.Usagef("no check matches %q, did you mean %s?", id, near)
 	}
@@ -182,11 +180,7 @@ func checkNeed(c *conformance.Check) string {
 
 // authorityWords joins the authorities of a check.
 func authorityWords(c *conformance.Check) string {
-	var words []string
-	for _, a := range c.Authority {
-		words = append(words, string(a))
-	}
-	return strings.Join(words, ", ")
+	return strings.Join(lists.Of(c.Authority, func(a conformance.Authority) string { return string(a) }), ", ")
 }
 
 // sectionWords names the sections of the specification, or "-".

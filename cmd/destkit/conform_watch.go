@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -128,11 +129,7 @@ func (s *watchSession) run(ctx context.Context) (err error) {
 
 // own reports which files destkit itself writes.
 func (s *watchSession) own() []string {
-	var files []string
-	for _, out := range s.outputs {
-		files = append(files, out.File)
-	}
-	return files
+	return lists.Of(s.outputs, func(out outputs.Output) string { return out.File })
 }
 
 // wait returns why to judge again, or errQuit.

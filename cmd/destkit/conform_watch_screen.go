@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // clear empties the screen of a terminal.
@@ -151,10 +152,7 @@ const unchanged = "nothing changed since the run before"
 // changeLines say what is different from the run before.
 func changeLines(d report.Comparison) []string {
 	ids := func(list []report.Change) string {
-		var out []string
-		for _, change := range list {
-			out = append(out, change.ID)
-		}
+		out := lists.Of(list, func(change report.Change) string { return change.ID })
 		return shortList(out, 8)
 	}
 	var said []string

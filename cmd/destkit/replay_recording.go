@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/proxy"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -151,10 +152,7 @@ func judgeAgain(ctx context.Context, target destination.Target, o conformance.Op
 			now[check.ID] = check
 		}
 	}
-	var verdicts []replayed
-	for _, id := range all {
-		verdicts = append(verdicts, verdictOf(id, now[id]))
-	}
+	verdicts := lists.Of(all, func(id string) replayed { return verdictOf(id, now[id]) })
 	for i := range results {
 		at := slices.IndexFunc(verdicts, func(v replayed) bool { return v.check == results[i].Check })
 		results[i].Verdict = verdicts[at].word

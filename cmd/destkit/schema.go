@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -90,10 +91,7 @@ func readSchemas() ([]namedSchema, error) {
 }
 
 func unknownSchema(all []namedSchema, name string) error {
-	var names []string
-	for _, s := range all {
-		names = append(names, s.name)
-	}
+	names := lists.Of(all, func(s namedSchema) string { return s.name })
 	if near := suggest.Word(name, names); near != "" {
 		return exit.Usagef("unknown schema %q, did you mean %q?", name, near)
 	}

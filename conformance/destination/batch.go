@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -80,11 +81,7 @@ func (b *batch) keyed(key string) *record {
 
 // of returns the results for a record, in the order of the reply.
 func (b *batch) of(r *record) []result {
-	var out []result
-	for _, i := range b.byKey[keyText(r.key)] {
-		out = append(out, b.results[i])
-	}
-	return out
+	return lists.Of(b.byKey[keyText(r.key)], func(i int) result { return b.results[i] })
 }
 
 // succeeded reports whether the record has a result and that each says success.
@@ -159,11 +156,7 @@ func (b *batch) why(r *record) string {
 	case len(all) == 0:
 		return "no result came back"
 	}
-	var parts []string
-	for _, res := range all {
-		parts = append(parts, foreign.Clip(string(res.node.Raw), 160))
-	}
-	return strings.Join(parts, " and ")
+	return strings.Join(lists.Of(all, func(res result) string { return foreign.Clip(string(res.node.Raw), 160) }), " and ")
 }
 
 func (b *batch) read() {
@@ -356,12 +349,9 @@ func (sc *scenario) batchParams(operation string, records []*record, mapped []rp
 // mappedFields are the fields that the records carry, in the object's order.
 func mappedFields(records []*record) []rpc.Field {
 	first := records[0]
-	var out []rpc.Field
-	for _, f := range first.object.Fields {
-		if slices.ContainsFunc(records, func(r *record) bool { _, ok := r.values[f.APIName]; return ok }) {
-			out = append(out, f)
-		}
-	}
+	out := lists.Where(first.object.Fields, func(f rpc.Field) bool {
+		return slices.ContainsFunc(records, func(r *record) bool { _, ok := r.values[f.APIName]; return ok })
+	})
 	for _, r := range records {
 		for name := range r.values {
 			if !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == name }) {

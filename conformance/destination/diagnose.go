@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -203,12 +204,7 @@ func (sc *scenario) whyFailed() cause {
 // whyOld distinguishes late writes, plans that are kept for a sync, and updates that
 // are dropped.
 func (sc *scenario) whyOld() cause {
-	var changed []*expected
-	for _, e := range sc.model.all() {
-		if e.exists && e.written && e.changes > 0 {
-			changed = append(changed, e)
-		}
-	}
+	changed := lists.Where(sc.model.all(), func(e *expected) bool { return e.exists && e.written && e.changes > 0 })
 	if len(changed) == 0 {
 		return cause{}
 	}

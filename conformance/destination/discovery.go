@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // object is a destination object as discovery found it. Discovery is lenient:
@@ -46,11 +47,7 @@ func (c *catalog) object(name string) *object {
 }
 
 func (c *catalog) names() []string {
-	var out []string
-	for _, o := range c.objects {
-		out = append(out, o.APIName)
-	}
-	return out
+	return lists.Of(c.objects, func(o *object) string { return o.APIName })
 }
 
 // discover makes the planning calls once, as the service does before a sync.
@@ -274,13 +271,7 @@ func (o *object) modifying() string {
 
 // writing lists the operations of batches that the object accepts.
 func (o *object) writing() []string {
-	var out []string
-	for _, op := range []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate} {
-		if o.accepts(op) {
-			out = append(out, op)
-		}
-	}
-	return out
+	return lists.Where([]string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate}, o.accepts)
 }
 
 func (o *object) field(name string) (rpc.Field, bool) {

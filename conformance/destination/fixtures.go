@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -43,10 +44,7 @@ func knownField(path string, o *object, field string) error {
 	if slices.ContainsFunc(o.Fields, func(f rpc.Field) bool { return f.APIName == field }) {
 		return nil
 	}
-	var known []string
-	for _, f := range o.Fields {
-		known = append(known, f.APIName)
-	}
+	known := lists.Of(o.Fields, func(f rpc.Field) string { return f.APIName })
 	return usage("%s.%s: %s has no field %q%s", path, field, o.APIName, field, knownNames("list_fields", known))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -27,16 +28,12 @@ func (p purpose) String() string {
 
 // purposes of the operations that the object advertises.
 func (o *object) purposes(deletes bool) []purpose {
-	var out []purpose
-	for _, p := range []purpose{
+	return lists.Where([]purpose{
 		{rpc.OperationInsert, false}, {rpc.OperationUpsert, false}, {rpc.OperationUpsert, true},
 		{rpc.OperationUpdate, true}, {rpc.OperationDelete, true},
-	} {
-		if o.accepts(p.operation) && (deletes || p.operation != rpc.OperationDelete) {
-			out = append(out, p)
-		}
-	}
-	return out
+	}, func(p purpose) bool {
+		return o.accepts(p.operation) && (deletes || p.operation != rpc.OperationDelete)
+	})
 }
 
 // sendsQualifying sends, for each purpose of each operation, records that

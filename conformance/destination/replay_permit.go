@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -158,10 +159,7 @@ func (p *permission) plan(ctx context.Context, plan, records *wire.Node) string 
 var batchOperations = []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete}
 
 func (p *permission) ownership() (*ownership, error) {
-	var checks []string
-	for _, c := range slices.Concat(p.report.Checks, p.report.Own) {
-		checks = append(checks, c.ID)
-	}
+	checks := lists.Of(slices.Concat(p.report.Checks, p.report.Own), func(c conformance.CheckResult) string { return c.ID })
 	return newOwnership(p.report.RunID, p.s.opts, checks)
 }
 
@@ -185,10 +183,7 @@ func (p *permission) object(ctx context.Context, name string) (*object, string) 
 // keys says which record has an identifier that the run did not make. Whatever the
 // plan or the endpoint calls an identifier must be the run's own, or absent.
 func (p *permission) keys(o *object, schema, records *wire.Node) string {
-	var names []string
-	for _, f := range o.identifiers() {
-		names = append(names, f.APIName)
-	}
+	names := lists.Of(o.identifiers(), func(f rpc.Field) string { return f.APIName })
 	for _, m := range membersOf(schema) {
 		active, _ := m.Value.Get("active_identifier").Bool()
 		identifier, _ := m.Value.Get("field", "identifier").Bool()

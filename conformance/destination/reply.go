@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/unreached"
 )
 
@@ -180,11 +181,7 @@ func (r *reply) errorCode() string {
 
 // shape lists the members of an envelope with their kinds.
 func (r *reply) shape() string {
-	var parts []string
-	for _, m := range r.doc().Members {
-		parts = append(parts, fmt.Sprintf("%s %v", m.Name, m.Value.Kind))
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(lists.Of(r.doc().Members, func(m wire.Member) string { return fmt.Sprintf("%s %v", m.Name, m.Value.Kind) }), " ")
 }
 
 // what describes the call for a finding: `list_fields of "contact"`.

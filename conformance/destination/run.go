@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -168,12 +169,7 @@ func inQuotes(names []string) []string {
 
 // unlisted are the names of --object that discovery did not find.
 func (s *session) unlisted() (missing []string) {
-	for _, name := range s.opts.Objects {
-		if s.catalog.object(name) == nil {
-			missing = append(missing, name)
-		}
-	}
-	return missing
+	return lists.Where(s.opts.Objects, func(name string) bool { return s.catalog.object(name) == nil })
 }
 
 // unwritten is why a run that may write does not: objects that are not listed.

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -52,13 +53,7 @@ func (sc *scenario) expectations(want func(*expected) bool) []*expected {
 			latest[r.place()] = true
 		}
 	}
-	var out []*expected
-	for _, e := range sc.model.all() {
-		if e.known && want(e) && latest[e.record.place()] {
-			out = append(out, e)
-		}
-	}
-	return out
+	return lists.Where(sc.model.all(), func(e *expected) bool { return e.known && want(e) && latest[e.record.place()] })
 }
 
 func exists(e *expected) bool { return e.exists }
@@ -135,13 +130,7 @@ func (sc *scenario) presentIfShown() error {
 }
 
 func notThere(due []*expected, seen map[string]observed) []*expected {
-	var out []*expected
-	for _, e := range due {
-		if seen[keyText(e.record.key)].count == 0 {
-			out = append(out, e)
-		}
-	}
-	return out
+	return lists.Where(due, func(e *expected) bool { return seen[keyText(e.record.key)].count == 0 })
 }
 
 // symptoms name what was observed, so that findings of one cause can be kept apart from

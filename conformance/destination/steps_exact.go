@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // storedExactly judges the values of what is there. In the scenarios about values
@@ -131,9 +132,6 @@ func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string 
 }
 
 func shown(o observed) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		parts = append(parts, name+"="+foreign.Clip(string(o.fields[name]), 40))
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(o.fields)), func(name string) string { return name + "=" + foreign.Clip(string(o.fields[name]), 40) })
 	return foreign.Clip(strings.Join(parts, " "), 240)
 }

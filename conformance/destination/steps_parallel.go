@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -63,10 +64,7 @@ func (sc *scenario) callsAsDeclared(method string) error {
 }
 
 func median(replies []*reply) time.Duration {
-	var all []time.Duration
-	for _, r := range replies {
-		all = append(all, r.Total-r.Dial)
-	}
+	all := lists.Of(replies, func(r *reply) time.Duration { return r.Total - r.Dial })
 	slices.Sort(all)
 	if len(all) == 0 {
 		return 0

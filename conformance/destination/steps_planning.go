@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -62,13 +63,7 @@ func (sc *scenario) relabelled(calls []request) []request {
 
 // of returns the replies of a method.
 func (sc *scenario) of(method string) []*reply {
-	var out []*reply
-	for _, r := range sc.replies {
-		if r.method == method {
-			out = append(out, r)
-		}
-	}
-	return out
+	return lists.Where(sc.replies, func(r *reply) bool { return r.method == method })
 }
 
 // listing returns the items of a list result; without one there is nothing to

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Before the checks of a run that writes, a trial learns which ordinary values an
@@ -365,10 +366,7 @@ func choices(f rpc.Field, message string) []json.RawMessage {
 	if f.Type != rpc.TypeString || m == nil || !listed.MatchString(m[0]) {
 		return nil
 	}
-	var texts []string
-	for _, c := range quoted.FindAllStringSubmatch(m[1], 20) {
-		texts = append(texts, c[1])
-	}
+	texts := lists.Of(quoted.FindAllStringSubmatch(m[1], 20), func(c []string) string { return c[1] })
 	if len(texts) == 0 && strings.ContainsAny(m[1], ",|/") {
 		texts = word.FindAllString(m[1], 20)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -42,10 +43,9 @@ type item struct{ id, says, more string }
 
 // parts lists what differs: what fails newly first, then what passes newly.
 func (d Comparison) parts() []part {
-	var unfair []item
-	for _, x := range d.Unfair {
-		unfair = append(unfair, item{id: x.Setting, says: orWord(x.A, "unset") + " → " + orWord(x.B, "unset")})
-	}
+	unfair := lists.Of(d.Unfair, func(x Difference) item {
+		return item{id: x.Setting, says: orWord(x.A, "unset") + " → " + orWord(x.B, "unset")}
+	})
 	var findings []item
 	for _, x := range d.Findings {
 		says := "gone: "
@@ -80,11 +80,9 @@ func (d Comparison) parts() []part {
 
 // changes writes changes of a status as lines, with the newer reason.
 func changes(list []Change) []item {
-	var out []item
-	for _, x := range list {
-		out = append(out, item{x.ID, statuses(x) + ": " + line(x.Title) + " (" + line(string(x.Level)) + ")", x.Reason})
-	}
-	return out
+	return lists.Of(list, func(x Change) item {
+		return item{x.ID, statuses(x) + ": " + line(x.Title) + " (" + line(string(x.Level)) + ")", x.Reason}
+	})
 }
 
 // foldBlocked makes one line of all checks that wait for the same failure, and of
@@ -131,11 +129,7 @@ func statuses(x Change) string {
 
 // bare makes lines that hold an id and nothing else.
 func bare(ids []string) []item {
-	var out []item
-	for _, id := range ids {
-		out = append(out, item{id: id})
-	}
-	return out
+	return lists.Of(ids, func(id string) item { return item{id: id} })
 }
 
 // lastLine is the comparison in one line.

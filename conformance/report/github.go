@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -28,14 +29,14 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 	for _, check := range failures(r.Checks) {
 		say("error", title(check), details(check))
 	}
-	for _, check := range filter(r.Checks, isWarning) {
+	for _, check := range lists.Where(r.Checks, isWarning) {
 		say("warning", title(check), details(check))
 	}
 	own := func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) }
-	for _, check := range filter(r.Own, own) {
+	for _, check := range lists.Where(r.Own, own) {
 		say("warning", title(check), "not scored\n"+details(check))
 	}
-	if n := len(filter(r.Checks, isUndecided)); n > 0 {
+	if n := len(lists.Where(r.Checks, isUndecided)); n > 0 {
 		var lines []string
 		for _, g := range openGroups(r) {
 			lines = append(lines, strings.TrimSuffix(g.What+" ("+g.How+")", " ()")+": "+strings.Join(ids(g.Checks), " "))
@@ -102,7 +103,7 @@ func badgeLimits(r *c.Report) []string {
 	if n := len(r.Undecided); n > 0 {
 		out = append(out, fmt.Sprintf("%d undecided", n))
 	}
-	if n := len(filter(r.Checks, hasStatus(c.Waived))); n > 0 {
+	if n := len(lists.Where(r.Checks, hasStatus(c.Waived))); n > 0 {
 		out = append(out, fmt.Sprintf("%d waived", n))
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {

@@ -13,6 +13,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 	pagestyle "github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -95,8 +96,8 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 func writeHTML(w io.Writer, r *c.Report, opt Options) error {
 	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r),
 		Failures: htmlResults(opt, r, failures(r.Checks), true),
-		Warnings: htmlResults(opt, r, filter(r.Checks, isWarning), true),
-		Waived:   htmlResults(opt, r, filter(r.Checks, hasStatus(c.Waived)), true),
+		Warnings: htmlResults(opt, r, lists.Where(r.Checks, isWarning), true),
+		Waived:   htmlResults(opt, r, lists.Where(r.Checks, hasStatus(c.Waived)), true),
 		OwnFull:  htmlResults(opt, r, r.Own, false)}
 	all := area{Checks: r.Checks}
 	p.index()
@@ -168,11 +169,7 @@ type htmlArea struct {
 
 // htmlAreas prepares areas for the template.
 func htmlAreas(of *c.Report) []htmlArea {
-	var out []htmlArea
-	for _, a := range areas(of.Checks) {
-		out = append(out, htmlArea{a, of.Suite})
-	}
-	return out
+	return lists.Of(areas(of.Checks), func(a area) htmlArea { return htmlArea{a, of.Suite} })
 }
 
 // htmlGroup is the findings of one cause: three are shown, the others folded.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -27,9 +28,9 @@ func writeMarkdown(w io.Writer, r *c.Report, opt Options) error {
 	m.results(r, "Failures", failures(r.Checks), true, true)
 	m.areas(r)
 	m.open(r)
-	m.results(r, "Warnings", filter(r.Checks, isWarning), false, true)
+	m.results(r, "Warnings", lists.Where(r.Checks, isWarning), false, true)
 	m.waived(r)
-	m.results(r, "Own checks that did not pass (not scored)", filter(r.Own, func(r c.CheckResult) bool {
+	m.results(r, "Own checks that did not pass (not scored)", lists.Where(r.Own, func(r c.CheckResult) bool {
 		return r.Status != c.Pass && r.Status != c.NotApplicable
 	}), false, false)
 	m.notes(r)
@@ -76,8 +77,8 @@ func (m *markdown) areas(r *c.Report) {
 			name = a.Name
 		}
 		m.printf("| %s | %d | %d | %d | %d | %d |", name, a.Count(c.Pass),
-			len(filter(a.Checks, stopsGate)), len(filter(a.Checks, isWarning))+a.Count(c.Waived),
-			len(filter(a.Checks, isUndecided)), a.Count(c.NotApplicable))
+			len(lists.Where(a.Checks, stopsGate)), len(lists.Where(a.Checks, isWarning))+a.Count(c.Waived),
+			len(lists.Where(a.Checks, isUndecided)), a.Count(c.NotApplicable))
 	}
 	m.printf("")
 }
@@ -110,7 +111,7 @@ func (m *markdown) code(language, indent, s string) {
 
 // open names what is undecided by what would decide it.
 func (m *markdown) open(r *c.Report) {
-	n := len(filter(r.Checks, isUndecided))
+	n := len(lists.Where(r.Checks, isUndecided))
 	if n == 0 {
 		return
 	}
@@ -128,7 +129,7 @@ func (m *markdown) open(r *c.Report) {
 // waived shows accepted failures with reason and owner: a waiver that no one
 // sees is forgotten.
 func (m *markdown) waived(r *c.Report) {
-	checks := filter(r.Checks, hasStatus(c.Waived))
+	checks := lists.Where(r.Checks, hasStatus(c.Waived))
 	if len(checks) == 0 {
 		return
 	}
@@ -141,10 +142,7 @@ func (m *markdown) waived(r *c.Report) {
 
 // notes are observations that break no rule.
 func (m *markdown) notes(r *c.Report) {
-	var notes []string
-	for _, n := range r.Notes {
-		notes = append(notes, md(n))
-	}
+	notes := lists.Of(r.Notes, md)
 	for _, check := range r.Checks {
 		for _, n := range check.Notes {
 			notes = append(notes, md(check.ID)+": "+md(n))

@@ -8,6 +8,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 	pagestyle "github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -16,7 +17,7 @@ import (
 func (o Options) Outline(r *c.Report) *pagestyle.Outline {
 	out := &pagestyle.Outline{
 		Tone: verdictTone(r), Summary: text(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")),
-		Failures: o.outlined(r, failures(r.Checks)), Warnings: o.outlined(r, filter(r.Checks, isWarning)), Waived: o.outlined(r, filter(r.Checks, hasStatus(c.Waived))),
+		Failures: o.outlined(r, failures(r.Checks)), Warnings: o.outlined(r, lists.Where(r.Checks, isWarning)), Waived: o.outlined(r, lists.Where(r.Checks, hasStatus(c.Waived))),
 	}
 	all := area{Checks: r.Checks}
 	for _, s := range statusOrder {
@@ -78,10 +79,7 @@ func outlinedExample(f c.Finding, place string, times int) pagestyle.Finding {
 }
 
 func numbersOf(f c.Finding) (numbers []int) {
-	for _, x := range f.Exchanges {
-		numbers = append(numbers, x.ID)
-	}
-	return numbers
+	return lists.Of(f.Exchanges, func(x c.Exchange) int { return x.ID })
 }
 
 // findingGroup is the findings of one check with one cause: the same defect, seen

@@ -21,6 +21,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/internal/wholefile"
 )
@@ -64,11 +65,7 @@ func writers() []writer {
 
 // Formats returns the names that [Write] knows.
 func Formats() []string {
-	var names []string
-	for _, f := range writers() {
-		names = append(names, f.name)
-	}
-	return names
+	return lists.Of(writers(), func(f writer) string { return f.name })
 }
 
 // Write writes r in the named format. Text is written plain, 80 columns wide;

@@ -6,6 +6,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 var started = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -123,7 +124,7 @@ func sampleChecks() []c.CheckResult {
 // conformant is a report in which every check passed.
 func conformant() *c.Report {
 	r := sample()
-	r.Checks = filter(r.Checks, hasStatus(c.Pass))
+	r.Checks = lists.Where(r.Checks, hasStatus(c.Pass))
 	r.Own, r.Problems, r.Residue, r.Failed, r.Undecided = nil, nil, c.Residue{Cleaned: 250}, nil, nil
 	r.Counts = map[c.Status]int{c.Pass: len(r.Checks)}
 	r.Verdict, r.Tier, r.ExitStatus = c.Conformant, c.TierSemantics, 0

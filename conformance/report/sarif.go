@@ -12,6 +12,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -145,7 +146,7 @@ func sarifInvoke(r *c.Report) sarifInvocation {
 		}
 		inv.Notifications = append(inv.Notifications, sarifNotification{level, message(p.Kind + ": " + p.Message + "\n" + p.Fix)})
 	}
-	for _, check := range filter(r.Checks, hasStatus(c.HarnessError)) {
+	for _, check := range lists.Where(r.Checks, hasStatus(c.HarnessError)) {
 		inv.Notifications = append(inv.Notifications, sarifNotification{"error", message(check.ID + ": " + check.Reason)})
 	}
 	return inv

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -41,11 +42,7 @@ func (t *terminal) open() {
 
 // ids lists the ids of results.
 func ids(checks []c.CheckResult) []string {
-	var out []string
-	for _, r := range checks {
-		out = append(out, r.ID)
-	}
-	return out
+	return lists.Of(checks, func(r c.CheckResult) string { return r.ID })
 }
 
 // notes holds what was seen and breaks no rule, and the settings.
@@ -59,10 +56,7 @@ func (t *terminal) notes() {
 			t.para(2, pad(line(r.ID), 9)+" ", line(n))
 		}
 	}
-	var parts []string
-	for _, s := range settings(t.r) {
-		parts = append(parts, glue(s.Name+" "+s.Value))
-	}
+	parts := lists.Of(settings(t.r), func(s setting) string { return glue(s.Name + " " + s.Value) })
 	t.para(2, "settings  ", strings.Join(parts, " · "))
 }
 
@@ -84,7 +78,7 @@ func (t *terminal) own() {
 
 // waived lists failures that are accepted, with the reason that was given.
 func (t *terminal) waived() {
-	checks := filter(t.r.Checks, hasStatus(c.Waived))
+	checks := lists.Where(t.r.Checks, hasStatus(c.Waived))
 	if len(checks) == 0 {
 		return
 	}
@@ -155,7 +149,7 @@ func (t *terminal) passes() {
 	if !t.opt.Verbose {
 		return
 	}
-	checks := filter(t.r.Checks, func(r c.CheckResult) bool {
+	checks := lists.Where(t.r.Checks, func(r c.CheckResult) bool {
 		return r.Status == c.Pass || r.Status == c.NotApplicable
 	})
 	if len(checks) == 0 {
@@ -173,7 +167,7 @@ func (t *terminal) passes() {
 // warnings are findings below the gate: they are shown whole, since a stricter
 // profile would fail them.
 func (t *terminal) warnings() {
-	checks := filter(t.r.Checks, isWarning)
+	checks := lists.Where(t.r.Checks, isWarning)
 	if len(checks) == 0 {
 		return
 	}
@@ -224,10 +218,10 @@ func (t *terminal) failures() {
 	// What the judge itself got wrong stands first: the end of the output
 	// belongs to what the endpoint did.
 	harness := hasStatus(c.HarnessError)
-	for _, r := range filter(checks, harness) {
+	for _, r := range lists.Where(checks, harness) {
 		t.result(r, true)
 	}
-	for _, r := range filter(checks, func(r c.CheckResult) bool { return !harness(r) }) {
+	for _, r := range lists.Where(checks, func(r c.CheckResult) bool { return !harness(r) }) {
 		t.result(r, true)
 	}
 	t.printf("")

@@ -10,6 +10,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -43,13 +44,7 @@ func hasStatus(s c.Status) func(c.CheckResult) bool {
 
 // problems leaves out what the failures say themselves: that a gate failed.
 func problems(r *c.Report) []c.Problem {
-	var out []c.Problem
-	for _, p := range r.Problems {
-		if p.Kind != "gate" || len(failures(r.Checks)) == 0 {
-			out = append(out, p)
-		}
-	}
-	return out
+	return lists.Where(r.Problems, func(p c.Problem) bool { return p.Kind != "gate" || len(failures(r.Checks)) == 0 })
 }
 
 // looked reports whether some check got as far as looking.
@@ -78,10 +73,7 @@ func residueLine(res c.Residue) string {
 	said := fmt.Sprintf("%d cleaned", res.Cleaned)
 	if len(res.VerifiedBy) > 0 {
 		words := map[string]string{"readback": "read-back", "witness": "updates that were skipped"}
-		var by []string
-		for _, b := range res.VerifiedBy {
-			by = append(by, orWord(words[b], b))
-		}
+		by := lists.Of(res.VerifiedBy, func(b string) string { return orWord(words[b], b) })
 		said += " (shown by " + strings.Join(by, " and ") + ")"
 	}
 	if res.Unverified > 0 {
@@ -177,23 +169,12 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 	return command
 }
 
-// filter keeps the results that keep accepts, in their order.
-func filter(checks []c.CheckResult, keep func(c.CheckResult) bool) []c.CheckResult {
-	var out []c.CheckResult
-	for _, r := range checks {
-		if keep(r) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
 // failures returns the results that gate, judge's own faults last: they say
 // nothing about the endpoint.
 func failures(checks []c.CheckResult) []c.CheckResult {
 	own := func(r c.CheckResult) bool { return r.Status == c.HarnessError }
-	bad := filter(checks, stopsGate)
-	return append(filter(bad, func(r c.CheckResult) bool { return !own(r) }), filter(bad, own)...)
+	bad := lists.Where(checks, stopsGate)
+	return append(lists.Where(bad, func(r c.CheckResult) bool { return !own(r) }), lists.Where(bad, own)...)
 }
 
 // area is one feature with its results.
@@ -204,7 +185,7 @@ type area struct {
 
 // Count returns how many results of the area have one of the statuses.
 func (a area) Count(statuses ...c.Status) int {
-	return len(filter(a.Checks, func(r c.CheckResult) bool { return slices.Contains(statuses, r.Status) }))
+	return len(lists.Where(a.Checks, func(r c.CheckResult) bool { return slices.Contains(statuses, r.Status) }))
 }
 
 // areas groups results by their feature, in order of first appearance.
@@ -232,14 +213,14 @@ type openGroup struct {
 
 // Musts counts the MUST checks of the group.
 func (g openGroup) Musts() int {
-	return len(filter(g.Checks, func(r c.CheckResult) bool { return r.Level == c.Must }))
+	return len(lists.Where(g.Checks, func(r c.CheckResult) bool { return r.Level == c.Must }))
 }
 
 // openGroups sorts undecided checks by what would decide them: the groups
 // that a choice of the reader decides first and by size, blocked ones after.
 func openGroups(of *c.Report) []openGroup {
 	var deciders, rest []openGroup
-	for _, r := range filter(of.Checks, isUndecided) {
+	for _, r := range lists.Where(of.Checks, isUndecided) {
 		if r.Decider != "" {
 			what, how := of.Deciding(r.Decider)
 			deciders = addOpen(deciders, "decided by "+line(what), line(how), r)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/rawjson"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
@@ -232,10 +233,7 @@ func Read[E any, P entry[E]](file string, src []byte) (P, error) {
 	if err := yamldoc.Decode(file, src, e); err != nil {
 		return nil, err
 	}
-	var failures []error
-	for _, problem := range e.Check() {
-		failures = append(failures, fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message))
-	}
+	failures := lists.Of(e.Check(), func(problem api.Problem) error { return fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message) })
 	if err := errors.Join(failures...); err != nil {
 		return nil, err
 	}

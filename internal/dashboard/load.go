@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/loadpage"
 	"github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/internal/quantity"
@@ -298,11 +299,7 @@ func limits(wanted []loadgen.Threshold, m loadgen.Moment) (list []limit) {
 }
 
 func shares(list []loadgen.Share) string {
-	var names []string
-	for _, s := range list {
-		names = append(names, s.Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Of(list, func(s loadgen.Share) string { return s.Name }), ", ")
 }
 
 func howText(m loadgen.Moment) string {

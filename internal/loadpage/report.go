@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/page"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
@@ -93,11 +94,7 @@ func timed(r *loadgen.Result) bool { return r.Latency.Max > 0 }
 
 // namesOf are the names of the parts of a mix, in a line.
 func namesOf(shares []loadgen.Share) string {
-	var list []string
-	for _, s := range shares {
-		list = append(list, s.Name)
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(lists.Of(shares, func(s loadgen.Share) string { return s.Name }), ", ")
 }
 
 func whenText(r *loadgen.Result) string {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -123,10 +124,7 @@ func (t *sourceType) unknownField() string {
 	if len(t.ConfigurationFields.Fields) == 0 {
 		return "is not a field of " + t.ServiceName + ", which has none"
 	}
-	var ids []string
-	for _, f := range t.ConfigurationFields.Fields {
-		ids = append(ids, f.ID)
-	}
+	ids := lists.Of(t.ConfigurationFields.Fields, func(f api.ConfigField) string { return f.ID })
 	return "is not a field of " + t.ServiceName + "; its fields are " + strings.Join(ids, ", ")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -19,10 +20,7 @@ func NoSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
-	for _, sub := range cmd.Commands() {
-		names = append(names, sub.Name())
-	}
+	names := lists.Of(cmd.Commands(), func(sub *cobra.Command) string { return sub.Name() })
 	if near := suggest.Word(args[0], names); near != "" {
 		return exit.Usagef("unknown command %q, did you mean %q?", args[0], near)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // HelpColumns is the longest line of a help text.
@@ -114,12 +116,7 @@ func flagsInGroups(cmd *cobra.Command) string {
 		blocks = []string{flagBlock("Flags:", all)}
 	} else {
 		for _, group := range append(FlagGroups, flagGroup{}) {
-			var flags []*pflag.Flag
-			for _, f := range all {
-				if GroupOf(cmd, f.Name) == group.Title {
-					flags = append(flags, f)
-				}
-			}
+			flags := lists.Where(all, func(f *pflag.Flag) bool { return GroupOf(cmd, f.Name) == group.Title })
 			if len(flags) > 0 {
 				blocks = append(blocks, flagBlock(strings.TrimSpace(group.Title+" flags:"), flags))
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 	"github.com/destkit/destkit/loadgen"
 )
@@ -65,10 +66,7 @@ func title(r *loadgen.Result) string {
 	if r.Load.Scenario != "" {
 		return fmt.Sprintf("%s: %s, %s", r.Target.Address, how, quantity.Count(r.Load.Connections, "client"))
 	}
-	var objects []string
-	for _, o := range r.Target.Objects {
-		objects = append(objects, o.Name)
-	}
+	objects := lists.Of(r.Target.Objects, func(o loadgen.Share) string { return o.Name })
 	return fmt.Sprintf("%s, %s: %s, batches of %s, %s, seed %d",
 		r.Target.Address, strings.Join(objects, " and "), how, quantity.Grouped(int64(r.Load.BatchSize)), quantity.Count(r.Load.Connections, "connection"), r.Load.Seed)
 }
@@ -145,10 +143,9 @@ func writeChanges(w io.Writer, r *loadgen.Result) {
 	}
 	const shown = 5
 	changes := r.Declared.Changes
-	var list []string
-	for _, c := range changes[:min(len(changes), shown)] {
-		list = append(list, fmt.Sprintf("%s from %.1f s on", quantity.Grouped(c.RateLimit), c.At))
-	}
+	list := lists.Of(changes[:min(len(changes), shown)], func(c loadgen.LimitChange) string {
+		return fmt.Sprintf("%s from %.1f s on", quantity.Grouped(c.RateLimit), c.At)
+	})
 	more := ""
 	if n := len(changes) - shown; n > 0 {
 		more = fmt.Sprintf(", and %s", quantity.Count(n, "further change"))

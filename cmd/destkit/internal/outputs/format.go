@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -34,11 +35,7 @@ func JudgeFormats() Formats {
 }
 
 func (r Formats) names() []string {
-	var names []string
-	for _, f := range r {
-		names = append(names, f.Name)
-	}
-	return names
+	return lists.Of(r, func(f Format) string { return f.Name })
 }
 
 // Words lists the formats with their extensions.

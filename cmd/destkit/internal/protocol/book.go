@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/suggest"
 )
 
@@ -46,10 +47,7 @@ func levelRank(c *conformance.Check) int {
 
 // Choose returns the methods of these names, none without names.
 func (b *Book) Choose(names []string) ([]Method, error) {
-	var all []string
-	for _, m := range b.Methods {
-		all = append(all, m.Name)
-	}
+	all := lists.Of(b.Methods, func(m Method) string { return m.Name })
 	var chosen []Method
 	for _, name := range names {
 		i := slices.Index(all, name)
@@ -66,13 +64,7 @@ func (b *Book) Choose(names []string) ([]Method, error) {
 
 // rules are the checks about a method, "" for those about every call.
 func (b *Book) rules(method string) []*conformance.Check {
-	var rules []*conformance.Check
-	for _, c := range b.checks {
-		if c.Method() == method {
-			rules = append(rules, c)
-		}
-	}
-	return rules
+	return lists.Where(b.checks, func(c *conformance.Check) bool { return c.Method() == method })
 }
 
 // rpcExchange is a request and its response as JSON on the wire.
