@@ -21,14 +21,6 @@ func Merge(results []*Result) (*Result, error) {
 	m := *first
 	m.file = ""
 	m.Notes = append([]string(nil), first.Notes...)
-	latency, err := histogram.Decode(first.Histograms.Latency)
-	if err != nil {
-		return nil, wire.Usagef("%s: %v", named(results, 0), err)
-	}
-	service, err := histogram.Decode(first.Histograms.ServiceTime)
-	if err != nil {
-		return nil, wire.Usagef("%s: %v", named(results, 0), err)
-	}
 	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
 	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
 	m.Verification, m.CleanCommand, m.ByHand = nil, "", nil
@@ -47,13 +39,12 @@ func Merge(results []*Result) (*Result, error) {
 		if same >= 0 {
 			return nil, wire.Usagef("%s is the same run as %s", named(results, i+1), named(results, same))
 		}
-		l, errL := histogram.Decode(r.Histograms.Latency)
-		s, errS := histogram.Decode(r.Histograms.ServiceTime)
+		var errL, errS error
+		m.Histograms.Latency, m.Latency, errL = joinTimes(m.Histograms.Latency, r.Histograms.Latency)
+		m.Histograms.ServiceTime, m.ServiceTime, errS = joinTimes(m.Histograms.ServiceTime, r.Histograms.ServiceTime)
 		if errL != nil || errS != nil {
-			return nil, wire.Usagef("%s: its histograms cannot be read", named(results, i+1))
+			return nil, wire.Usagef("%s, or %s: its histograms cannot be read", named(results, 0), named(results, i+1))
 		}
-		latency.Merge(l)
-		service.Merge(s)
 		end := r.Started.Add(seconds64(r.Seconds))
 		if r.Started.After(to) || end.Before(from) {
 			return nil, wire.Usagef("%s began at %s and overlaps no other: use --start-at", named(results, i+1), r.Started.Format(time.RFC3339))
@@ -71,13 +62,6 @@ func Merge(results []*Result) (*Result, error) {
 		}
 	}
 	m.Started, m.Seconds = from, to.Sub(from).Seconds()
-	m.Latency, m.ServiceTime = times(latency), times(service)
-	if m.Histograms.Latency, err = histogram.Encode(latency); err != nil {
-		return nil, err
-	}
-	if m.Histograms.ServiceTime, err = histogram.Encode(service); err != nil {
-		return nil, err
-	}
 	if err := m.joinReplicas(results); err != nil {
 		return nil, err
 	}
@@ -237,36 +221,24 @@ func (r *Result) joinProcesses(figures []ReplicaFigures) error {
 		have.Acknowledged += f.Acknowledged
 		have.FailedRequests += f.FailedRequests
 		var err error
-		if have.Histogram, have.Latency, err = joinTimes(have.Histogram, have.Latency, f.Histogram, f.Latency); err != nil {
+		if have.Histogram, have.Latency, err = joinTimes(have.Histogram, f.Histogram); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// joinTimes joins two histograms with the percentiles that they have. Without one of
-// them (results of an earlier version) the worse figures count for both.
-func joinTimes(a string, timesA Times, b string, timesB Times) (string, Times, error) {
-	if a == "" || b == "" {
-		return "", worseOf(timesA, timesB), nil
+// joinTimes joins two histograms, and gives the percentiles of both.
+func joinTimes(a, b string) (string, Times, error) {
+	joined, err := histogram.Decode(a)
+	if err != nil {
+		return "", Times{}, err
 	}
-	var histograms [2]*histogram.Histogram
-	for i, text := range []string{a, b} {
-		h, err := histogram.Decode(text)
-		if err != nil {
-			return "", Times{}, err
-		}
-		histograms[i] = h
+	other, err := histogram.Decode(b)
+	if err != nil {
+		return "", Times{}, err
 	}
-	histograms[0].Merge(histograms[1])
-	text, err := histogram.Encode(histograms[0])
-	return text, times(histograms[0]), err
-}
-
-// worseOf is the longer of every time.
-func worseOf(a, b Times) Times {
-	return Times{
-		Min: max(a.Min, b.Min), Mean: max(a.Mean, b.Mean), P50: max(a.P50, b.P50), P75: max(a.P75, b.P75), P90: max(a.P90, b.P90),
-		P95: max(a.P95, b.P95), P99: max(a.P99, b.P99), P999: max(a.P999, b.P999), P9999: max(a.P9999, b.P9999), Max: max(a.Max, b.Max),
-	}
+	joined.Merge(other)
+	text, err := histogram.Encode(joined)
+	return text, times(joined), err
 }

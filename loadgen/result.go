@@ -110,12 +110,6 @@ type LoadInfo struct {
 	Scenario    string  `json:"scenario,omitempty"` // of a load on a service: list, poll or trigger
 }
 
-// RateAt is the rate in requests per second that the stages ask for just before a
-// moment, in seconds from the start.
-func (l LoadInfo) RateAt(seconds float64) float64 {
-	return newSchedule(l.Stages, Burst{}).RateAt(int64(seconds*1e9) - 1)
-}
-
 // Times are percentiles in milliseconds.
 type Times struct {
 	Min   float64 `json:"min"`

@@ -121,7 +121,7 @@ func (f *ServiceFigures) add(o *ServiceFigures) (err error) {
 		have := &f.Calls[at]
 		have.Requests, have.FailedRequests = have.Requests+c.Requests, have.FailedRequests+c.FailedRequests
 		have.RequestsPerSecond += c.RequestsPerSecond
-		if have.Histogram, have.Latency, err = joinTimes(have.Histogram, have.Latency, c.Histogram, c.Latency); err != nil {
+		if have.Histogram, have.Latency, err = joinTimes(have.Histogram, c.Histogram); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (f *ServiceFigures) add(o *ServiceFigures) (err error) {
 	if have.Failure == "" {
 		have.Failure = more.Failure
 	}
-	have.Histogram, have.TimeToEnd, err = joinTimes(have.Histogram, have.TimeToEnd, more.Histogram, more.TimeToEnd)
+	have.Histogram, have.TimeToEnd, err = joinTimes(have.Histogram, more.Histogram)
 	return err
 }
 

@@ -146,12 +146,7 @@ func asked(r *loadgen.Result, name, class string) curve {
 	if !(r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared") {
 		return curve{name: name, class: class}
 	}
-	if slices.ContainsFunc(r.Series, func(p loadgen.Point) bool { return p.Asked > 0 }) { // else it is of an older version
-		return curveOf(r, name, class, false, func(p loadgen.Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
-	}
-	return curveOf(r, name, class, false, func(p loadgen.Point) float64 {
-		return r.Load.RateAt(p.At) * float64(r.Load.BatchSize)
-	})
+	return curveOf(r, name, class, false, func(p loadgen.Point) float64 { return p.Asked * float64(r.Load.BatchSize) })
 }
 
 const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
