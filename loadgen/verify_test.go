@@ -16,7 +16,6 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/loadgen/internal/records"
@@ -70,7 +69,8 @@ func behind(t *testing.T, forward func(records []json.RawMessage) []json.RawMess
 			sim.ServeHTTP(httptest.NewRecorder(), again)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(rpc.AppendResponse(nil, call.ID, codec.AppendBatchResult(nil, results)))
+		result, _ := json.Marshal(rpc.BatchResult{RecordResults: results})
+		_, _ = w.Write(rpc.AppendResponse(nil, call.ID, result))
 	}))
 	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
 	return server.URL + "/"

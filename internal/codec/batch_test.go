@@ -69,7 +69,7 @@ func TestValuesPassUnchanged(t *testing.T) {
 			require.Equal(t, value, string(raw))
 		}
 		raw, _ := b.Record(0).Field(b.Identifier)
-		result := AppendBatchResult(nil, []rpc.RecordResult{{Identifier: raw, Success: true}})
+		result := append(AppendRecordResult([]byte(`{"record_results":[`), raw, true, ""), "]}"...)
 		require.NoError(t, rpc.ScanResults(result, func(identifier []byte, success bool, _ []byte) error {
 			require.Equal(t, value, string(identifier))
 			require.True(t, success)

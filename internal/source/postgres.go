@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/destkit/destkit/internal/keepalive"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 )
@@ -91,7 +90,7 @@ func (p *postgres) config() (*pgx.ConnConfig, error) {
 		"default_transaction_read_only": "on",
 	}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return p.dial(ctx, keepalive.Dialer(silence), network, address)
+		return p.dial(ctx, keptAlive(silence), network, address)
 	}
 	config.BuildFrontend = p.limits.frontend
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // prepared statements do not pass every pooler

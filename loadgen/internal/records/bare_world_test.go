@@ -1,11 +1,11 @@
 package records
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/codec"
 )
 
 // Bare is what the generator does for itself, without a network: keys into a
@@ -70,7 +70,8 @@ func (b *Bare) answer(refused int) error {
 		}
 		results = append(results, r)
 	}
-	b.reply = rpc.AppendResponse(nil, b.batch.ID(), codec.AppendBatchResult(nil, results))
+	result, _ := json.Marshal(rpc.BatchResult{RecordResults: results})
+	b.reply = rpc.AppendResponse(nil, b.batch.ID(), result)
 	if _, err := b.Check(); err != nil {
 		return fmt.Errorf("check a reply: %w", err)
 	}

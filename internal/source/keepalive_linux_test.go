@@ -1,4 +1,4 @@
-package keepalive
+package source
 
 import (
 	"net"
@@ -14,7 +14,7 @@ func TestDialer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	conn, err := Dialer(10*time.Second).DialContext(t.Context(), "tcp", l.Addr().String())
+	conn, err := keptAlive(10*time.Second).DialContext(t.Context(), "tcp", l.Addr().String())
 	require.NoError(t, err)
 	defer conn.Close()
 	raw, err := conn.(*net.TCPConn).SyscallConn()
@@ -39,7 +39,7 @@ func TestFolder(t *testing.T) {
 	l, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	defer l.Close()
-	conn, err := Dialer(time.Second).DialContext(t.Context(), "unix", path)
+	conn, err := keptAlive(time.Second).DialContext(t.Context(), "unix", path)
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 }

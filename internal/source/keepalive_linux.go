@@ -1,4 +1,4 @@
-package keepalive
+package source
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 // all machines.
 const userTimeout = 18
 
-// limit bounds how long what was sent may be without an acknowledgement. It also takes
+// unacknowledged bounds how long what was sent may be without an acknowledgement. It also takes
 // the place of the number of questions.
-func limit(silence time.Duration) func(network, address string, c syscall.RawConn) error {
+func unacknowledged(silence time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {
 			return nil // a socket in a folder loses nothing
