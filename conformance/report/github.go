@@ -37,10 +37,9 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 		say("warning", title(check), "not scored\n"+details(check))
 	}
 	if n := len(lists.Where(r.Checks, isUndecided)); n > 0 {
-		var lines []string
-		for _, g := range openGroups(r) {
-			lines = append(lines, strings.TrimSuffix(g.What+" ("+g.How+")", " ()")+": "+strings.Join(ids(g.Checks), " "))
-		}
+		lines := lists.Of(openGroups(r), func(g openGroup) string {
+			return strings.TrimSuffix(g.What+" ("+g.How+")", " ()") + ": " + strings.Join(ids(g.Checks), " ")
+		})
 		say("notice", fmt.Sprintf("destkit: %s undecided", quantity.Count(n, "check")), strings.Join(lines, "\n"))
 	}
 	say("notice", "destkit: "+string(r.Verdict), r.Summary)
