@@ -3,7 +3,6 @@ package destsim
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -12,18 +11,12 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// cutViolations are DUR-004: a destination that does not bear it when the
-// client goes away in the middle of a reply and sends the batch again. It looks
-// at one batch of a sync run, so that a load is not held up by its waiting.
-func cutViolations() []violation {
-	const cut = "when the client goes away in the middle of the reply to the first batch of 20 or more records of a sync run, "
-	return []violation{
-		keeps("DUR-004", cut+"the second half of the records loses what the batch wrote but for new identifiers, and the same batch again is acknowledged without a write", func(*Sim) seams { return (&cutReplies{takesBack: true}).seams() }),
-		keeps("DUR-004.2", cut+"the same batch again adds a second copy of each record", func(*Sim) seams { return (&cutReplies{}).seams() }),
-	}
-}
+// whenCut begins both ways of DUR-004.
+const whenCut = "when the client goes away in the middle of the reply to the first batch of 20 or more records of a sync run, "
 
-// cutReplies watches for clients that go away.
+// cutReplies is DUR-004: a destination that does not bear it when the client goes away in
+// the middle of a reply and sends the batch again. It looks at one batch of a sync run, so
+// that a load is not held up by its waiting.
 type cutReplies struct {
 	takesBack bool
 
@@ -51,12 +44,12 @@ type undo struct {
 }
 
 func (k *cutReplies) seams() seams {
-	return seams{batch: k.batch, rows: k.rows, write: k.write, answered: func(c *call) { k.again.take(c) }}
+	return seams{batch: batched(k.batch).batch, rows: k.rows, write: k.write, answered: k.again.forget}
 }
 
-func (k *cutReplies) batch(c *call, b *batch) *rpc.Error {
+func (k *cutReplies) batch(c *call, b *batch) {
 	if b.Len() < cutBatch {
-		return nil
+		return
 	}
 	content := b.fingerprint(b.all()...)
 	d, mine := k.claim(content, b.Plan.SyncRunID)
@@ -69,7 +62,6 @@ func (k *cutReplies) batch(c *call, b *batch) *rpc.Error {
 	default:
 		k.again.set(c, true)
 	}
-	return nil
 }
 
 // claim gives the earlier delivery of the same content, or a new one when this
@@ -107,9 +99,9 @@ func (s *Sim) leaving() time.Duration { return 4 * s.delays.Meet }
 
 // rows notes how the second half stood, and does not find what was cut before.
 func (k *cutReplies) rows(c *call, r *record, rows store.Rows) store.Rows {
-	if k.again.get(c) && r.operation != rpc.OperationUpdate && r.operation != rpc.OperationDelete {
-		return blindRows{rows, r}
-	}
+	rows = blind(func(r *record) bool {
+		return k.again.get(c) && r.operation != rpc.OperationUpdate && r.operation != rpc.OperationDelete
+	}).rows(c, r, rows)
 	d := k.watched.get(c)
 	if d == nil || r.index < r.batch.Len()/2 {
 		return rows
@@ -133,7 +125,7 @@ func (k *cutReplies) rows(c *call, r *record, rows store.Rows) store.Rows {
 
 // write sends the reply in two halves. The delivery is known before the first
 // byte leaves: the client may be faster with its next call than we are.
-func (k *cutReplies) write(c *call, _ *httpReply) {
+func (k *cutReplies) write(c *call, h *httpReply) {
 	d := k.watched.take(c)
 	if d == nil || c.err != nil {
 		return
@@ -142,69 +134,31 @@ func (k *cutReplies) write(c *call, _ *httpReply) {
 	k.mu.Lock()
 	k.sent[d.content] = d
 	k.mu.Unlock()
-	c.w = &halvingWriter{ResponseWriter: c.w, call: c, done: func(gone bool) { k.settle(c.sim, d, gone) }}
+	h.stall, h.stallAt = c.sim.leaving(), onWire(h)/2
+	h.stalled = func(gone bool) { k.settle(c.sim, d, gone) }
 }
 
 func (k *cutReplies) settle(s *Sim, d *delivery, gone bool) {
-	if gone && k.takesBack {
-		s.restoreRows(d.undo)
-	}
-	if !gone {
+	switch {
+	case !gone:
 		k.mu.Lock()
 		delete(k.sent, d.content)
 		k.mu.Unlock()
+	case k.takesBack:
+		s.restoreRows(d.undo)
 	}
 	d.gone = gone
 	close(d.settled)
 }
 
-// restoreRows leaves rows as the list says.
+// restoreRows leaves rows as the list says; a simulator that is closed cannot.
 func (s *Sim) restoreRows(list []undo) {
-	u, err := s.store.Begin()
-	if err != nil {
-		return // the simulator is closed
-	}
-	defer u.Rollback()
-	for _, before := range slices.Backward(list) {
-		err = u.With(before.table, before.field, before.key, func(rows store.Rows) error {
-			found, err := rows.Find(before.field, before.key)
-			if err != nil {
+	_ = s.write(func(u store.Unit) error {
+		for _, before := range slices.Backward(list) {
+			if err := putRow(u, before.table, before.field, before.key, before.data); err != nil {
 				return err
 			}
-			return rows.Put(append(found, nil)[0], before.data)
-		})
-		if err != nil {
-			return
 		}
-	}
-	_ = u.Commit()
-}
-
-// halvingWriter flushes half of a reply and waits whether the client goes away.
-type halvingWriter struct {
-	http.ResponseWriter
-	call *call
-	done func(gone bool)
-}
-
-// Unwrap lets the reply be flushed.
-func (w *halvingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *halvingWriter) Write(body []byte) (int, error) {
-	done := w.done
-	if w.done = nil; done == nil {
-		return w.ResponseWriter.Write(body)
-	}
-	half := len(body) / 2
-	_, err := w.ResponseWriter.Write(body[:half])
-	if err == nil {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot be flushed is not seen early
-		w.call.sleep(w.call.sim.leaving())
-		err = w.call.r.Context().Err()
-	}
-	if done(err != nil); err != nil {
-		return half, err
-	}
-	n, err := w.ResponseWriter.Write(body[half:])
-	return half + n, err
+		return nil
+	})
 }

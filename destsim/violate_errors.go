@@ -2,93 +2,83 @@ package destsim
 
 import (
 	"bytes"
-	"encoding/json"
-	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// errorsViolations are faults that are hidden, harm the next call, or are told
-// in a wrong way (ERR-*).
-func errorsViolations() []violation {
-	return slices.Concat(downstreamViolations(), spoiledViolations(), messageViolations(), downViolations())
-}
-
-// downstreamViolations misbehave while the downstream is broken (ERR-001,
-// ERR-005).
-func downstreamViolations() []violation {
-	return []violation{
-		breaks("ERR-001", "while the downstream is broken sync_batch acknowledges every record and writes nothing",
-			seams{batch: func(c *call, b *batch) *rpc.Error {
-				if c.sim.broken.Load() {
-					c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
-				}
-				return nil
-			}}),
-		breaks("ERR-005", "while the downstream is broken list_objects takes Delays.Retry",
-			seams{parsed: func(c *call) {
-				if gives(c, rpc.MethodListObjects) && c.sim.broken.Load() {
-					c.sleep(c.sim.delays.Retry)
-				}
-			}}),
-	}
-}
-
-// messageViolations tell an unknown object in a wrong way (ERR-003, ERR-004).
-func messageViolations() []violation {
-	const traceback = "\nTraceback (most recent call last):\n" +
+const (
+	// traceback is what ERR-003 appends to a message.
+	traceback = "\nTraceback (most recent call last):\n" +
 		"  File \"/srv/app/main.py\", line 7, in list_fields\n" +
 		"    return FIELDS[name]\nKeyError: name"
-	tells := func(id, changes string, change func(message string) string) violation {
-		return breaks(id, changes, seams{answered: func(c *call) {
-			if _, problem := objectName(c.params); problem == "" && wrongParams(c, rpc.MethodListFields) {
-				c.err = &rpc.Error{Code: c.err.Code, Message: change(c.err.Message)}
-			}
-		}})
-	}
-	return []violation{
-		tells("ERR-003", "the message of list_fields for an unknown object is followed by a traceback",
-			func(message string) string { return message + traceback }),
-		tells("ERR-004", "the message of list_fields for an unknown object is 1 MB long",
-			func(message string) string { return (message + strings.Repeat(" and so on", 1<<20/10))[:1<<20] }),
-		tells("ERR-004.2", "the message of list_fields for an unknown object is empty",
-			func(string) string { return "" }),
-	}
-}
+	// goneAfter is what both ways of ERR-006 do.
+	goneAfter = " every call is reset without a response for Delays.Down, that first one included"
+)
 
-// spoiledViolations remember a body that is no JSON text at all on its
-// connection (ERR-002). As for HTTP-008, the connection is taken over with the
-// reply to such a body, because a handler cannot tell connections apart.
-func spoiledViolations() []violation {
-	take := func(c *call) bool {
-		c.w = &spoiledWriter{forgetfulWriter{ResponseWriter: c.w, call: c, status: http.StatusOK}}
-		return false
-	}
-	return []violation{
-		breaks("ERR-002", "after a body that is no JSON text at all the next list_objects on the same connection is not answered until its caller has gone",
-			seams{http: take, parsed: func(c *call) {
-				if state := c.connection(); state != nil && state.spoiled != nil && gives(c, rpc.MethodListObjects) {
-					state.spoiled = nil
+// errorsViolations are faults that are hidden, harm the next call, or are told
+// in a wrong way (ERR-*).
+var errorsViolations = []violation{
+	breaks("ERR-001", "while the downstream is broken sync_batch acknowledges every record and writes nothing", batched(func(c *call, b *batch) {
+		if c.sim.broken.Load() {
+			b.acknowledge()
+		}
+	})),
+	breaks("ERR-005", "while the downstream is broken list_objects takes Delays.Retry",
+		called(func(c *call) bool { return gives(c, rpc.MethodListObjects) && c.sim.broken.Load() },
+			func(c *call) { c.sleep(c.sim.delays.Retry) })),
+	breaks("ERR-003", "the message of list_fields for an unknown object is followed by a traceback",
+		tells(func(message string) string { return message + traceback })),
+	breaks("ERR-004", "the message of list_fields for an unknown object is 1 MB long",
+		tells(func(message string) string { return (message + strings.Repeat(" and so on", 1<<20/10))[:1<<20] })),
+	breaks("ERR-004.2", "the message of list_fields for an unknown object is empty", tells(func(string) string { return "" })),
+
+	keeps("ERR-002", "after a body that is no JSON text at all the next list_objects on the same connection is not answered until its caller has gone", func() seams {
+		var known connections
+		return seams{
+			parsed: func(c *call) {
+				if at := known.of(c); at.spoiled != nil && gives(c, rpc.MethodListObjects) {
+					at.spoiled = nil
 					c.hang()
 				}
-			}}),
-		breaks("ERR-002.2", "after a body that is no JSON text at all the next call on the same connection is answered by the parse error of the bad one",
-			seams{http: take, reply: func(c *call, reply []byte) []byte {
-				if state := c.connection(); state != nil && state.spoiled != nil && !c.garbled() {
-					reply, state.spoiled = state.spoiled, nil
-				}
+			},
+			reply: known.spoil,
+		}
+	}),
+	keeps("ERR-002.2", "after a body that is no JSON text at all the next call on the same connection is answered by the parse error of the bad one", func() seams {
+		var known connections
+		return seams{reply: func(c *call, reply []byte) []byte {
+			if at := known.of(c); at.spoiled != nil && !c.garbled() {
+				reply, at.spoiled = at.spoiled, nil
 				return reply
-			}}),
-	}
+			}
+			return known.spoil(c, reply)
+		}}
+	}),
+	keeps("ERR-006", "after a request body that is no JSON text at all"+goneAfter, func() seams {
+		var p process
+		return seams{http: p.refuses, parsed: called((*call).garbled, p.end).parsed}
+	}),
+	keeps("ERR-006.2", "after a batch with U+0000 in a string field"+goneAfter, func() seams {
+		var p process
+		ends := batched(func(c *call, b *batch) {
+			if b.carries(rpc.TypeString, holds("\x00")) {
+				p.end(c)
+			}
+		})
+		ends.http = p.refuses
+		return ends
+	}),
 }
 
-// connection is what is known of a connection that was taken over.
-func (c *call) connection() *connState {
-	state, _ := c.r.Context().Value(connKey{}).(*connState)
-	return state
+// tells changes the message of list_fields for an unknown object.
+func tells(change func(message string) string) seams {
+	return seams{answered: func(c *call) {
+		if _, problem := objectName(c.params); problem == "" && wrongParams(c, rpc.MethodListFields) {
+			c.err = &rpc.Error{Code: c.err.Code, Message: change(c.err.Message)}
+		}
+	}}
 }
 
 // garbled reports whether the body is not even the beginning of an object or
@@ -98,49 +88,12 @@ func (c *call) garbled() bool {
 	return c.err != nil && c.err.Code == rpc.CodeParseError && len(text) > 0 && text[0] != '{' && text[0] != '['
 }
 
-// spoiledWriter keeps the reply to a garbled body with its connection.
-type spoiledWriter struct{ forgetfulWriter }
-
-// Write gets the whole body in one piece.
-func (w *spoiledWriter) Write(body []byte) (int, error) {
-	c := w.call
-	switch state := c.connection(); {
-	case !c.garbled():
-	case state != nil:
-		state.spoiled = bytes.Clone(body)
-	case c.r.ProtoAtLeast(1, 1) && !c.r.Close:
-		if conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack(); err == nil {
-			w.spoils = bytes.Clone(body)
-			return w.takeOver(conn, rw.Reader, body)
-		}
+// spoil keeps the reply to a garbled body with its connection.
+func (k *connections) spoil(c *call, reply []byte) []byte {
+	if c.garbled() {
+		k.of(c).spoiled = bytes.Clone(reply)
 	}
-	w.ResponseWriter.WriteHeader(w.status)
-	return w.ResponseWriter.Write(body)
-}
-
-// downViolations end the process by one bad call, and it comes back after
-// Delays.Down (ERR-006).
-func downViolations() []violation {
-	const gone = " every call is reset without a response for Delays.Down, that first one included"
-	return []violation{
-		keeps("ERR-006", "after a request body that is no JSON text at all"+gone, func(*Sim) seams {
-			var p process
-			return seams{http: p.refuses, parsed: func(c *call) {
-				if c.garbled() {
-					p.end(c)
-				}
-			}}
-		}),
-		keeps("ERR-006.2", "after a batch with U+0000 in a string field"+gone, func(*Sim) seams {
-			var p process
-			return seams{http: p.refuses, batch: func(c *call, b *batch) *rpc.Error {
-				if b.carries(rpc.TypeString, holds("\x00")) {
-					p.end(c)
-				}
-				return nil
-			}}
-		}),
-	}
+	return reply
 }
 
 // process is one that may be gone for a while.

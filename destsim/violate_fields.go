@@ -9,23 +9,71 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// fieldsOf changes the result of list_fields for the objects that which picks;
-// the slice is the call's own.
-func fieldsOf(which func(c *call) bool, change func(fields []rpc.Field) any) seams {
-	return seams{plan: func(c *call, value any) any {
-		if v, ok := value.(fieldsResult); ok && len(v.Fields) > 0 && which(c) {
-			return change(v.Fields)
-		}
-		return value
-	}}
+// fieldViolations are wrong lists of fields, and declared fields that are not written:
+// they keep their value, are dropped, or take the value of another (FLD-*, DAT-003.3).
+var fieldViolations = []violation{
+	breaks("FLD-001", `list_fields gives the first field of the last object "identifier":"true"`, fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
+		return map[string]any{"fields": edited(fields, func(first, _ map[string]any) { first["identifier"] = "true" })}
+	})),
+	breaks("FLD-001.2", `list_fields leaves "createable" out of the last field of the last object`, fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
+		return map[string]any{"fields": edited(fields, func(_, last map[string]any) { delete(last, "createable") })}
+	})),
+	breaks("FLD-002", "list_fields lists the last field of the last object twice", fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
+		return fieldsResult{append(fields, fields[len(fields)-1])}
+	})),
+	breaks("FLD-003", `list_fields gives the last field of the last object the type "unknown"`,
+		editLast(func(f *rpc.Field) { f.Type = "unknown" })),
+	breaks("FLD-004", "list_fields marks no field of the last object as an identifier",
+		editFields(isIdentifier, func(f *rpc.Field) { f.Identifier = false })),
+	breaks("FLD-005", "list_fields says that the identifiers of the last object are not required",
+		editFields(isIdentifier, func(f *rpc.Field) { f.Required = false })),
+	breaks("FLD-006", "list_fields marks the first date field of the first object as an identifier as well",
+		editFirst(func(f rpc.Field) bool { return f.Type == rpc.TypeDate && !f.Array }, func(f *rpc.Field) { f.Identifier = true })),
+	breaks("FLD-007", "list_fields says that the first required field of the first object that is no identifier is not createable",
+		editFirst(func(f rpc.Field) bool { return f.Required && !f.Identifier }, func(f *rpc.Field) { f.Createable = false })),
+	breaks("FLD-008", "list_fields says that the last field of the last object is neither createable nor updateable",
+		editLast(func(f *rpc.Field) { f.Createable, f.Updateable = false, false })),
+	breaks("FLD-009", "list_fields of an unknown object answers the fields of the first object",
+		forUnknown(rpc.MethodListFields, func(first *object) any { return fieldsResult{first.list()} })),
+	breaks("FLD-009.2", "list_fields of an unknown object answers an empty list",
+		forUnknown(rpc.MethodListFields, func(*object) any { return fieldsResult{[]rpc.Field{}} })),
+	breaks("FLD-010", "list_fields of an object that holds no record answers an empty list",
+		fieldsOf((*call).ofEmpty, func([]rpc.Field) any { return fieldsResult{[]rpc.Field{}} })),
+	breaks("FLD-015", "list_fields answers for the object that has the label of the call, whatever name the call gives",
+		mislabelled(func(c *call, o *object) { c.answer(fieldsResult{o.list()}) })),
+	breaks("FLD-015.2", "list_fields does not know an object under the label of another object",
+		mislabelled(func(c *call, _ *object) { c.fail(rpc.CodeInvalidParams, "unknown object: name and label do not match") })),
+
+	breaks("FLD-011.2", "the second string field of an object that is no identifier is dropped when a record is created",
+		puts(func(r *record, old *store.Row, data []byte) []byte {
+			if _, second := r.object.firstTwo(rpc.TypeString); old == nil && second != nil {
+				return withMember(data, second.quoted, nil)
+			}
+			return data
+		})),
+	breaks("FLD-011.3", "the second field of any type that is no identifier takes the value of the first field of that type",
+		seams{cells: func(_ *call, r *record) { r.repeatFirst() }}),
+	breaks("FLD-014", "the last field of an object that can be changed keeps its old value when upsert or update writes an existing record",
+		keepsOld(func(o *object, f *field) bool { return f == o.lastField(func(f *field) bool { return f.Updateable }) }, nil)),
+	breaks("FLD-014.2", "boolean fields keep their old values when upsert or update writes an existing record",
+		keepsOld(func(_ *object, f *field) bool { return f.Type == rpc.TypeBoolean && !f.Array }, nil)),
+	breaks("DAT-003.3", "null in the last optional field of an existing record leaves the old value",
+		keepsOld(func(o *object, f *field) bool { return f == o.lastField(func(f *field) bool { return !f.Required }) }, store.Null)),
 }
 
-// fieldsOfLast changes the fields of the last object.
-func fieldsOfLast(change func(fields []rpc.Field) any) seams { return fieldsOf((*call).ofLast, change) }
+// fieldsOf changes what list_fields gives for the objects that are meant.
+func fieldsOf(meant func(c *call) bool, change func(fields []rpc.Field) any) seams {
+	return planned(func(c *call, v fieldsResult) any {
+		if len(v.Fields) == 0 || !meant(c) {
+			return v
+		}
+		return change(v.Fields)
+	})
+}
 
 // editFields changes every field that the last object has of a kind.
 func editFields(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
-	return fieldsOfLast(func(fields []rpc.Field) any {
+	return fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
 		for i := range fields {
 			if of(fields[i]) {
 				edit(&fields[i])
@@ -38,11 +86,8 @@ func editFields(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
 // editFirst changes the first field of a kind that the first object has.
 func editFirst(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
 	return fieldsOf((*call).ofFirst, func(fields []rpc.Field) any {
-		for i := range fields {
-			if of(fields[i]) {
-				edit(&fields[i])
-				break
-			}
+		if i := slices.IndexFunc(fields, of); i >= 0 {
+			edit(&fields[i])
 		}
 		return fieldsResult{fields}
 	})
@@ -50,7 +95,7 @@ func editFirst(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
 
 // editLast changes the last field of the last object.
 func editLast(edit func(f *rpc.Field)) seams {
-	return fieldsOfLast(func(fields []rpc.Field) any {
+	return fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
 		edit(&fields[len(fields)-1])
 		return fieldsResult{fields}
 	})
@@ -65,80 +110,20 @@ func (c *call) ofFirst() bool {
 
 func isIdentifier(f rpc.Field) bool { return f.Identifier }
 
-// fieldViolations are wrong lists of fields (FLD-001 to FLD-010,
-// FLD-015).
-func fieldViolations() []violation {
-	return []violation{
-		breaks("FLD-001", `list_fields gives the first field of the last object "identifier":"true"`,
-			fieldsOfLast(func(fields []rpc.Field) any {
-				all := tree(fields).([]any)
-				all[0].(map[string]any)["identifier"] = "true"
-				return map[string]any{"fields": all}
-			})),
-		breaks("FLD-001.2", `list_fields leaves "createable" out of the last field of the last object`,
-			fieldsOfLast(func(fields []rpc.Field) any {
-				all := tree(fields).([]any)
-				delete(all[len(all)-1].(map[string]any), "createable")
-				return map[string]any{"fields": all}
-			})),
-		breaks("FLD-002", "list_fields lists the last field of the last object twice",
-			fieldsOfLast(func(fields []rpc.Field) any { return fieldsResult{append(fields, fields[len(fields)-1])} })),
-		breaks("FLD-003", `list_fields gives the last field of the last object the type "unknown"`,
-			editLast(func(f *rpc.Field) { f.Type = "unknown" })),
-		breaks("FLD-004", "list_fields marks no field of the last object as an identifier",
-			editFields(isIdentifier, func(f *rpc.Field) { f.Identifier = false })),
-		breaks("FLD-005", "list_fields says that the identifiers of the last object are not required",
-			editFields(isIdentifier, func(f *rpc.Field) { f.Required = false })),
-		breaks("FLD-006", "list_fields marks the first date field of the first object as an identifier as well",
-			editFirst(func(f rpc.Field) bool { return f.Type == rpc.TypeDate && !f.Array },
-				func(f *rpc.Field) { f.Identifier = true })),
-		breaks("FLD-007", "list_fields says that the first required field of the first object that is no identifier is not createable",
-			editFirst(func(f rpc.Field) bool { return f.Required && !f.Identifier },
-				func(f *rpc.Field) { f.Createable = false })),
-		breaks("FLD-008", "list_fields says that the last field of the last object is neither createable nor updateable",
-			editLast(func(f *rpc.Field) { f.Createable, f.Updateable = false, false })),
-		breaks("FLD-009", "list_fields of an unknown object answers the fields of the first object",
-			seams{parsed: func(c *call) {
-				if first, ok := c.lost(rpc.MethodListFields); ok {
-					c.answer(fieldsResult{first.list()})
-				}
-			}}),
-		breaks("FLD-009.2", "list_fields of an unknown object answers an empty list",
-			seams{parsed: func(c *call) {
-				if _, ok := c.lost(rpc.MethodListFields); ok {
-					c.answer(fieldsResult{[]rpc.Field{}})
-				}
-			}}),
-		breaks("FLD-010", "list_fields of an object that holds no record answers an empty list",
-			fieldsOf((*call).ofEmpty, func([]rpc.Field) any { return fieldsResult{[]rpc.Field{}} })),
-		breaks("FLD-015", "list_fields answers for the object that has the label of the call, whatever name the call gives",
-			seams{parsed: func(c *call) {
-				if o := c.labelled(); o != nil {
-					c.answer(fieldsResult{o.list()})
-				}
-			}}),
-		breaks("FLD-015.2", "list_fields does not know an object under the label of another object",
-			seams{parsed: func(c *call) {
-				if o := c.labelled(); o != nil {
-					c.fail(rpc.CodeInvalidParams, "unknown object: name and label do not match")
-				}
-			}}),
-	}
-}
-
-// labelled is the object that a call of list_fields means by its label, nil where that
-// is the one it names, or no object at all.
-func (c *call) labelled() *object {
-	var p struct{ Object rpc.Object }
-	if c.err != nil || c.method != rpc.MethodListFields || json.Unmarshal(c.params, &p) != nil {
-		return nil
-	}
-	for _, o := range c.sim.catalogue.Load().objects {
-		if o.Label == p.Object.Label && o.APIName != p.Object.APIName {
-			return o
+// mislabelled treats a call of list_fields whose label is that of another object.
+func mislabelled(do func(c *call, o *object)) seams {
+	return called(giving(rpc.MethodListFields), func(c *call) {
+		var p struct{ Object rpc.Object }
+		if json.Unmarshal(c.params, &p) != nil {
+			return
 		}
-	}
-	return nil
+		for _, o := range c.sim.catalogue.Load().objects {
+			if o.Label == p.Object.Label && o.APIName != p.Object.APIName {
+				do(c, o)
+				return
+			}
+		}
+	})
 }
 
 // list gives the fields as they stand on the wire.
@@ -158,27 +143,6 @@ func (c *call) ofEmpty() bool {
 	}
 	_, count, err := c.sim.store.Scan(o.table.Name, 0, 0)
 	return err == nil && count == 0
-}
-
-// keptFieldViolations do not write every declared field: one of them keeps its
-// value, is dropped, or takes the value of another (FLD-011, FLD-014, DAT-003).
-func keptFieldViolations() []violation {
-	isLast := func(of func(f *field) bool) func(o *object, f *field) bool {
-		return func(o *object, f *field) bool { return f == o.lastField(of) }
-	}
-	optional := func(f *field) bool { return !f.Required }
-	return []violation{
-		breaks("FLD-011.2", "the second string field of an object that is no identifier is dropped when a record is created",
-			seams{rows: dropsSecond}),
-		breaks("FLD-011.3", "the second field of any type that is no identifier takes the value of the first field of that type",
-			seams{cells: func(_ *call, r *record) { r.repeatFirst() }}),
-		breaks("FLD-014", "the last field of an object that can be changed keeps its old value when upsert or update writes an existing record",
-			keepsOld(isLast(func(f *field) bool { return f.Updateable }), nil)),
-		breaks("FLD-014.2", "boolean fields keep their old values when upsert or update writes an existing record",
-			keepsOld(func(_ *object, f *field) bool { return f.Type == rpc.TypeBoolean && !f.Array }, nil)),
-		breaks("DAT-003.3", "null in the last optional field of an existing record leaves the old value",
-			keepsOld(isLast(optional), store.Null)),
-	}
 }
 
 // lastField is the last declared field of a kind that is no identifier, nil if
@@ -211,47 +175,42 @@ func (o *object) firstTwo(typ string) (first, second *field) {
 // keepsOld lets the fields that are meant keep what an existing row has in
 // them. With a value in only they do so when that one is to be written.
 func keepsOld(meant func(o *object, f *field) bool, only []byte) seams {
-	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
-			if old == nil {
-				return rows.Put(nil, data)
+	return puts(func(r *record, old *store.Row, data []byte) []byte {
+		if old == nil {
+			return data
+		}
+		for _, f := range r.object.fields {
+			value, ok := store.Member(data, f.quoted)
+			if ok && meant(r.object, f) && (only == nil || bytes.Equal(value, only)) {
+				was, _ := store.Member(old.Data, f.quoted)
+				data = withMember(data, f.quoted, was)
 			}
-			for _, f := range r.object.fields {
-				value, ok := store.Member(data, f.quoted)
-				if ok && meant(r.object, f) && (only == nil || bytes.Equal(value, only)) {
-					was, _ := store.Member(old.Data, f.quoted)
-					data = withMember(data, f.quoted, was)
-				}
-			}
-			return rows.Put(old, data)
-		}}
-	}}
+		}
+		return data
+	})
 }
 
 // withMember gives a row's data with another value in a field that it has; nil
 // drops the field.
 func withMember(data, quoted, value []byte) []byte {
-	changed := append(make([]byte, 0, len(data)+len(value)), '{')
-	store.EachMember(data, func(name, have []byte) bool {
+	return mapMembers(data, func(name, have []byte) []byte {
 		if bytes.Equal(name, quoted) {
-			have = value
+			return value
 		}
-		if have != nil {
-			changed = store.AppendMember(changed, name, have)
+		return have
+	})
+}
+
+// mapMembers gives a row's data with other values; nil drops a field.
+func mapMembers(data []byte, value func(name, have []byte) []byte) []byte {
+	changed := append(make([]byte, 0, len(data)+16), '{')
+	store.EachMember(data, func(name, have []byte) bool {
+		if v := value(name, have); v != nil {
+			changed = store.AppendMember(changed, name, v)
 		}
 		return true
 	})
 	return append(changed, '}')
-}
-
-// dropsSecond is FLD-011.2.
-func dropsSecond(_ *call, r *record, rows store.Rows) store.Rows {
-	return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
-		if _, second := r.object.firstTwo(rpc.TypeString); old == nil && second != nil {
-			data = withMember(data, second.quoted, nil)
-		}
-		return rows.Put(old, data)
-	}}
 }
 
 // repeatFirst is FLD-011.3. Only values that both fields can have are copied.

@@ -5,103 +5,96 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // httpViolations are broken HTTP exchanges (HTTP-*).
-func httpViolations() []violation {
-	all := httpStatusViolations()
-	all = append(all, redirectViolations()...)
-	all = append(all, framingViolations()...)
-	all = append(all, requestFormViolations()...)
-	return append(all, cacheViolation(), silentCloseViolation())
-}
+var httpViolations = []violation{
+	breaks("HTTP-001", "get_sync_speed answers its result with status 404", written(speedReply, func(_ *call, h *httpReply) { h.status = http.StatusNotFound })),
+	breaks("HTTP-002", "get_sync_speed is labelled text/html",
+		written(speedReply, func(_ *call, h *httpReply) { h.set("Content-Type", "text/html; charset=utf-8") })),
+	breaks("HTTP-002.2", "get_sync_speed has no Content-Type", written(speedReply, func(_ *call, h *httpReply) {
+		h.header["Content-Type"] = nil // absent, net/http would guess one
+	})),
+	breaks("HTTP-003", "get_sync_speed answers 202 with an empty body", written(speedReply, page(http.StatusAccepted, "", ""))),
+	breaks("HTTP-003.2", `get_sync_speed answers 202 {"status":"accepted"} without an envelope`,
+		written(speedReply, page(http.StatusAccepted, "", `{"status":"accepted"}`))),
+	breaks("HTTP-010", `list_fields with missing or wrong params answers status 500 with the text "Internal Server Error"`,
+		written(func(c *call) bool {
+			_, problem := objectName(c.params)
+			return wrongParams(c, rpc.MethodListFields) && problem != "" // an object that is unknown is answered cleanly
+		}, page(http.StatusInternalServerError, "text/plain; charset=utf-8", "Internal Server Error\n"))),
 
-// written is a violation of the HTTP response that carries a result.
-func written(id, changes, method string, change func(c *call, h *httpReply)) violation {
-	return breaks(id, changes, seams{write: func(c *call, h *httpReply) {
-		if gives(c, method) {
-			change(c, h)
+	redirects("HTTP-004", http.StatusMovedPermanently, `get_sync_speed answers 301 to its path with "/redirected" appended`),
+	redirects("HTTP-004.2", http.StatusFound, `get_sync_speed answers 302 to its path with "/redirected" appended`),
+	redirects("HTTP-004.3", http.StatusPermanentRedirect, `get_sync_speed answers 308 to its path with "/redirected" appended`),
+
+	breaks("HTTP-006", "get_sync_speed announces a Content-Length that is 16 too long and closes the connection after the body",
+		written(speedReply, func(_ *call, h *httpReply) { h.length = onWire(h) + 16 })),
+	breaks("HTTP-006.2", "get_sync_speed sends half of the body with the right Content-Length and closes the connection",
+		written(speedReply, func(_ *call, h *httpReply) { h.cut = onWire(h) / 2 })),
+	breaks("HTTP-007", "list_objects is labelled gzip but plain", labelled("gzip")),
+	breaks("HTTP-007.2", "list_objects is labelled br, which was not offered, and plain", labelled("br")),
+
+	breaks("HTTP-005", "GET with ?method=NAME runs the method", seams{http: func(c *call) bool {
+		q := c.r.URL.Query()
+		if c.verb == http.MethodGet && q.Get("method") != "" {
+			c.verb = http.MethodPost
+			c.body = rpc.EncodeRequest(nil, q.Get("method"), []byte(q.Get("params")), q.Get("id"))
 		}
-	}})
-}
-
-// httpStatusViolations lie in the status or the label of a reply, or do not wait
-// for the answer.
-func httpStatusViolations() []violation {
-	const speed = rpc.MethodGetSyncSpeed
-	return []violation{
-		written("HTTP-001", "get_sync_speed answers its result with status 404", speed, func(_ *call, h *httpReply) {
-			h.status = http.StatusNotFound
-		}),
-		written("HTTP-002", "get_sync_speed is labelled text/html", speed, func(_ *call, h *httpReply) {
-			h.set("Content-Type", "text/html; charset=utf-8")
-		}),
-		written("HTTP-002.2", "get_sync_speed has no Content-Type", speed, func(_ *call, h *httpReply) {
-			h.header["Content-Type"] = nil // absent, net/http would guess one
-		}),
-		written("HTTP-003", "get_sync_speed answers 202 with an empty body", speed, func(_ *call, h *httpReply) {
-			h.status, h.body = http.StatusAccepted, nil
-		}),
-		written("HTTP-003.2", `get_sync_speed answers 202 {"status":"accepted"} without an envelope`, speed, func(_ *call, h *httpReply) {
-			h.status, h.body = http.StatusAccepted, []byte(`{"status":"accepted"}`)
-		}),
-		breaks("HTTP-010", `list_fields with missing or wrong params answers status 500 with the text "Internal Server Error"`,
-			seams{write: func(c *call, h *httpReply) {
-				if !wrongParams(c, rpc.MethodListFields) {
-					return
-				}
-				if _, problem := objectName(c.params); problem != "" { // an object that is unknown is answered cleanly
-					h.status, h.body = http.StatusInternalServerError, []byte("Internal Server Error\n")
-					h.set("Content-Type", "text/plain; charset=utf-8")
-				}
-			}}),
-	}
-}
-
-// redirectViolations send get_sync_speed to another path.
-func redirectViolations() []violation {
-	const suffix = "/redirected"
-	redirect := func(id string, status int, changes string) violation {
-		return written(id, changes, rpc.MethodGetSyncSpeed, func(c *call, h *httpReply) {
-			path := c.r.URL.EscapedPath()
-			if strings.HasSuffix(path, suffix) {
-				return
+		return false
+	}}),
+	breaks("HTTP-009", "a chunked request body is answered 411",
+		unread(http.StatusLengthRequired, func(r *http.Request) bool { return slices.Contains(r.TransferEncoding, "chunked") })),
+	breaks("HTTP-009.2", "a Content-Type with a charset is answered 415", unread(http.StatusUnsupportedMediaType, func(r *http.Request) bool {
+		_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		return err == nil && params["charset"] != ""
+	})),
+	counts("HTTP-011", "from the second list_objects on the reply says Age: 31 and X-Cache: HIT", func(next func() int64) seams {
+		return written(objectsReply, func(_ *call, h *httpReply) {
+			if next() > 1 {
+				h.set("Age", "31")
+				h.set("X-Cache", "HIT")
 			}
-			at := strings.TrimSuffix(path, "/") + suffix
-			if query := c.r.URL.RawQuery; query != "" {
-				at += "?" + query
-			}
-			h.status, h.body = status, []byte("<html><body>Moved</body></html>\n")
-			h.set("Location", at)
-			h.set("Content-Type", "text/html; charset=utf-8")
 		})
-	}
-	return []violation{
-		redirect("HTTP-004", http.StatusMovedPermanently, `get_sync_speed answers 301 to its path with "/redirected" appended`),
-		redirect("HTTP-004.2", http.StatusFound, `get_sync_speed answers 302 to its path with "/redirected" appended`),
-		redirect("HTTP-004.3", http.StatusPermanentRedirect, `get_sync_speed answers 308 to its path with "/redirected" appended`),
-	}
+	}),
+	keeps("HTTP-008", "a list_objects that follows a list_objects on the same connection is cut off without a response", func() seams {
+		var known connections
+		return seams{write: func(c *call, h *httpReply) {
+			at, listing := known.of(c), gives(c, rpc.MethodListObjects) && ordinary(c.r)
+			if at.listed && listing {
+				unanswered(c, h)
+			}
+			at.listed = listing
+		}}
+	}),
 }
 
-// framingViolations lie about the length or the coding of the body.
-func framingViolations() []violation {
-	label := func(coding string) func(*call, *httpReply) {
-		return func(_ *call, h *httpReply) {
-			h.coding = ""
-			h.set("Content-Encoding", coding)
+// redirects sends get_sync_speed to another path.
+func redirects(id string, status int, changes string) violation {
+	const suffix = "/redirected"
+	return breaks(id, changes, written(speedReply, func(c *call, h *httpReply) {
+		path := c.r.URL.EscapedPath()
+		if strings.HasSuffix(path, suffix) {
+			return
 		}
-	}
-	return []violation{
-		written("HTTP-006", "get_sync_speed announces a Content-Length that is 16 too long and closes the connection after the body",
-			rpc.MethodGetSyncSpeed, func(_ *call, h *httpReply) { h.length = onWire(h) + 16 }),
-		written("HTTP-006.2", "get_sync_speed sends half of the body with the right Content-Length and closes the connection",
-			rpc.MethodGetSyncSpeed, func(_ *call, h *httpReply) { h.cut = onWire(h) / 2 }),
-		written("HTTP-007", "list_objects is labelled gzip but plain", rpc.MethodListObjects, label("gzip")),
-		written("HTTP-007.2", "list_objects is labelled br, which was not offered, and plain", rpc.MethodListObjects, label("br")),
-	}
+		at := strings.TrimSuffix(path, "/") + suffix
+		if query := c.r.URL.RawQuery; query != "" {
+			at += "?" + query
+		}
+		page(status, "text/html; charset=utf-8", "<html><body>Moved</body></html>\n")(c, h)
+		h.set("Location", at)
+	}))
+}
+
+// labelled gives list_objects a coding that its body does not have.
+func labelled(coding string) seams {
+	return written(objectsReply, func(_ *call, h *httpReply) {
+		h.coding = ""
+		h.set("Content-Encoding", coding)
+	})
 }
 
 // onWire is the length of the body after content coding.
@@ -112,46 +105,64 @@ func onWire(h *httpReply) int {
 	return len(compress(h.coding, h.body))
 }
 
-// requestFormViolations run what is no POST, or refuse usual forms of one.
-func requestFormViolations() []violation {
-	refuse := func(id, changes string, status int, when func(r *http.Request) bool) violation {
-		return breaks(id, changes, seams{http: func(c *call) bool {
-			if !when(c.r) {
-				return false
-			}
-			http.Error(c.w, http.StatusText(status), status)
-			return true
-		}})
-	}
-	return []violation{
-		breaks("HTTP-005", "GET with ?method=NAME runs the method",
-			seams{http: func(c *call) bool {
-				q := c.r.URL.Query()
-				if c.verb == http.MethodGet && q.Get("method") != "" {
-					c.verb = http.MethodPost
-					c.body = rpc.EncodeRequest(nil, q.Get("method"), []byte(q.Get("params")), q.Get("id"))
-				}
-				return false
-			}}),
-		refuse("HTTP-009", "a chunked request body is answered 411", http.StatusLengthRequired, func(r *http.Request) bool {
-			return r.Method == http.MethodPost && slices.Contains(r.TransferEncoding, "chunked")
-		}),
-		refuse("HTTP-009.2", "a Content-Type with a charset is answered 415", http.StatusUnsupportedMediaType, func(r *http.Request) bool {
-			_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-			return r.Method == http.MethodPost && err == nil && params["charset"] != ""
-		}),
-	}
+// unread refuses a usual form of a POST before its body is read.
+func unread(status int, when func(r *http.Request) bool) seams {
+	return seams{http: func(c *call) bool {
+		if c.r.Method != http.MethodPost || !when(c.r) {
+			return false
+		}
+		http.Error(c.w, http.StatusText(status), status)
+		return true
+	}}
 }
 
-// cacheViolation is HTTP-011.
-func cacheViolation() violation {
-	return keeps("HTTP-011", "from the second list_objects on the reply says Age: 31 and X-Cache: HIT", func(*Sim) seams {
-		var calls atomic.Int64
-		return seams{write: func(c *call, h *httpReply) {
-			if gives(c, rpc.MethodListObjects) && calls.Add(1) > 1 {
-				h.set("Age", "31")
-				h.set("X-Cache", "HIT")
-			}
-		}}
-	})
+// ordinary reports whether a request has the form that the service sends. Chunked
+// bodies, charsets and Expect are a rule of their own.
+func ordinary(r *http.Request) bool {
+	return r.ContentLength >= 0 && r.Header.Get("Expect") == "" && !strings.Contains(r.Header.Get("Content-Type"), ";")
 }
+
+// connection is what a violation remembers of a connection. Calls on one HTTP/1.1
+// connection follow one another, so it needs no lock.
+type connection struct {
+	calls   int
+	listed  bool   // the last call was a list_objects (HTTP-008)
+	spoiled []byte // the reply to a body that was no JSON text (ERR-002)
+}
+
+// connections tells connections apart, which a handler is not told: the address of the
+// peer need not be unique, but net/http hands on the very address that each connection
+// has of its own. The zero value is ready for use.
+type connections struct {
+	mu    sync.Mutex
+	known map[any]*connection
+}
+
+// connectionsKept bounds what is remembered of connections that have ended.
+const connectionsKept = 10_000
+
+// of gives the connection of a call; where none is known, the call is alone on one.
+func (k *connections) of(c *call) *connection {
+	key := c.r.Context().Value(http.LocalAddrContextKey)
+	if key == nil {
+		return &connection{}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil || len(k.known) >= connectionsKept {
+		k.known = map[any]*connection{}
+	}
+	if k.known[key] == nil {
+		k.known[key] = &connection{}
+	}
+	return k.known[key]
+}
+
+// enter counts a call.
+func (k *connections) enter(c *call) bool {
+	k.of(c).calls++
+	return false
+}
+
+// first reports whether nothing came before the call on its connection.
+func (k *connections) first(c *call) bool { return k.of(c).calls < 2 }

@@ -2,19 +2,76 @@ package destsim
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // parallelViolations are parallel calls that get into each other's way (PAR-*).
-func parallelViolations() []violation {
-	return slices.Concat(crossedViolations(), raceViolations(), queueViolations())
+var parallelViolations = []violation{
+	keeps("PAR-001", "when more than eight list_fields calls are in flight, replies carry the id of the call that arrived last",
+		func() seams { return crossed(func(c *call) *[]byte { return &c.id }) }),
+	keeps("PAR-001.2", "when more than eight list_fields calls are in flight, replies carry the fields of the object that was asked for last",
+		func() seams { return crossed(func(c *call) *[]byte { return &c.params }) }),
+	keeps("PAR-002", "upsert batches of two records of one sync run that are in flight together are answered with the results of the one that arrived last", func() seams {
+		var ready gathering[int64, []result]
+		return seams{results: func(c *call, rs []result) []result {
+			if !c.batch.upserts(2) {
+				return rs
+			}
+			mine := slices.Clone(rs)
+			for i := range mine {
+				mine[i].identifier = bytes.Clone(mine[i].identifier)
+			}
+			if g := ready.hold(c, c.batch.Plan.SyncRunID, mine); g.together() {
+				return slices.Clone(g.last.brings) // the batch reuses its slice
+			}
+			return rs
+		}}
+	}),
+	keeps("PAR-002.2", "of upsert batches of two records of one sync run that are in flight together one is acknowledged and not written", func() seams {
+		var batches gathering[int64, struct{}]
+		return batched(func(c *call, b *batch) {
+			if !b.upserts(2) {
+				return
+			}
+			if g := batches.hold(c, b.Plan.SyncRunID, struct{}{}); g.together() && g.last == g {
+				b.acknowledge()
+			}
+		})
+	}),
+	keeps("PAR-003", "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies", func() seams {
+		var batches gathering[sameKeys, struct{}]
+		var unseeing perCall[bool]
+		copies := blind(func(r *record) bool { return unseeing.get(r.batch.call) })
+		copies.batch = batched(func(c *call, b *batch) {
+			if b.upserts(3) {
+				unseeing.set(c, batches.hold(c, b.sameKeys(), struct{}{}).together())
+			}
+		}).batch
+		copies.answered = unseeing.forget
+		return copies
+	}),
+	keeps("PAR-003.2", "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another", torn),
+	// One call is served at a time.
+	keeps("PAR-004", "list_objects calls are served one at a time under one lock and take Delays.Work each", func() seams {
+		one := make(chan struct{}, 1)
+		return called(objectsReply, func(c *call) {
+			one <- struct{}{}
+			c.sleep(c.sim.delays.Work)
+			<-one
+		})
+	}),
+	keeps("PAR-005", "batches of two records of one sync run that are in flight together are executed with the operation of the one that arrived last", func() seams {
+		var batches gathering[int64, string]
+		return batched(func(c *call, b *batch) {
+			if b.Len() == 2 {
+				b.operation = batches.hold(c, b.Plan.SyncRunID, b.operation).last.brings
+			}
+		})
+	}),
 }
 
 // gathering knows which calls are in flight at the same moment, by what they have
@@ -32,8 +89,8 @@ type guest[T any] struct {
 	before *guest[T] // arrived just before it, or, where it was the first, after it
 }
 
-// hold keeps a call in flight for d, so that parallel ones meet.
-func (w *gathering[K, T]) hold(c *call, key K, brings T, d time.Duration) *guest[T] {
+// hold keeps a call in flight for Delays.Meet, so that parallel ones meet.
+func (w *gathering[K, T]) hold(c *call, key K, brings T) *guest[T] {
 	me := &guest[T]{brings: brings}
 	w.mu.Lock()
 	if w.in == nil {
@@ -50,7 +107,7 @@ func (w *gathering[K, T]) hold(c *call, key K, brings T, d time.Duration) *guest
 		}
 	}
 	w.mu.Unlock()
-	c.sleep(d)
+	c.sleep(c.sim.delays.Meet)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.in[key] = slices.DeleteFunc(w.in[key], func(g *guest[T]) bool { return g == me })
@@ -66,55 +123,14 @@ func (g *guest[T]) together() bool { return g.most > 1 }
 // manyPlanning is how many list_fields calls stay apart (PAR-001).
 const manyPlanning = 8
 
-// crossedViolations mix up what belongs to one call (PAR-001, PAR-002, PAR-005).
-func crossedViolations() []violation {
-	return []violation{
-		crossedPlanning("PAR-001", "when more than eight list_fields calls are in flight, replies carry the id of the call that arrived last",
-			func(c *call) *[]byte { return &c.id }),
-		crossedPlanning("PAR-001.2", "when more than eight list_fields calls are in flight, replies carry the fields of the object that was asked for last",
-			func(c *call) *[]byte { return &c.params }),
-		keeps("PAR-002", "upsert batches of two records of one sync run that are in flight together are answered with the results of the one that arrived last", func(s *Sim) seams {
-			var ready gathering[int64, []result]
-			return seams{results: func(c *call, rs []result) []result {
-				if !c.batch.upserts(2) {
-					return rs
-				}
-				mine := slices.Clone(rs)
-				for i := range mine {
-					mine[i].identifier = bytes.Clone(mine[i].identifier)
-				}
-				if g := ready.hold(c, c.batch.Plan.SyncRunID, mine, s.delays.Meet); g.together() {
-					return slices.Clone(g.last.brings) // the batch reuses its slice
-				}
-				return rs
-			}}
-		}),
-		keeps("PAR-005", "batches of two records of one sync run that are in flight together are executed with the operation of the one that arrived last", func(s *Sim) seams {
-			var batches gathering[int64, string]
-			return seams{batch: func(c *call, b *batch) *rpc.Error {
-				if b.Len() == 2 {
-					b.operation = batches.hold(c, b.Plan.SyncRunID, b.operation, s.delays.Meet).last.brings
-				}
-				return nil
-			}}
-		}),
-	}
-}
-
-// crossedPlanning takes a part of a list_fields call from the one that arrived
-// last.
-func crossedPlanning(id, changes string, part func(c *call) *[]byte) violation {
-	return keeps(id, changes, func(s *Sim) seams {
-		var calls gathering[string, []byte]
-		return seams{parsed: func(c *call) {
-			if !gives(c, rpc.MethodListFields) {
-				return
-			}
-			p := part(c)
-			if g := calls.hold(c, c.method, bytes.Clone(*p), s.delays.Meet); g.most > manyPlanning {
-				*p = g.last.brings
-			}
-		}}
+// crossed takes a part of a list_fields call from the one that arrived last.
+func crossed(part func(c *call) *[]byte) seams {
+	var calls gathering[string, []byte]
+	return called(giving(rpc.MethodListFields), func(c *call) {
+		p := part(c)
+		if g := calls.hold(c, c.method, bytes.Clone(*p)); g.most > manyPlanning {
+			*p = g.last.brings
+		}
 	})
 }
 
@@ -138,77 +154,36 @@ func (b *batch) sameKeys() sameKeys {
 	return sameKeys{b.Plan.SyncRunID, keys.String()}
 }
 
-// raceViolations check and write in two steps (PAR-002.2, PAR-003).
-func raceViolations() []violation {
-	return []violation{
-		keeps("PAR-002.2", "of upsert batches of two records of one sync run that are in flight together one is acknowledged and not written", func(s *Sim) seams {
-			var batches gathering[int64, struct{}]
-			return seams{batch: func(c *call, b *batch) *rpc.Error {
-				if !b.upserts(2) {
-					return nil
-				}
-				if g := batches.hold(c, b.Plan.SyncRunID, struct{}{}, s.delays.Meet); g.together() && g.last == g {
-					c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
-				}
-				return nil
-			}}
-		}),
-		keeps("PAR-003", "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies", func(s *Sim) seams {
-			var batches gathering[sameKeys, struct{}]
-			var blind sync.Map // calls that do not see what is there
-			return seams{
-				batch: func(c *call, b *batch) *rpc.Error {
-					if b.upserts(3) && batches.hold(c, b.sameKeys(), struct{}{}, s.delays.Meet).together() {
-						blind.Store(c, true)
-					}
-					return nil
-				},
-				rows: func(c *call, r *record, rows store.Rows) store.Rows {
-					if _, is := blind.Load(c); is {
-						return blindRows{rows, r}
-					}
-					return rows
-				},
-				answered: func(c *call) { blind.Delete(c) },
+// torn is PAR-003.2: a record is written in two statements, and the second one takes the
+// values of another batch.
+func torn() seams {
+	type values = []map[string][]byte // by record and field
+	var batches gathering[sameKeys, values]
+	var others perCall[values] // of another batch
+	return seams{
+		batch: batched(func(c *call, b *batch) {
+			if !b.upserts(3) {
+				return
 			}
-		}),
-		tornViolation(),
+			mine := make(values, b.Len())
+			for i := range mine {
+				mine[i] = map[string][]byte{}
+				for j := range b.Record(i).Len() {
+					name, raw := b.Record(i).At(j)
+					mine[i][string(name)] = bytes.Clone(raw)
+				}
+			}
+			if g := batches.hold(c, b.sameKeys(), mine); g.together() {
+				others.set(c, g.before.brings)
+			}
+		}).batch,
+		cells: func(c *call, r *record) {
+			if other := others.get(c); other != nil {
+				r.tear(other[r.index])
+			}
+		},
+		answered: others.forget,
 	}
-}
-
-// tornViolation is PAR-003.2: a record is written in two statements, and the
-// second one takes the values of another batch.
-func tornViolation() violation {
-	return keeps("PAR-003.2", "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another", func(s *Sim) seams {
-		type values = []map[string][]byte // by record and field
-		var batches gathering[sameKeys, values]
-		var others sync.Map // call to the values of another one
-		return seams{
-			batch: func(c *call, b *batch) *rpc.Error {
-				if !b.upserts(3) {
-					return nil
-				}
-				mine := make(values, b.Len())
-				for i := range mine {
-					mine[i] = map[string][]byte{}
-					for j := range b.Record(i).Len() {
-						name, raw := b.Record(i).At(j)
-						mine[i][string(name)] = bytes.Clone(raw)
-					}
-				}
-				if g := batches.hold(c, b.sameKeys(), mine, s.delays.Meet); g.together() {
-					others.Store(c, g.before.brings)
-				}
-				return nil
-			},
-			cells: func(c *call, r *record) {
-				if other, is := others.Load(c); is {
-					r.tear(other.(values)[r.index])
-				}
-			},
-			answered: func(c *call) { others.Delete(c) },
-		}
-	})
 }
 
 // tear takes the second half of the fields that are no identifiers from other
@@ -227,18 +202,4 @@ func (r *record) tear(other map[string][]byte) {
 			}
 		}
 	}
-}
-
-// queueViolations serve one call at a time (PAR-004).
-func queueViolations() []violation {
-	return []violation{keeps("PAR-004", "list_objects calls are served one at a time under one lock and take Delays.Work each", func(s *Sim) seams {
-		one := make(chan struct{}, 1)
-		return seams{parsed: func(c *call) {
-			if gives(c, rpc.MethodListObjects) {
-				one <- struct{}{}
-				c.sleep(s.delays.Work)
-				<-one
-			}
-		}}
-	})}
 }

@@ -12,79 +12,40 @@ import (
 
 // requestViolations are requests that are read too leniently, too strictly or
 // not at all (RPC-010 to RPC-013, RPC-016, RPC-019).
-func requestViolations() []violation {
-	return append(malformedViolations(),
-		breaks("RPC-012", `list_fields without an object answers "fields":[]`,
-			seams{parsed: func(c *call) {
-				if gives(c, rpc.MethodListFields) && lacks(c.params, "object") {
-					c.answer(fieldsResult{[]rpc.Field{}})
-				}
-			}}),
-		breaks("RPC-012.2", "list_fields without an object closes the connection without a response",
-			seams{write: func(c *call, h *httpReply) {
-				if wrongParams(c, rpc.MethodListFields) && lacks(c.params, "object") {
-					h.raw = []byte{}
-				}
-			}}),
-		breaks("RPC-013", "list_objects with an unknown member in params or beside it answers an error -32602",
-			seams{parsed: func(c *call) {
-				if gives(c, rpc.MethodListObjects) && (len(membersOf(c.params)) > 0 || hasUnknownMember(c.body)) {
-					c.fail(rpc.CodeInvalidParams, "invalid params: unknown member")
-				}
-			}}),
-		breaks("RPC-016", "list_objects is unknown when key order, spaces or escapes of the request are not the published ones",
-			seams{parsed: func(c *call) {
-				if gives(c, rpc.MethodListObjects) && !publishedForm(c) {
-					c.fail(rpc.CodeMethodNotFound, "method not found")
-				}
-			}}),
-		breaks("RPC-019", "the method name is folded to lower case before it is looked up",
-			seams{parsed: func(c *call) {
-				if c.err == nil {
-					c.method = strings.ToLower(c.method)
-				}
-			}}),
-	)
-}
-
-// malformedViolations answer what is no request.
-func malformedViolations() []violation {
-	return []violation{
-		breaks("RPC-010", "a body that ends in the middle of the JSON is never answered",
-			seams{write: func(c *call, h *httpReply) {
-				if endsEarly(c) {
-					c.sleep(c.sim.delays.Hang)
-					h.raw = []byte{}
-				}
-			}}),
-		breaks("RPC-010.2", "a body that ends in the middle of the JSON is answered like test_connection, with a null id",
-			seams{parsed: func(c *call) {
-				if endsEarly(c) {
-					testConnection(c)
-				}
-			}}),
-		breaks("RPC-010.3", "a body that ends in the middle of the JSON closes the connection without a response",
-			seams{write: func(c *call, h *httpReply) {
-				if endsEarly(c) {
-					h.raw = []byte{}
-				}
-			}}),
-		breaks("RPC-011", "a body without a method is answered like test_connection",
-			seams{parsed: func(c *call) {
-				if c.err == nil || c.err.Code != rpc.CodeInvalidRequest {
-					return
-				}
-				if members := membersOf(c.body); members != nil && members["method"] == nil {
-					testConnection(c)
-				}
-			}}),
-	}
+var requestViolations = []violation{
+	breaks("RPC-010", "a body that ends in the middle of the JSON is never answered", written(endsEarly, func(c *call, h *httpReply) {
+		c.sleep(c.sim.delays.Hang)
+		h.raw = []byte{}
+	})),
+	breaks("RPC-010.2", "a body that ends in the middle of the JSON is answered like test_connection, with a null id",
+		called(endsEarly, testConnection)),
+	breaks("RPC-010.3", "a body that ends in the middle of the JSON closes the connection without a response",
+		written(endsEarly, unanswered)),
+	breaks("RPC-011", "a body without a method is answered like test_connection",
+		called(func(c *call) bool { return c.err != nil && c.err.Code == rpc.CodeInvalidRequest && lacksMethod(c.body) }, testConnection)),
+	breaks("RPC-012", `list_fields without an object answers "fields":[]`,
+		called(func(c *call) bool { return gives(c, rpc.MethodListFields) && lacksObject(c) },
+			func(c *call) { c.answer(fieldsResult{[]rpc.Field{}}) })),
+	breaks("RPC-012.2", "list_fields without an object closes the connection without a response",
+		written(func(c *call) bool { return wrongParams(c, rpc.MethodListFields) && lacksObject(c) }, unanswered)),
+	breaks("RPC-013", "list_objects with an unknown member in params or beside it answers an error -32602",
+		called(func(c *call) bool {
+			return gives(c, rpc.MethodListObjects) && (len(membersOf(c.params)) > 0 || hasUnknownMember(c.body))
+		}, func(c *call) { c.fail(rpc.CodeInvalidParams, "invalid params: unknown member") })),
+	breaks("RPC-016", "list_objects is unknown when key order, spaces or escapes of the request are not the published ones",
+		called(func(c *call) bool { return gives(c, rpc.MethodListObjects) && !publishedForm(c) },
+			func(c *call) { c.fail(rpc.CodeMethodNotFound, "method not found") })),
+	breaks("RPC-019", "the method name is folded to lower case before it is looked up",
+		called(func(c *call) bool { return c.err == nil }, func(c *call) { c.method = strings.ToLower(c.method) })),
 }
 
 // testConnection goes on as if test_connection had been called.
 func testConnection(c *call) {
 	c.method, c.params, c.err = rpc.MethodTestConnection, []byte("{}"), nil
 }
+
+// unanswered closes the connection without a byte.
+func unanswered(_ *call, h *httpReply) { h.raw = []byte{} }
 
 // endsEarly reports whether the body is the beginning of a JSON text and the
 // caller was allowed to send it.
@@ -110,7 +71,12 @@ func membersOf(raw []byte) map[string]json.RawMessage {
 	return members
 }
 
-func lacks(params []byte, name string) bool { return membersOf(params)[name] == nil }
+func lacksObject(c *call) bool { return membersOf(c.params)["object"] == nil }
+
+func lacksMethod(body []byte) bool {
+	members := membersOf(body)
+	return members != nil && members["method"] == nil
+}
 
 func hasUnknownMember(body []byte) bool {
 	members := membersOf(body)

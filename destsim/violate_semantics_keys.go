@@ -2,31 +2,14 @@ package destsim
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/rawjson"
 )
-
-// deleteViolations are SEM-009 to SEM-011.
-func deleteViolations() []violation {
-	return []violation{
-		breaks("SEM-009", "delete is acknowledged and removes nothing",
-			seams{rows: func(_ *call, _ *record, rows store.Rows) store.Rows {
-				return changedRows{Rows: rows, remove: func(*store.Row) error { return nil }}
-			}}),
-		breaks("SEM-009.2", "delete writes the record like upsert", turned(rpc.OperationDelete, rpc.OperationUpsert)),
-		keeps("SEM-010", "delete removes every record that the same sync has written", func(*Sim) seams { return deletesMore(func(_, _ string) bool { return true }) }),
-		keeps("SEM-010.2", "delete removes every record of the same sync whose identifier begins with the first 8 characters of a deleted one", func(*Sim) seams { return deletesMore(samePrefix) }),
-		breaks("SEM-011", "a delete batch of which no record exists is an error",
-			refused(rpc.CodeServerError, "record not found", func(b *batch) bool {
-				return b.operation == rpc.OperationDelete && b.Len() > 0 && count(b.standings(), standing.isStored) == 0
-			})),
-	}
-}
 
 // prefixLength is how much of an identifier SEM-010.2 looks at.
 const prefixLength = 8
@@ -43,62 +26,121 @@ func samePrefix(deleted, other string) bool {
 	return strings.HasPrefix(text(other), string(start[:min(prefixLength, len(start))]))
 }
 
+// ofTexts compares canonical keys by their texts; integers are never alike.
+func ofTexts(alike func(named, other string) bool) func(named, other string) bool {
+	return func(named, other string) bool {
+		a, err := rawjson.StringText([]byte(named))
+		b, otherErr := rawjson.StringText([]byte(other))
+		return err == nil && otherErr == nil && alike(a, b)
+	}
+}
+
 // syncKeys remembers which records every sync has written.
-type syncKeys struct {
-	mu      sync.Mutex
-	written map[int64]map[storedKey]bool
-}
+type syncKeys struct{ written byRun[map[storedKey]bool] }
 
-func (k *syncKeys) add(id int64, place storedKey) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.written == nil {
-		k.written = map[int64]map[storedKey]bool{}
-	}
-	if k.written[id] == nil {
-		k.written[id] = map[storedKey]bool{}
-	}
-	k.written[id][place] = true
-}
-
-// take gives and forgets the records of a sync beside deleted that are meant.
-func (k *syncKeys) take(id int64, deleted storedKey, meant func(deleted, other string) bool) (keys []string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for place := range k.written[id] {
-		if place.object == deleted.object && place.field == deleted.field && meant(deleted.key, place.key) {
-			delete(k.written[id], place)
-			keys = append(keys, place.key)
+// add remembers a record, unless so many of its sync are known.
+func (k *syncKeys) add(id int64, place storedKey, most int) {
+	k.written.change(id, func(known map[storedKey]bool) map[storedKey]bool {
+		if known == nil {
+			known = map[storedKey]bool{}
 		}
-	}
+		if len(known) < most {
+			known[place] = true
+		}
+		return known
+	})
+}
+
+// near gives the records of a sync other than the named one that are meant, and may
+// forget them together with that one.
+func (k *syncKeys) near(id int64, named storedKey, meant func(named, other string) bool, forget bool) (keys []string) {
+	k.written.change(id, func(known map[storedKey]bool) map[storedKey]bool {
+		for place := range known {
+			if place.object != named.object || place.field != named.field || !meant(named.key, place.key) {
+				continue
+			}
+			if place != named {
+				keys = append(keys, place.key)
+			}
+			if forget {
+				delete(known, place)
+			}
+		}
+		return known
+	})
 	return keys
 }
 
 // deletesMore removes further records that the same sync has written.
-func deletesMore(meant func(deleted, other string) bool) seams {
-	var known syncKeys
-	return seams{apply: func(_ *call, r *record, next next) result {
-		done, b := next(r), r.batch
-		switch {
-		case !done.success || done.skipped:
-		case r.operation != rpc.OperationDelete:
-			known.add(b.Plan.SyncID, r.place())
-		default:
-			for _, key := range known.take(b.Plan.SyncID, r.place(), meant) {
-				if err := removeAll(b.unit, r.object.table, r.active.quoted, []byte(key)); err != nil {
-					b.failed = err
+func deletesMore(id, changes string, meant func(deleted, other string) bool) violation {
+	return keeps(id, changes, func() seams {
+		var known syncKeys
+		return seams{apply: func(_ *call, r *record, next next) result {
+			done, b := next(r), r.batch
+			switch {
+			case !done.success || done.skipped:
+			case r.operation != rpc.OperationDelete:
+				known.add(b.Plan.SyncID, r.place(), math.MaxInt)
+			default:
+				for _, key := range known.near(b.Plan.SyncID, r.place(), meant, true) {
+					r.must(removeAll(b.unit, r.object.table, r.active.quoted, []byte(key)))
 				}
 			}
-		}
-		return done
-	}}
+			return done
+		}}
+	})
 }
 
-func removeAll(u store.Unit, t *store.Table, field, key []byte) error {
+// rememberedKeys is how many records of a sync SEM-017 knows: a sync that
+// writes many of them is not slowed down by looking through all.
+const rememberedKeys = 200
+
+// writesMore changes further records that the same sync has written.
+func writesMore(id, changes string, meant func(named, other string) bool) violation {
+	return keeps(id, changes, func() seams {
+		var known syncKeys
+		return seams{apply: func(_ *call, r *record, next next) result {
+			if r.operation == rpc.OperationDelete {
+				return next(r)
+			}
+			existed := r.stored()
+			done, b := next(r), r.batch
+			if !done.success || done.skipped {
+				return done
+			}
+			known.add(b.Plan.SyncID, r.place(), rememberedKeys)
+			if existed && r.operation != rpc.OperationInsert {
+				for _, key := range known.near(b.Plan.SyncID, r.place(), meant, false) {
+					r.must(r.copyTo([]byte(key)))
+				}
+			}
+			return done
+		}}
+	})
+}
+
+// must lets the batch fail when its store has.
+func (r *record) must(err error) {
+	if err != nil {
+		r.batch.failed = err
+	}
+}
+
+// copyTo sets the values of the record that need not be unique in the rows of
+// another key.
+func (r *record) copyTo(key []byte) error {
+	plain := slices.DeleteFunc(slices.Clone(r.cells), func(c cell) bool { return c.column.Identifier || c.column.unique })
+	return eachRow(r.batch.unit, r.object.table, r.active.quoted, key, func(rows store.Rows, old *store.Row) error {
+		return rows.Put(old, mergeCells(old.Data, plain))
+	})
+}
+
+// eachRow does something with every row of a key.
+func eachRow(u store.Unit, t *store.Table, field, key []byte, do func(rows store.Rows, old *store.Row) error) error {
 	return u.With(t, field, key, func(rows store.Rows) error {
 		found, err := rows.Find(field, key)
 		for _, old := range found {
-			if err = rows.Remove(old); err != nil {
+			if err = do(rows, old); err != nil {
 				return err
 			}
 		}
@@ -106,85 +148,38 @@ func removeAll(u store.Unit, t *store.Table, field, key []byte) error {
 	})
 }
 
-// softDelete remembers what was deleted, and lets upsert bring back only the
-// values of then.
-func softDelete() seams {
-	var mu sync.Mutex
-	graves := map[storedKey][]byte{}
-	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-		return changedRows{
-			Rows: rows,
-			remove: func(old *store.Row) error {
-				mu.Lock()
-				defer mu.Unlock()
-				graves[r.place()] = bytes.Clone(old.Data)
-				return rows.Remove(old)
-			},
-			put: func(old *store.Row, data []byte) error {
-				mu.Lock()
-				defer mu.Unlock()
-				if grave := graves[r.place()]; old == nil && grave != nil && r.operation == rpc.OperationUpsert && !r.same(grave) {
-					return nil
-				}
-				delete(graves, r.place())
-				return rows.Put(old, data)
-			},
-		}
-	}}
-}
-
-// keyViolations mix up records or objects (SEM-013, SEM-014, SEM-016, SEM-018).
-func keyViolations() []violation {
-	return []violation{
-		breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly()),
-		keeps("SEM-014", "identifiers are folded to lower case when the batch holds another that differs only by case", func(*Sim) seams { return foldedKeys() }),
-		breaks("SEM-016", "a record that is created in one object is created in every other object whose first identifier has the same type",
-			seams{apply: createdEverywhere}),
-		breaks("SEM-018", "a delete removes the key from every other object whose first identifier has the same type",
-			seams{apply: deletedEverywhere}),
-	}
+func removeAll(u store.Unit, t *store.Table, field, key []byte) error {
+	return eachRow(u, t, field, key, store.Rows.Remove)
 }
 
 // firstKeyOnly matches by the first identifier; a record that lacks it is a new
 // one. The identifier that is active is an ordinary field then.
-func firstKeyOnly() seams {
-	return seams{
-		apply: func(_ *call, r *record, next next) result {
-			first := r.object.firstIdentifier()
-			if first == r.active.field {
+var firstKeyOnly = seams{
+	apply: func(_ *call, r *record, next next) result {
+		first := r.object.firstIdentifier()
+		if first == r.active.field {
+			return next(r)
+		}
+		if col := r.batch.plan.columns[first.APIName]; col != nil {
+			if _, ok := r.raw.Field(first.APIName); ok {
+				r.active = col
 				return next(r)
 			}
-			if col := r.batch.plan.columns[first.APIName]; col != nil {
-				if _, ok := r.raw.Field(first.APIName); ok {
-					r.active = col
-					return next(r)
+		}
+		lenient := *r.object
+		lenient.required = slices.DeleteFunc(slices.Clone(lenient.required), func(f *field) bool { return f == first })
+		r.object = &lenient
+		return next(r)
+	},
+	rows: rowsOf(func(r *record) bool { return r.batch.identifier.field != r.object.firstIdentifier() },
+		func(r *record, rows store.Rows) store.Rows {
+			return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
+				if bytes.Equal(field, r.batch.identifier.quoted) {
+					return nil, nil
 				}
-			}
-			lenient := *r.object
-			lenient.required = slices.DeleteFunc(slices.Clone(lenient.required), func(f *field) bool { return f == first })
-			r.object = &lenient
-			return next(r)
-		},
-		rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-			if active := r.batch.identifier; active.field != r.object.firstIdentifier() {
-				return withoutIndex{rows, active.quoted}
-			}
-			return rows
-		},
-	}
-}
-
-// withoutIndex finds nothing by one field.
-type withoutIndex struct {
-	store.Rows
-	field []byte
-}
-
-func (w withoutIndex) Find(field, key []byte) ([]*store.Row, error) {
-	if bytes.Equal(field, w.field) {
-		return nil, nil
-	}
-	return w.Rows.Find(field, key)
+				return rows.Find(field, key)
+			}}
+		}).rows,
 }
 
 // foldedKeys fold what differs only by case within one batch. The results carry
@@ -192,12 +187,7 @@ func (w withoutIndex) Find(field, key []byte) ([]*store.Row, error) {
 func foldedKeys() seams {
 	var twins perCall[map[string]bool]
 	return seams{
-		batch: func(c *call, b *batch) *rpc.Error {
-			if found := b.caseTwins(); len(found) > 0 {
-				twins.set(c, found)
-			}
-			return nil
-		},
+		batch: batched(func(c *call, b *batch) { twins.set(c, b.caseTwins()) }).batch,
 		value: func(c *call, r *record, cell *cell) {
 			if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
 				return
@@ -206,7 +196,7 @@ func foldedKeys() seams {
 				cell.raw = store.Quote(strings.ToLower(text))
 			}
 		},
-		answered: func(c *call) { twins.take(c) },
+		answered: twins.forget,
 	}
 }
 
@@ -215,19 +205,15 @@ func (b *batch) caseTwins() map[string]bool {
 	first, twins := map[string]string{}, map[string]bool{}
 	for i := range b.Len() {
 		raw, _ := b.Record(i).Field(b.identifier.APIName)
-		if len(raw) == 0 || raw[0] != '"' {
-			continue
-		}
 		text, err := rawjson.StringText(raw)
 		if err != nil {
 			continue
 		}
 		lower := strings.ToLower(text)
-		if other, is := first[lower]; !is {
-			first[lower] = text
-		} else if other != text {
+		if other, is := first[lower]; is && other != text {
 			twins[lower] = true
 		}
+		first[lower] = text
 	}
 	return twins
 }
@@ -247,9 +233,7 @@ func deletedEverywhere(c *call, r *record, next next) result {
 	done := next(r)
 	if done.success && r.operation == rpc.OperationDelete {
 		r.inOthers(c, func(o *object) {
-			if err := removeAll(r.batch.unit, o.table, o.firstIdentifier().quoted, r.key); err != nil {
-				r.batch.failed = err
-			}
+			r.must(removeAll(r.batch.unit, o.table, o.firstIdentifier().quoted, r.key))
 		})
 	}
 	return done
@@ -268,15 +252,12 @@ func (r *record) inOthers(c *call, do func(o *object)) {
 // createIn creates a record of another object that has nothing but the key, as
 // the value of its first identifier.
 func (r *record) createIn(o *object) {
-	first, b := o.firstIdentifier(), r.batch
-	err := b.unit.With(o.table, first.quoted, r.key, func(rows store.Rows) error {
+	first := o.firstIdentifier()
+	r.must(r.batch.unit.With(o.table, first.quoted, r.key, func(rows store.Rows) error {
 		found, err := rows.Find(first.quoted, r.key)
 		if err != nil || len(found) > 0 {
 			return err
 		}
 		return rows.Put(nil, append(store.AppendMember([]byte{'{'}, first.quoted, r.key), '}'))
-	})
-	if err != nil {
-		b.failed = err
-	}
+	}))
 }

@@ -3,7 +3,6 @@ package destsim
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,35 +12,52 @@ import (
 )
 
 // statelessViolations are memory that a destination must not have (STA-*).
-func statelessViolations() []violation {
-	return slices.Concat(connectedViolations(), rememberingViolations())
+var statelessViolations = []violation{
+	keeps("STA-001", "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it", cachedFields),
+	keeps("STA-002", "sync_batch with 7, 8 or 9 records is an error when it is the first call of its connection", func() seams {
+		var known connections
+		s := refused(rpc.CodeServerError, "call list_fields first", func(b *batch) bool { return b.warming() && known.first(b.call) })
+		s.http = known.enter
+		return s
+	}),
+	keeps("STA-002.2", "sync_batch with 7, 8 or 9 records is acknowledged and not written when it is the first call of its connection", func() seams {
+		var known connections
+		s := unwritten(func(r *record, _ *store.Row) bool { return r.batch.warming() && known.first(r.batch.call) })
+		s.http = known.enter
+		return s
+	}),
+	keeps("STA-003", "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object", rememberedObject),
+	keeps("STA-003.2", "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object", strayBatches),
+	keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", rememberedRecords),
+	keeps("STA-005", `supported_operations without a cookie is an error -32000 "no session" when it is the first call of its connection`, func() seams {
+		var known connections
+		s := called(giving(rpc.MethodSupportedOperations), func(c *call) {
+			if known.first(c) && len(c.r.Cookies()) == 0 {
+				c.fail(rpc.CodeServerError, "no session")
+			}
+		})
+		s.http = known.enter
+		return s
+	}),
+	keeps("STA-006", "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed", rememberedResults),
+	keeps("STA-007", `after a restart the first call of supported_operations is an error -32000 "warming up"`, func() seams {
+		var cold atomic.Bool
+		s := called(giving(rpc.MethodSupportedOperations), func(c *call) {
+			if cold.CompareAndSwap(true, false) {
+				c.fail(rpc.CodeServerError, "warming up")
+			}
+		})
+		s.restart = func(*Sim) { cold.Store(true) }
+		return s
+	}),
 }
 
-// rememberingViolations are STA-001, STA-003, STA-004, STA-006 and STA-007.
-func rememberingViolations() []violation {
-	return []violation{
-		keeps("STA-001", "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it", cachedFields),
-		keeps("STA-003", "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object", func(*Sim) seams { return rememberedObject() }),
-		keeps("STA-003.2", "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object", func(*Sim) seams { return strayBatches() }),
-		keeps("STA-004", "an upsert record whose content was written before is acknowledged and not executed", func(*Sim) seams { return rememberedRecords() }),
-		keeps("STA-006", "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed", func(*Sim) seams { return rememberedResults() }),
-		keeps("STA-007", `after a restart the first call of supported_operations is an error -32000 "warming up"`, func(*Sim) seams {
-			var cold atomic.Bool
-			return seams{
-				restart: func(*Sim) { cold.Store(true) },
-				parsed: func(c *call) {
-					if gives(c, rpc.MethodSupportedOperations) && cold.CompareAndSwap(true, false) {
-						c.fail(rpc.CodeServerError, "warming up")
-					}
-				},
-			}
-		}),
-	}
-}
+// warming reports whether a batch has the size that STA-002 looks at.
+func (b *batch) warming() bool { return 7 <= b.Len() && b.Len() <= 9 }
 
 // cachedFields is STA-001. The destination knows of the fields that it creates
 // itself, so those are listed at once; only a change from outside stays unseen.
-func cachedFields(s *Sim) seams {
+func cachedFields() seams {
 	type entry struct {
 		fields any
 		custom int // fields that batches had created by then
@@ -49,26 +65,22 @@ func cachedFields(s *Sim) seams {
 	}
 	var mu sync.Mutex
 	cache := map[string]entry{}
-	return seams{
-		plan: func(c *call, value any) any {
-			if c.method != rpc.MethodListFields {
-				return value
-			}
-			custom := s.catalogue.Load().byName[c.object].customFields()
-			mu.Lock()
-			defer mu.Unlock()
-			if e, is := cache[c.object]; is && e.custom == custom && s.clock().Before(e.until) {
-				return e.fields
-			}
-			cache[c.object] = entry{value, custom, s.clock().Add(s.delays.Cache)}
-			return value
-		},
-		restart: func(*Sim) {
-			mu.Lock()
-			defer mu.Unlock()
-			clear(cache)
-		},
+	cached := planned(func(c *call, v fieldsResult) any {
+		now, custom := c.sim.clock(), c.sim.catalogue.Load().byName[c.object].customFields()
+		mu.Lock()
+		defer mu.Unlock()
+		if e := cache[c.object]; e.custom == custom && now.Before(e.until) {
+			return e.fields
+		}
+		cache[c.object] = entry{v, custom, now.Add(c.sim.delays.Cache)}
+		return v
+	})
+	cached.restart = func(*Sim) {
+		mu.Lock()
+		defer mu.Unlock()
+		clear(cache)
 	}
+	return cached
 }
 
 // customFields counts the fields that were created on write.
@@ -90,25 +102,16 @@ func rememberedObject() seams {
 	var left byRun[*object]
 	var stale perCall[*object]
 	return seams{
-		batch: func(c *call, b *batch) *rpc.Error {
-			left.change(b.Plan.SyncRunID, func(o *object) *object {
-				if b.Len() == 0 {
-					return b.object
-				}
-				if o != nil {
-					stale.set(c, o)
-				}
-				return nil
-			})
-			return nil
-		},
-		results: func(c *call, rs []result) []result {
-			o := stale.take(c)
-			if o == nil {
-				return rs
+		batch: batched(func(c *call, b *batch) {
+			if stale.set(c, left.take(b.Plan.SyncRunID)); b.Len() == 0 {
+				left.set(b.Plan.SyncRunID, b.object)
 			}
-			for i := range rs {
-				rs[i].identifier, _ = c.batch.Record(c.batch.from + i).Field(o.firstIdentifier().APIName)
+		}).batch,
+		results: func(c *call, rs []result) []result {
+			if o := stale.take(c); o != nil {
+				for i := range rs {
+					rs[i].identifier, _ = c.batch.Record(c.batch.from + i).Field(o.firstIdentifier().APIName)
+				}
 			}
 			return rs
 		},
@@ -117,24 +120,18 @@ func rememberedObject() seams {
 
 // rememberedRecords is STA-004.
 func rememberedRecords() seams {
-	var mu sync.Mutex
-	seen := map[fingerprint]bool{}
+	var seen shared[fingerprint, bool]
 	return seams{apply: func(_ *call, r *record, next next) result {
 		if r.operation != rpc.OperationUpsert {
 			return next(r)
 		}
 		content := r.batch.fingerprint(r.raw)
-		mu.Lock()
-		known := seen[content]
-		mu.Unlock()
-		if known {
+		if seen.get(content) {
 			return r.ok()
 		}
 		done := next(r)
 		if done.success {
-			mu.Lock()
-			seen[content] = true
-			mu.Unlock()
+			seen.set(content, true)
 		}
 		return done
 	}}
@@ -142,32 +139,24 @@ func rememberedRecords() seams {
 
 // rememberedResults is STA-006.
 func rememberedResults() seams {
-	var mu sync.Mutex
-	results := map[fingerprint][]byte{}
+	var results shared[fingerprint, []byte]
 	var contents perCall[fingerprint]
 	return seams{
-		batch: func(c *call, b *batch) *rpc.Error {
+		batch: batched(func(c *call, b *batch) {
 			if b.operation != rpc.OperationUpdate || b.Len() == 0 {
-				return nil
-			}
-			content := b.fingerprint(b.all()...)
-			mu.Lock()
-			defer mu.Unlock()
-			if result, is := results[content]; is {
-				c.answer(json.RawMessage(result))
-				return nil
-			}
-			contents.set(c, content)
-			return nil
-		},
-		answered: func(c *call) {
-			content := contents.take(c)
-			if c.err != nil || content == (fingerprint{}) {
 				return
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			results[content] = bytes.Clone(c.result)
+			content := b.fingerprint(b.all()...)
+			if result := results.get(content); result != nil {
+				c.answer(json.RawMessage(result))
+				return
+			}
+			contents.set(c, content)
+		}).batch,
+		answered: func(c *call) {
+			if content := contents.take(c); c.err == nil && content != (fingerprint{}) {
+				results.set(content, bytes.Clone(c.result))
+			}
 		},
 	}
 }
@@ -186,12 +175,7 @@ func strayBatches() seams {
 				astray.set(c, o)
 			}
 		},
-		rows: func(c *call, _ *record, rows store.Rows) store.Rows {
-			if astray.get(c) == nil {
-				return rows
-			}
-			return frozen{rows}
-		},
+		rows: rowsOf(func(r *record) bool { return astray.get(r.batch.call) != nil }, func(_ *record, rows store.Rows) store.Rows { return frozen(rows) }).rows,
 		apply: func(c *call, r *record, next next) result {
 			done := next(r)
 			o := astray.get(c)
@@ -203,7 +187,7 @@ func strayBatches() seams {
 			}
 			return done
 		},
-		answered: func(c *call) { astray.take(c) },
+		answered: astray.forget,
 	}
 }
 

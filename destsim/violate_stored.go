@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/internal/store"
@@ -13,14 +12,22 @@ import (
 	"github.com/destkit/destkit/internal/codec"
 )
 
-// Tools of the violations that look at what is stored or write something else.
+// Shapes of the violations that look at what is stored or write something else.
 
-// changedRows are rows with another way to put or to remove; nil is the clean
+// changedRows are rows with another way to find, to put or to remove; nil is the clean
 // one.
 type changedRows struct {
 	store.Rows
+	find   func(field, key []byte) ([]*store.Row, error)
 	put    func(old *store.Row, data []byte) error
 	remove func(old *store.Row) error
+}
+
+func (c changedRows) Find(field, key []byte) ([]*store.Row, error) {
+	if c.find != nil {
+		return c.find(field, key)
+	}
+	return c.Rows.Find(field, key)
 }
 
 func (c changedRows) Put(old *store.Row, data []byte) error {
@@ -37,11 +44,21 @@ func (c changedRows) Remove(old *store.Row) error {
 	return c.Rows.Remove(old)
 }
 
-// unwritten drops the writes that are meant; old is nil for a new record.
-func unwritten(meant func(r *record, old *store.Row) bool) seams {
+// rowsOf wraps the rows of the records that are meant.
+func rowsOf(meant func(r *record) bool, wrap func(r *record, rows store.Rows) store.Rows) seams {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+		if meant(r) {
+			return wrap(r, rows)
+		}
+		return rows
+	}}
+}
+
+// puts changes what is put: old is nil for a new record, and nil is not written.
+func puts(change func(r *record, old *store.Row, data []byte) []byte) seams {
 	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
-			if meant(r, old) {
+			if data = change(r, old, data); data == nil {
 				return nil
 			}
 			return rows.Put(old, data)
@@ -49,13 +66,21 @@ func unwritten(meant func(r *record, old *store.Row) bool) seams {
 	}}
 }
 
+// unwritten drops the writes that are meant.
+func unwritten(meant func(r *record, old *store.Row) bool) seams {
+	return puts(func(r *record, old *store.Row, data []byte) []byte {
+		if meant(r, old) {
+			return nil
+		}
+		return data
+	})
+}
+
 // doubled adds one more copy to an upsert of an existing record where it is
 // meant. The copies that are there have the new values first.
 func doubled(meant func(r *record, old *store.Row) bool) seams {
-	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
-		if r.operation != rpc.OperationUpsert {
-			return rows
-		}
+	upsert := func(r *record) bool { return r.operation == rpc.OperationUpsert }
+	return rowsOf(upsert, func(r *record, rows store.Rows) store.Rows {
 		put := false
 		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 			more := !put && old != nil && meant(r, old) // asked before old gets the new values
@@ -65,22 +90,21 @@ func doubled(meant func(r *record, old *store.Row) bool) seams {
 			}
 			return rows.Put(nil, data)
 		}}
-	}}
+	})
 }
 
-// blindRows do not find the rows of the record itself, so that it is created
+// blind does not find the rows of the records that are meant, so that each is created
 // once more. A value that belongs to another record is still found.
-type blindRows struct {
-	store.Rows
-	r *record
-}
-
-func (b blindRows) Find(field, key []byte) ([]*store.Row, error) {
-	found, err := b.Rows.Find(field, key)
-	return slices.DeleteFunc(slices.Clone(found), func(o *store.Row) bool {
-		own, ok := store.Member(o.Data, b.r.active.quoted)
-		return ok && bytes.Equal(own, b.r.key)
-	}), err
+func blind(meant func(r *record) bool) seams {
+	return rowsOf(meant, func(r *record, rows store.Rows) store.Rows {
+		return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
+			found, err := rows.Find(field, key)
+			return slices.DeleteFunc(slices.Clone(found), func(o *store.Row) bool {
+				own, ok := store.Member(o.Data, r.active.quoted)
+				return ok && bytes.Equal(own, r.key)
+			}), err
+		}}
+	})
 }
 
 // same reports whether a row holds every value of the record.
@@ -115,25 +139,29 @@ func (b *batch) standings() []standing {
 }
 
 func (b *batch) standing(u store.Unit, i int) (s standing) {
-	raw, _ := b.Record(i).Field(b.identifier.APIName)
-	if len(raw) == 0 {
-		return standing{}
+	key := b.key(i)
+	if key == nil {
+		return s
 	}
-	key, problem := b.identifier.canonical(raw)
-	if problem != "" || bytes.Equal(key, store.Null) {
-		return standing{}
-	}
-	err := u.With(b.object.table, b.identifier.quoted, key, func(rows store.Rows) error {
-		found, err := rows.Find(b.identifier.quoted, key)
-		if err == nil && len(found) > 0 {
-			s = standing{true, b.repeated(i, found[0].Data)}
+	_ = eachRow(u, b.object.table, b.identifier.quoted, key, func(_ store.Rows, row *store.Row) error {
+		if !s.stored {
+			s = standing{true, b.repeated(i, row.Data)}
 		}
-		return err
-	})
-	if err != nil {
-		return standing{}
-	}
+		return nil
+	}) // the batch itself will meet an error again
 	return s
+}
+
+func (s standing) isStored() bool { return s.stored }
+func (s standing) isSame() bool   { return s.same }
+
+func count(all []standing, of func(standing) bool) (n int) {
+	for _, s := range all {
+		if of(s) {
+			n++
+		}
+	}
+	return n
 }
 
 // repeated reports whether a row holds every value that record i brings.
@@ -193,24 +221,17 @@ func (b *batch) all() []codec.RawRecord {
 	return all
 }
 
-// perCall keeps a value from one seam of a call to a later one.
-type perCall[T any] struct{ calls sync.Map }
-
-func (p *perCall[T]) set(c *call, v T) { p.calls.Store(c, v) }
-
-func (p *perCall[T]) get(c *call) (v T) {
-	if kept, ok := p.calls.Load(c); ok {
-		v = kept.(T)
+// write changes the store beside the batches.
+func (s *Sim) write(do func(u store.Unit) error) error {
+	u, err := s.store.Begin()
+	if err != nil {
+		return err
 	}
-	return v
-}
-
-// take gives the value and forgets it.
-func (p *perCall[T]) take(c *call) (v T) {
-	if kept, ok := p.calls.LoadAndDelete(c); ok {
-		v = kept.(T)
+	defer u.Rollback()
+	if err := do(u); err != nil {
+		return err
 	}
-	return v
+	return u.Commit()
 }
 
 // putLater stores data under a key after d, replacing what is there then; nil
@@ -218,28 +239,22 @@ func (p *perCall[T]) take(c *call) (v T) {
 func (s *Sim) putLater(d time.Duration, t *store.Table, field, key, data []byte) {
 	field, key, data = bytes.Clone(field), bytes.Clone(key), bytes.Clone(data)
 	s.later(d, func() {
-		u, err := s.store.Begin()
-		if err != nil {
-			return
-		}
-		defer u.Rollback()
-		err = u.With(t, field, key, func(rows store.Rows) error {
-			found, err := rows.Find(field, key)
-			switch {
-			case err != nil:
-				return err
-			case data == nil:
-				for _, old := range found {
-					err = rows.Remove(old)
-				}
-				return err
-			case len(found) > 0:
-				return rows.Put(found[0], data)
+		_ = s.write(func(u store.Unit) error { // a simulator that is closed has lost it
+			if data == nil {
+				return removeAll(u, t, field, key)
 			}
-			return rows.Put(nil, data)
+			return putRow(u, t, field, key, data)
 		})
-		if err == nil {
-			_ = u.Commit()
+	})
+}
+
+// putRow stores data under a key in place of the first row there is.
+func putRow(u store.Unit, t *store.Table, field, key, data []byte) error {
+	return u.With(t, field, key, func(rows store.Rows) error {
+		found, err := rows.Find(field, key)
+		if err != nil {
+			return err
 		}
+		return rows.Put(append(found, nil)[0], data)
 	})
 }

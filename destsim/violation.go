@@ -2,7 +2,7 @@ package destsim
 
 import (
 	"encoding/json"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/internal/store"
@@ -211,19 +211,14 @@ func with[F any](list []F, f F, filled bool) []F {
 	return append(list, f)
 }
 
-// violations is the whole list, one function per area of the catalogue.
+// violations is the whole list, sorted by id.
 func violations() []violation {
-	var all []violation
-	for _, area := range [][]violation{
-		rpcViolations(), httpViolations(), tlsViolations(), authViolations(),
-		connectionViolations(), planningViolations(), speedViolations(),
-		resultsViolations(), semanticsViolations(), durabilityViolations(),
-		statelessViolations(), parallelViolations(), errorsViolations(),
-		timeViolations(), dataViolations(), acceptanceViolations(), keptFieldViolations(),
-	} {
-		all = append(all, area...)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	all := slices.Concat(
+		envelopeViolations, requestViolations, httpViolations, tlsViolations, authViolations, connectionViolations,
+		planningViolations, fieldViolations, speedViolations, resultsViolations, batchViolations, semanticsViolations,
+		durabilityViolations, statelessViolations, parallelViolations, errorsViolations, dataViolations, acceptanceViolations,
+	)
+	slices.SortFunc(all, func(a, b violation) int { return strings.Compare(a.ID, b.ID) })
 	return all
 }
 

@@ -24,7 +24,8 @@ type httpReply struct {
 	chunked bool          // write the body in chunks, without Content-Length
 	stall   time.Duration // pause after the head and stallAt bytes of the body
 	stallAt int
-	drip    time.Duration // pause between pieces of dripBy bytes (1 when zero)
+	stalled func(gone bool) // told after the pause whether the client has gone
+	drip    time.Duration   // pause between pieces of dripBy bytes (1 when zero)
 	dripBy  int
 
 	length  int    // announce this Content-Length instead, when > 0
@@ -184,7 +185,12 @@ func (h *httpReply) writeSlowly(c *call, w io.Writer) {
 	body := h.sent
 	if h.stall > 0 {
 		at := min(h.stallAt, len(body))
-		if _, err := w.Write(body[:at]); err != nil || !c.sleep(h.stall) {
+		_, err := w.Write(body[:at])
+		slept := err == nil && c.sleep(h.stall)
+		if h.stalled != nil {
+			h.stalled(err != nil || c.r.Context().Err() != nil)
+		}
+		if !slept {
 			return
 		}
 		body = body[at:]

@@ -47,8 +47,9 @@ func (l *memoryListener) Addr() net.Addr { return serverAddr }
 // dial connects to the listener, whatever the address.
 func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
+	accepted := *serverAddr // a connection has its own address, as from the system
 	select {
-	case l.conns <- memoryConn{server, serverAddr, clientAddr}:
+	case l.conns <- memoryConn{server, &accepted, clientAddr}:
 		return memoryConn{client, clientAddr, serverAddr}, nil
 	case <-l.done:
 		return nil, &net.OpError{Op: "dial", Net: "memory", Addr: serverAddr, Err: syscall.ECONNREFUSED}
