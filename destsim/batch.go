@@ -55,10 +55,7 @@ func (c *call) syncBatch() {
 		}
 	}
 	for _, f := range c.sim.chain().batch {
-		if err := f(c, b); err != nil {
-			c.fail(err.Code, err.Message)
-		}
-		if c.done {
+		if f(c, b); c.done {
 			return
 		}
 	}

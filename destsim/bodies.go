@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"sort"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -152,30 +149,4 @@ func (j *callJournal) keepBodies(keep bool) {
 	if !keep {
 		j.bodies.clear()
 	}
-}
-
-// bodyRoutes are the control endpoints of bodies.
-func (j *callJournal) bodyRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /_control/journal/{seq}", func(w http.ResponseWriter, r *http.Request) {
-		seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
-		if err != nil {
-			answer(w, nil, fmt.Errorf("%s: must be the number of a call", clip(r.PathValue("seq"))))
-			return
-		}
-		x, err := j.exchange(seq)
-		if err != nil {
-			reply(w, http.StatusNotFound, controlError{err.Error()})
-			return
-		}
-		reply(w, http.StatusOK, x)
-	})
-	mux.HandleFunc("POST /_control/journal", take(func(arg struct {
-		Bodies *bool `json:"bodies"`
-	}) (any, error) {
-		if arg.Bodies == nil {
-			return nil, errors.New(`bodies: is required: {"bodies":true} keeps the bodies of calls, false forgets them`)
-		}
-		j.keepBodies(*arg.Bodies)
-		return okReply{OK: true}, nil
-	}))
 }

@@ -107,9 +107,6 @@ func (c *call) read() bool {
 		c.refuse(http.StatusRequestEntityTooLarge, rpc.CodeInvalidRequest, fmt.Sprintf("the body is longer than %d bytes", limit))
 		return false
 	}
-	for _, f := range c.sim.chain().raw {
-		c.body = f(c, c.body)
-	}
 	return true
 }
 

@@ -150,9 +150,7 @@ func (c Config) resolve() (Config, error) {
 	c.RateLimit = max(c.RateLimit, 0)
 	c.SkipConvention = cmp.Or(c.SkipConvention, "failure")
 	c.Store = cmp.Or(c.Store, "memory")
-	if c.MaxBody == 0 {
-		c.MaxBody = 64 << 20
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
@@ -166,42 +164,32 @@ func (c *Config) merge(base Config) {
 		c.Objects = base.Objects
 	}
 	c.Speed = mergeSpeed(c.Speed, base.Speed)
-	if c.RateLimit == 0 {
-		c.RateLimit = base.RateLimit
-	}
+	c.RateLimit = cmp.Or(c.RateLimit, base.RateLimit)
 	c.Compress = cmp.Or(c.Compress, base.Compress)
 	c.SkipConvention = cmp.Or(c.SkipConvention, base.SkipConvention)
 }
 
 // mergeSpeed fills single numbers: a user may set only one of the three.
 func mergeSpeed(s, base rpc.Speed) rpc.Speed {
-	set := func(v *int64, d int64) {
-		if *v == 0 {
-			*v = d
-		}
+	return rpc.Speed{
+		MaximumBatchSize:        cmp.Or(s.MaximumBatchSize, base.MaximumBatchSize),
+		MaximumParallelBatches:  cmp.Or(s.MaximumParallelBatches, base.MaximumParallelBatches),
+		MaximumRecordsPerSecond: cmp.Or(s.MaximumRecordsPerSecond, base.MaximumRecordsPerSecond),
 	}
-	set(&s.MaximumBatchSize, base.MaximumBatchSize)
-	set(&s.MaximumParallelBatches, base.MaximumParallelBatches)
-	set(&s.MaximumRecordsPerSecond, base.MaximumRecordsPerSecond)
-	return s
 }
 
 // resolve sets the defaults that Delays documents.
 func (d Delays) resolve() Delays {
-	set := func(v *time.Duration, def time.Duration) {
-		if *v == 0 {
-			*v = def
-		}
+	return Delays{
+		Hang:     cmp.Or(d.Hang, 35*time.Second),
+		Planning: cmp.Or(d.Planning, 12*time.Second),
+		Batch:    cmp.Or(d.Batch, 36*time.Second),
+		Stall:    cmp.Or(d.Stall, 6*time.Second),
+		Write:    cmp.Or(d.Write, 300*time.Millisecond),
+		Cache:    cmp.Or(d.Cache, 60*time.Second),
+		Retry:    cmp.Or(d.Retry, 60*time.Second),
+		Meet:     cmp.Or(d.Meet, 50*time.Millisecond),
+		Work:     cmp.Or(d.Work, 20*time.Millisecond),
+		Down:     cmp.Or(d.Down, 5*time.Second),
 	}
-	set(&d.Hang, 35*time.Second)
-	set(&d.Planning, 12*time.Second)
-	set(&d.Batch, 36*time.Second)
-	set(&d.Stall, 6*time.Second)
-	set(&d.Write, 300*time.Millisecond)
-	set(&d.Cache, 60*time.Second)
-	set(&d.Retry, 60*time.Second)
-	set(&d.Meet, 50*time.Millisecond)
-	set(&d.Work, 20*time.Millisecond)
-	set(&d.Down, 5*time.Second)
-	return d
 }

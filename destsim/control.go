@@ -2,10 +2,11 @@ package destsim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,9 +23,6 @@ const controlBody = 64 << 20
 // no violation, fault or token of the endpoint touches them.
 func (s *Sim) controlRoutes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"ok": true})
-	})
 	inner := http.NewServeMux()
 	s.console = pages.New(pages.Simulator{
 		Control: console.Caller{Handler: inner}, Token: s.config.ControlToken,
@@ -32,58 +30,49 @@ func (s *Sim) controlRoutes() http.Handler {
 	})
 	mux.Handle(console.Path, s.console)
 	mux.Handle(console.Path+"/", s.console)
-	endpoints := slices.Clone(controlEndpoints)
+	endpoints := s.endpoints()
 	for _, e := range s.extensions {
 		endpoints = append(endpoints, e.endpoints...)
 	}
 	if profile := s.config.Profile; profile != nil {
-		endpoints = append(endpoints, endpoint{"GET", "/_control/pprof/", "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …"})
+		endpoints = append(endpoints, endpoint{"GET", "/_control/pprof/", "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …", profile})
 		inner.Handle("GET /_control/pprof", profile)
-		inner.Handle("GET /_control/pprof/", profile)
 	}
-	index := func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"endpoints": endpoints})
+	for _, e := range endpoints[1:] { // the first stands outside of what is guarded
+		inner.Handle(e.Method+" "+e.Path, e.handler)
 	}
+	index := give(func(*http.Request) (any, error) { return map[string]any{"endpoints": endpoints}, nil })
 	inner.HandleFunc("GET /_control", index)
 	inner.HandleFunc("GET /_control/{$}", index)
-	inner.HandleFunc("POST /_control/readback", take(s.readback))
-	inner.HandleFunc("GET /_control/records", s.records)
-	inner.HandleFunc("GET /_control/counts", s.counts)
-	inner.HandleFunc("GET /_control/objects", s.objects)
-	inner.HandleFunc("POST /_control/reset", func(w http.ResponseWriter, _ *http.Request) { answer(w, okReply{OK: true}, s.Reset()) })
-	inner.HandleFunc("GET /_control/snapshot", s.serveSnapshot)
-	inner.HandleFunc("POST /_control/restore", func(w http.ResponseWriter, r *http.Request) { answer(w, okReply{OK: true}, s.Restore(r.Body)) })
-	inner.HandleFunc("POST /_control/schema", take(s.changeSchema))
-	inner.HandleFunc("POST /_control/hooks/{name}", s.hook)
-	for _, e := range s.extensions {
-		if e.routes != nil {
-			e.routes(inner)
-		}
-	}
+	mux.Handle("GET /healthz", endpoints[0].handler)
 	guarded := s.guard(worded(inner, endpoints))
 	mux.Handle("/_control", guarded)
 	mux.Handle("/_control/", guarded)
 	return worded(mux, endpoints)
 }
 
-// controlEndpoints is what GET /_control/ lists; extensions add their own.
-var controlEndpoints = []endpoint{
-	{"GET", "/healthz", "tells that the program runs"},
-	{"POST", "/_control/readback", `{"object","identifier_field","identifiers":[…]} gives the stored records`},
-	{"GET", "/_control/records", "?object=&after=&limit= pages through all records of an object"},
-	{"GET", "/_control/objects", "objects with their fields and numbers of records, and the declared speed"},
-	{"GET", "/_control/counts", "records by object, calls by method"},
-	{"POST", "/_control/reset", "forgets records, custom fields and every change made here"},
-	{"GET", "/_control/snapshot", "everything that the destination knows, one JSON object per line"},
-	{"POST", "/_control/restore", "replaces everything by a snapshot, or refuses it and changes nothing"},
-	{"POST", "/_control/schema", `{"action":"add_field|remove_field|rename_field|change_field|add_object|remove_object|set_operations|set_speed|set_rate_limit", …}`},
-	{"POST", "/_control/hooks/{name}", "cleanup, restart, alter_schema, break_downstream, rotate_token"},
+// endpoints are those of a simulator itself; extensions add their own.
+func (s *Sim) endpoints() []endpoint {
+	return []endpoint{
+		{"GET", "/healthz", "tells that the program runs", give(func(*http.Request) (any, error) { return okReply{OK: true}, nil })},
+		{"POST", "/_control/readback", `{"object","identifier_field","identifiers":[…]} gives the stored records`, take(s.readback)},
+		{"GET", "/_control/records", "?object=&after=&limit= pages through all records of an object", give(s.records)},
+		{"GET", "/_control/objects", "objects with their fields and numbers of records, and the declared speed", give(s.objects)},
+		{"GET", "/_control/counts", "records by object, calls by method", give(s.counts)},
+		{"POST", "/_control/reset", "forgets records, custom fields and every change made here", give(func(*http.Request) (any, error) { return okReply{OK: true}, s.Reset() })},
+		{"GET", "/_control/snapshot", "everything that the destination knows, one JSON object per line", http.HandlerFunc(s.serveSnapshot)},
+		{"POST", "/_control/restore", "replaces everything by a snapshot, or refuses it and changes nothing", give(func(r *http.Request) (any, error) { return okReply{OK: true}, s.Restore(r.Body) })},
+		{"POST", "/_control/schema", `{"action":"add_field|remove_field|rename_field|change_field|add_object|remove_object|set_operations|set_speed|set_rate_limit", …}`, take(s.changeSchema)},
+		{"POST", "/_control/hooks/{name}", "cleanup, restart, alter_schema, break_downstream, rotate_token", give(s.hook)},
+	}
 }
 
+// endpoint is one of the control endpoints, as GET /_control lists them.
 type endpoint struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
-	Does   string `json:"does"`
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Does    string `json:"does"`
+	handler http.Handler
 }
 
 type okReply struct {
@@ -132,26 +121,31 @@ func reply(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(append(encode(value), '\n'))
 }
 
-// answer writes a value, or the error as 400.
-func answer(w http.ResponseWriter, value any, err error) {
-	if err != nil {
-		reply(w, http.StatusBadRequest, controlError{err.Error()})
-		return
+// give answers with a value, or with an error as 400, as 404 where it says that what is
+// named in the path does not exist.
+func give(fn func(r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := fn(r)
+		switch {
+		case errors.Is(err, errNoCall), errors.Is(err, ErrUnknownFault):
+			reply(w, http.StatusNotFound, controlError{err.Error()})
+		case err != nil:
+			reply(w, http.StatusBadRequest, controlError{err.Error()})
+		default:
+			reply(w, http.StatusOK, value)
+		}
 	}
-	reply(w, http.StatusOK, value)
 }
 
-// take decodes the body strictly into the argument of fn.
+// take is give for an endpoint that decodes its body strictly.
 func take[T any](fn func(T) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return give(func(r *http.Request) (any, error) {
 		var arg T
 		if err := decodeControl(r, &arg); err != nil {
-			answer(w, nil, err)
-			return
+			return nil, err
 		}
-		value, err := fn(arg)
-		answer(w, value, err)
-	}
+		return fn(arg)
+	})
 }
 
 // Reset forgets all records, custom fields and changes of the schema, heals
@@ -172,12 +166,11 @@ func (s *Sim) Reset() error {
 }
 
 // records pages through a table in the order in which records were created.
-func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) records(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	after, limit, err := recordsPage(q)
 	if err != nil {
-		answer(w, nil, err)
-		return
+		return nil, err
 	}
 	list, total, err := s.Records(q.Get("object"), after, limit)
 	page := struct {
@@ -188,7 +181,7 @@ func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
 	if len(list) == limit {
 		page.Next = &list[limit-1].ID
 	}
-	answer(w, page, err)
+	return page, err
 }
 
 // recordsPage is which records a query asks for.
@@ -276,13 +269,12 @@ type fieldShown struct {
 }
 
 // objects shows the schema as it is now, past violations and faults.
-func (s *Sim) objects(w http.ResponseWriter, _ *http.Request) {
+func (s *Sim) objects(*http.Request) (any, error) {
 	list := []objectShown{}
 	for _, o := range s.catalogue.Load().objects {
 		_, n, err := s.store.Scan(o.APIName, 0, 0)
 		if err != nil {
-			answer(w, nil, err)
-			return
+			return nil, err
 		}
 		shown := objectShown{Object: o.Object, Operations: o.operations, Fields: []fieldShown{}, Records: n}
 		for _, f := range o.fields {
@@ -290,24 +282,23 @@ func (s *Sim) objects(w http.ResponseWriter, _ *http.Request) {
 		}
 		list = append(list, shown)
 	}
-	reply(w, http.StatusOK, map[string]any{
+	return map[string]any{
 		"objects": list, "speed": s.speed.Load(), "rate_limit": s.rateLimit.Load(), "enforced": s.config.EnforceLimits, "downstream_broken": s.broken.Load(),
-	})
+	}, nil
 }
 
 // counts tells how many records each object has and how many calls came.
-func (s *Sim) counts(w http.ResponseWriter, _ *http.Request) {
+func (s *Sim) counts(*http.Request) (any, error) {
 	records := map[string]int{}
 	for _, name := range s.catalogue.Load().names() {
 		_, n, err := s.store.Scan(name, 0, 0)
 		if err != nil {
-			answer(w, nil, err)
-			return
+			return nil, err
 		}
 		records[name] = n
 	}
 	calls, total := s.tally.counts()
-	reply(w, http.StatusOK, map[string]any{"records": records, "calls": map[string]any{"total": total, "by_method": calls}})
+	return map[string]any{"records": records, "calls": map[string]any{"total": total, "by_method": calls}}, nil
 }
 
 // tally counts the calls of the endpoint by method.
@@ -348,9 +339,7 @@ func (t *tally) set(methods map[string]int64, total int64) {
 func (t *tally) counts() (map[string]int64, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := map[string]int64{}
-	for m, n := range t.methods {
-		out[m] = n
-	}
+	out := map[string]int64{} // never null in JSON
+	maps.Copy(out, t.methods)
 	return out, t.total
 }

@@ -11,8 +11,8 @@ func extensions(s *Sim) []extension {
 	s.journal.bodies.configure(&s.config)
 	return []extension{
 		s.metered(),
-		{seams: s.faults.seams(), routes: s.faults.routes, endpoints: faultEndpoints, reset: s.faults.reset},
-		{done: s.journal.add, routes: s.journal.routes, endpoints: journalEndpoints, reset: s.journal.reset},
-		{routes: s.violationRoutes, endpoints: violationEndpoints, reset: s.armConfigured},
+		{seams: s.faults.seams(), endpoints: s.faults.endpoints(), reset: s.faults.reset},
+		{done: s.journal.add, endpoints: s.journal.endpoints(), reset: s.journal.reset},
+		{endpoints: s.violationEndpoints(), reset: s.armConfigured},
 	}
 }

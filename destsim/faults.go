@@ -206,47 +206,33 @@ func (b *faultBoard) all(unfired bool) []ArmedFault {
 	return list
 }
 
-// faultEndpoints are the control endpoints of faults.
-var faultEndpoints = []endpoint{
-	{"POST", "/_control/faults", `arms {"kind","when":{…},…}, gives its id`},
-	{"GET", "/_control/faults", "lists faults and how often they fired; ?unfired=true those that never did"},
-	{"GET", "/_control/faults/kinds", "lists the kinds of faults with their parameters"},
-	{"DELETE", "/_control/faults", "disarms all"},
-	{"DELETE", "/_control/faults/{id}", "disarms one"},
-}
-
-func (b *faultBoard) routes(mux *http.ServeMux) {
-	mux.HandleFunc("POST /_control/faults", take(func(f Fault) (any, error) {
-		id, err := b.arm(f)
-		return struct {
-			OK bool   `json:"ok"`
-			ID string `json:"id"`
-		}{true, id}, err
-	}))
-	mux.HandleFunc("GET /_control/faults", func(w http.ResponseWriter, r *http.Request) {
-		unfired, err := flagOf(r.URL.Query(), "unfired")
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		reply(w, http.StatusOK, map[string]any{"faults": b.all(unfired)})
-	})
-	mux.HandleFunc("GET /_control/faults/kinds", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, map[string]any{"kinds": FaultKinds()})
-	})
-	mux.HandleFunc("DELETE /_control/faults", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, struct {
-			OK       bool `json:"ok"`
-			Disarmed int  `json:"disarmed"`
-		}{true, b.disarmAll()})
-	})
-	mux.HandleFunc("DELETE /_control/faults/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if err := b.disarm(r.PathValue("id")); err != nil {
-			reply(w, http.StatusNotFound, controlError{err.Error()})
-			return
-		}
-		reply(w, http.StatusOK, okReply{OK: true})
-	})
+// endpoints are the control endpoints of faults.
+func (b *faultBoard) endpoints() []endpoint {
+	return []endpoint{
+		{"POST", "/_control/faults", `arms {"kind","when":{…},…}, gives its id`, take(func(f Fault) (any, error) {
+			id, err := b.arm(f)
+			return struct {
+				OK bool   `json:"ok"`
+				ID string `json:"id"`
+			}{true, id}, err
+		})},
+		{"GET", "/_control/faults", "lists faults and how often they fired; ?unfired=true those that never did", give(func(r *http.Request) (any, error) {
+			unfired, err := flagOf(r.URL.Query(), "unfired")
+			return map[string]any{"faults": b.all(unfired)}, err
+		})},
+		{"GET", "/_control/faults/kinds", "lists the kinds of faults with their parameters", give(func(*http.Request) (any, error) {
+			return map[string]any{"kinds": FaultKinds()}, nil
+		})},
+		{"DELETE", "/_control/faults", "disarms all", give(func(*http.Request) (any, error) {
+			return struct {
+				OK       bool `json:"ok"`
+				Disarmed int  `json:"disarmed"`
+			}{true, b.disarmAll()}, nil
+		})},
+		{"DELETE", "/_control/faults/{id}", "disarms one", give(func(r *http.Request) (any, error) {
+			return okReply{OK: true}, b.disarm(r.PathValue("id"))
+		})},
+	}
 }
 
 // Delay is a distribution of durations, all in milliseconds.

@@ -2,66 +2,21 @@ package destsim
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/destkit/destkit/destsim/internal/meter"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Figures are rates and latencies since Since.
-type Figures struct {
-	Since       time.Time       `json:"since"`
-	InFlight    int64           `json:"calls_in_flight"`
-	PeakCalls   int64           `json:"peak_calls_in_flight"`
-	Batches     int64           `json:"batches_in_flight"`
-	PeakBatches int64           `json:"peak_batches_in_flight"`
-	Methods     []MethodFigures `json:"methods"` // those that were called, by name
-}
-
-// MethodFigures are the figures of one method; "other" gathers unknown ones.
-type MethodFigures struct {
-	Method    string `json:"method"`
-	Calls     int64  `json:"calls"`
-	Errors    int64  `json:"errors"` // calls without a result
-	Records   int64  `json:"records"`
-	Succeeded int64  `json:"succeeded"`
-	Failed    int64  `json:"failed"`
-	// Rates over the last ten whole seconds, and the most in one second.
-	CallsPerSecond   float64        `json:"calls_per_second"`
-	RecordsPerSecond float64        `json:"records_per_second"`
-	PeakCalls        int64          `json:"peak_calls_in_a_second"`
-	PeakRecords      int64          `json:"peak_records_in_a_second"`
-	Latency          LatencyFigures `json:"latency_ms"`
-}
-
-// LatencyFigures are in milliseconds; quantiles are up to 6.25 % too high.
-type LatencyFigures struct {
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-	Max  float64 `json:"max"`
-}
+// What Sim.Figures gives.
+type (
+	Figures        = meter.Figures
+	MethodFigures  = meter.Method
+	LatencyFigures = meter.Latency
+)
 
 // Figures gives rates, latencies and parallelism since the start or the last
 // reset.
-func (s *Sim) Figures() Figures {
-	m := s.meter.Figures()
-	f := Figures{
-		Since: m.Since, InFlight: m.Calls, PeakCalls: m.PeakCalls, Batches: m.Batches, PeakBatches: m.PeakBatches,
-		Methods: []MethodFigures{},
-	}
-	for _, one := range m.Methods {
-		f.Methods = append(f.Methods, MethodFigures{
-			Method: one.Name, Calls: one.Calls, Errors: one.Errors, Records: one.Records,
-			Succeeded: one.Succeeded, Failed: one.Failed,
-			CallsPerSecond: one.CallsPerSecond, RecordsPerSecond: one.RecordsPerSecond,
-			PeakCalls: one.PeakCalls, PeakRecords: one.PeakRecords, Latency: LatencyFigures(one.Latency),
-		})
-	}
-	return f
-}
+func (s *Sim) Figures() Figures { return s.meter.Figures() }
 
 // metered counts the calls of a simulator.
 func (s *Sim) metered() extension {
@@ -78,10 +33,10 @@ func (s *Sim) metered() extension {
 				}
 			},
 		},
-		done: s.meterCall, routes: s.meterRoutes, reset: s.meter.Reset,
+		done: s.meterCall, reset: s.meter.Reset,
 		endpoints: []endpoint{
-			{"GET", "/_control/figures", "rates, latencies and parallelism by method"},
-			{"GET", "/_control/metrics", "the same for Prometheus"},
+			{"GET", "/_control/figures", "rates, latencies and parallelism by method", give(func(*http.Request) (any, error) { return s.Figures(), nil })},
+			{"GET", "/_control/metrics", "the same for Prometheus", s.meter.Handler(s.storedRecords)},
 		},
 	}
 }
@@ -99,15 +54,11 @@ func (s *Sim) meterCall(c *call) {
 	s.meter.Done(&m)
 }
 
-func (s *Sim) meterRoutes(mux *http.ServeMux) {
-	mux.Handle("GET /_control/metrics", s.meter.Handler(func(yield func(string, int) bool) {
-		for _, name := range s.catalogue.Load().names() {
-			if _, n, err := s.store.Scan(name, 0, 0); err == nil && !yield(name, n) {
-				return
-			}
+// storedRecords gives every object with the number of its records.
+func (s *Sim) storedRecords(yield func(string, int) bool) {
+	for _, name := range s.catalogue.Load().names() {
+		if _, n, err := s.store.Scan(name, 0, 0); err == nil && !yield(name, n) {
+			return
 		}
-	}))
-	mux.HandleFunc("GET /_control/figures", func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, http.StatusOK, s.Figures())
-	})
+	}
 }

@@ -48,78 +48,51 @@ func (c Config) HooksFile(baseURL string) []byte {
 
 // hook answers POST /_control/hooks/NAME. Members that are not known are
 // ignored: a judge may say more than the simulator needs.
-func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
+func (s *Sim) hook(r *http.Request) (any, error) {
 	var q hookRequest
 	body, err := readControl(r)
 	if err == nil {
 		err = fill(body, &q)
 	}
 	if err != nil {
-		answer(w, nil, err)
-		return
+		return nil, err
 	}
 	if q.Action != "" && q.Action != "begin" && q.Action != "end" {
-		answer(w, nil, fmt.Errorf("unknown action %q%s", q.Action, didYouMean(q.Action, []string{"begin", "end"})))
-		return
+		return nil, fmt.Errorf("unknown action %q%s", q.Action, didYouMean(q.Action, []string{"begin", "end"}))
 	}
-	var value any
 	switch name := r.PathValue("name"); name {
 	case "cleanup":
-		value, err = s.hookCleanup(q)
+		return s.hookCleanup(q)
 	case "restart":
-		value, err = okReply{OK: true}, s.Restart()
+		return okReply{OK: true}, s.Restart()
 	case "alter_schema":
-		value, err = s.hookAlter(q)
+		return s.hookAlter(q)
 	case "break_downstream":
 		s.broken.Store(q.Action != "end")
-		value = okReply{OK: true}
+		return okReply{OK: true}, nil
 	case "rotate_token":
-		value = s.hookRotate(q)
+		return s.hookRotate(q), nil
 	default:
-		err = fmt.Errorf("unknown hook %q%s", name, didYouMean(name, hookNames))
+		return nil, fmt.Errorf("unknown hook %q%s", name, didYouMean(name, hookNames))
 	}
-	answer(w, value, err)
 }
 
 // hookCleanup deletes the named records and nothing else.
 func (s *Sim) hookCleanup(q hookRequest) (any, error) {
-	o := s.catalogue.Load().byName[q.Object]
-	if o == nil {
-		return nil, s.unknownObject(q.Object)
-	}
-	f := o.byName[q.IdentifierField]
-	if f == nil {
-		return nil, fmt.Errorf("unknown identifier_field %q of object %q", q.IdentifierField, q.Object)
-	}
-	u, err := s.store.Begin()
-	if err != nil {
-		return nil, err
-	}
-	defer u.Rollback()
 	deleted := 0
-	for _, identifier := range q.Identifiers {
-		key := lookupKey(identifier)
-		if key == nil {
-			continue
-		}
-		err := u.With(o.table, f.quoted, key, func(rows store.Rows) error {
-			found, err := rows.Find(f.quoted, key)
-			for _, r := range found {
-				if err = rows.Remove(r); err != nil {
-					return err
-				}
-				deleted++
+	err := s.eachStored(q.Object, q.IdentifierField, q.Identifiers, func(_ json.RawMessage, rows store.Rows, found []*store.Row) error {
+		for _, r := range found {
+			if err := rows.Remove(r); err != nil {
+				return fmt.Errorf("clean up: %w", err)
 			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("clean up: %w", err)
+			deleted++
 		}
-	}
+		return nil
+	})
 	return struct {
 		OK      bool `json:"ok"`
 		Deleted int  `json:"deleted"`
-	}{true, deleted}, u.Commit()
+	}{true, deleted}, err
 }
 
 // restarter is a store that a restart of the process would open anew.

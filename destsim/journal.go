@@ -211,80 +211,78 @@ func (f *JournalFilter) lets(e *JournalEntry) bool {
 		!e.Received.Before(f.Since)
 }
 
-// journalEndpoints are the control endpoints of the journal.
-var journalEndpoints = []endpoint{
-	{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&sync=&sync_run=&since=&after=&limit= lists calls of the endpoint, oldest first; ?newest=true&before= newest first"},
-	{"GET", "/_control/journal/{seq}", "one call with its bodies, without secrets"},
-	{"POST", "/_control/journal", `{"bodies":true} keeps the bodies of calls from now on, false forgets them`},
-	{"DELETE", "/_control/journal", "forgets the calls"},
-}
-
-func (j *callJournal) routes(mux *http.ServeMux) {
-	j.bodyRoutes(mux)
-	mux.HandleFunc("GET /_control/journal", func(w http.ResponseWriter, r *http.Request) {
-		filter, err := parseJournalFilter(r.URL.Query())
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		reply(w, http.StatusOK, j.page(filter))
-	})
-	mux.HandleFunc("DELETE /_control/journal", func(w http.ResponseWriter, _ *http.Request) {
-		j.clear()
-		reply(w, http.StatusOK, okReply{OK: true})
-	})
+// endpoints are the control endpoints of the journal.
+func (j *callJournal) endpoints() []endpoint {
+	return []endpoint{
+		{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&sync=&sync_run=&since=&after=&limit= lists calls of the endpoint, oldest first; ?newest=true&before= newest first", give(func(r *http.Request) (any, error) {
+			filter, err := parseJournalFilter(r.URL.Query())
+			if err != nil {
+				return nil, err
+			}
+			return j.page(filter), nil
+		})},
+		{"GET", "/_control/journal/{seq}", "one call with its bodies, without secrets", give(func(r *http.Request) (any, error) {
+			seq, err := strconv.ParseInt(r.PathValue("seq"), 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s: must be the number of a call", clip(r.PathValue("seq")))
+			}
+			return j.exchange(seq)
+		})},
+		{"POST", "/_control/journal", `{"bodies":true} keeps the bodies of calls from now on, false forgets them`, take(func(arg struct {
+			Bodies *bool `json:"bodies"`
+		}) (any, error) {
+			if arg.Bodies == nil {
+				return nil, errors.New(`bodies: is required: {"bodies":true} keeps the bodies of calls, false forgets them`)
+			}
+			j.keepBodies(*arg.Bodies)
+			return okReply{OK: true}, nil
+		})},
+		{"DELETE", "/_control/journal", "forgets the calls", give(func(*http.Request) (any, error) {
+			j.clear()
+			return okReply{OK: true}, nil
+		})},
+	}
 }
 
 // parseJournalFilter is strict: a filter with a typing error would let
 // everything through.
 func parseJournalFilter(query url.Values) (JournalFilter, error) {
 	var f JournalFilter
+	var status, limit int64
+	texts := map[string]*string{"method": &f.Method, "object": &f.Object, "operation": &f.Operation, "fault": &f.Fault}
+	numbers := map[string]*int64{
+		"status": &status, "before": &f.Before, "sync": &f.SyncID, "sync_run": &f.RunID, "after": &f.After, "limit": &limit,
+	}
 	known := []string{"method", "object", "operation", "status", "fault", "since", "after", "limit", "newest", "before", "sync", "sync_run", "control_token"}
 	for name := range query {
 		value, err := query.Get(name), error(nil)
-		switch name {
-		case "method":
-			f.Method = value
-		case "object":
-			f.Object = value
-		case "operation":
-			f.Operation = value
-		case "fault":
-			f.Fault = value
-		case "status":
-			var status int64
-			if status, err = numberParameter(value); err != nil {
+		switch {
+		case texts[name] != nil:
+			*texts[name] = value
+		case numbers[name] != nil:
+			*numbers[name], err = numberParameter(value)
+			switch {
+			case name == "status" && err != nil:
 				err = fmt.Errorf("must be an HTTP status such as 429, 0 for a call without an answer, not %q", clip(value))
+			case name == "status":
+				f.Status = new(int(status))
+			case name == "limit" && err == nil && (limit < 1 || limit > journalSize):
+				err = fmt.Errorf("must be between 1 and %d", journalSize)
 			}
-			f.Status = new(int(status))
-		case "since":
+		case name == "since":
 			f.Since, err = timeParameter(value)
-		case "newest":
+		case name == "newest":
 			if f.Newest, err = strconv.ParseBool(value); err != nil {
 				err = fmt.Errorf("must be true or false, not %q", clip(value))
 			}
-		case "before":
-			f.Before, err = numberParameter(value)
-		case "sync":
-			f.SyncID, err = numberParameter(value)
-		case "sync_run":
-			f.RunID, err = numberParameter(value)
-		case "after":
-			f.After, err = numberParameter(value)
-		case "limit":
-			var limit int64
-			if limit, err = numberParameter(value); err == nil && (limit < 1 || limit > journalSize) {
-				err = fmt.Errorf("must be between 1 and %d", journalSize)
-			}
-			f.Limit = int(limit)
-		case "control_token":
-		default:
+		case name != "control_token":
 			err = fmt.Errorf("unknown filter%s", didYouMean(name, known))
 		}
 		if err != nil {
 			return f, fmt.Errorf("%s: %w", clip(name), err)
 		}
 	}
+	f.Limit = int(limit)
 	if !f.Newest && f.Before != 0 {
 		return f, errors.New("before: goes with newest=true; after is for the other direction")
 	}

@@ -53,10 +53,9 @@ func TestPeaksAreParallelism(t *testing.T) {
 	s := newSim(t, Config{})
 	var meet, group sync.WaitGroup
 	meet.Add(5)
-	s.chain().add(seams{batch: func(*call, *batch) *rpc.Error {
+	s.chain().add(seams{batch: func(*call, *batch) {
 		meet.Done()
 		meet.Wait()
-		return nil
 	}})
 	for range 5 {
 		group.Go(func() { invoke(s, rpc.MethodSyncBatch, fourRecords(s, "upsert")) })

@@ -31,41 +31,58 @@ type readbackRecord struct {
 
 // readback gives what the destination holds, without any violation between.
 func (s *Sim) readback(q readbackRequest) (any, error) {
-	o := s.catalogue.Load().byName[q.Object]
-	if o == nil {
-		return nil, s.unknownObject(q.Object)
-	}
-	f := o.byName[q.IdentifierField]
-	if f == nil {
-		names := make([]string, len(o.fields))
-		for i, f := range o.fields {
-			names[i] = f.APIName
+	out := readbackReply{Records: []readbackRecord{}, Complete: true}
+	err := s.eachStored(q.Object, q.IdentifierField, q.Identifiers, func(identifier json.RawMessage, _ store.Rows, found []*store.Row) error {
+		if len(found) > 0 {
+			out.Records = append(out.Records, readbackRecord{identifier, len(found), bytes.Clone(found[0].Data)})
 		}
-		return nil, fmt.Errorf("unknown identifier_field %q of object %q%s", q.IdentifierField, q.Object, didYouMean(q.IdentifierField, names))
+		return nil
+	})
+	return out, err
+}
+
+// eachStored hands the rows with each of the identifiers to do, in one unit of work.
+func (s *Sim) eachStored(object, name string, identifiers []json.RawMessage, do func(identifier json.RawMessage, rows store.Rows, found []*store.Row) error) error {
+	o := s.catalogue.Load().byName[object]
+	if o == nil {
+		return s.unknownObject(object)
 	}
+	f := o.byName[name]
+	if f == nil {
+		return fmt.Errorf("unknown identifier_field %q of object %q%s", name, object, didYouMean(name, o.fieldNames()))
+	}
+	return s.write(func(u store.Unit) error {
+		for _, identifier := range identifiers {
+			key := lookupKey(identifier)
+			if key == nil {
+				continue
+			}
+			err := u.With(o.table, f.quoted, key, func(rows store.Rows) error {
+				found, err := rows.Find(f.quoted, key)
+				if err != nil {
+					return err
+				}
+				return do(identifier, rows, found)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// write changes the store beside the batches.
+func (s *Sim) write(do func(u store.Unit) error) error {
 	u, err := s.store.Begin()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer u.Rollback()
-	out := readbackReply{Records: []readbackRecord{}, Complete: true}
-	for _, identifier := range q.Identifiers {
-		key := lookupKey(identifier)
-		if key == nil {
-			continue
-		}
-		err := u.With(o.table, f.quoted, key, func(rows store.Rows) error {
-			found, err := rows.Find(f.quoted, key)
-			if len(found) > 0 {
-				out.Records = append(out.Records, readbackRecord{identifier, len(found), bytes.Clone(found[0].Data)})
-			}
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read back: %w", err)
-		}
+	if err := do(u); err != nil {
+		return err
 	}
-	return out, u.Commit()
+	return u.Commit()
 }
 
 // lookupKey is the canonical text of any identifier, whatever the field's type:

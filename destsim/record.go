@@ -47,14 +47,7 @@ func (r *record) apply() result {
 	if s.broken.Load() {
 		return r.fail(downstreamDown)
 	}
-	t := r.object.table
-	for _, f := range s.chain().table {
-		t = t.Renamed(f(b.call, t.Name))
-	}
-	if s.chain().wide && !t.Wide {
-		t = &store.Table{Name: t.Name, Uniques: t.Uniques, Wide: true}
-	}
-	if err := b.unit.With(t, r.active.quoted, r.key, r.run); err != nil {
+	if err := b.unit.With(r.object.table, r.active.quoted, r.key, r.run); err != nil {
 		b.failed = err
 		return r.fail("the record could not be stored: %v", err)
 	}
@@ -172,7 +165,7 @@ func (r *record) create(rows store.Rows) (result, error) {
 		}
 	}
 	for _, f := range r.object.required {
-		if !r.has(f) {
+		if r.cell(f) == nil {
 			return r.fail("required field %s is missing", f.quoted), nil
 		}
 	}
@@ -180,15 +173,6 @@ func (r *record) create(rows store.Rows) (result, error) {
 		return r.fail("%s", problem), err
 	}
 	return r.ok(), rows.Put(nil, encodeCells(r.cells))
-}
-
-func (r *record) has(f *field) bool {
-	for i := range r.cells {
-		if r.cells[i].column.field == f {
-			return true
-		}
-	}
-	return false
 }
 
 // modify changes what the record names and leaves the rest untouched.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/destkit/destkit/destsim/internal/store"
@@ -61,7 +60,6 @@ func (s *Sim) adopt(read *restoring) error {
 	s.rateLimit.Store(set.RateLimit)
 	s.broken.Store(set.Down)
 	s.altered.set(set.Altered)
-	s.chance.set(read.chance)
 	s.tally.set(set.Calls, set.Total)
 	s.limits.Store(newLimits(s))
 	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
@@ -75,7 +73,6 @@ type restoring struct {
 
 	lastID   int64
 	settings *savedSettings
-	chance   *rand.PCG
 	objects  []*object
 	seen     int64 // the last record
 	records  int64

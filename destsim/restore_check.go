@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/internal/rawjson"
@@ -42,10 +41,6 @@ func (r *restoring) set(q *savedSettings) error {
 	}
 	if q.RateLimit < 0 {
 		return fmt.Errorf("rate_limit %d is negative", q.RateLimit)
-	}
-	r.chance = &rand.PCG{}
-	if err := r.chance.UnmarshalBinary(q.Chance); err != nil {
-		return fmt.Errorf("chance: %w", err)
 	}
 	r.settings = q
 	return nil

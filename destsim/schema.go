@@ -192,9 +192,13 @@ func (o *object) changeField(name string, fn func(*field) error) error {
 }
 
 func (o *object) unknownField(name string) error {
+	return fmt.Errorf("unknown field %q of object %q%s", name, o.APIName, didYouMean(name, o.fieldNames()))
+}
+
+func (o *object) fieldNames() []string {
 	names := make([]string, len(o.fields))
 	for i, f := range o.fields {
 		names[i] = f.APIName
 	}
-	return fmt.Errorf("unknown field %q of object %q%s", name, o.APIName, didYouMean(name, names))
+	return names
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,7 +39,6 @@ type Sim struct {
 	// headers or codings of their own; framed, that some of these are the
 	// business of net/http.
 	systemClock, dressed, framed bool
-	chance                       *chance
 	store                        store.Store
 	seams                        atomic.Pointer[chain] // of the extensions and the armed violations
 	violations                   violationBoard
@@ -80,10 +78,7 @@ type extension struct {
 	// done is told of every finished call of the endpoint, also of those that
 	// a violation answered by itself.
 	done func(c *call)
-	// routes adds endpoints; patterns start with "METHOD /_control/". Access is
-	// checked before.
-	routes func(mux *http.ServeMux)
-	// endpoints describes them for GET /_control/.
+	// endpoints stand beside the others below /_control/. Access is checked before.
 	endpoints []endpoint
 	// reset forgets everything, for POST /_control/reset.
 	reset func()
@@ -99,7 +94,7 @@ func New(config Config) (*Sim, error) {
 	}
 	s := &Sim{
 		config: config, delays: config.Delays, clock: config.Clock, systemClock: systemClock,
-		chance: newChance(config.Seed), dressed: len(config.Headers) > 0 || config.Compress != "",
+		dressed: len(config.Headers) > 0 || config.Compress != "",
 	}
 	s.batches.New = func() any { return &batch{Batch: codec.Batch{Plans: &s.requests}} }
 	for _, name := range []string{"Connection", "Content-Length", "Date", "Trailer", "Transfer-Encoding", "Upgrade"} {
@@ -232,20 +227,16 @@ func (s *Sim) finish(c *call) {
 	}
 }
 
-// TLS names the certificate or version that an armed violation asks the
-// listener for, "" for a good one.
-func (s *Sim) TLS() string {
+// TLSViolation is the id of the armed violation that the listener has to carry
+// out, "" when there is none: the argument of Certificates.TLSConfig. Two of
+// them need no bad certificate. TLS-001 asks for plain http although TLS was
+// wanted; TLS-007 for TLSListener with plainToo.
+func (s *Sim) TLSViolation() string {
 	if len(s.chain().tls) == 0 {
 		return ""
 	}
 	return s.chain().tls[len(s.chain().tls)-1]
 }
-
-// TLSViolation is the id of the armed violation that the listener has to carry
-// out, "" when there is none: the argument of Certificates.TLSConfig. Two of
-// them need no bad certificate. TLS-001 asks for plain http although TLS was
-// wanted; TLS-007 for TLSListener with plainToo.
-func (s *Sim) TLSViolation() string { return s.TLS() }
 
 // later runs fn after d, or at once when the simulator is closed before; Close
 // waits for it.
@@ -261,38 +252,4 @@ func (s *Sim) later(d time.Duration, fn func()) {
 		}
 		fn()
 	}()
-}
-
-// chance is the seeded random source; one for all calls, under a lock.
-type chance struct {
-	mu  sync.Mutex
-	pcg *rand.PCG // what src draws from; its state can be kept
-	src *rand.Rand
-}
-
-func newChance(seed uint64) *chance {
-	c := &chance{}
-	c.set(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
-	return c
-}
-
-// set goes on from a state.
-func (c *chance) set(pcg *rand.PCG) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pcg, c.src = pcg, rand.New(pcg)
-}
-
-// IntN gives a number from 0 to n-1.
-func (c *chance) IntN(n int) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.src.IntN(n)
-}
-
-// Float64 gives a number in [0,1).
-func (c *chance) Float64() float64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.src.Float64()
 }

@@ -64,7 +64,6 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			if a.catalogue.Load().byName["contact"] != nil {
 				require.Equal(rt, write(t, a, "contact", "upsert", record), write(t, b, "contact", "upsert", record))
 			}
-			require.Equal(rt, a.chance.IntN(1<<30), b.chance.IntN(1<<30))
 			require.Equal(rt, text(rt, a), text(rt, b), "ids go on alike")
 		})
 	})
@@ -94,7 +93,6 @@ func randomStep(t *testing.T, rt *rapid.T, s *Sim) {
 			`{"action":"`+rapid.SampledFrom([]string{"begin", "end"}).Draw(rt, "action")+`"}`)
 	case 8:
 		control("schema", `{"action":"remove_object","object":"contact"}`)
-		s.chance.IntN(3)
 	}
 }
 
@@ -183,7 +181,6 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 		"settings twice":       {head + settings + settings, "line 3: the line is none that may stand here"},
 		"object after records": {head + settings + record(1, "o", "{}") + object, "line 4: the line is none that may stand here"},
 		"bad speed":            {head + `{"settings":{"rate_limit":1}}`, "line 2: speed: three integers of 1 or more are needed"},
-		"bad chance":           {head + strings.Replace(settings, "cGNn", "AAAA", 1), "line 2: chance: "},
 		"bad limit":            {head + strings.Replace(settings, `"rate_limit":0`, `"rate_limit":-1`, 1), "line 2: rate_limit -1 is negative"},
 		"no end of settings":   {head + end(0, 0), "line 2: the settings are missing"},
 		"object twice":         {head + settings + object + object, `line 4: object "o" stands twice`},

@@ -103,11 +103,11 @@ var dataViolations = []violation{
 	})),
 	// A value ends the statement that it was pasted into, and no one catches that.
 	breaks("DAT-011.3", "a string that contains '; ends the call with a bare status 500", seams{
-		batch: batched(func(c *call, b *batch) {
+		batch: func(c *call, b *batch) {
 			if b.carries(rpc.TypeString, holds("';")) {
 				c.refuse(http.StatusInternalServerError, rpc.CodeInternalError, unterminated)
 			}
-		}).batch,
+		},
 		write: written(func(c *call) bool { return c.err != nil && c.err.Message == unterminated },
 			page(http.StatusInternalServerError, "text/plain; charset=utf-8", "Internal Server Error")).write,
 	}),

@@ -83,7 +83,7 @@ func lateWhenBusy() seams {
 	var runs byRun[crowd]
 	var entered, late perCall[bool]
 	busy := rowsOf(func(r *record) bool { return late.get(r.batch.call) }, lateRows)
-	busy.batch = batched(func(c *call, b *batch) {
+	busy.batch = func(c *call, b *batch) {
 		now, window := c.sim.clock(), c.sim.delays.Meet
 		run := runs.change(b.Plan.SyncRunID, func(k crowd) crowd {
 			recent := slices.DeleteFunc(k.answered, func(t time.Time) bool { return now.Sub(t) > window })
@@ -91,7 +91,7 @@ func lateWhenBusy() seams {
 		})
 		entered.set(c, true)
 		late.set(c, b.Len() == 1 && run.inFlight+len(run.answered) >= busyRun)
-	}).batch
+	}
 	busy.answered = func(c *call) {
 		if late.forget(c); entered.take(c) {
 			runs.change(c.batch.Plan.SyncRunID, func(k crowd) crowd {

@@ -44,7 +44,7 @@ type undo struct {
 }
 
 func (k *cutReplies) seams() seams {
-	return seams{batch: batched(k.batch).batch, rows: k.rows, write: k.write, answered: k.again.forget}
+	return seams{batch: k.batch, rows: k.rows, write: k.write, answered: k.again.forget}
 }
 
 func (k *cutReplies) batch(c *call, b *batch) {

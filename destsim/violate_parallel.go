@@ -46,11 +46,11 @@ var parallelViolations = []violation{
 		var batches gathering[sameKeys, struct{}]
 		var unseeing perCall[bool]
 		copies := blind(func(r *record) bool { return unseeing.get(r.batch.call) })
-		copies.batch = batched(func(c *call, b *batch) {
+		copies.batch = func(c *call, b *batch) {
 			if b.upserts(3) {
 				unseeing.set(c, batches.hold(c, b.sameKeys(), struct{}{}).together())
 			}
-		}).batch
+		}
 		copies.answered = unseeing.forget
 		return copies
 	}),
@@ -161,7 +161,7 @@ func torn() seams {
 	var batches gathering[sameKeys, values]
 	var others perCall[values] // of another batch
 	return seams{
-		batch: batched(func(c *call, b *batch) {
+		batch: func(c *call, b *batch) {
 			if !b.upserts(3) {
 				return
 			}
@@ -176,7 +176,7 @@ func torn() seams {
 			if g := batches.hold(c, b.sameKeys(), mine); g.together() {
 				others.set(c, g.before.brings)
 			}
-		}).batch,
+		},
 		cells: func(c *call, r *record) {
 			if other := others.get(c); other != nil {
 				r.tear(other[r.index])

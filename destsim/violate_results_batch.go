@@ -182,11 +182,11 @@ func (p *plan) maps(quoted []byte) bool {
 func outOfOrder(s func(order func(c *call) map[string]int) seams) seams {
 	var orders perCall[map[string]int]
 	armed := s(orders.get)
-	armed.batch = batched(func(c *call, b *batch) {
+	armed.batch = func(c *call, b *batch) {
 		if order := places(b.RawPlan); b.Len() > 0 && !follows(b.Record(0), order) {
 			orders.set(c, order)
 		}
-	}).batch
+	}
 	armed.answered = func(c *call) { orders.take(c) }
 	return armed
 }

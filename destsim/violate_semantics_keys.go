@@ -187,7 +187,7 @@ var firstKeyOnly = seams{
 func foldedKeys() seams {
 	var twins perCall[map[string]bool]
 	return seams{
-		batch: batched(func(c *call, b *batch) { twins.set(c, b.caseTwins()) }).batch,
+		batch: func(c *call, b *batch) { twins.set(c, b.caseTwins()) },
 		value: func(c *call, r *record, cell *cell) {
 			if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
 				return

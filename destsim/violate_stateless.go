@@ -102,11 +102,11 @@ func rememberedObject() seams {
 	var left byRun[*object]
 	var stale perCall[*object]
 	return seams{
-		batch: batched(func(c *call, b *batch) {
+		batch: func(c *call, b *batch) {
 			if stale.set(c, left.take(b.Plan.SyncRunID)); b.Len() == 0 {
 				left.set(b.Plan.SyncRunID, b.object)
 			}
-		}).batch,
+		},
 		results: func(c *call, rs []result) []result {
 			if o := stale.take(c); o != nil {
 				for i := range rs {
@@ -142,7 +142,7 @@ func rememberedResults() seams {
 	var results shared[fingerprint, []byte]
 	var contents perCall[fingerprint]
 	return seams{
-		batch: batched(func(c *call, b *batch) {
+		batch: func(c *call, b *batch) {
 			if b.operation != rpc.OperationUpdate || b.Len() == 0 {
 				return
 			}
@@ -152,7 +152,7 @@ func rememberedResults() seams {
 				return
 			}
 			contents.set(c, content)
-		}).batch,
+		},
 		answered: func(c *call) {
 			if content := contents.take(c); c.err == nil && content != (fingerprint{}) {
 				results.set(content, bytes.Clone(c.result))

@@ -221,19 +221,6 @@ func (b *batch) all() []codec.RawRecord {
 	return all
 }
 
-// write changes the store beside the batches.
-func (s *Sim) write(do func(u store.Unit) error) error {
-	u, err := s.store.Begin()
-	if err != nil {
-		return err
-	}
-	defer u.Rollback()
-	if err := do(u); err != nil {
-		return err
-	}
-	return u.Commit()
-}
-
 // putLater stores data under a key after d, replacing what is there then; nil
 // data removes it. It is for destinations that acknowledge before they write.
 func (s *Sim) putLater(d time.Duration, t *store.Table, field, key, data []byte) {

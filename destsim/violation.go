@@ -47,7 +47,7 @@ type Also struct {
 //
 // It decides by protocol content alone (method, operation, record, field,
 // count of calls), never by key prefix, user agent, id or order of a judge.
-// Durations come from s.delays; a random choice from s.chance.
+// Durations come from s.delays.
 //
 // A call passes the seams from top to bottom. A nil seam does not exist: with
 // nothing armed the pipeline runs as if the seams had never been written.
@@ -57,7 +57,6 @@ type Also struct {
 //	          c.reset, c.hang). It may set c.verb (the clean destination
 //	          answers 405 unless it is POST) and c.body (then the body of the
 //	          request is not read).
-//	raw       rewrites the bytes of the request before they are decoded.
 //	auth      the decision about the token and the URL secret; allowed is the
 //	          clean one and stays readable as c.denied. c.method is known.
 //	parsed    after decoding and auth, before dispatch. c.method, c.params,
@@ -74,9 +73,9 @@ type Also struct {
 //	          p.identifier may be changed, and must be set to go on; columns
 //	          holds what the schema maps (p.column makes one more).
 //	batch     once per sync_batch, after the plan has been accepted and before
-//	          any record. Return an error to refuse the batch as a whole, or
-//	          answer at once as in parsed. It may change b.operation, b.object,
-//	          b.identifier, b.from and b.to (the range of records to apply).
+//	          any record. It may refuse the batch as a whole or answer at once
+//	          as in parsed, and change b.operation, b.object, b.identifier,
+//	          b.from and b.to (the range of records to apply).
 //	apply     around every record, outside of all locks: call next(r) for the
 //	          clean effect, before or after changing r, or not at all. r.cells
 //	          are not parsed before next runs.
@@ -86,11 +85,8 @@ type Also struct {
 //	          nil drops the cell. The echo stays r.identifier.
 //	cells     all values of one record at once, after value: r.cells may be
 //	          permuted, cut and extended. Not called when parsing has failed.
-//	table     the name of the table that a record goes to, clean: the object.
 //	rows      wraps the rows of one record while its key is locked: Find, Put
-//	          and Remove. Embed the given rows and override one method. A
-//	          violation that looks at other keys, or moves a row to another
-//	          key, sets wide; Find(field, nil) then gives every row.
+//	          and Remove; see changedRows.
 //	results   the results of a batch before they are encoded; result.raw
 //	          replaces one by any JSON.
 //	answered  after dispatch: c.result, c.err, c.status may be replaced; this is
@@ -104,7 +100,6 @@ type Also struct {
 //	          reset, swallow, raw).
 //	restart   what a restart loses or starts with beyond the clean destination.
 //	tls       the name that the listener of cmd gives to Certificates.TLSConfig.
-//	wide      whole-table locks for all records, see rows.
 //
 // Tools: c.sleep(d) ends early when the client has gone or the simulator is
 // closed, and reports whether the whole time has passed; sleep in parsed, batch or
@@ -126,16 +121,14 @@ type next func(r *record) result
 // seams are the places of the pipeline that may be changed; see violation.
 type seams struct {
 	http     func(c *call) bool
-	raw      func(c *call, body []byte) []byte
 	auth     func(c *call, allowed bool) bool
 	parsed   func(c *call)
 	plan     func(c *call, value any) any
 	accept   func(c *call, p *plan, err *rpc.Error) *rpc.Error
-	batch    func(c *call, b *batch) *rpc.Error
+	batch    func(c *call, b *batch)
 	apply    func(c *call, r *record, next next) result
 	value    func(c *call, r *record, cell *cell)
 	cells    func(c *call, r *record)
-	table    func(c *call, name string) string
 	rows     func(c *call, r *record, rows store.Rows) store.Rows
 	results  func(c *call, rs []result) []result
 	answered func(c *call)
@@ -146,23 +139,20 @@ type seams struct {
 	write    func(c *call, h *httpReply)
 	restart  func(s *Sim)
 	tls      string
-	wide     bool
 }
 
 // chain holds what is armed, one list per seam so that a seam that nothing
 // fills costs one nil check.
 type chain struct {
 	http     []func(c *call) bool
-	raw      []func(c *call, body []byte) []byte
 	auth     []func(c *call, allowed bool) bool
 	parsed   []func(c *call)
 	plan     []func(c *call, value any) any
 	accept   []func(c *call, p *plan, err *rpc.Error) *rpc.Error
-	batch    []func(c *call, b *batch) *rpc.Error
+	batch    []func(c *call, b *batch)
 	apply    []func(c *call, r *record, next next) result
 	value    []func(c *call, r *record, cell *cell)
 	cells    []func(c *call, r *record)
-	table    []func(c *call, name string) string
 	rows     []func(c *call, r *record, rows store.Rows) store.Rows
 	results  []func(c *call, rs []result) []result
 	answered []func(c *call)
@@ -173,7 +163,6 @@ type chain struct {
 	write    []func(c *call, h *httpReply)
 	restart  []func(s *Sim)
 	tls      []string
-	wide     bool
 	filled   int // how often add was called
 }
 
@@ -181,7 +170,6 @@ type chain struct {
 func (h *chain) add(s seams) {
 	h.filled++
 	h.http = with(h.http, s.http, s.http != nil)
-	h.raw = with(h.raw, s.raw, s.raw != nil)
 	h.auth = with(h.auth, s.auth, s.auth != nil)
 	h.parsed = with(h.parsed, s.parsed, s.parsed != nil)
 	h.plan = with(h.plan, s.plan, s.plan != nil)
@@ -190,7 +178,6 @@ func (h *chain) add(s seams) {
 	h.apply = with(h.apply, s.apply, s.apply != nil)
 	h.value = with(h.value, s.value, s.value != nil)
 	h.cells = with(h.cells, s.cells, s.cells != nil)
-	h.table = with(h.table, s.table, s.table != nil)
 	h.rows = with(h.rows, s.rows, s.rows != nil)
 	h.results = with(h.results, s.results, s.results != nil)
 	h.answered = with(h.answered, s.answered, s.answered != nil)
@@ -201,7 +188,6 @@ func (h *chain) add(s seams) {
 	h.write = with(h.write, s.write, s.write != nil)
 	h.restart = with(h.restart, s.restart, s.restart != nil)
 	h.tls = with(h.tls, s.tls, s.tls != "")
-	h.wide = h.wide || s.wide
 }
 
 func with[F any](list []F, f F, filled bool) []F {

@@ -88,29 +88,22 @@ func (s *Sim) Armed() []ArmedViolation {
 }
 
 // violationEndpoints are the control endpoints of violations.
-var violationEndpoints = []endpoint{
-	{"GET", "/_control/violations", "lists the rules that can be broken, and which of them are; ?armed=true those that are"},
-	{"POST", "/_control/violations", `{"violate":["RES-002"]} breaks exactly these rules from now on, [] none`},
-}
-
-func (s *Sim) violationRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /_control/violations", func(w http.ResponseWriter, r *http.Request) {
-		armed, err := flagOf(r.URL.Query(), "armed")
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		list := s.Armed()
-		if armed {
-			list = slices.DeleteFunc(list, func(v ArmedViolation) bool { return !v.Armed })
-		}
-		reply(w, http.StatusOK, map[string]any{"violations": list})
-	})
-	mux.HandleFunc("POST /_control/violations", take(func(q struct {
-		Violate []string `json:"violate"`
-	}) (any, error) {
-		return okReply{OK: true}, s.arm(q.Violate, false)
-	}))
+func (s *Sim) violationEndpoints() []endpoint {
+	return []endpoint{
+		{"GET", "/_control/violations", "lists the rules that can be broken, and which of them are; ?armed=true those that are", give(func(r *http.Request) (any, error) {
+			armed, err := flagOf(r.URL.Query(), "armed")
+			list := s.Armed()
+			if armed {
+				list = slices.DeleteFunc(list, func(v ArmedViolation) bool { return !v.Armed })
+			}
+			return map[string]any{"violations": list}, err
+		})},
+		{"POST", "/_control/violations", `{"violate":["RES-002"]} breaks exactly these rules from now on, [] none`, take(func(q struct {
+			Violate []string `json:"violate"`
+		}) (any, error) {
+			return okReply{OK: true}, s.arm(q.Violate, false)
+		})},
+	}
 }
 
 // armConfigured goes back to the violations of the configuration.

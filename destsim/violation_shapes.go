@@ -109,12 +109,7 @@ func page(status int, contentType, body string) func(*call, *httpReply) {
 }
 
 // batched does something with every batch before its records; it may answer at once.
-func batched(do func(c *call, b *batch)) seams {
-	return seams{batch: func(c *call, b *batch) *rpc.Error {
-		do(c, b)
-		return nil
-	}}
-}
+func batched(do func(c *call, b *batch)) seams { return seams{batch: do} }
 
 // refused turns the batches that are meant down as a whole.
 func refused(code int64, message string, meant func(b *batch) bool) seams {

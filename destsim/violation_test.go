@@ -52,16 +52,14 @@ func TestViolationList(t *testing.T) {
 func everySeam() seams {
 	return seams{
 		http:     func(*call) bool { return false },
-		raw:      func(_ *call, b []byte) []byte { return b },
 		auth:     func(_ *call, allowed bool) bool { return allowed },
 		parsed:   func(*call) {},
 		plan:     func(_ *call, v any) any { return v },
 		accept:   func(_ *call, _ *plan, err *rpc.Error) *rpc.Error { return err },
-		batch:    func(*call, *batch) *rpc.Error { return nil },
+		batch:    func(*call, *batch) {},
 		apply:    func(_ *call, r *record, next next) result { return next(r) },
 		value:    func(*call, *record, *cell) {},
 		cells:    func(*call, *record) {},
-		table:    func(_ *call, name string) string { return name },
 		rows:     func(_ *call, _ *record, rows store.Rows) store.Rows { return rows },
 		results:  func(_ *call, rs []result) []result { return rs },
 		answered: func(*call) {},
@@ -71,7 +69,6 @@ func everySeam() seams {
 		reply:    func(_ *call, b []byte) []byte { return b },
 		write:    func(*call, *httpReply) {},
 		restart:  func(*Sim) {},
-		wide:     true,
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/destkit/destkit/destsim/internal/meter"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/console"
 )
@@ -93,25 +93,7 @@ type field struct {
 }
 
 // figures is GET /_control/figures.
-type figures struct {
-	Since       time.Time `json:"since"`
-	Batches     int64     `json:"batches_in_flight"`
-	PeakBatches int64     `json:"peak_batches_in_flight"`
-	Methods     []struct {
-		Method           string  `json:"method"`
-		Calls            int64   `json:"calls"`
-		Errors           int64   `json:"errors"`
-		Records          int64   `json:"records"`
-		Failed           int64   `json:"failed"`
-		CallsPerSecond   float64 `json:"calls_per_second"`
-		RecordsPerSecond float64 `json:"records_per_second"`
-		PeakRecords      int64   `json:"peak_records_in_a_second"`
-		Latency          struct {
-			P50 float64 `json:"p50"`
-			P99 float64 `json:"p99"`
-		} `json:"latency_ms"`
-	} `json:"methods"`
-}
+type figures struct{ meter.Figures }
 
 // Used is how many records came in a second at most, and Rate in the last ten seconds.
 func (f figures) Used() (n int64) {
@@ -271,15 +253,7 @@ func (s *site) violations(r *console.Request) (any, error) {
 		}
 	}
 	// What is armed first: it would be hard to find among hundreds.
-	slices.SortStableFunc(shown, func(a, b violation) int {
-		switch {
-		case a.Armed == b.Armed:
-			return 0
-		case a.Armed:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(shown, func(a, b violation) int { return strings.Compare(fmt.Sprint(b.Armed), fmt.Sprint(a.Armed)) })
 	return struct {
 		Violations []violation
 		Armed, All int

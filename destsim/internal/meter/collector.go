@@ -92,32 +92,47 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 
 // Figures are rates and latencies since Since.
 type Figures struct {
-	Since                time.Time
-	Calls, PeakCalls     int64 // at once
-	Batches, PeakBatches int64 // at once
-	Methods              []Method
+	Since       time.Time `json:"since"`
+	InFlight    int64     `json:"calls_in_flight"`
+	PeakCalls   int64     `json:"peak_calls_in_flight"`
+	Batches     int64     `json:"batches_in_flight"`
+	PeakBatches int64     `json:"peak_batches_in_flight"`
+	Methods     []Method  `json:"methods"` // those that were called, by name
 }
 
 // Method are the figures of one method; "other" gathers unknown ones.
 type Method struct {
-	Name                                      string
-	Calls, Errors, Records, Succeeded, Failed int64
+	Method    string `json:"method"`
+	Calls     int64  `json:"calls"`
+	Errors    int64  `json:"errors"` // calls without a result
+	Records   int64  `json:"records"`
+	Succeeded int64  `json:"succeeded"`
+	Failed    int64  `json:"failed"`
 	// Rates over the last ten whole seconds, and the most in one second.
-	CallsPerSecond, RecordsPerSecond float64
-	PeakCalls, PeakRecords           int64
-	Latency                          Latency
+	CallsPerSecond   float64 `json:"calls_per_second"`
+	RecordsPerSecond float64 `json:"records_per_second"`
+	PeakCalls        int64   `json:"peak_calls_in_a_second"`
+	PeakRecords      int64   `json:"peak_records_in_a_second"`
+	Latency          Latency `json:"latency_ms"`
 }
 
-// Latency is in milliseconds.
-type Latency struct{ Mean, P50, P90, P99, P999, Max float64 }
+// Latency are in milliseconds; quantiles are up to 6.25 % too high.
+type Latency struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}
 
 // Figures gives rates, latencies and parallelism since the start or the last
 // reset, methods in the order of their names.
 func (m *Meter) Figures() Figures {
 	m.mu.Lock()
-	f := Figures{Since: m.since}
+	f := Figures{Since: m.since, Methods: []Method{}}
 	m.mu.Unlock()
-	f.Calls, f.PeakCalls = m.calls.now(), m.calls.most.Load()
+	f.InFlight, f.PeakCalls = m.calls.now(), m.calls.most.Load()
 	f.Batches, f.PeakBatches = m.batches.now(), m.batches.most.Load()
 	second := m.clock().Unix()
 	all := m.snapshot()
@@ -128,7 +143,7 @@ func (m *Meter) Figures() Figures {
 }
 
 func (one *method) figures(name string, s sums, second int64) Method {
-	f := Method{Name: name, Calls: s.calls, Errors: s.errors, Records: s.records, Succeeded: s.succeeded, Failed: s.failed}
+	f := Method{Method: name, Calls: s.calls, Errors: s.errors, Records: s.records, Succeeded: s.succeeded, Failed: s.failed}
 	// The second that is under way would make every rate too low.
 	one.mu.Lock()
 	for _, slot := range one.slots {

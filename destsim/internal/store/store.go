@@ -72,14 +72,6 @@ type Table struct {
 	Wide    bool     // lock the whole table for every record
 }
 
-// Renamed is the same table under another name.
-func (t *Table) Renamed(name string) *Table {
-	if t.Name == name {
-		return t
-	}
-	return &Table{Name: name, Uniques: t.Uniques, Wide: t.Wide}
-}
-
 // Open opens memory or sqlite:FILE.
 func Open(name string) (Store, error) {
 	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
