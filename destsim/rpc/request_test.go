@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -28,75 +29,6 @@ func TestEncodeRequest(t *testing.T) {
 	require.Equal(t, documentedBody, string(viaJSON), "the struct has the published order too")
 }
 
-func TestDecodeRequest(t *testing.T) {
-	for name, tc := range map[string]struct {
-		body                      string
-		method, params, id, rawID string
-	}{
-		"documented":         {documentedBody, "test_connection", "{}", docID, `"` + docID + `"`},
-		"any order, spaces":  {" { \"id\" : \"1\" ,\n\"params\": { \"a\" : 1 } , \"method\":\"m\",\"jsonrpc\":\"2.0\"} ", "m", `{ "a" : 1 }`, "1", `"1"`},
-		"no params":          {`{"jsonrpc":"2.0","method":"list_objects","id":"1"}`, "list_objects", "{}", "1", `"1"`},
-		"number id":          {`{"jsonrpc":"2.0","method":"m","params":{},"id":-12.50}`, "m", "{}", "-12.50", "-12.50"},
-		"null id":            {`{"jsonrpc":"2.0","method":"m","params":{},"id":null}`, "m", "{}", "", "null"},
-		"no id":              {`{"jsonrpc":"2.0","method":"m","params":{}}`, "m", "{}", "", ""},
-		"escaped id":         {`{"jsonrpc":"2.0","method":"m","params":{},"id":"\u0061\/"}`, "m", "{}", "a/", `"\u0061\/"`},
-		"half surrogate id":  {`{"jsonrpc":"2.0","method":"m","params":{},"id":"\ud800"}`, "m", "{}", "\uFFFD", `"\ud800"`},
-		"escaped key":        {`{"jsonrpc":"2.0","\u006dethod":"m","params":{},"id":"1"}`, "m", "{}", "1", `"1"`},
-		"escaped method":     {`{"jsonrpc":"2.0","method":"sync\u005fbatch","params":{},"id":"1"}`, "sync_batch", "{}", "1", `"1"`},
-		"extra members":      {`{"jsonrpc":"2.0","trace":[1,{}],"method":"m","params":{},"id":"1"}`, "m", "{}", "1", `"1"`},
-		"last of repeated":   {`{"jsonrpc":"1.0","jsonrpc":"2.0","method":"x","method":"m","params":[],"params":{"b":2},"id":1,"id":"2"}`, "m", `{"b":2}`, "2", `"2"`},
-		"other case ignored": {`{"jsonrpc":"2.0","Method":"x","method":"m","PARAMS":5,"id":"1"}`, "m", "{}", "1", `"1"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := DecodeRequest([]byte(tc.body))
-			require.NoError(t, err)
-			require.Equal(t, Version, r.JSONRPC)
-			require.Equal(t, tc.method, r.Method)
-			require.Equal(t, tc.params, string(r.Params))
-			require.Equal(t, tc.id, r.ID)
-			require.Equal(t, tc.rawID, string(r.RawID))
-		})
-	}
-}
-
-func TestDecodeRequestRefuses(t *testing.T) {
-	for name, tc := range map[string]struct {
-		body  string
-		code  int64
-		rawID string
-	}{
-		"empty":            {``, CodeParseError, ""},
-		"html":             {`<html>`, CodeParseError, ""},
-		"cut":              {documentedBody[:50], CodeParseError, ""},
-		"trailing":         {documentedBody + "{}", CodeParseError, ""},
-		"byte order mark":  {"\xef\xbb\xbf" + documentedBody, CodeParseError, ""},
-		"not UTF-8":        {"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\",\"id\":\"1\"}", CodeParseError, ""},
-		"broken array":     {`[1,`, CodeParseError, ""},
-		"array":            {`[` + documentedBody + `]`, CodeInvalidRequest, ""},
-		"string":           {`"x"`, CodeInvalidRequest, ""},
-		"empty object":     {`{}`, CodeInvalidRequest, ""},
-		"no version":       {`{"method":"m","params":{},"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"version 1.0":      {`{"jsonrpc":"1.0","method":"m","params":{},"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"version a number": {`{"jsonrpc":2.0,"method":"m","params":{},"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"no method":        {`{"jsonrpc":"2.0","params":{},"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"method a number":  {`{"jsonrpc":"2.0","method":1,"params":{},"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"positional":       {`{"jsonrpc":"2.0","method":"m","params":[],"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"params null":      {`{"jsonrpc":"2.0","method":"m","params":null,"id":"1"}`, CodeInvalidRequest, `"1"`},
-		"id an object":     {`{"jsonrpc":"2.0","method":"m","params":{},"id":{}}`, CodeInvalidRequest, ""},
-		"id true":          {`{"jsonrpc":"2.0","method":"m","params":{},"id":true}`, CodeInvalidRequest, ""},
-		"too deep":         {`{"a":` + brackets(512) + `}`, CodeParseError, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := DecodeRequest([]byte(tc.body))
-			var rpcErr *Error
-			require.ErrorAs(t, err, &rpcErr)
-			require.Equal(t, tc.code, rpcErr.Code, rpcErr.Message)
-			require.NotEmpty(t, rpcErr.Message)
-			require.Equal(t, tc.rawID, string(r.RawID))
-		})
-	}
-}
-
 // modelRequest is DecodeRequest by encoding/json: the code of the error, or 0.
 func modelRequest(body []byte) (m map[string]json.RawMessage, code int64) {
 	if rawjson.Valid(body) != nil {
@@ -120,17 +52,26 @@ func modelRequest(body []byte) (m map[string]json.RawMessage, code int64) {
 	return m, 0
 }
 
-func requestSeeds(f *testing.F) {
+// FuzzDecodeRequest: what is read, and what is refused by which code, is what encoding/json
+// and the rules of JSON-RPC say.
+func FuzzDecodeRequest(f *testing.F) {
 	for _, body := range []string{
-		documentedBody, `{"jsonrpc":"2.0","method":"m","params":{"a":[1,2,{"b":null}]},"id":7}`,
-		`{"id":"\u0061","params":{},"method":"sync\u005fbatch","jsonrpc":"2.0","x":1}`, `{"jsonrpc":"2.0","method":"m","params":{"a":1},"params":{},"method":"n","id":1,"id":"2"}`, `[]`, `{}`, `nul`,
+		documentedBody, `{"jsonrpc":"2.0","method":"m","params":{"a":[1,2,{"b":null}]},"id":7}`, `{"id":"\u0061","params":{},"method":"sync\u005fbatch","jsonrpc":"2.0","x":1}`,
+		`{"jsonrpc":"2.0","method":"m","params":{"a":1},"params":{},"method":"n","id":1,"id":"2"}`, `nul`,
+		" { \"id\" : \"1\" ,\n\"params\": { \"a\" : 1 } , \"method\":\"m\",\"jsonrpc\":\"2.0\"} ", `{"jsonrpc":"2.0","method":"list_objects","id":"1"}`,
+		`{"jsonrpc":"2.0","method":"m","params":{},"id":-12.50}`, `{"jsonrpc":"2.0","method":"m","params":{},"id":null}`, `{"jsonrpc":"2.0","method":"m","params":{}}`,
+		`{"jsonrpc":"2.0","method":"m","params":{},"id":"\u0061\/"}`, `{"jsonrpc":"2.0","method":"m","params":{},"id":"\ud800"}`,
+		`{"jsonrpc":"2.0","\u006dethod":"m","params":{},"id":"1"}`, `{"jsonrpc":"2.0","method":"sync\u005fbatch","params":{},"id":"1"}`,
+		`{"jsonrpc":"2.0","trace":[1,{}],"method":"m","params":{},"id":"1"}`,
+		`{"jsonrpc":"1.0","jsonrpc":"2.0","method":"x","method":"m","params":[],"params":{"b":2},"id":1,"id":"2"}`,
+		`{"jsonrpc":"2.0","Method":"x","method":"m","PARAMS":5,"id":"1"}`, ``, `<html>`, documentedBody[:50], documentedBody + "{}", "\xef\xbb\xbf" + documentedBody,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\",\"id\":\"1\"}", `[1,`, `[` + documentedBody + `]`, `"x"`, `{}`, `{"method":"m","params":{},"id":"1"}`,
+		`{"jsonrpc":"1.0","method":"m","params":{},"id":"1"}`, `{"jsonrpc":2.0,"method":"m","params":{},"id":"1"}`, `{"jsonrpc":"2.0","params":{},"id":"1"}`,
+		`{"jsonrpc":"2.0","method":1,"params":{},"id":"1"}`, `{"jsonrpc":"2.0","method":"m","params":[],"id":"1"}`, `{"jsonrpc":"2.0","method":"m","params":null,"id":"1"}`,
+		`{"jsonrpc":"2.0","method":"m","params":{},"id":{}}`, `{"jsonrpc":"2.0","method":"m","params":{},"id":true}`, `{"a":` + brackets(512) + `}`,
 	} {
 		f.Add([]byte(body))
 	}
-}
-
-func FuzzDecodeRequest(f *testing.F) {
-	requestSeeds(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := DecodeRequest(body)
 		m, code := modelRequest(body)
@@ -138,12 +79,26 @@ func FuzzDecodeRequest(f *testing.F) {
 			var rpcErr *Error
 			require.ErrorAs(t, err, &rpcErr)
 			require.Equal(t, code, rpcErr.Code, "%q", body)
+			require.NotEmpty(t, rpcErr.Message)
+			if code == CodeInvalidRequest && m["id"] != nil && bytes.IndexByte([]byte("[{tf"), m["id"][0]) < 0 {
+				require.Equal(t, string(m["id"]), string(r.RawID), "so that the answer can carry it")
+			}
 			return
 		}
 		require.NoError(t, err)
 		method, _ := rawjson.StringText(m["method"])
 		require.Equal(t, method, r.Method)
 		require.Equal(t, string(m["id"]), string(r.RawID))
+		var id any
+		_ = json.Unmarshal(m["id"], &id)
+		switch text := id.(type) {
+		case string:
+			require.Equal(t, text, r.ID)
+		case nil:
+			require.Empty(t, r.ID)
+		default:
+			require.Equal(t, string(m["id"]), r.ID)
+		}
 		if params, has := m["params"]; has {
 			require.Equal(t, string(params), string(r.Params))
 		} else {

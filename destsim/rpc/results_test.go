@@ -3,7 +3,6 @@ package rpc
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,60 +10,29 @@ import (
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
-// lines collects what ScanResults reports.
-func lines(result string) (got []string, err error) {
-	err = ScanResults([]byte(result), func(identifier []byte, success bool, message []byte) error {
-		got = append(got, fmt.Sprintf("%s %v %s", identifier, success, message))
-		return nil
-	})
-	return got, err
-}
-
-func TestScanResults(t *testing.T) {
-	for result, want := range map[string][]string{
-		`{"record_results":[]}`: nil,
-		`{"record_results":[{"identifier":"a","success":true},{"identifier":2,"success":false,"error_message":"no"}]}`: {`"a" true `, `2 false "no"`},
-		` { "x" : [ 1 ] , "record_results" : [ { "success" : true , "identifier" : "a" } ] } `:                         {`"a" true `},
-		`{"record_results":[{"identifier":"a","success":true,"error_message":null}]}`:                                  {`"a" true null`},
-		`{"record_results":[{"identifier":"a","success":false,"error_message":{"code":1}}]}`:                           {`"a" false {"code":1}`},
-		`{"record_results":[{"identifier":"a"},{"success":true},{}]}`:                                                  {`"a" false `, ` true `, ` false `},
-		`{"record_results":[{"identifier":"a","success":"true"},{"identifier":"b","success":1}]}`:                      {`"a" false `, `"b" false `},
-		`{"record_results":[{"identifier":"a","identifier":"b","success":true,"success":false}]}`:                      {`"b" false `},
-		`{"record_results":[{"\u0069dentifier":"a","succes\u0073":true}]}`:                                             {`"a" true `},
-	} {
-		got, err := lines(result)
-		require.NoError(t, err, result)
-		require.Equal(t, want, got, result)
-	}
-}
-
-func TestScanResultsRefuses(t *testing.T) {
-	for _, result := range []string{
-		`[]`, `null`, `{}`, `{"record_results":{}}`, `{"record_results":null}`, `{"record_results":[1]}`, `{"record_results":[null]}`,
-		`{"record_results":[],"record_results":[]}`,
-	} {
-		_, err := lines(result)
-		require.ErrorIs(t, err, ErrResults, result)
-	}
-	for _, result := range []string{
-		``, `{`, `{"record_results":[}`, `{"record_results":[{"identifier":"a"]}`, `{"record_results":[]}x`, `{"record_results":[1,]}`,
-		`{"record_results":[{"success":tru}]}`, `{"record_results":[]`, `{"a":1,}`, `{"record_results":[{"a":1,}]}`, `{"record_results":[{}`,
-	} {
-		_, err := lines(result)
-		var syntax *rawjson.SyntaxError
-		require.ErrorAs(t, err, &syntax, result)
-	}
-	stop := errors.New("stop")
-	calls := 0
+// TestScanResultsStops: an error of the caller ends the walk and comes back as it is.
+func TestScanResultsStops(t *testing.T) {
+	stop, calls := errors.New("stop"), 0
 	err := ScanResults([]byte(`{"record_results":[{},{}]}`), func([]byte, bool, []byte) error { calls++; return stop })
 	require.Equal(t, stop, err)
 	require.Equal(t, 1, calls)
 }
 
+// FuzzScanResults: what is reported, and what is refused and how, is what encoding/json says.
 func FuzzScanResults(f *testing.F) {
-	f.Add([]byte(`{"record_results":[{"identifier":"a","success":true},{"identifier":2,"success":false,"error_message":"no"}]}`))
-	f.Add([]byte(`{"x":1,"record_results":[{"identifier":"a","success":null,"error_message":{"a":[]}}, {}]}`))
-	f.Add([]byte(`{"record_results":[{"identifier":1,"identifier":2}],"record_results":[]}`))
+	for _, result := range []string{
+		`{"record_results":[{"identifier":"a","success":true},{"identifier":2,"success":false,"error_message":"no"}]}`,
+		`{"x":1,"record_results":[{"identifier":"a","success":null,"error_message":{"a":[]}}, {}]}`, `{"record_results":[{"identifier":1,"identifier":2}],"record_results":[]}`,
+		`{"record_results":[]}`, ` { "x" : [ 1 ] , "record_results" : [ { "success" : true , "identifier" : "a" } ] } `,
+		`{"record_results":[{"identifier":"a","success":true,"error_message":null}]}`, `{"record_results":[{"identifier":"a","success":false,"error_message":{"code":1}}]}`,
+		`{"record_results":[{"identifier":"a"},{"success":true},{}]}`, `{"record_results":[{"identifier":"a","success":"true"},{"identifier":"b","success":1}]}`,
+		`{"record_results":[{"identifier":"a","identifier":"b","success":true,"success":false}]}`, `{"record_results":[{"\u0069dentifier":"a","succes\u0073":true}]}`, `[]`,
+		`null`, `{}`, `{"record_results":{}}`, `{"record_results":null}`, `{"record_results":[1]}`, `{"record_results":[null]}`, `{"record_results":[],"record_results":[]}`, ``,
+		`{`, `{"record_results":[}`, `{"record_results":[{"identifier":"a"]}`, `{"record_results":[]}x`, `{"record_results":[1,]}`, `{"record_results":[{"success":tru}]}`,
+		`{"record_results":[]`, `{"a":1,}`, `{"record_results":[{"a":1,}]}`, `{"record_results":[{}`,
+	} {
+		f.Add([]byte(result))
+	}
 	f.Fuzz(func(t *testing.T, result []byte) {
 		type entry struct{ identifier, message string }
 		var got []entry
