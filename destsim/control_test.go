@@ -79,19 +79,25 @@ func TestReadback(t *testing.T) {
 }
 
 func TestRecordsAndCounts(t *testing.T) {
-	s := newSim(t, Config{})
-	write(t, s, "contact", "upsert", `{"email":"a","last_name":"x"}`, `{"email":"b","last_name":"x"}`, `{"email":"c","last_name":"x"}`)
-	require.Equal(t, `{"records":[{"id":1,"fields":{"email":"a","last_name":"x"}},{"id":2,"fields":{"email":"b","last_name":"x"}}],"total":3,"next":2}`,
-		strings.TrimSpace(control(s, http.MethodGet, "/_control/records?object=contact&limit=2", "").Body.String()))
-	require.Equal(t, `{"records":[{"id":3,"fields":{"email":"c","last_name":"x"}}],"total":3,"next":null}`,
-		strings.TrimSpace(control(s, http.MethodGet, "/_control/records?object=contact&limit=2&after=2", "").Body.String()))
-	require.Equal(t, `{"calls":{"by_method":{"sync_batch":1},"total":1},"records":{"contact":3,"event":0,"order":0}}`,
-		strings.TrimSpace(control(s, http.MethodGet, "/_control/counts", "").Body.String()))
-	require.Equal(t, 400, control(s, http.MethodGet, "/_control/records?object=x", "").Code)
-	require.Equal(t, 400, control(s, http.MethodGet, "/_control/records?object=contact&limit=0", "").Code)
-	require.Equal(t, 200, control(s, http.MethodPost, "/_control/reset", "").Code)
-	require.Equal(t, `{"calls":{"by_method":{},"total":0},"records":{"contact":0,"event":0,"order":0}}`,
-		strings.TrimSpace(control(s, http.MethodGet, "/_control/counts", "").Body.String()))
+	stores(t, func(t *testing.T, config Config) {
+		s := newSim(t, config)
+		write(t, s, "contact", "upsert", `{"email":"a","last_name":"x"}`, `{"email":"b","last_name":"x"}`, `{"email":"c","last_name":"x"}`)
+		require.Equal(t, `{"records":[{"id":1,"fields":{"email":"a","last_name":"x"}},{"id":2,"fields":{"email":"b","last_name":"x"}}],"total":3,"next":2}`,
+			strings.TrimSpace(control(s, http.MethodGet, "/_control/records?object=contact&limit=2", "").Body.String()))
+		require.Equal(t, `{"records":[{"id":3,"fields":{"email":"c","last_name":"x"}}],"total":3,"next":null}`,
+			strings.TrimSpace(control(s, http.MethodGet, "/_control/records?object=contact&limit=2&after=2", "").Body.String()))
+		require.Equal(t, `{"calls":{"by_method":{"sync_batch":1},"total":1},"records":{"contact":3,"event":0,"order":0}}`,
+			strings.TrimSpace(control(s, http.MethodGet, "/_control/counts", "").Body.String()))
+		require.Equal(t, 400, control(s, http.MethodGet, "/_control/records?object=x", "").Code)
+		require.Equal(t, 400, control(s, http.MethodGet, "/_control/records?object=contact&limit=0", "").Code)
+		require.Equal(t, 200, control(s, http.MethodPost, "/_control/reset", "").Code)
+		require.Equal(t, `{"calls":{"by_method":{},"total":0},"records":{"contact":0,"event":0,"order":0}}`,
+			strings.TrimSpace(control(s, http.MethodGet, "/_control/counts", "").Body.String()))
+		_, _, err := s.Records("contakt", 0, 1)
+		require.EqualError(t, err, `unknown object "contakt" (did you mean "contact"?)`)
+		_, _, err = s.Records("contact", 0, -1)
+		require.EqualError(t, err, "limit -1 is negative")
+	})
 }
 
 func TestHooks(t *testing.T) {

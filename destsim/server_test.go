@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/internal/httpfront"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // served runs a Server until the test ends and gives its address.
@@ -76,6 +77,10 @@ func request(target, body string, header ...string) string {
 		fmt.Fprintf(&b, "%s: %s\r\n", header[i], header[i+1])
 	}
 	return b.String() + "\r\n" + body
+}
+
+func requestBody(method, params, id string) string {
+	return string(rpc.EncodeRequest(nil, method, []byte(params), id))
 }
 
 // conversations are requests in all forms, each list on one connection.

@@ -292,36 +292,6 @@ func TestSnapshotThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestRecords(t *testing.T) {
-	stores(t, func(t *testing.T, config Config) {
-		s := newSim(t, config)
-		write(t, s, "contact", "upsert", `{"email":"a","last_name":"1"}`, `{"email":"b","last_name":"2"}`, `{"email":"c","last_name":"3"}`)
-		list, total, err := s.Records("contact", 1, 1)
-		require.NoError(t, err)
-		require.Equal(t, 3, total)
-		require.Len(t, list, 1)
-		require.Equal(t, int64(2), list[0].ID)
-		require.Equal(t, `{"last_name":"2","email":"b"}`, canonicalOrder(string(list[0].Fields)))
-		_, total, err = s.Records("contact", 0, 0)
-		require.NoError(t, err)
-		require.Equal(t, 3, total)
-		_, _, err = s.Records("contakt", 0, 1)
-		require.EqualError(t, err, `unknown object "contakt" (did you mean "contact"?)`)
-		_, _, err = s.Records("contact", 0, -1)
-		require.EqualError(t, err, "limit -1 is negative")
-	})
-}
-
-// canonicalOrder puts the two fields of the test above in one order.
-func canonicalOrder(data string) string {
-	var v struct {
-		LastName string `json:"last_name"`
-		Email    string `json:"email"`
-	}
-	_ = json.Unmarshal([]byte(data), &v)
-	return string(encode(v))
-}
-
 // FuzzRestore: whatever comes is refused without a trace, or is a state whose
 // snapshot restores to itself.
 func FuzzRestore(f *testing.F) {
