@@ -94,28 +94,28 @@ type Delays struct {
 
 // ObjectConfig is one object of the destination.
 type ObjectConfig struct {
-	Name  string `yaml:"name"`
-	Label string `yaml:"label"` // the name when empty
+	Name  string `yaml:"name" json:"name"`
+	Label string `yaml:"label" json:"label"` // the name when empty
 	// CanCreateFields: unknown fields of a plan are created on write.
-	CanCreateFields bool `yaml:"can_create_fields"`
+	CanCreateFields bool `yaml:"can_create_fields" json:"can_create_fields"`
 	// Operations is a list of insert, update, upsert and mirror.
-	Operations []string      `yaml:"operations"`
-	Fields     []FieldConfig `yaml:"fields"`
+	Operations []string      `yaml:"operations" json:"operations"`
+	Fields     []FieldConfig `yaml:"fields" json:"fields"`
 }
 
 // FieldConfig is one field of an object.
 type FieldConfig struct {
-	Name       string `yaml:"name"`
-	Label      string `yaml:"label"` // the name when empty
-	Type       string `yaml:"type"`
-	Array      bool   `yaml:"array"`
-	Identifier bool   `yaml:"identifier"` // implies Unique
-	Required   bool   `yaml:"required"`
-	Unique     bool   `yaml:"unique"`
-	Createable *bool  `yaml:"createable"` // true when absent
-	Updateable *bool  `yaml:"updateable"` // true when absent
+	Name       string `yaml:"name" json:"name"`
+	Label      string `yaml:"label" json:"label"` // the name when empty
+	Type       string `yaml:"type" json:"type"`
+	Array      bool   `yaml:"array" json:"array"`
+	Identifier bool   `yaml:"identifier" json:"identifier"` // implies Unique
+	Required   bool   `yaml:"required" json:"required"`
+	Unique     bool   `yaml:"unique" json:"unique"`
+	Createable *bool  `yaml:"createable" json:"createable"` // true when absent
+	Updateable *bool  `yaml:"updateable" json:"updateable"` // true when absent
 	// MaxLength bounds a string in Unicode code points; 0 is unbounded.
-	MaxLength int `yaml:"max_length"`
+	MaxLength int `yaml:"max_length" json:"max_length"`
 }
 
 // Described is the configuration of an object that others describe in the words

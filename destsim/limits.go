@@ -35,17 +35,7 @@ func newLimits(s *Sim) *limits {
 
 // request takes one request from the connection-wide limit.
 func (l *limits) request() bool {
-	if l.requests == nil {
-		return true
-	}
-	return l.requests.AllowN(l.sim.clock(), 1)
-}
-
-// allow takes the records of a batch.
-func (l *limits) allow(id int64, records int64, speed rpc.Speed) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.of(id, speed).records.AllowN(l.sim.clock(), int(records))
+	return l.requests == nil || l.requests.AllowN(l.sim.clock(), 1)
 }
 
 // enter admits a batch or answers the call; release is to be called either way.
@@ -56,33 +46,24 @@ func (l *limits) enter(c *call, b *batch) (release func(), ok bool) {
 			fmt.Sprintf("%d records are more than maximum_batch_size %d", records, speed.MaximumBatchSize))
 		return func() {}, false
 	}
-	sync, ok := l.begin(b.Plan.SyncID, speed)
-	if !ok {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sync := l.of(b.Plan.SyncID, speed)
+	if sync.parallel >= speed.MaximumParallelBatches {
 		c.tooFast("more batches at once than maximum_parallel_batches")
 		return func() {}, false
 	}
+	sync.parallel++
 	release = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		sync.parallel--
 	}
-	if !l.allow(b.Plan.SyncID, records, speed) {
+	if !sync.records.AllowN(l.sim.clock(), int(records)) {
 		c.tooFast("more records per second than maximum_records_per_second")
 		return release, false
 	}
 	return release, true
-}
-
-// begin counts a batch of a sync, unless there are enough.
-func (l *limits) begin(id int64, speed rpc.Speed) (*syncLimit, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sync := l.of(id, speed)
-	if sync.parallel >= speed.MaximumParallelBatches {
-		return nil, false
-	}
-	sync.parallel++
-	return sync, true
 }
 
 // of finds or makes the limit of one sync; mu is held. A batch may be larger

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,21 +27,21 @@ type envelopeMember struct {
 
 // get gives the raw value of the first member of that name, nil if there is none.
 func (e *envelope) get(key string) []byte {
-	for _, m := range e.members {
-		if m.key == key {
-			return m.raw
-		}
+	if i := e.index(key); i >= 0 {
+		return e.members[i].raw
 	}
 	return nil
 }
 
+func (e *envelope) index(key string) int {
+	return slices.IndexFunc(e.members, func(m envelopeMember) bool { return m.key == key })
+}
+
 // set replaces the value of a member or adds the member at the end.
 func (e *envelope) set(key string, value any) {
-	for i := range e.members {
-		if e.members[i].key == key {
-			e.members[i].raw = encode(value)
-			return
-		}
+	if i := e.index(key); i >= 0 {
+		e.members[i].raw = encode(value)
+		return
 	}
 	e.add(key, value)
 }
@@ -51,13 +53,7 @@ func (e *envelope) add(key string, value any) {
 
 // drop removes every member of that name.
 func (e *envelope) drop(key string) {
-	kept := e.members[:0]
-	for _, m := range e.members {
-		if m.key != key {
-			kept = append(kept, m)
-		}
-	}
-	e.members = kept
+	e.members = slices.DeleteFunc(e.members, func(m envelopeMember) bool { return m.key == key })
 }
 
 func (e *envelope) bytes() []byte {
@@ -154,14 +150,11 @@ func chooseCoding(want string, offers []string) string {
 // compress codes a body; deflate on the wire is the zlib format.
 func compress(coding string, body []byte) []byte {
 	var b bytes.Buffer
+	var z io.WriteCloser = zlib.NewWriter(&b)
 	if coding == "gzip" {
-		z := gzip.NewWriter(&b)
-		_, _ = z.Write(body)
-		_ = z.Close()
-	} else {
-		z := zlib.NewWriter(&b)
-		_, _ = z.Write(body)
-		_ = z.Close()
+		z = gzip.NewWriter(&b)
 	}
+	_, _ = z.Write(body)
+	_ = z.Close()
 	return b.Bytes()
 }

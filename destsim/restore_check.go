@@ -52,8 +52,7 @@ func (q *savedObject) object() (*object, error) {
 	if q.Name == "" {
 		return nil, errors.New("an object without a name")
 	}
-	config := q.config()
-	o := newCatalogue([]ObjectConfig{config}).objects[0]
+	o := newCatalogue([]ObjectConfig{q.ObjectConfig}).objects[0]
 	o.Label = q.Label
 	for _, op := range q.Operations {
 		if err := checkOperation(op); err != nil {
@@ -62,15 +61,14 @@ func (q *savedObject) object() (*object, error) {
 	}
 	names := map[string]bool{}
 	for _, saved := range q.Fields {
-		config := saved.config()
-		if key, err := config.check(); err != nil {
+		if key, err := saved.check(); err != nil {
 			return nil, fmt.Errorf("object %q: field %q: %s: %w", clip(q.Name), clip(saved.Name), key, err)
 		}
 		if names[saved.Name] {
 			return nil, fmt.Errorf("object %q: field %q stands twice", clip(q.Name), clip(saved.Name))
 		}
 		names[saved.Name] = true
-		f := newField(config)
+		f := newField(saved.FieldConfig)
 		f.Label, f.custom = saved.Label, saved.Custom
 		o.fields = append(o.fields, f)
 	}

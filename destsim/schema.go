@@ -13,46 +13,15 @@ import (
 // schemaChange is one change of what the planning calls tell, as a user
 // would make it in the destination system.
 type schemaChange struct {
-	Action     string            `json:"action"`
-	Object     string            `json:"object"`
-	Field      string            `json:"field"`
-	To         string            `json:"to"`         // rename_field
-	Definition *fieldDefinition  `json:"definition"` // add_field, change_field
-	New        *objectDefinition `json:"new"`        // add_object
-	Operations []string          `json:"operations"` // set_operations
-	Speed      *rpc.Speed        `json:"speed"`      // set_speed
-	RateLimit  *int64            `json:"rate_limit"` // set_rate_limit; 0 leaves the header out
-}
-
-type fieldDefinition struct {
-	Name       string `json:"name"`
-	Label      string `json:"label"`
-	Type       string `json:"type"`
-	Array      bool   `json:"array"`
-	Identifier bool   `json:"identifier"`
-	Required   bool   `json:"required"`
-	Unique     bool   `json:"unique"`
-	Createable *bool  `json:"createable"`
-	Updateable *bool  `json:"updateable"`
-	MaxLength  int    `json:"max_length"`
-}
-
-type objectDefinition struct {
-	Name            string            `json:"name"`
-	Label           string            `json:"label"`
-	CanCreateFields bool              `json:"can_create_fields"`
-	Operations      []string          `json:"operations"`
-	Fields          []fieldDefinition `json:"fields"`
-}
-
-func (d fieldDefinition) config() FieldConfig { return FieldConfig(d) }
-
-func (d objectDefinition) config() ObjectConfig {
-	o := ObjectConfig{Name: d.Name, Label: d.Label, CanCreateFields: d.CanCreateFields, Operations: d.Operations}
-	for _, f := range d.Fields {
-		o.Fields = append(o.Fields, f.config())
-	}
-	return o
+	Action     string        `json:"action"`
+	Object     string        `json:"object"`
+	Field      string        `json:"field"`
+	To         string        `json:"to"`         // rename_field
+	Definition *FieldConfig  `json:"definition"` // add_field, change_field
+	New        *ObjectConfig `json:"new"`        // add_object
+	Operations []string      `json:"operations"` // set_operations
+	Speed      *rpc.Speed    `json:"speed"`      // set_speed
+	RateLimit  *int64        `json:"rate_limit"` // set_rate_limit; 0 leaves the header out
 }
 
 // changeSchema answers POST /_control/schema.
@@ -100,7 +69,7 @@ func (q schemaChange) editObjects(c *catalogue) (*catalogue, error) {
 	if q.New == nil {
 		return nil, errors.New("new: the object is missing")
 	}
-	config := q.New.config()
+	config := *q.New
 	if err := errors.Join(checkObjects([]ObjectConfig{config})...); err != nil {
 		return nil, err
 	}
@@ -122,7 +91,7 @@ func (q schemaChange) editObject(o *object) error {
 		if q.Definition == nil {
 			return errors.New("definition: the field is missing")
 		}
-		return o.addField(q.Definition.config())
+		return o.addField(*q.Definition)
 	case "remove_field":
 		return o.removeField(q.Field)
 	case "rename_field": // stored values keep the old name and are out of sight
@@ -138,7 +107,7 @@ func (q schemaChange) editObject(o *object) error {
 			if q.Definition == nil {
 				return errors.New("definition: the field is missing")
 			}
-			config := q.Definition.config()
+			config := *q.Definition
 			config.Name = cmp.Or(config.Name, q.Field)
 			if key, err := config.check(); err != nil {
 				return fmt.Errorf("definition.%s: %w", key, err)

@@ -48,12 +48,12 @@ type savedSettings struct {
 
 // savedObject is an object with what was changed at runtime.
 type savedObject struct {
-	objectDefinition
+	ObjectConfig
 	Fields []savedField `json:"fields"`
 }
 
 type savedField struct {
-	fieldDefinition
+	FieldConfig
 	Custom bool `json:"custom,omitempty"` // created on write
 }
 
@@ -145,12 +145,12 @@ func (s *Sim) savedSettings() savedSettings {
 // saved describes an object completely.
 func (o *object) saved() *savedObject {
 	out := &savedObject{
-		objectDefinition: objectDefinition{Name: o.APIName, Label: o.Label, CanCreateFields: o.onWrite(), Operations: o.operations},
-		Fields:           []savedField{},
+		ObjectConfig: ObjectConfig{Name: o.APIName, Label: o.Label, CanCreateFields: o.onWrite(), Operations: o.operations},
+		Fields:       []savedField{},
 	}
 	for _, f := range o.fields {
 		out.Fields = append(out.Fields, savedField{
-			fieldDefinition: fieldDefinition{
+			FieldConfig: FieldConfig{
 				Name: f.APIName, Label: f.Label, Type: f.Type, Array: f.Array, Identifier: f.Identifier,
 				Required: f.Required, Unique: f.unique, Createable: &f.Createable, Updateable: &f.Updateable, MaxLength: f.maxLength,
 			},

@@ -132,7 +132,7 @@ func TestParallelWideWrites(t *testing.T) {
 		})
 		wg.Go(func() {
 			unique := b%2 == 0
-			_, err := s.changeSchema(schemaChange{Action: "change_field", Object: "contact", Field: "first_name", Definition: &fieldDefinition{Type: "string", Unique: unique}})
+			_, err := s.changeSchema(schemaChange{Action: "change_field", Object: "contact", Field: "first_name", Definition: &FieldConfig{Type: "string", Unique: unique}})
 			require.NoError(t, err)
 		})
 	}

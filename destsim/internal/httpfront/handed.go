@@ -18,6 +18,10 @@ type handedListener struct {
 	failed error // of the inner listener; read after done
 }
 
+func newHanded(inner net.Listener) *handedListener {
+	return &handedListener{Listener: inner, conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
 // give hands a connection to net/http, or closes it when that has ended.
 func (l *handedListener) give(conn net.Conn) {
 	select {

@@ -93,7 +93,7 @@ func (s *Server) init() {
 // The error is never nil; after Shutdown and Close it is http.ErrServerClosed.
 func (s *Server) Serve(ln net.Listener) error {
 	s.init()
-	front := &handedListener{Listener: ln, conns: make(chan net.Conn), done: make(chan struct{})}
+	front := newHanded(ln)
 	s.mu.Lock()
 	if s.closing.Load() {
 		s.mu.Unlock()
