@@ -58,7 +58,7 @@ func (o *object) accepts(operation string) bool {
 
 // newCatalogue builds the catalogue of a configuration that was checked.
 func newCatalogue(objects []ObjectConfig) *catalogue {
-	c := &catalogue{byName: map[string]*object{}}
+	var list []*object
 	for _, oc := range objects {
 		o := &object{
 			Object:     rpc.Object{APIName: oc.Name, Label: cmp.Or(oc.Label, oc.Name)},
@@ -71,10 +71,9 @@ func newCatalogue(objects []ObjectConfig) *catalogue {
 			o.fields = append(o.fields, newField(fc))
 		}
 		o.link()
-		c.objects = append(c.objects, o)
-		c.byName[oc.Name] = o
+		list = append(list, o)
 	}
-	return c
+	return catalogueOf(list)
 }
 
 // newField makes a field; an identifier is unique in the destination

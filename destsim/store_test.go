@@ -86,38 +86,6 @@ func modelApply(model map[string]map[string]string, operation string, fields map
 	return "ok"
 }
 
-// TestParallelWrites: disjoint keys are all stored, one key in many batches is
-// stored once.
-func TestParallelWrites(t *testing.T) {
-	stores(t, func(t *testing.T, config Config) {
-		s := newSim(t, config)
-		const batches, size = 16, 50
-		var wg sync.WaitGroup
-		answers := make([][]string, batches)
-		for b := range batches {
-			records := []string{`{"email":"same","last_name":"x"}`}
-			for i := range size {
-				records = append(records, fmt.Sprintf(`{"email":"%d-%d","last_name":"x","age":%d}`, b, i, i))
-			}
-			params := planOf(s, "contact", "upsert", "email", records...)
-			wg.Go(func() {
-				answers[b] = words(t, invoke(s, rpc.MethodSyncBatch, params))
-			})
-		}
-		wg.Wait()
-		for _, a := range answers {
-			require.Len(t, a, size+1)
-			for _, word := range a {
-				require.Equal(t, "ok", word)
-			}
-		}
-		_, total, err := s.store.Scan("contact", 0, 0)
-		require.NoError(t, err)
-		require.Equal(t, batches*size+1, total)
-		require.Equal(t, `{"email":"same","last_name":"x"}`, stored(t, s, "contact", "email", `"same"`))
-	})
-}
-
 // TestParallelWideWrites: two unique fields stay unique under parallel calls,
 // also while the schema changes the index.
 func TestParallelWideWrites(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/codec"
 	"github.com/destkit/destkit/internal/rawjson"
 )
 
@@ -110,6 +111,11 @@ func (f *field) integer(raw []byte) ([]byte, string) {
 	return raw, ""
 }
 
+// textForms are what the texts of a type have to be.
+var textForms = map[string]string{
+	rpc.TypeDecimal: "a decimal", rpc.TypeDate: "a calendar date of the years 0001 to 9999", rpc.TypeDateTime: "a UTC time with Z at its end",
+}
+
 // text is canonical for the four types that are strings on the wire.
 func (f *field) text(raw []byte) ([]byte, string) {
 	if bytes.IndexByte(raw, '\\') >= 0 {
@@ -119,26 +125,17 @@ func (f *field) text(raw []byte) ([]byte, string) {
 		}
 		raw = store.Quote(text)
 	}
-	inner := raw[1 : len(raw)-1]
-	switch f.Type {
-	case rpc.TypeDecimal:
-		if !isDecimal(inner) {
-			return nil, f.wrongType(raw, "a decimal")
+	if f.Type != rpc.TypeString {
+		want := codec.Want{Kind: codec.KindOf(f.Type)}
+		if want.Plain(raw, 0) != len(raw) {
+			return nil, f.wrongType(raw, textForms[f.Type])
 		}
-	case rpc.TypeDate:
-		if len(inner) != 10 || !isDate(inner) {
-			return nil, f.wrongType(raw, "a calendar date of the years 0001 to 9999")
-		}
-	case rpc.TypeDateTime:
-		if !isDateTime(inner) {
-			return nil, f.wrongType(raw, "a UTC time with Z at its end")
-		}
-	case rpc.TypeString:
-		if f.maxLength > 0 && len(inner) > f.maxLength {
-			text, _ := rawjson.StringText(raw) // canonical text decodes
-			if n := utf8.RuneCountInString(text); n > f.maxLength {
-				return nil, fmt.Sprintf("field %q has %d characters, at most %d fit", f.APIName, n, f.maxLength)
-			}
+		return raw, ""
+	}
+	if f.maxLength > 0 && len(raw)-2 > f.maxLength {
+		text, _ := rawjson.StringText(raw) // canonical text decodes
+		if n := utf8.RuneCountInString(text); n > f.maxLength {
+			return nil, fmt.Sprintf("field %q has %d characters, at most %d fit", f.APIName, n, f.maxLength)
 		}
 	}
 	return raw, ""
@@ -172,87 +169,4 @@ func kindOf(raw []byte) string {
 		return "a number with a fraction or exponent"
 	}
 	return "a number"
-}
-
-// isDecimal takes an optional sign, digits, an optional fraction and an
-// optional exponent, of any length.
-func isDecimal(b []byte) bool {
-	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-		b = b[1:]
-	}
-	whole, b := digits(b)
-	if len(b) > 0 && b[0] == '.' {
-		var fraction int
-		if fraction, b = digits(b[1:]); fraction == 0 {
-			return false
-		}
-	}
-	if len(b) > 0 && (b[0] == 'e' || b[0] == 'E') {
-		if b = b[1:]; len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-			b = b[1:]
-		}
-		var exponent int
-		if exponent, b = digits(b); exponent == 0 {
-			return false
-		}
-	}
-	return whole > 0 && len(b) == 0
-}
-
-// digits counts the leading digits and gives the rest.
-func digits(b []byte) (int, []byte) {
-	n := 0
-	for n < len(b) && b[n]-'0' <= 9 {
-		n++
-	}
-	return n, b[n:]
-}
-
-// twoDigits reads the number at b[i:i+2], -1 when it is something else.
-func twoDigits(b []byte, i int) int {
-	tens, ones := b[i]-'0', b[i+1]-'0'
-	if tens > 9 || ones > 9 {
-		return -1
-	}
-	return 10*int(tens) + int(ones)
-}
-
-var monthDays = [...]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
-
-// isDate takes YYYY-MM-DD of the proleptic Gregorian calendar from year 1.
-func isDate(b []byte) bool {
-	if b[4] != '-' || b[7] != '-' {
-		return false
-	}
-	century, rest, month, day := twoDigits(b, 0), twoDigits(b, 2), twoDigits(b, 5), twoDigits(b, 8)
-	// time.Parse would do, at ten times the cost for each record.
-	if century < 0 || rest < 0 || century+rest < 1 || month < 1 || month > 12 || day < 1 {
-		return false
-	}
-	year := 100*century + rest
-	last := monthDays[month]
-	if month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-		last = 29
-	}
-	return day <= last
-}
-
-// isDateTime takes YYYY-MM-DDThh:mm:ss, an optional fraction, and Z.
-func isDateTime(b []byte) bool {
-	if len(b) < 20 || !isDate(b[:10]) || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
-		return false
-	}
-	hour, minute, second := twoDigits(b, 11), twoDigits(b, 14), twoDigits(b, 17)
-	if hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 {
-		return false
-	}
-	rest := b[19:]
-	if rest[0] == '.' {
-		n, after := digits(rest[1:])
-		if n == 0 {
-			return false
-		}
-		rest = after
-	}
-	return string(rest) == "Z"
 }
