@@ -232,12 +232,13 @@ func TestWaivedRun(t *testing.T) {
 			require.NoError(t, err)
 			return r
 		}
+		time.Sleep(24*time.Hour - time.Minute) // the last day ends
 		r := run()
 		require.Equal(t, conformance.Waived, resultOf(t, r, "AAA-001").Status)
 		require.Zero(t, r.ExitStatus, "%v", r.Problems)
 		require.NotEmpty(t, resultOf(t, r, "AAA-001").Findings)
 
-		time.Sleep(24 * time.Hour)
+		time.Sleep(time.Minute)
 		r = run()
 		require.Equal(t, conformance.Fail, resultOf(t, r, "AAA-001").Status)
 		require.Equal(t, 1, r.ExitStatus)

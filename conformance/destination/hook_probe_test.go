@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -112,34 +111,33 @@ func TestTheProbeTakesNoIntegerKey(t *testing.T) {
 	require.EqualValues(t, 7, next)
 }
 
-// TestAReadbackWrittenInPython answers floats as json.dumps does. The check says
-// what is stored, and the verdict stands.
-func TestAReadbackWrittenInPython(t *testing.T) {
-	e := newSmall()
-	e.fields[1].Type = "float"
+// throughHook judges an endpoint with a read-back hook whose replies are edited.
+func throughHook(t *testing.T, e *small, check string, edit func(reply string) string) *conformance.Report {
+	t.Helper()
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
 		var q conformance.ReadbackRequest
-		require.NoError(t, json.Unmarshal(body, &q))
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&q))
 		reply, err := e.readback(r.Context(), q)
 		require.NoError(t, err)
-		for _, rec := range reply.Records {
-			if string(rec.Fields["name"]) == "1e400" {
-				rec.Fields["name"] = json.RawMessage("0.123454321")
-			}
-		}
-		text, err := json.Marshal(reply)
-		require.NoError(t, err)
-		fmt.Fprint(w, strings.ReplaceAll(string(text), "0.123454321", "Infinity"))
+		fmt.Fprint(w, edit(encoded(reply)))
 	}))
 	t.Cleanup(hook.Close)
 	// The hook is beyond the loopback of a handler, so the endpoint is a server.
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
 	r, err := Run(context.Background(), Target{URL: server.URL}, conformance.Options{
-		Write: true, Objects: []string{"contact"}, Readback: conformance.HookSpec{URL: hook.URL}, Select: []string{"DAT-006"},
+		Write: true, Objects: []string{"contact"}, Readback: conformance.HookSpec{URL: hook.URL}, Select: []string{check},
 	})
 	require.NoError(t, err)
+	return r
+}
+
+// TestAReadbackWrittenInPython answers floats as json.dumps does. The check says
+// what is stored, and the verdict stands.
+func TestAReadbackWrittenInPython(t *testing.T) {
+	e := newSmall()
+	e.fields[1].Type = "float"
+	r := throughHook(t, e, "DAT-006", func(reply string) string { return strings.ReplaceAll(reply, "1e400", "Infinity") })
 	got := resultOf(t, r, "DAT-006")
 	require.Equal(t, conformance.Warn, got.Status, got.Reason)
 	require.Equal(t, "it is Infinity", got.Findings[0].Actual)
@@ -150,26 +148,12 @@ func TestAReadbackWrittenInPython(t *testing.T) {
 // TestAHookWithoutCountsIsNoted: what it cannot show is not passed in silence.
 func TestAHookWithoutCountsIsNoted(t *testing.T) {
 	for _, counted := range []bool{true, false} {
-		e := newSmall()
-		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			var q conformance.ReadbackRequest
-			require.NoError(t, json.Unmarshal(body, &q))
-			reply, err := e.readback(r.Context(), q)
-			require.NoError(t, err)
-			text := encoded(reply)
-			if !counted {
-				text = strings.ReplaceAll(text, `"count":1,`, "")
+		r := throughHook(t, newSmall(), "SEM-006", func(reply string) string {
+			if counted {
+				return reply
 			}
-			fmt.Fprint(w, text)
-		}))
-		t.Cleanup(hook.Close)
-		server := httptest.NewServer(e)
-		t.Cleanup(server.Close)
-		r, err := Run(context.Background(), Target{URL: server.URL}, conformance.Options{
-			Write: true, Objects: []string{"contact"}, Readback: conformance.HookSpec{URL: hook.URL}, Select: []string{"SEM-006"},
+			return strings.ReplaceAll(reply, `"count":1,`, "")
 		})
-		require.NoError(t, err)
 		require.Equal(t, conformance.Pass, resultOf(t, r, "SEM-006").Status)
 		require.Equal(t, counted, !strings.Contains(strings.Join(r.Notes, "\n"), uncountedNote))
 	}
