@@ -31,25 +31,38 @@ func shownText(t *testing.T, opt Options, findings ...c.Finding) string {
 	return b.String()
 }
 
-// TestFindingsAreGrouped: one block for each cause, three examples in it, and one
-// command.
-func TestFindingsAreGrouped(t *testing.T) {
+// manyFindings are eight of one cause and one of another.
+func manyFindings() []c.Finding {
 	var findings []c.Finding
 	for i := range 8 {
 		findings = append(findings, answered(fmt.Sprintf("value %d", i), "nothing", fmt.Sprintf(`{"i":%d}`, i)))
 	}
 	other := answered("value 8", "something")
 	other.Cause, other.Curl = "another cause", "curl 2"
-	text := shownText(t, Options{}, append(findings, other)...)
-	for want, n := range map[string]int{
-		"value 2": 1, "value 3": 0, "and 5 more, which --verbose lists": 1, "Possible cause: one cause": 1, "Possible cause: another cause": 1,
-		"curl 1": 1, "curl 2": 1, "Fix: mend it": 2, "cause 1 of 2": 1, "response  HTTP 200 to sync_batch": 1, "value 8": 1,
-	} {
-		require.Equal(t, n, strings.Count(text, want), "%s\n%s", want, text)
-	}
-	require.Less(t, strings.Index(text, "response  HTTP"), strings.Index(text, "curl 1"))
+	return append(findings, other)
+}
 
-	text = shownText(t, Options{Verbose: true}, findings...)
+// TestFindingsAreGrouped: one block for each cause, three examples in it, and one
+// command.
+func TestFindingsAreGrouped(t *testing.T) {
+	r := sample()
+	r.Checks = r.Checks[3:4]
+	r.Checks[0].Findings = manyFindings()
+	for format, more := range map[string][]string{
+		Text:     {"and 5 more, which --verbose lists", "cause 1 of 2", "response  HTTP 200 to sync_batch"},
+		Markdown: {"- and 5 more, in the JSON report", "**Cause 1 of 2**", "Response: HTTP 200 to sync\\_batch"},
+	} {
+		text := string(render(t, format, r))
+		for want, n := range map[string]int{
+			"value 2": 1, "value 3": 0, "Possible cause: one cause": 1, "Possible cause: another cause": 1,
+			"curl 1": 1, "curl 2": 1, "Fix: mend it": 2, "value 8": 1, more[0]: 1, more[1]: 1, more[2]: 1,
+		} {
+			require.Equal(t, n, strings.Count(text, want), "%s\n%s", want, text)
+		}
+		require.Less(t, strings.Index(text, more[2]), strings.Index(text, "curl 1"))
+	}
+
+	text := shownText(t, Options{Verbose: true}, manyFindings()[:8]...)
 	for i := range 8 {
 		require.Contains(t, text, fmt.Sprintf("value %d", i))
 	}
