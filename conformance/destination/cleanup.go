@@ -229,12 +229,7 @@ func (sc *scenario) pause(d time.Duration, b *batch) bool {
 			d = max(d, min(time.Duration(max(0, seconds))*time.Second, longestPause))
 		}
 	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-sc.ctx.Done():
-		return false
-	}
+	return elapse(sc.ctx, d) == nil
 }
 
 // cleanUpBatch sends one batch beside the budget of the run: what removes records

@@ -161,9 +161,7 @@ func (sc *scenario) whyUnwitnessed() cause {
 		return cause{}
 	}
 	wait, inVain := sc.lateWaitOf(sc.operationOf(sc.unwitnessed[0]))
-	select {
-	case <-time.After(wait):
-	case <-sc.ctx.Done():
+	if elapse(sc.ctx, wait) != nil {
 		return cause{}
 	}
 	again := make([]*record, len(sc.unwitnessed))

@@ -94,10 +94,8 @@ func (sc *scenario) poll(operation string, records []*record, good func(map[stri
 			inVain()
 			return seen, nil
 		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-sc.ctx.Done():
-			return nil, overtime(sc.ctx)
+		if err := elapse(sc.ctx, 50*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -138,12 +139,10 @@ func unhealthy(r *reply) string {
 
 // describe reads fields and operations of every object, a few at a time.
 func (s *session) describe(ctx context.Context, objects []*object) {
-	slots := make(chan struct{}, 8)
-	var wg sync.WaitGroup
+	var calls errgroup.Group
+	calls.SetLimit(8)
 	for _, o := range objects {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		calls.Go(func() error {
 			params := objectParams(o.Object)
 			if r, err := s.send(ctx, "", request{method: rpc.MethodListFields, params: params, object: o.APIName}); err == nil {
 				o.Fields, o.size = readFields(r), len(r.Body)
@@ -151,9 +150,10 @@ func (s *session) describe(ctx context.Context, objects []*object) {
 			if r, err := s.send(ctx, "", request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName}); err == nil {
 				o.Operations, o.size = readOperations(r), o.size+len(r.Body)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = calls.Wait() // what was not answered stays empty
 }
 
 // items returns the elements of an array member of the result.

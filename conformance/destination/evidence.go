@@ -72,10 +72,8 @@ func (sc *scenario) observeUntil(records []*record, good func(map[string]observe
 		if err != nil || good(seen) || !time.Now().Before(deadline) {
 			return seen, err
 		}
-		select {
-		case <-time.After(min(100*time.Millisecond, sc.opts.ReadbackWindow)):
-		case <-sc.ctx.Done():
-			return nil, overtime(sc.ctx)
+		if err := elapse(sc.ctx, min(100*time.Millisecond, sc.opts.ReadbackWindow)); err != nil {
+			return nil, err
 		}
 	}
 }

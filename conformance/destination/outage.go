@@ -230,10 +230,8 @@ func (s *session) outageAt(ctx context.Context, to *wire.Client, started time.Ti
 	}
 	from := time.Now()
 	for time.Since(from) < s.opts.ReturnWait && !o.ended {
-		select {
-		case <-time.After(min(100*time.Millisecond, s.opts.ReturnWait)):
-		case <-ctx.Done():
-			return overtime(ctx)
+		if err := elapse(ctx, min(100*time.Millisecond, s.opts.ReturnWait)); err != nil {
+			return err
 		}
 		o.ended, _ = s.answers(ctx, to, o.silent)
 	}

@@ -88,12 +88,7 @@ func (sc *scenario) look(g *cleaning) map[string]seen {
 				text := keyText(k.Identifier)
 				return found[text].there && g.answers[text].acknowledged
 			})
-			if !late || !time.Now().Before(deadline) {
-				return found
-			}
-			select {
-			case <-time.After(100 * time.Millisecond):
-			case <-sc.ctx.Done():
+			if !late || !time.Now().Before(deadline) || elapse(sc.ctx, 100*time.Millisecond) != nil {
 				return found
 			}
 		}

@@ -157,11 +157,16 @@ func (sc *scenario) awaitWrites() error {
 	if sc.late == 0 || wrote == 0 || slices.Contains(prompt, sc.Check().ID) {
 		return nil
 	}
+	return elapse(sc.ctx, time.Until(time.Unix(0, wrote).Add(sc.late)))
+}
+
+// elapse lets time pass; the error says why the run is over before.
+func elapse(ctx context.Context, d time.Duration) error {
 	select {
-	case <-time.After(time.Until(time.Unix(0, wrote).Add(sc.late))):
+	case <-time.After(d):
 		return nil
-	case <-sc.ctx.Done():
-		return overtime(sc.ctx)
+	case <-ctx.Done():
+		return overtime(ctx)
 	}
 }
 

@@ -208,12 +208,8 @@ func (sc *scenario) callsAtRate(method, share string) error {
 		// The intended time of the i-th call; lost time is not made good.
 		due := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
 		if d := time.Until(due); d > 0 {
-			timer := time.NewTimer(d)
-			select {
-			case <-timer.C:
-			case <-sc.ctx.Done():
-				timer.Stop()
-				return overtime(sc.ctx)
+			if err := elapse(sc.ctx, d); err != nil {
+				return err
 			}
 		}
 		slots <- struct{}{}

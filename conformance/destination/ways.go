@@ -34,10 +34,10 @@ var ways = map[string]way{
 	"accepting gzip and deflate": header("Accept-Encoding", "gzip, deflate"),
 	"accepting identity only":    header("Accept-Encoding", "identity"),
 	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
-	"with a chunked body":        func(sc *scenario, c request) error { return sc.with(c, func(c *request) { c.chunked = true }) },
-	"with Expect: 100-continue":  func(sc *scenario, c request) error { return sc.with(c, func(c *request) { c.expect = true }) },
+	"with a chunked body":        changed(func(c *request) { c.chunked = true }),
+	"with Expect: 100-continue":  changed(func(c *request) { c.expect = true }),
 	"twice on one connection":    twice,
-	"on a fresh connection":      func(sc *scenario, c request) error { return sc.with(c, func(c *request) { c.fresh = true }) },
+	"on a fresh connection":      changed(func(c *request) { c.fresh = true }),
 	"after a body that is no JSON, on the same connection": afterOnConnection(func(request) request {
 		return request{method: "garbage", body: []byte("this is no JSON"), odd: true}
 	}),
@@ -51,13 +51,9 @@ var ways = map[string]way{
 	}),
 	"after a call that was cut in its body":      after(func(c *request) { c.cutRequest = 20 }),
 	"after a call that was cut before its reply": after(func(c *request) { c.cutAtOnce = true }),
-	"over plain http on the probe port": func(sc *scenario, c request) error {
-		return sc.with(c, func(c *request) { c.plain = true })
-	},
+	"over plain http on the probe port":          changed(func(c *request) { c.plain = true }),
 
-	"without credentials": func(sc *scenario, c request) error {
-		return sc.with(c, func(c *request) { c.header = http.Header{"Authorization": nil} })
-	},
+	"without credentials":          changed(func(c *request) { c.header = http.Header{"Authorization": nil} }),
 	"with a wrong token":           token(func(string) string { return "zz-wrong-token" }),
 	"with a truncated token":       token(func(t string) string { return t[:len(t)-1] }),
 	"with an extended token":       token(func(t string) string { return t + "x" }),
@@ -90,14 +86,15 @@ func (sc *scenario) with(c request, change func(*request)) error {
 	return err
 }
 
-func verb(method string) way {
-	return func(sc *scenario, c request) error { return sc.with(c, func(c *request) { c.httpMethod = method }) }
+// changed sends the call after a change.
+func changed(change func(*request)) way {
+	return func(sc *scenario, c request) error { return sc.with(c, change) }
 }
 
+func verb(method string) way { return changed(func(c *request) { c.httpMethod = method }) }
+
 func header(name, value string) way {
-	return func(sc *scenario, c request) error {
-		return sc.with(c, func(c *request) { c.header = http.Header{name: {value}} })
-	}
+	return changed(func(c *request) { c.header = http.Header{name: {value}} })
 }
 
 // token sends another token than the configured one (spec 5.2.2).

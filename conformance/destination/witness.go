@@ -2,8 +2,9 @@ package destination
 
 import (
 	"encoding/json"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -98,26 +99,7 @@ func (sc *scenario) calibrated() (string, error) {
 		if declared {
 			return op, nil
 		}
-		probe, err := sc.make(1, op, rpc.Field{}, &sending{})
-		if err != nil {
-			return "", err
-		}
-		b, err := sc.writeOne(op, probe, plan{})
-		if err != nil {
-			return "", err
-		}
-		if op == rpc.OperationInsert {
-			if !b.succeeded(probe[0]) {
-				continue // one that takes nothing shows nothing by refusing it again
-			}
-			if b, err = sc.writeOne(op, probe, plan{}); err != nil {
-				return "", err
-			}
-		}
-		if !b.failed(probe[0]) {
-			continue
-		}
-		if found, err := sc.finds(op); err != nil || found {
+		if visible, err := sc.skipsVisible(op); err != nil || visible {
 			return op, err
 		}
 	}
@@ -140,16 +122,15 @@ func (sc *scenario) sendsInLanes(s set) ([]*batch, error) {
 	}
 	out := make([]lane, len(records))
 	errs := make([]error, len(records))
-	slots := make(chan struct{}, maxLanes)
-	var wg sync.WaitGroup
+	var lanes errgroup.Group
+	lanes.SetLimit(maxLanes)
 	for i, r := range records {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		lanes.Go(func() error {
 			out[i], errs[i] = sc.runLane(create, witness, r)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = lanes.Wait() // each lane has its error
 	var sent []*batch
 	for i, l := range out {
 		if errs[i] != nil {
@@ -232,7 +213,7 @@ func (sc *scenario) skipsVisible(op string) (bool, error) {
 			return false, err
 		}
 		if i+1 < rounds && !last.succeeded(probe[0]) {
-			return false, nil
+			return false, nil // one that takes nothing shows nothing by refusing it again
 		}
 	}
 	if !sc.skipped(last, probe[0]) {
@@ -265,10 +246,8 @@ func (sc *scenario) finds(op string) (bool, error) {
 		if !sc.skipped(b, change[0]) {
 			return true, nil
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-sc.ctx.Done():
-			return false, overtime(sc.ctx)
+		if err := elapse(sc.ctx, 100*time.Millisecond); err != nil {
+			return false, err
 		}
 	}
 	return false, nil
