@@ -1,226 +1,178 @@
 package liquid
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/big"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
-// number is a value as arithmetic sees it: an integer, or an exact fraction
-// where a decimal point was involved, so that 0.1 plus 0.2 is 0.3.
+// number is a value as arithmetic sees it: exact, so that 0.1 plus 0.2 is 0.3, and
+// an integer or not.
 type number struct {
-	whole    *big.Int
-	fraction *big.Rat // nil: an integer
+	*big.Rat
+	whole bool
 }
 
-// longestNumber is in digits: longer ones must not take time without end.
-const longestNumber = 10_000
-
-// wholeNumber is a small integer.
-func wholeNumber(n int64) number { return number{whole: big.NewInt(n)} }
-
-// exactNumber is a number without any loss; ok is false for what is none.
-func exactNumber(value any) (*big.Rat, bool) {
-	switch v := value.(type) {
-	case int64:
-		return new(big.Rat).SetInt64(v), true
-	case *big.Int:
-		return new(big.Rat).SetInt(v), true
-	case float64:
-		r := new(big.Rat).SetFloat64(v)
-		return r, r != nil
-	case decimal:
-		return new(big.Rat).SetString(string(v))
-	}
-	return nil, false
-}
-
-// toNumber reads any value as a number: texts by their leading digits, others
-// as 0.
-func toNumber(value any) number {
-	switch v := value.(type) {
-	case int64:
-		return wholeNumber(v)
-	case *big.Int:
-		return number{whole: v}
-	case float64:
-		if r, ok := new(big.Rat).SetString(floatText(v)); ok {
-			return number{fraction: r}
-		}
-	case decimal:
-		if r, ok := new(big.Rat).SetString(string(v)); ok {
-			return number{fraction: r}
-		}
-	case string:
-		return textNumber(v)
-	}
-	return wholeNumber(0)
-}
-
-// textNumber is exact for a text that is nothing but a decimal, and reads
-// leading digits otherwise.
-func textNumber(s string) number {
-	trimmed := strings.TrimFunc(s, isUnicodeSpace)
-	if n := len(trimmed); n > 0 && n < longestNumber && numberLength(trimmed) == n && strings.Contains(trimmed, ".") {
-		r, _ := new(big.Rat).SetString(trimmed)
-		return number{fraction: r}
-	}
-	return number{whole: leadingInteger(s)}
-}
-
-// leadingInteger reads digits at the start of a text, 0 for none. Single
-// underscores may stand between digits.
-func leadingInteger(s string) *big.Int {
-	s = strings.TrimLeftFunc(s, isUnicodeSpace)
-	digits := make([]byte, 0, len(s))
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		digits = append(digits, s[0])
-		s = s[1:]
-	}
-	for i := 0; i < len(s) && i < longestNumber; i++ {
-		if s[i] == '_' && i > 0 && s[i-1] != '_' {
-			continue
-		}
-		if !isDigit(s[i]) {
-			break
-		}
-		digits = append(digits, s[i])
-	}
-	n, ok := new(big.Int).SetString(string(digits), 10)
-	if !ok {
-		return new(big.Int)
-	}
-	return n
-}
-
-// rat is the number as a fraction, for calculations that may leave the
-// integers.
-func (n number) rat() *big.Rat {
-	if n.fraction != nil {
-		return n.fraction
-	}
-	return new(big.Rat).SetInt(n.whole)
-}
-
-// integer cuts towards zero; ok is false when it does not fit 64 bits.
-func (n number) integer() (int64, bool) {
-	whole := n.whole
-	if n.fraction != nil {
-		whole = new(big.Int).Quo(n.fraction.Num(), n.fraction.Denom())
-	}
-	return whole.Int64(), whole.IsInt64()
-}
-
-// asValue gives integers back as they are and fractions as floats.
-func (n number) asValue() any {
-	if n.fraction == nil {
-		return shrink(n.whole)
-	}
-	f, _ := n.fraction.Float64()
-	return f
-}
+// widest is the number of bits up to which filters calculate: a loop of
+// multiplications ends.
+const widest = 40_000
 
 // The published words.
-var errZero = errors.New("divided by 0")
+var (
+	errZero    = errors.New("divided by 0")
+	errInteger = errors.New("invalid integer")
+)
 
-// calculate applies + - * / %, the last two rounding down for integers.
-func calculate(a number, operator byte, b number) (any, error) {
-	if (operator == '/' || operator == '%') && b.rat().Sign() == 0 {
-		if operator == '/' && (a.fraction != nil || b.fraction != nil) {
-			return overZero(a.rat().Sign()), nil
-		}
-		return nil, errZero
+// leadingNumber is what a text is worth: all of it with a point, or its leading
+// digits.
+var leadingNumber = regexp.MustCompile(`^\s*(-?\d+\.\d+\s*$|[-+]?\d+)`)
+
+// toNumber reads any value as a number, 0 for what is none.
+func toNumber(value any) number {
+	text := ""
+	switch v := value.(type) {
+	case int:
+		return number{new(big.Rat).SetInt64(int64(v)), true}
+	case float64, json.Number:
+		text = toText(v)
+	case string:
+		text = strings.TrimSpace(leadingNumber.FindString(v[:min(len(v), widest/4)]))
 	}
-	if a.fraction == nil && b.fraction == nil {
-		return shrink(calculateWhole(a.whole, operator, b.whole)), nil
+	if at := strings.IndexAny(text, "eE"); at >= 0 { // which may stand for any length
+		f, _ := strconv.ParseFloat(text, 64)
+		r := new(big.Rat)
+		r.SetFloat64(f)
+		return number{r, false}
 	}
-	x, y, out := a.rat(), b.rat(), new(big.Rat)
-	switch operator {
-	case '+':
-		out.Add(x, y)
-	case '-':
-		out.Sub(x, y)
-	case '*':
-		out.Mul(x, y)
-	case '/':
-		out.Quo(x, y)
-	default:
-		// The remainder has the sign of the divisor.
-		times := new(big.Rat).SetInt(floorOf(out.Quo(x, y)))
-		out = new(big.Rat).Sub(x, times.Mul(times, y))
+	if r, ok := new(big.Rat).SetString(text); ok {
+		return number{r, !strings.Contains(text, ".")}
 	}
-	if out.Sign() == 0 && (operator == '*' || operator == '/') && (a.rat().Sign() < 0) != (b.rat().Sign() < 0) {
-		return math.Copysign(0, -1), nil // decimals keep the sign of a zero
-	}
-	return number{fraction: out}.asValue(), nil
+	return number{new(big.Rat), true}
 }
 
-// overZero is what decimals give: an infinity, or no number for 0 over 0.
-func overZero(sign int) float64 {
-	if sign == 0 {
-		return math.NaN()
+// value has its digits; fractions those of a float.
+func (n number) value() any {
+	if n.whole {
+		return json.Number(n.RatString())
 	}
-	return math.Inf(sign)
+	f, _ := n.Float64()
+	return json.Number(floatText(f))
 }
 
-// calculateWhole stays within the integers.
-func calculateWhole(a *big.Int, operator byte, b *big.Int) *big.Int {
-	out := new(big.Int)
-	switch operator {
-	case '+':
-		return out.Add(a, b)
-	case '-':
-		return out.Sub(a, b)
-	case '*':
-		return out.Mul(a, b)
+// cut is the integer towards zero, 0 where that is too long.
+func (n number) cut() int {
+	whole := new(big.Int).Quo(n.Num(), n.Denom())
+	if !whole.IsInt64() {
+		return 0
 	}
-	quotient := floorOf(new(big.Rat).SetFrac(a, b))
-	if operator == '/' {
-		return quotient
-	}
-	return out.Sub(a, quotient.Mul(quotient, b))
+	return int(whole.Int64())
 }
 
-// floorOf is the largest integer that is not larger.
-func floorOf(r *big.Rat) *big.Int {
-	// Denominators are positive, so the Euclidean quotient rounds down.
-	return new(big.Int).Div(r.Num(), r.Denom())
-}
+// floor is the largest integer that is not larger: denominators are positive, so
+// that the Euclidean quotient rounds down.
+func floor(r *big.Rat) *big.Rat { return new(big.Rat).SetInt(new(big.Int).Div(r.Num(), r.Denom())) }
 
-// ceilOf is the smallest integer that is not smaller.
-func ceilOf(r *big.Rat) *big.Int {
-	down := floorOf(new(big.Rat).Neg(r))
-	return down.Neg(down)
-}
+// ceil is the smallest integer that is not smaller.
+func ceil(r *big.Rat) *big.Rat { return r.Neg(floor(new(big.Rat).Neg(r))) }
 
 // roundTo rounds half away from zero to a number of decimal places.
-func roundTo(r *big.Rat, places int64) *big.Rat {
-	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(math.Abs(float64(places)))), nil))
+func roundTo(n number, places int) number {
+	places = min(max(places, -1000), 1000) // beyond that nothing is left to round
+	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(max(places, -places))), nil))
 	if places < 0 {
 		scale.Inv(scale)
 	}
-	scaled := new(big.Rat).Mul(r, scale)
-	half := big.NewRat(1, 2)
-	var whole *big.Int
-	if scaled.Sign() < 0 {
-		whole = ceilOf(scaled.Sub(scaled, half))
-	} else {
-		whole = floorOf(scaled.Add(scaled, half))
+	r := new(big.Rat).Abs(n.Rat)
+	r = floor(r.Add(r.Mul(r, scale), big.NewRat(1, 2)))
+	if n.Sign() < 0 {
+		r.Neg(r)
 	}
-	return new(big.Rat).Quo(new(big.Rat).SetInt(whole), scale)
+	return number{r.Quo(r, scale), n.whole || places <= 0}
+}
+
+// calculate applies + - * / %, the last two rounding down for integers.
+func calculate(operator byte, a, b number) (any, error) {
+	out := number{new(big.Rat), a.whole && b.whole}
+	switch operator {
+	case '+':
+		out.Add(a.Rat, b.Rat)
+	case '-':
+		out.Sub(a.Rat, b.Rat)
+	case '*':
+		out.Mul(a.Rat, b.Rat)
+	default:
+		if b.Sign() == 0 {
+			return nil, errZero
+		}
+		quotient := new(big.Rat).Quo(a.Rat, b.Rat)
+		switch {
+		case operator == '%': // the remainder has the sign of the divisor
+			out.Sub(a.Rat, quotient.Mul(floor(quotient), b.Rat))
+		case out.whole:
+			out.Rat = floor(quotient)
+		default:
+			out.Rat = quotient
+		}
+	}
+	if out.Num().BitLen() > widest || out.Denom().BitLen() > widest {
+		return nil, exceeded("a number of more than %d bits", widest)
+	}
+	return out.value(), nil
 }
 
 // toInteger takes integers and texts that are nothing but an integer.
-func toInteger(value any) (int64, error) {
-	switch v := value.(type) {
-	case int64:
-		return v, nil
-	case string:
-		trimmed := strings.TrimPrefix(strings.TrimFunc(v, isUnicodeSpace), "+")
-		if n, ok := new(big.Int).SetString(trimmed, 10); ok && len(trimmed) < 20 && n.IsInt64() {
-			return n.Int64(), nil
-		}
+func toInteger(value any) (int, error) {
+	n, err := strconv.Atoi(strings.TrimSpace(toText(value)))
+	if err != nil {
+		return 0, errInteger
 	}
-	return 0, errors.New("invalid integer")
+	return n, nil
+}
+
+// floatText always has a fraction, and an exponent from 1e15 and below 1e-4.
+func floatText(f float64) string {
+	format := byte('f')
+	if size := math.Abs(f); size != 0 && (size >= 1e15 || size < 1e-4) {
+		format = 'e'
+	}
+	mantissa, exponent, scientific := strings.Cut(strconv.FormatFloat(f, format, -1, 64), "e")
+	if !strings.ContainsAny(mantissa, ".IN") {
+		mantissa += ".0"
+	}
+	if scientific {
+		mantissa += "e" + exponent
+	}
+	return mantissa
+}
+
+// numberFilters calculate exactly.
+var numberFilters = map[string]filter{
+	"plus":       arithmetic('+'),
+	"minus":      arithmetic('-'),
+	"times":      arithmetic('*'),
+	"divided_by": arithmetic('/'),
+	"modulo":     arithmetic('%'),
+	"abs":        onNumbers(0, func(n, _ number) number { return number{new(big.Rat).Abs(n.Rat), n.whole} }),
+	"ceil":       onNumbers(0, func(n, _ number) number { return number{ceil(n.Rat), true} }),
+	"floor":      onNumbers(0, func(n, _ number) number { return number{floor(n.Rat), true} }),
+	"round":      {0, 1, onNumbers(1, func(n, places number) number { return roundTo(n, places.cut()) }).apply},
+	"at_least":   onNumbers(1, func(n, limit number) number { return []number{n, limit}[max(0, limit.Cmp(n.Rat))] }),
+	"at_most":    onNumbers(1, func(n, limit number) number { return []number{n, limit}[max(0, n.Cmp(limit.Rat))] }),
+}
+
+func arithmetic(operator byte) filter {
+	return filter{1, 1, func(_ *run, input any, args []any) (any, error) {
+		return calculate(operator, toNumber(input), toNumber(args[0]))
+	}}
+}
+
+// onNumbers is a filter of a number and perhaps another one.
+func onNumbers(arguments int, apply func(n, other number) number) filter {
+	return filter{arguments, arguments, func(_ *run, input any, args []any) (any, error) {
+		return apply(toNumber(input), toNumber(argument(args, 0, 0))).value(), nil
+	}}
 }

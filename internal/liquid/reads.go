@@ -1,87 +1,158 @@
 package liquid
 
 import (
+	"encoding/json"
+	"fmt"
+	"regexp"
 	"slices"
+	"strings"
+
+	"github.com/osteele/liquid/expressions"
+	"github.com/osteele/liquid/render"
 )
 
-// reads is what a template uses: columns of the record, other variables, and
-// those that it defines itself.
+// reads is what a template uses: columns of the record, other variables, filters,
+// and the variables that it defines itself. Where it does so is not looked at: a
+// branch may come first.
 type reads struct {
 	columns map[string]bool
 	all     bool
 	used    []mention
 	defined map[string]bool
-	filters []mention
-	line    int // that is being read
+	filters []string
+	scope   map[string]any
+	failed  error
 }
 
-// mention is a name and the line in which it first stands.
+// mention is a variable and the line in which it first stands.
 type mention struct {
 	name string
 	line int
 }
 
-// newReads knows the record from the start.
-func newReads() *reads {
-	return &reads{columns: map[string]bool{}, defined: map[string]bool{recordName: true}}
+var (
+	// The words of an expression: texts, numbers, filters, and variables with one
+	// step into them. What follows a dot is no variable.
+	wordPattern = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'|\.\s*[A-Za-z_][\w-]*\??|\|\s*\w+|[A-Za-z_][\w-]*\??:?|-?\d+(?:\.\d+)?`)
+	columnName  = regexp.MustCompile(`^(?:\.\s*([A-Za-z_][\w-]*\??)|\[\s*(?:"([^"\\]*)"|'([^']*)')\s*\])`)
+	unclosed   = regexp.MustCompile(`\{[{%]`)
+	// reserved words are no variables.
+	reserved = strings.Fields("true false nil null empty blank and or contains in reversed continue")
+)
+
+// condition brings a condition into the library's form: and and or bind from the
+// right, and constants become variables, since the library compares them in its own
+// way and takes numbers of JSON for texts.
+func (r *reads) condition(markup string) (expressions.Expression, error) {
+	joined := 0
+	markup = wordPattern.ReplaceAllStringFunc(markup, func(word string) string {
+		switch c := word[0]; {
+		case word == "and", word == "or":
+			joined++
+			return word + " ("
+		case c == '"', c == '\'':
+			word = r.constant(word[1 : len(word)-1])
+		case c == '-' || c >= '0' && c <= '9':
+			word = r.constant(json.Number(word))
+		}
+		return word
+	})
+	return expressions.Parse(strings.ReplaceAll(markup, "<>", "!=") + strings.Repeat(" )", joined))
 }
 
-// define notes a variable that the template makes. Where it does so is not
-// looked at: a branch may come first.
-func (r *reads) define(name string) { r.defined[name] = true }
+// constant makes a variable of a constant.
+func (r *reads) constant(value any) string {
+	name := fmt.Sprintf("constant_%d", len(r.scope))
+	r.scope[name] = boxed{value, nil}
+	return name
+}
 
-// note takes a variable apart: record["name"] and record.name are columns.
-func (r *reads) note(l lookup) {
-	root, ok := l.root.(literal)
-	if !ok {
-		// The name of the variable is computed: it may be the record.
-		r.all = true
-		return
+// deepest is the depth to which blocks may be nested.
+const deepest = 100
+
+// walk goes through the compiled template. It takes the text out of blocks that
+// print nothing but white space: they print nothing, as in the published language.
+func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
+	if blank = true; depth > deepest {
+		r.fail(0, syntaxError, "Nesting too deep")
+		return blank
 	}
-	name := toText(root.is)
-	if name != recordName {
-		r.used = r.mention(r.used, name)
-		return
-	}
-	// The record as a whole: any column may be printed.
-	if len(l.path) == 0 {
-		r.all = true
-		return
-	}
-	column, ok := l.path[0].key.(literal)
-	if !ok {
-		r.all = true
-		return
-	}
-	if text, ok := column.is.(string); ok {
-		// record.size may be the number of columns as well as a column.
-		if l.path[0].command {
-			r.all = true
-			return
+	for _, node := range nodes {
+		switch n := node.(type) {
+		case *render.SeqNode:
+			r.walk(n.Children, depth)
+		case *render.TextNode:
+			if at := unclosed.FindStringIndex(n.Source); at != nil {
+				r.fail(n.SourceLoc.LineNo+strings.Count(n.Source[:at[0]], "\n"), syntaxError, "a tag or an output is not closed")
+			}
+			blank = blank && strings.TrimSpace(n.Source) == ""
+		case *render.ObjectNode:
+			r.note("", n.Args, n.SourceLoc.LineNo)
+			blank = false
+		case *render.RawNode:
+			blank = false
+		case *render.TagNode:
+			r.note(n.Name, n.Args, n.SourceLoc.LineNo)
+			blank = blank && slices.Contains([]string{"assign", "break", "continue"}, n.Name)
+		case *render.BlockNode:
+			r.note(n.Name, n.Args, n.SourceLoc.LineNo)
+			inside := r.walk(n.Body, depth+1)
+			bodies := [][]render.Node{n.Body}
+			for _, clause := range n.Clauses {
+				r.note(clause.Name, clause.Args, clause.SourceLoc.LineNo)
+				inside = r.walk(clause.Body, depth+1) && inside
+				bodies = append(bodies, clause.Body)
+			}
+			for _, body := range bodies {
+				for i := range body {
+					if _, isText := body[i].(*render.TextNode); isText && inside && n.Name != "capture" {
+						body[i] = &render.TextNode{}
+					}
+				}
+			}
+			blank = blank && (inside || n.Name == "capture")
 		}
-		r.columns[text] = true
+	}
+	return blank
+}
+
+// fail keeps the first mistake.
+func (r *reads) fail(line int, prefix, format string, args ...any) {
+	if r.failed == nil {
+		r.failed = &Error{Line: line, prefix: prefix, err: fmt.Errorf(format, args...)}
 	}
 }
 
-// mention adds a name that is not there yet.
-func (r *reads) mention(list []mention, name string) []mention {
-	if slices.ContainsFunc(list, func(m mention) bool { return m.name == name }) {
-		return list
+// note reads the arguments of a tag.
+func (r *reads) note(tag, arguments string, line int) {
+	switch tag {
+	case "assign", "for":
+		name, rest, _ := strings.Cut(arguments, map[string]string{"assign": "=", "for": " "}[tag])
+		r.defined[variable(name)], r.defined["forloop"] = true, r.defined["forloop"] || tag == "for"
+		arguments = rest
+	case "capture", "increment", "decrement":
+		r.defined[variable(arguments)] = true
+		return
 	}
-	return append(list, mention{name, r.line})
-}
-
-// check finds what can never work, whatever the record holds.
-func (r *reads) check() error {
-	for _, used := range r.filters {
-		if _, ok := filters[used.name]; !ok {
-			return &Error{Line: used.line, prefix: "Liquid error: ", err: publishedf("undefined filter %s", used.name)}
+	for _, at := range wordPattern.FindAllStringIndex(arguments, -1) {
+		word := arguments[at[0]:at[1]]
+		switch c := word[0] | 0x20; {
+		case word[0] == '|':
+			name := strings.TrimSpace(word[1:])
+			if r.filters = append(r.filters, name); filters[name].apply == nil {
+				r.fail(line, valueError, "undefined filter %s", name)
+			}
+		case c != '_'|0x20 && (c < 'a' || c > 'z') || strings.HasSuffix(word, ":") || slices.Contains(reserved, word):
+		case word != recordName:
+			if !slices.ContainsFunc(r.used, func(m mention) bool { return m.name == word }) {
+				r.used = append(r.used, mention{word, line})
+			}
+		default:
+			// All but a name may be any column, and record.size their number.
+			m := columnName.FindStringSubmatch(arguments[at[1]:])
+			if r.all = r.all || m == nil || slices.Contains([]string{"size", "first", "last"}, m[1]); m != nil {
+				r.columns[m[1]+m[2]+m[3]] = true
+			}
 		}
 	}
-	for _, used := range r.used {
-		if !r.defined[used.name] {
-			return &Error{Line: used.line, prefix: "Liquid error: ", err: unknownVariable(used.name)}
-		}
-	}
-	return nil
 }

@@ -1,11 +1,17 @@
 package liquid
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/osteele/liquid/render"
+	"github.com/osteele/liquid/values"
+	"golang.org/x/sync/semaphore"
 )
 
 // Limits bound one rendering of a template. Zero values are the defaults.
@@ -14,7 +20,7 @@ type Limits struct {
 	Output     int       // bytes of the result; default MostText
 	Text       int       // bytes of one value on the way there; default MostText
 	Memory     int       // bytes of all values that are made on the way; default MostMemory
-	Work       int       // bytes that all filters and comparisons together read and make; default 256 MiB
+	Work       int       // bytes that all filters together read; default 256 MiB
 	Now        time.Time // what "now" means; default the system's clock
 	// Context ends a rendering whose result is not waited for any more; nil: nothing
 	// does.
@@ -28,259 +34,184 @@ const (
 	MostMemory = 64 << 20
 )
 
-// withDefaults fills in what is zero, and takes the time once: now means the
-// same in all of a template.
+const (
+	itemCost          = 64 // bytes that a filter takes for each item of an array or a map
+	heavyAt           = 4 << 20
+	heavies           = 2 // renderings of more than heavyAt at once, over the whole process
+	often             = 256
+	stepsPerIteration = 10 // tags and filters of a template that has many of them in its loops
+)
+
+// heavy makes large renderings wait for each other: each is short, and together
+// they would take the memory of all.
+var heavy = semaphore.NewWeighted(heavies)
+
+var errLimit = errors.New("Memory limits exceeded") //nolint:staticcheck // published
+
+// withDefaults fills in what is zero, and takes the time once: now means the same
+// in all of a template.
 func (l Limits) withDefaults() Limits {
-	setIfZero := func(at *int, value int) {
-		if *at <= 0 {
-			*at = value
-		}
-	}
-	setIfZero(&l.Iterations, 100_000)
-	setIfZero(&l.Output, MostText)
-	setIfZero(&l.Text, MostText)
-	setIfZero(&l.Memory, MostMemory)
-	setIfZero(&l.Work, 256<<20)
+	l.Iterations, l.Output = cmp.Or(l.Iterations, 100_000), cmp.Or(l.Output, MostText)
+	l.Text, l.Memory, l.Work = cmp.Or(l.Text, MostText), cmp.Or(l.Memory, MostMemory), cmp.Or(l.Work, 256<<20)
 	if l.Now.IsZero() {
 		l.Now = time.Now()
+	}
+	if l.Context == nil {
+		l.Context = context.Background()
 	}
 	return l
 }
 
-// run is one rendering: the variables and what is left of the limits.
+// run is one rendering: what tags keep beside variables, and what is left of the
+// limits.
 type run struct {
-	limits     Limits
-	record     map[string]any
-	scopes     []map[string]any // the first holds assigned variables, the others those of loops
-	out        *strings.Builder
-	counters   map[string]any // of increment and decrement
-	cycles     map[string]int
-	offsets    map[string]int64 // where loops with offset:continue go on
-	loops      []*forLoop
-	changed    *string // the last output of ifchanged
-	interrupt  error
-	iterations int
-	steps      int
-	work       int
-	made       int
-	heavy      bool // this one has a place among the large ones
-	escape     bool // JSON mode
+	limits                        Limits
+	length                        int            // of the template
+	counters, turns               map[string]int // of variables; of cycles and loops
+	changed                       *string        // the last output of ifchanged
+	iterations, steps, work, made int
+	heavy                         bool // this one has a place among the large ones
 }
 
-// newRun makes no maps yet: most templates set no variables, and there is one
-// run for each record.
-func newRun(record map[string]any, limits Limits) *run {
-	return &run{limits: limits.withDefaults(), record: record, out: &strings.Builder{}, scopes: make([]map[string]any, 1, 4)}
+// runName is a variable that no template can name: it hands the rendering to tags
+// and filters.
+const runName = ""
+
+// runOf is the rendering that a tag belongs to.
+func runOf(ctx render.Context) *run { return ctx.Get(runName).(*run) }
+
+// exceeded is the error of a limit.
+func exceeded(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errLimit}, args...)...)
 }
 
-// assign sets a variable outside all loops.
-func (r *run) assign(name string, value any) { set(&r.scopes[0], name, value) }
-
-// set writes into a map and makes it first if need be: most templates need none.
-func set[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = map[K]V{}
+// iterate accounts for rounds of loops and items of ranges, before there are any.
+func (r *run) iterate(n int) error {
+	if n > r.limits.Iterations-r.iterations {
+		return exceeded("more than %d iterations", r.limits.Iterations)
 	}
-	(*m)[key] = value
-}
-
-var (
-	// Both leave blocks as errors do; the loop around them takes them up.
-	errBreak    = errors.New("break")
-	errContinue = errors.New("continue")
-	errLimit    = published("Memory limits exceeded")
-)
-
-// iterate accounts for rounds of loops and items of ranges.
-func (r *run) iterate(n int64) error {
-	if n > int64(r.limits.Iterations-r.iterations) {
-		return fmt.Errorf("%w: more than %d iterations", errLimit, r.limits.Iterations)
-	}
-	r.iterations += int(n)
+	r.iterations += max(0, n)
 	return nil
 }
 
-// stepsPerIteration bounds the tags of a template that has many of them in its
-// loops.
-const stepsPerIteration = 10
+// round accounts for a round of a loop, and for the text that it may print.
+func (r *run) round() error {
+	return errors.Join(r.iterate(1), r.step(), r.take(r.length))
+}
 
-// step accounts for one tag or text.
+// step accounts for one tag or filter, and asks now and then whether anybody still
+// waits for the result.
 func (r *run) step() error {
 	if r.steps++; r.steps > stepsPerIteration*r.limits.Iterations {
-		return failed(fmt.Errorf("%w: more than %d steps", errLimit, stepsPerIteration*r.limits.Iterations))
+		return exceeded("more than %d steps", stepsPerIteration*r.limits.Iterations)
 	}
-	return r.alive()
-}
-
-// spendOn accounts for a value that a filter or a comparison goes through or
-// makes, by its size in bytes, roughly.
-func (r *run) spendOn(value any) error {
-	// About what a value costs to keep; items are counted and not measured.
-	size := 8
-	switch v := value.(type) {
-	case string:
-		size += len(v)
-	case []any:
-		size += 16 * len(v)
-	case map[string]any:
-		size += 64 * len(v)
-	}
-	r.work += size
-	if r.work > r.limits.Work {
-		return fmt.Errorf("%w: more than %d bytes of work", errLimit, r.limits.Work)
+	if r.steps%often == 1 {
+		return context.Cause(r.limits.Context)
 	}
 	return nil
 }
 
-// find looks a variable up in the loops from the inside out, then among the
-// assigned ones, then among counters and the record.
-func (r *run) find(name string) (any, error) {
-	for i := len(r.scopes) - 1; i >= 0; i-- {
-		if value, ok := r.scopes[i][name]; ok {
-			return liquidValue(value), nil
-		}
+// read accounts for the work on a value.
+func (r *run) read(bytes int) error {
+	if r.work += bytes; r.work > r.limits.Work {
+		return exceeded("more than %d bytes of work", r.limits.Work)
 	}
-	if value, ok := r.counters[name]; ok {
-		return value, nil
-	}
-	if name == recordName {
-		return r.record, nil
-	}
-	return nil, unknownVariable(name)
+	return nil
 }
 
-// recordName is the one variable that a template is given (spec 2.7).
-const recordName = "record"
-
-// UnknownColumn is the error of a column that does not exist, in the published
-// words, by which clients know it.
-func UnknownColumn(name string) error {
-	return publishedf("Column being referenced in template can't be found in data source [%s]", name)
+// make accounts for a value of so many bytes, where it can be known before it is
+// there: a text that is replaced ten times over takes all memory otherwise.
+func (r *run) make(bytes int) error {
+	if bytes > r.limits.Text {
+		return exceeded("a value of more than %d bytes", r.limits.Text)
+	}
+	return r.take(bytes)
 }
 
-// unknownVariable has the published words.
-func unknownVariable(name string) error { return fmt.Errorf("[expr] unknown variable `%s`", name) }
-
-// value walks the path. A column that the record lacks has its own published
-// error.
-func (l lookup) value(r *run) (any, error) {
-	root, err := l.root.value(r)
-	if err != nil {
-		return nil, err
+// take accounts for memory of any use.
+func (r *run) take(bytes int) error {
+	if bytes > r.limits.Memory-r.made {
+		return exceeded("values of more than %d bytes together", r.limits.Memory)
 	}
-	name := toShort(root)
-	value, err := r.find(name)
-	if err != nil {
-		return nil, err
+	r.made += bytes
+	if r.made > heavyAt && !r.heavy {
+		if heavy.Acquire(r.limits.Context, 1) != nil {
+			return context.Cause(r.limits.Context)
+		}
+		r.heavy = true
 	}
-	fromRecord := name == recordName
-	for i, s := range l.path {
-		key, err := s.key.value(r)
-		if err != nil {
-			return nil, err
-		}
-		next, ok, err := stepInto(value, key, s.command)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			if _, isRecord := value.(map[string]any); isRecord && fromRecord && i == 0 {
-				return nil, UnknownColumn(shown(key))
-			}
-			return nil, unknownVariable(shown(key))
-		}
-		value = liquidValue(next)
-	}
-	return value, nil
+	return nil
 }
 
-// stepInto takes one step; ok is false where there is nothing.
-func stepInto(value, key any, command bool) (next any, ok bool, err error) {
-	name, isName := key.(string)
-	switch v := value.(type) {
-	case map[string]any:
-		if next, ok = v[name]; isName && ok {
-			return next, true, nil
-		}
-		if command && name == "size" {
-			return int64(len(v)), true, nil
-		}
-		if command && name == "first" {
-			return firstOfMap(v), true, nil
-		}
-	case []any:
-		if n, isIndex := key.(int64); isIndex {
-			if n < 0 {
-				n += int64(len(v))
-			}
-			// Beyond the end there is nil, not an error.
-			if n < 0 || n >= int64(len(v)) {
-				return nil, true, nil
-			}
-			return v[n], true, nil
-		}
-		if command {
-			return arrayCommand(v, name), true, nil
-		}
-	case drop:
-		next, ok := v.property(name)
-		if !ok {
-			return nil, false, fmt.Errorf("undefined method %s", shown(key))
-		}
-		return next, true, nil
-	case intRange:
-		if command {
-			return map[string]any{"size": v.size(), "first": v.from, "last": v.to}[name], true, nil
-		}
+// close lets the next large rendering begin.
+func (r *run) close() {
+	if r.heavy {
+		heavy.Release(1)
 	}
-	if command && name == "size" {
-		size, has := sizeOf(value)
-		return size, has, nil
-	}
-	return nil, false, nil
 }
 
-// arrayCommand is .size, .first or .last of an array.
-func arrayCommand(items []any, name string) any {
-	switch {
-	case name == "size":
-		return int64(len(items))
-	case len(items) == 0:
-		return nil
-	case name == "first":
-		return items[0]
-	}
-	return items[len(items)-1]
+// output is what a template or a block prints, up to its limit.
+type output struct {
+	run  *run
+	text strings.Builder
 }
 
-// value computes both ends; a range from a larger to a smaller number is empty.
-func (e rangeExpression) value(r *run) (any, error) {
-	from, err := rangeEnd(r, e.from)
-	if err != nil {
-		return nil, err
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	if o.text.Len()+len(text) > o.run.limits.Output {
+		return 0, exceeded("an output of more than %d bytes", o.run.limits.Output)
 	}
-	to, err := rangeEnd(r, e.to)
-	return intRange{from, to}, err
-}
-
-// rangeEnd: constants of any kind and texts are cut to integers, other values
-// must be integers.
-func rangeEnd(r *run, e expression) (int64, error) {
-	value, err := e.value(r)
-	if err != nil {
+	// What grows is copied as it grows.
+	if err := o.run.make(len(text)); err != nil {
 		return 0, err
 	}
-	_, constant := e.(literal)
-	switch value.(type) {
-	case nil, string:
-		constant = true
+	return o.text.Write(text)
+}
+
+// saturated is size + count*each, or anything above most where it is more than
+// that: the product may not fit an integer.
+func saturated(size, count, each, most int) int {
+	if each > 0 && count > most/each {
+		return most + 1
 	}
-	if !constant {
-		return toInteger(value)
+	return size + count*each
+}
+
+// size is the most that the text of a value takes, in whatever notation; it stops
+// above a number.
+func size(value any, most int) int {
+	if text, ok := value.(string); ok {
+		return len(text)
 	}
-	if f, ok := value.(float64); ok {
-		return int64(f), nil
+	left := most
+	walkSize(value, &left)
+	return most - left
+}
+
+func walkSize(value any, left *int) {
+	switch v := value.(type) {
+	case string:
+		*left -= 2 + 2*len(v)
+	case values.SafeValue:
+		walkSize(v.Value, left)
+	case json.Number:
+		*left -= len(v)
+	case []any:
+		*left -= 2
+		for i := 0; i < len(v) && *left >= 0; i++ {
+			*left -= 2
+			walkSize(v[i], left)
+		}
+	case object:
+		*left -= 2
+		for key, item := range v {
+			if *left < 0 {
+				return
+			}
+			*left -= 6 + 2*len(key)
+			walkSize(item, left)
+		}
+	default:
+		*left -= 48
 	}
-	n, _ := toNumber(value).integer()
-	return n, nil
 }

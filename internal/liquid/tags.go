@@ -1,279 +1,313 @@
 package liquid
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/osteele/liquid/expressions"
+	"github.com/osteele/liquid/render"
+	"github.com/osteele/liquid/values"
 )
 
-// tagParser reads one tag, with all of its block, into a body.
-type tagParser func(p *sourceParser, name, markup string, t *tokens, b *body) error
-
-// tags are those of Liquid 5.4 without include and render.
-var tags map[string]tagParser
-
-// In init, since the parsers of blocks come back to this map.
-func init() {
-	tags = map[string]tagParser{
-		"#": parseInlineComment, "comment": parseComment, "raw": parseRaw,
-		"echo": parseEcho, "assign": parseAssign, "capture": parseCapture,
-		"increment": parseCounter, "decrement": parseCounter,
-		"if": parseIf, "unless": parseIf, "case": parseCase, "ifchanged": parseIfChanged,
-		"for": parseFor, "tablerow": parseTableRow, "cycle": parseCycle,
-		"break": parseInterrupt(errBreak), "continue": parseInterrupt(errContinue),
-	}
-}
-
-// The published language reads these tags by patterns, not by words.
-const (
-	quotedPattern   = `"[^"]*"|'[^']*'`
-	fragmentPattern = `(?:` + quotedPattern + `|(?:[^\s,|'"]|` + quotedPattern + `)+)`
-	variablePattern = `\(?[\w\-.\[\]]\)?`
-)
-
-var (
-	assignSyntax  = regexp.MustCompile(`(?s)((?:` + variablePattern + `)+)\s*=\s*(.*)\s*`)
-	captureSyntax = regexp.MustCompile(`((?:` + variablePattern + `)+)`)
-	inlineComment = regexp.MustCompile(`\n\s*[^#\s]`)
-)
-
-// parseInlineComment: every line of such a comment begins with a #.
-func parseInlineComment(_ *sourceParser, _, markup string, _ *tokens, _ *body) error {
-	if inlineComment.MatchString(markup) {
-		return published("Syntax error in tag '#' - Each line of comments must be prefixed by the '#' character")
-	}
-	return nil
-}
-
-// parseComment: what is inside must still be Liquid, but reads and defines
-// nothing.
-func parseComment(p *sourceParser, name, _ string, t *tokens, b *body) error {
-	inside, outer := newBody(), p.reads
-	p.reads = newReads()
-	defer func() { p.reads = outer }()
-	_, err := p.parseBlock(name, t, inside, func(string, string) (*body, error) { return inside, nil })
-	b.add(&piece{tag: func(*run) error { return nil }}, true)
-	return err
-}
-
-// parseRaw takes tokens as text up to its end, whatever they hold.
-func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
-	if strings.Trim(markup, white) != "" {
-		return published("Syntax Error in 'raw' - Valid syntax: raw")
-	}
-	var text strings.Builder
-	for token, ok := t.next(); ok; token, ok = t.next() {
-		if m := endOfRaw.FindStringSubmatch(token); m != nil && m[2] == "end"+name {
-			text.WriteString(m[1])
-			// Not a text piece: whitespace control leaves raw text alone.
-			b.add(&piece{tag: printText(text.String())}, text.Len() == 0)
-			return nil
-		}
-		text.WriteString(token)
-	}
-	return fmt.Errorf("'%s' tag was never closed", name)
-}
-
-// parseEcho is an output in the form of a tag, for liquid tags.
-func parseEcho(p *sourceParser, _, markup string, _ *tokens, b *body) error {
-	value, err := p.filtered(markup)
-	if err == nil {
-		b.add(&piece{tag: printValue(value)}, false)
-	}
-	return err
-}
-
-// parseAssign sets a variable for the rest of the template, also out of a loop.
-func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
-	m := assignSyntax.FindStringSubmatch(markup)
-	if m == nil {
-		return published("Syntax Error in 'assign' - Valid syntax: assign [var] = [source]")
-	}
-	name := m[1]
-	value, err := p.filtered(m[2])
-	if err != nil {
+// newConfig has our tags and filters, for one rendering or for one template that is
+// parsed. The library's own tags go through maps in any order, bound no loop and
+// compare in another way.
+func newConfig(r *run, parsing *reads) render.Config {
+	c := render.NewConfig()
+	c.StrictVariables = true
+	c.AddTag("assign", compileAssign)
+	c.AddTag("cycle", compileCycle)
+	c.AddTag("increment", compileCounter(0, 1))
+	c.AddTag("decrement", compileCounter(-1, -1))
+	c.AddTag("break", compileLeave(errBreak))
+	c.AddTag("continue", compileLeave(errContinue))
+	c.AddBlock("raw")
+	c.AddBlock("comment")
+	c.AddBlock("if").Clause("elsif").Clause("else").Compiler(parsing.compileIf)
+	c.AddBlock("unless").Clause("elsif").Clause("else").Compiler(parsing.compileIf)
+	c.AddBlock("case").Clause("when").Clause("else").Compiler(compileCase)
+	c.AddBlock("for").Clause("else").Compiler(compileFor)
+	c.AddBlock("capture").Renderer(func(_ io.Writer, ctx render.Context) error {
+		text, err := captured(ctx)
+		ctx.Set(variable(ctx.TagArgs()), boxed{text, runOf(ctx)})
 		return err
-	}
-	p.reads.define(name)
-	b.add(&piece{tag: func(r *run) error {
-		v, err := value.value(r)
-		r.assign(name, v)
-		return failed(err)
-	}}, true)
-	return nil
-}
-
-// parseCapture keeps what its block prints.
-func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) error {
-	m := captureSyntax.FindStringSubmatch(markup)
-	if m == nil {
-		return published("Syntax Error in 'capture' - Valid syntax: capture [var]")
-	}
-	inside := newBody()
-	if _, err := p.parseBlock(name, t, inside, noInnerTags); err != nil {
-		return err
-	}
-	to := m[1]
-	p.reads.define(to)
-	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
-		text, err := r.captured(inner)
-		// A break within keeps what was printed so far.
-		if err == nil || r.interrupt != nil {
-			r.assign(to, text)
-		}
-		if err == nil {
-			err = failed(r.spendOn(text))
-		}
-		return err
-	}}, true)
-	return nil
-}
-
-// noInnerTags is for blocks that have no other tag but their end.
-func noInnerTags(string, string) (*body, error) { return nil, nil }
-
-// parseCounter: increment prints and then adds, decrement subtracts and then
-// prints. Counters are apart from assigned variables.
-func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error {
-	name := strings.Trim(markup, white)
-	p.reads.define(name)
-	b.add(&piece{tag: func(r *run) error {
-		if name == recordName {
-			return failed(fmt.Errorf("the variable %s cannot be counted", name))
-		}
-		now, _ := r.counters[name].(int64)
-		printed := now
-		if tag == "increment" {
-			now++
-		} else {
-			now--
-			printed = now
-		}
-		set(&r.counters, name, any(now))
-		return r.print(toText(printed))
-	}}, false)
-	return nil
-}
-
-// parseIfChanged prints only what differs from the last time, anywhere in the
-// template.
-func parseIfChanged(p *sourceParser, name, _ string, t *tokens, b *body) error {
-	inside := newBody()
-	blank, err := p.parseBlock(name, t, inside, noInnerTags)
-	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
-		text, err := r.captured(inner)
-		if r.changed == nil || *r.changed != text {
-			r.changed = &text
-			if full := r.print(text); full != nil {
-				return full
-			}
-		}
-		return err
-	}}, blank)
-	return err
-}
-
-// parseInterrupt ends a round of a loop, or the loop.
-func parseInterrupt(why error) tagParser {
-	return func(_ *sourceParser, _, _ string, _ *tokens, b *body) error {
-		b.add(&piece{tag: func(r *run) error {
-			r.interrupt = why
-			return why
-		}}, true)
-		return nil
-	}
-}
-
-// branch is one body with its condition, nil for else.
-type branch struct {
-	when      func(r *run) (bool, error)
-	condition *condition
-}
-
-// parseIf reads if and unless. Of unless only the first condition is turned
-// round.
-func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
-	var branches []branch
-	var bodies []*body
-	outer, decided := p.reads, false
-	defer func() { p.reads = outer }()
-	push := func(tag, markup string) (*body, error) {
-		next, dead := branch{}, decided
-		if p.reads = outer; dead { // nor does anything ask for its condition
-			p.reads = newReads()
-		}
-		switch tag {
-		case "else":
-		case name, "elsif":
-			c, err := parseCondition(markup, p.reads)
-			if err != nil {
-				return nil, inMarkup(err, markup)
-			}
-			next.condition = c
-			// Each elsif of an unless means what it says.
-			turned := tag == "unless"
-			next.when = func(r *run) (bool, error) {
-				is, err := c.holds(r)
-				return is != turned, err
-			}
-			if is, known := c.constant(); known {
-				decided = decided || is != turned
-				dead = dead || is == turned
-			}
-		default:
-			return nil, nil
-		}
-		// What no record can reach reads nothing: it need not be there.
-		if dead {
-			p.reads = newReads()
-		}
-		branches, bodies = append(branches, next), append(bodies, newBody())
-		return bodies[len(bodies)-1], nil
-	}
-	first, err := push(name, markup)
-	if err != nil {
-		return err
-	}
-	blank, err := p.parseBlock(name, t, first, func(tag, markup string) (*body, error) {
-		if tag == name {
-			return nil, nil
-		}
-		return push(tag, markup)
 	})
-	// A block that can print nothing but white space prints nothing, as in the
-	// published language.
-	if blank {
-		dropTexts(bodies)
+	// ifchanged prints what differs from the last time, anywhere in the template.
+	c.AddBlock("ifchanged").Renderer(func(w io.Writer, ctx render.Context) error {
+		r := runOf(ctx)
+		text, err := captured(ctx)
+		if err == nil && (r.changed == nil || *r.changed != text) {
+			r.changed = &text
+			_, err = io.WriteString(w, text)
+		}
+		return err
+	})
+	for name, f := range filters {
+		c.AddFilter(name, func(input any, args ...any) (any, error) { return f.call(r, input, args) })
 	}
-	b.add(&piece{bodies: bodies, agrees: !blank && agreeing(branches, bodies), block: func(r *run, inner innerBodies) error {
+	return c
+}
+
+// action prints a tag or a block.
+type action = func(io.Writer, render.Context) error
+
+// Both leave blocks as errors do; the loop around them takes them up.
+var (
+	errBreak    = errors.New("break outside a loop")
+	errContinue = errors.New("continue outside a loop")
+)
+
+func compileLeave(why error) render.TagCompiler {
+	return func(string) (action, error) {
+		return func(_ io.Writer, ctx render.Context) error { return ctx.WrapError(why) }, nil
+	}
+}
+
+// captured is what a block prints, kept apart from the output around it.
+func captured(ctx render.Context) (string, error) {
+	out := &output{run: runOf(ctx)}
+	if err := ctx.RenderChildren(out); err != nil {
+		return "", err
+	}
+	return out.text.String(), nil
+}
+
+// evaluate gives the value of an expression in one step of the rendering; nil for
+// one that is not given.
+func evaluate(ctx render.Context, e expressions.Expression) (any, error) {
+	if err := runOf(ctx).step(); e == nil || err != nil {
+		return nil, err
+	}
+	value, err := ctx.Evaluate(e)
+	if value = plain(value); err == nil {
+		err = runOf(ctx).read(size(value, runOf(ctx).limits.Text))
+	}
+	return value, err
+}
+
+// variable is the name that a tag gives one.
+func variable(markup string) string { return strings.Trim(markup, ` "'`) }
+
+// compileAssign sets a variable for the rest of the template, also out of a loop.
+func compileAssign(arguments string) (action, error) {
+	name, markup, found := strings.Cut(arguments, "=")
+	if name = variable(name); name == "" || !found {
+		return nil, errors.New("Valid syntax: assign [var] = [source]") //nolint:staticcheck // published
+	}
+	value, err := expressions.Parse(markup)
+	return func(_ io.Writer, ctx render.Context) error {
+		v, err := evaluate(ctx, value)
+		ctx.Set(name, boxed{v, runOf(ctx)})
+		return err
+	}, err
+}
+
+// compileCounter: increment prints and then adds, decrement subtracts and then
+// prints.
+func compileCounter(before, step int) render.TagCompiler {
+	return func(name string) (action, error) {
+		if name == recordName {
+			return nil, fmt.Errorf("the variable %s cannot be counted", name)
+		}
+		return func(w io.Writer, ctx render.Context) error {
+			r := runOf(ctx)
+			now, counted := r.counters[name]
+			r.counters[name] = now + step
+			// Unless it was assigned, the variable is the counter.
+			if v, isSet := ctx.Get(name).(boxed); counted && v.v == now || !isSet || v.v == unknown(name) {
+				ctx.Set(name, boxed{now + step, nil})
+			}
+			_, err := fmt.Fprint(w, now+before)
+			return errors.Join(r.step(), err)
+		}, nil
+	}
+}
+
+// groupName is what a cycle may begin with.
+var groupName = regexp.MustCompile(`(?s)^\s*("[^"]*"|'[^']*'|[^\s,:|'"]+)\s*:(.*)$`)
+
+// compileCycle: the values of a name in turn. Without a name the values are it.
+func compileCycle(arguments string) (action, error) {
+	name, list := arguments, arguments
+	if m := groupName.FindStringSubmatch(arguments); m != nil {
+		name, list = m[1], m[2]
+	}
+	statement, err := expressions.ParseStatement(expressions.WhenStatementSelector, list)
+	name = strings.ReplaceAll(name, " ", "")
+	return func(w io.Writer, ctx render.Context) error {
+		r := runOf(ctx)
+		turn := r.turns["cycle "+name] % len(statement.Exprs)
+		r.turns["cycle "+name] = turn + 1
+		value, err := evaluate(ctx, statement.Exprs[turn])
+		if err == nil {
+			_, err = io.WriteString(w, toText(value))
+		}
+		return err
+	}, err
+}
+
+// compileIf is if and unless. Of unless only the first condition is turned round.
+func (r *reads) compileIf(block render.BlockNode) (action, error) {
+	branches := append([]*render.BlockNode{&block}, block.Clauses...)
+	conditions := make([]expressions.Expression, len(branches))
+	for i, branch := range branches {
+		conditions[i] = expressions.Constant(true)
+		if branch.Name != "else" {
+			var err error
+			if conditions[i], err = r.condition(branch.Args); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func(w io.Writer, ctx render.Context) error {
 		for i, branch := range branches {
-			is := true
-			if branch.when != nil {
-				var err error
-				if is, err = branch.when(r); err != nil {
-					return failed(err)
+			value, err := evaluate(ctx, conditions[i])
+			if err != nil {
+				return err
+			}
+			if truthy(value) != (branch.Name == "unless") {
+				return ctx.RenderBlock(w, branch)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// compileCase prints each body of which a value is equal.
+func compileCase(block render.BlockNode) (action, error) {
+	subject, err := expressions.Parse(block.Args)
+	alternatives := make([][]expressions.Expression, len(block.Clauses))
+	for i, clause := range block.Clauses {
+		if clause.Name == "when" && err == nil {
+			var statement *expressions.Statement
+			if statement, err = expressions.ParseStatement(expressions.WhenStatementSelector, clause.Args); err == nil {
+				alternatives[i] = statement.Exprs
+			}
+		}
+	}
+	return func(w io.Writer, ctx render.Context) error {
+		value, err := evaluate(ctx, subject)
+		matched := false
+		for i, clause := range block.Clauses {
+			is := clause.Name == "else" && !matched
+			for _, alternative := range alternatives[i] {
+				other, failed := evaluate(ctx, alternative)
+				is, err = is || equal(value, other), errors.Join(err, failed)
+			}
+			if err != nil {
+				return err
+			}
+			if matched = matched || is; is {
+				if err := ctx.RenderBlock(w, clause); err != nil {
+					return err
 				}
 			}
-			if is {
-				return inner(i)
-			}
 		}
-		return nil
-	}}, blank)
-	return err
+		return err
+	}, err
 }
 
-// dropTexts does so for all bodies of a block.
-func dropTexts(bodies []*body) {
-	for _, b := range bodies {
-		b.dropText()
+// goOn is the value of continue: the offset of a loop that goes on where the last
+// one of its name has stopped.
+type goOn struct{}
+
+// compileFor goes through a list.
+func compileFor(block render.BlockNode) (action, error) {
+	statement, err := expressions.ParseStatement(expressions.LoopStatementSelector, block.Args)
+	if err != nil {
+		return nil, err
 	}
+	f := statement.Loop
+	_, name, _ := strings.Cut(block.Args, " in ")
+	name, _, _ = strings.Cut(f.Variable+"-"+name, " ")
+	return func(w io.Writer, ctx render.Context) error {
+		r := runOf(ctx)
+		over, err := evaluate(ctx, f.Expr)
+		offset, errOffset := evaluate(ctx, f.Offset)
+		limit, errLimit := evaluate(ctx, f.Limit)
+		if err := errors.Join(err, errOffset, errLimit); err != nil {
+			return err
+		}
+		if offset == (goOn{}) {
+			offset = r.turns[name]
+		}
+		items, from, err := r.part(over, offset, limit)
+		if err != nil {
+			return err
+		}
+		r.turns[name] = from + len(items)
+		if f.Reversed {
+			slices.Reverse(items)
+		}
+		if len(items) == 0 && len(block.Clauses) > 0 {
+			return ctx.RenderBlock(w, block.Clauses[len(block.Clauses)-1])
+		}
+		return r.each(ctx, name, f.Variable, items, func() error { return ctx.RenderChildren(w) })
+	}, nil
 }
 
-// openScope opens the variables of a loop.
-func (r *run) openScope(variables map[string]any) {
-	r.scopes = append(r.scopes, variables)
+// part gives a copy of the items that a loop goes through, and where it begins. A
+// text is one item, whatever limit and offset say, a map its pairs in the order of
+// the keys.
+func (r *run) part(over, offset, limit any) (items []any, from int, err error) {
+	switch v := over.(type) {
+	case string:
+		if v != "" {
+			return []any{v}, 0, nil
+		}
+	case []any:
+		items = v
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			items = append(items, []any{key, v[key]})
+		}
+	case values.Range:
+		items, err = r.items(v)
+	}
+	to := len(items)
+	if offset != nil && err == nil {
+		from, err = toInteger(offset)
+	}
+	if limit != nil && err == nil {
+		var n int
+		n, err = toInteger(limit)
+		to = min(to, from+n)
+	}
+	from = max(0, from)
+	if from >= to || err != nil {
+		return nil, from, err
+	}
+	return slices.Clone(items[from:to]), from, r.take(16 * (to - from))
 }
 
-// closeScope forgets them.
-func (r *run) closeScope() { r.scopes = r.scopes[:len(r.scopes)-1] }
+// each prints the body of a loop once for each item. What assign sets in it lives
+// on outside.
+func (r *run) each(ctx render.Context, name, variable string, items []any, print func() error) error {
+	outer := map[string]any{"forloop": ctx.Get("forloop"), variable: ctx.Get(variable)}
+	defer func() { maps.Copy(ctx.Bindings(), outer) }()
+	parent, _ := outer["forloop"].(boxed)
+	if _, isUnknown := parent.v.(unknown); isUnknown {
+		parent.v = nil
+	}
+	loop := object{"name": name, "parentloop": parent.v, "length": len(items)}
+	ctx.Set("forloop", boxed{loop, nil})
+	for i, item := range items {
+		if err := errors.Join(r.iterate(1), r.step(), r.take(r.length)); err != nil {
+			return err
+		}
+		loop["index"], loop["index0"], loop["first"] = i+1, i, i == 0
+		loop["rindex"], loop["rindex0"], loop["last"] = len(items)-i, len(items)-i-1, i == len(items)-1
+		ctx.Set(variable, boxed{item, r})
+		if err := print(); errors.Is(err, errBreak) {
+			return nil
+		} else if err != nil && !errors.Is(err, errContinue) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,72 +1,135 @@
-// Package liquid parses and renders the templates of mappings (spec 2.7): Liquid
-// 5.4 without include and render, strictly, with the service's own filters. Parse
-// reads a template, Render prints it for one record, and errors know
-// their line.
-//
-// It has an engine of its own, since github.com/osteele/liquid prints something
-// else than the published language in many cases that its extension points do
-// not reach. Where the library surely prints the same, templates are rendered with
-// it (see agreement.go). The engine is tested against Ruby's Liquid. What a
-// template's output becomes as a value is left to the callers.
+// Package liquid parses and renders the templates of mappings (spec 2.7) with
+// github.com/osteele/liquid: it registers tags and filters, gives variables the
+// published meaning, and bounds size, iterations, memory and time. docs/liquid.md
+// lists what prints differently from the published language. What a template's
+// output becomes as a value is left to the callers.
 package liquid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/osteele/liquid/expressions"
+	"github.com/osteele/liquid/parser"
+	"github.com/osteele/liquid/render"
 )
 
 // Template is a template that was parsed. It is safe for use by many goroutines.
-//
-// It prints what Liquid 5.4 prints, byte for byte, with these exceptions: maps
-// are gone through and printed in the order of their keys, since a record has no
-// other; numbers with a fraction that came as text keep their digits (2.50 stays
-// 2.50); equal items keep their order when they are sorted; blank is also nil,
-// false and white space, as in the service; times without a zone are in UTC.
 type Template struct {
-	document *body
-	reads    *reads
-	shared   *shared // nil: only the engine renders it
+	root   render.Node
+	scope  map[string]any // constants, and variables that are not set yet
+	reads  *reads
+	length int
 }
 
-// Longest is the length of the longest template in bytes. No person writes one
-// as long.
+// Longest is the length of the longest template in bytes. No person writes one as
+// long.
 const Longest = 128 << 10
 
-// Parse reads a template strictly. Errors are of type *Error and have the
-// published texts, such as `Liquid syntax error: Expected close_square but found
-// end_of_string in "{{ record['ID' }}"`. Unknown filters and variables that
-// nothing defines are found here already, not only when a record comes by.
-func Parse(text string) (*Template, error) {
+// Error is a mistake of a template, found when it is parsed or rendered. Its text
+// names no line.
+type Error struct {
+	Line   int // of the template, from 1; 0 for a mistake of values
+	prefix string
+	err    error
+}
+
+// Error gives the text, with the published prefix.
+func (e *Error) Error() string { return e.prefix + e.err.Error() }
+
+// Unwrap gives the error behind it.
+func (e *Error) Unwrap() error { return e.err }
+
+// The beginnings of errors are published.
+const (
+	syntaxError = "Liquid syntax error: "
+	valueError  = "Liquid error: "
+)
+
+// Parse reads a template. Errors are of type *Error; unknown filters and variables
+// that nothing defines are found here already, not only when a record comes by.
+func Parse(text string) (t *Template, err error) {
 	if len(text) > Longest {
 		return nil, fmt.Errorf("the template has more than %d bytes", Longest)
 	}
-	p := &sourceParser{reads: newReads()}
-	document := newBody()
-	tag, _, err := p.parseBody(cutSource(text), document)
-	if err == nil && tag != "" {
-		err = outerTag(tag)
+	// Numbers that are too long for the library.
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &Error{Line: 1, prefix: syntaxError, err: fmt.Errorf("%v", cause)}
+		}
+	}()
+	r := &reads{columns: map[string]bool{}, defined: map[string]bool{}, scope: map[string]any{
+		"null": boxed{}, "empty": boxed{v: emptiness{}}, "blank": boxed{v: emptiness{blank: true}}, "continue": boxed{v: goOn{}},
+	}}
+	text = spread(text)
+	// The library takes all that follows for the inside.
+	if m := openVerbatim.FindStringSubmatch(verbatim.ReplaceAllString(text, "")); m != nil {
+		return nil, &Error{Line: 1, prefix: syntaxError, err: fmt.Errorf("'%s' tag was never closed", m[1])}
 	}
-	if err != nil {
-		return nil, &Error{Line: p.line, prefix: "Liquid syntax error: ", err: err}
+	config := newConfig(&run{}, r)
+	root, failed := config.Compile(text, parser.SourceLoc{LineNo: 1})
+	if failed != nil {
+		return nil, &Error{Line: failed.LineNumber(), prefix: syntaxError, err: syntaxText(failed)}
 	}
-	if err := p.reads.check(); err != nil {
-		return nil, err
+	r.walk([]render.Node{root}, 0)
+	if r.failed != nil {
+		return nil, r.failed
 	}
-	t := &Template{document: document, reads: p.reads}
-	if !p.differs {
-		t.shared = share(text, t)
+	for _, used := range r.used {
+		if !r.defined[used.name] {
+			return nil, &Error{Line: used.line, prefix: valueError, err: unknownVariable(used.name)}
+		}
+		r.scope[used.name] = boxed{v: unknown(used.name)}
 	}
-	return t, nil
+	return &Template{root: root, scope: r.scope, reads: r, length: len(text)}, nil
 }
 
-// outerTag is the error of a tag that stands in no block.
-func outerTag(tag string) error {
-	if tag == "else" || tag == "end" {
-		return publishedf("Unexpected outer '%s' tag", tag)
+// What the library's tokens cannot be: several tags in one, comments in one tag, and
+// outputs of several lines, or in the form of a tag.
+var (
+	liquidTag     = regexp.MustCompile(`(?s)(\{%-?)\s*liquid\b(.*?)(-?%\})`)
+	inlineComment = regexp.MustCompile(`(?s)(\{%-?)\s*#(.*?)(-?%\})`)
+	echoTag       = regexp.MustCompile(`(?s)\{%(-?)\s*echo\b(.*?)(-?)%\}`)
+	outputs       = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+	emptyOutput   = regexp.MustCompile(`\{\{-?\s*-?\}\}`)
+	verbatim      = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}`)
+	openVerbatim  = regexp.MustCompile(`\{%-?\s*(raw|comment)\b`)
+)
+
+// spread brings such tokens into the library's form. Tags keep their lines.
+func spread(text string) string {
+	text = liquidTag.ReplaceAllStringFunc(text, func(token string) string {
+		m := liquidTag.FindStringSubmatch(token)
+		lines := strings.Split(m[2], "\n")
+		for i, line := range lines {
+			if strings.TrimSpace(line) == "" {
+				lines[i] = "#"
+			}
+		}
+		return m[1] + " " + strings.Join(lines, "\n%}{% ") + " " + m[3]
+	})
+	text = inlineComment.ReplaceAllString(emptyOutput.ReplaceAllString(text, ""), "$1 comment %}$2{% endcomment $3")
+	return outputs.ReplaceAllStringFunc(echoTag.ReplaceAllString(text, "{{$1 $2 $3}}"), func(token string) string {
+		return strings.ReplaceAll(token, "\n", " ")
+	})
+}
+
+// syntaxText is what the library found wrong. That a bracket is open has a
+// published text.
+func syntaxText(failed parser.Error) error {
+	_, text, _ := strings.Cut(failed.Error(), "): ")
+	if message, markup, found := strings.Cut(text, " in {"); found && strings.HasPrefix(message, "syntax error") {
+		if strings.Count(markup, "[") > strings.Count(markup, "]") {
+			return fmt.Errorf(`Expected close_square but found end_of_string in "{%.300s"`, markup) //nolint:staticcheck // published
+		}
 	}
-	return publishedf("Unknown tag '%s'", tag)
+	return fmt.Errorf("%.300s", text)
 }
 
 // Columns are the columns that the template names, sorted. Only these need be
@@ -78,42 +141,69 @@ func (t *Template) Columns() []string { return slices.Sorted(maps.Keys(t.reads.c
 func (t *Template) ReadsAll() bool { return t.reads.all }
 
 // Uses reports whether the template has a filter of this name.
-func (t *Template) Uses(filter string) bool {
-	return slices.ContainsFunc(t.reads.filters, func(m mention) bool { return m.name == filter })
-}
+func (t *Template) Uses(filter string) bool { return slices.Contains(t.reads.filters, filter) }
 
-// Render prints the template for one record, a map of column names to values:
-// nil, bool, integers, floats, *big.Int, json.Number, string, []byte,
-// time.Time, []any and map[string]any. Columns that the record does not have
-// are an error of type *Error, as are all mistakes of values; Limits bound the
-// work.
+// Render prints the template for one record, a map of column names to the values
+// of JSON, with numbers as json.Number. Columns that the record does not have are
+// an error of type *Error, as are all mistakes of values; Limits bound the work.
 func (t *Template) Render(record map[string]any, limits Limits) (string, error) {
-	if text, ok := t.shared.render(record, limits); ok {
-		return text, nil
-	}
-	return t.render(newRun(record, limits))
+	return t.render(&plainMachines, record, limits)
 }
 
 // RenderEscaped prints for JSON mode: outputs are escaped for the
 // inside of a JSON string, unless they pass raw or json.
 func (t *Template) RenderEscaped(record map[string]any, limits Limits) (string, error) {
-	r := newRun(record, limits)
-	r.escape = true
-	return t.render(r)
+	return t.render(&escapingMachines, record, limits)
 }
 
-// render prints with the engine.
-func (t *Template) render(r *run) (string, error) {
-	defer r.close()
-	err := t.document.render(r)
-	var ours *Error
-	switch {
-	case err == nil:
-	case errors.As(err, &ours):
-		return "", ours
-	case r.interrupt != nil: // break and continue outside a loop end the template
-	default:
-		return "", err
+// machine is a configuration of the library whose filters know the rendering.
+type machine struct {
+	config render.Config
+	run    *run
+}
+
+var (
+	plainMachines    = sync.Pool{New: func() any { return newMachine() }}
+	escapingMachines = sync.Pool{New: func() any {
+		m := newMachine()
+		m.config.SetAutoEscapeReplacer(jsonText{})
+		return m
+	}}
+)
+
+func newMachine() *machine {
+	r := &run{}
+	return &machine{config: newConfig(r, nil), run: r}
+}
+
+func (t *Template) render(machines *sync.Pool, columns map[string]any, limits Limits) (text string, err error) {
+	m := machines.Get().(*machine)
+	defer machines.Put(m)
+	*m.run = run{limits: limits.withDefaults(), length: t.length, counters: map[string]int{}, turns: map[string]int{}}
+	scope := make(map[string]any, len(t.scope)+2)
+	maps.Copy(scope, t.scope)
+	scope[recordName], scope[runName] = boxed{record(ours(columns).(object)), m.run}, m.run
+	defer func() {
+		m.run.close()
+		if cause := recover(); cause != nil { // a filter of the library
+			err = &Error{prefix: valueError, err: fmt.Errorf("a filter cannot take its input: %.100v", cause)}
+		}
+		if err != nil && m.run.limits.Context.Err() != nil {
+			err = fmt.Errorf("render template: %w", context.Cause(m.run.limits.Context))
+		}
+	}()
+	out := &output{run: m.run}
+	failed := render.Render(t.root, out, scope, m.config)
+	if failed == nil {
+		return out.text.String(), nil
 	}
-	return r.out.String(), nil
+	var cause error = failed
+	for placed := parser.Error(nil); errors.As(cause, &placed) && placed.Cause() != nil; {
+		cause = placed.Cause()
+	}
+	var filter expressions.FilterError
+	if errors.As(cause, &filter) {
+		cause = filter.Err
+	}
+	return "", &Error{prefix: valueError, err: cause}
 }

@@ -4,171 +4,284 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
-	"unicode"
+
+	"github.com/osteele/liquid/expressions"
+	"github.com/osteele/liquid/values"
 )
 
-// Values of templates are nil, bool, int64, *big.Int, float64, decimal, string,
-// []any, map[string]any, time.Time, intRange, drop and rawText.
+// Values of templates are those of JSON, with numbers as json.Number, the library's
+// int, float64, values.Range and values.SafeValue (text that JSON mode leaves as it
+// is), and emptiness.
 
-// decimal is a number with a fraction that came as text, digits as they were.
-type decimal string
+// emptiness is the value of empty and blank.
+type emptiness struct{ blank bool }
 
-// rawText is text that JSON mode leaves as it is.
-type rawText string
+// String implements fmt.Stringer: it prints nothing.
+func (emptiness) String() string { return "" }
 
-// intRange is (from..to), both included.
-type intRange struct{ from, to int64 }
+// object is a map as the library prints it, which is JSON.
+type object map[string]any
 
-// size is 0 for a range that runs backwards.
-func (r intRange) size() int64 { return max(0, r.to-r.from+1) }
+// String implements fmt.Stringer.
+func (o object) String() string { return toText(o) }
 
-// drop is an object of the language itself, such as forloop.
-type drop interface {
-	property(name string) (any, bool)
-}
-
-// liquidValue brings a value of a record to one of the kinds above.
-func liquidValue(value any) any {
+// ours has the maps of a value of a record as objects.
+func ours(value any) any {
 	switch v := value.(type) {
-	case nil, bool, int64, float64, string, []any, map[string]any, time.Time:
-		return v
-	case int:
-		return int64(v)
-	case []byte:
-		return string(v)
-	case json.Number:
-		return numberValue(v.String())
-	// Through its own digits: 0.1 must not become 0.10000000149.
-	case float32:
-		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'f', -1, 32), 64)
-		return f
-	case int8, int16, int32, uint, uint8, uint16, uint32, uint64:
-		return numberValue(fmt.Sprint(v))
+	case map[string]any:
+		out := make(object, len(v))
+		for key, item := range v {
+			out[key] = ours(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = ours(item)
+		}
+		return out
 	}
 	return value
 }
 
-// numberValue keeps integers whole and the digits of decimals; only an exponent
-// makes a float.
-func numberValue(digits string) any {
-	if n, ok := new(big.Int).SetString(digits, 10); ok {
-		return shrink(n)
+// plain is a value of the library, without the mark of JSON mode and with the
+// digits of a number.
+func plain(value any) any {
+	switch v := value.(type) {
+	case values.SafeValue:
+		return v.Value
+	case float64:
+		return json.Number(floatText(v))
 	}
-	if strings.ContainsAny(digits, "eE") {
-		f, _ := strconv.ParseFloat(digits, 64)
-		return f
-	}
-	return decimal(digits)
+	return value
 }
 
-// shrink keeps small integers as int64.
-func shrink(n *big.Int) any {
-	if n.IsInt64() {
-		return n.Int64()
+// boxed is a variable as the library sees it. It compares and looks into values as
+// the published language does; the library would take numbers of JSON for texts,
+// and would not say what is missing.
+type boxed struct {
+	v   any
+	run *run // that the work is counted for; nil: a constant
+}
+
+// unknown is a variable that the template has not set on its way here.
+type unknown string
+
+// record is the one variable that a template is given (spec 2.7).
+type record object
+
+// recordName is its name.
+const recordName = "record"
+
+// UnknownColumn is the error of a column that does not exist, in the published
+// words, by which clients know it.
+func UnknownColumn(name string) error {
+	return fmt.Errorf("Column being referenced in template can't be found in data source [%s]", name) //nolint:staticcheck // published
+}
+
+// unknownVariable has the published words.
+func unknownVariable(name string) error { return fmt.Errorf("[expr] unknown variable `%s`", name) }
+
+// fail leaves the library's evaluation with an error.
+func fail(err error) { panic(expressions.FilterError{Err: err}) }
+
+// Interface implements values.Value.
+func (b boxed) Interface() any {
+	switch v := b.v.(type) {
+	case unknown:
+		fail(unknownVariable(string(v)))
+	case record:
+		return object(v)
 	}
-	return n
+	return b.v
+}
+
+// Int is an end of a range. Texts and fractions are cut to integers.
+func (b boxed) Int() int { return toNumber(plain(b.Interface())).cut() }
+
+// Test implements values.Value.
+func (b boxed) Test() bool { return truthy(plain(b.Interface())) }
+
+// pair is what is compared, and accounts for the work.
+func (b boxed) pair(other values.Value) (left, right any) {
+	left, right = plain(b.Interface()), plain(other.Interface())
+	if b.run != nil {
+		if err := b.run.read(size(left, b.run.limits.Text)); err != nil {
+			fail(err)
+		}
+	}
+	return left, right
+}
+
+// Equal knows empty and blank on either side.
+func (b boxed) Equal(other values.Value) bool { return equal(b.pair(other)) }
+
+// Less orders numbers and texts. nil, booleans, arrays and maps have no order,
+// which is no error; a number and a text are one.
+func (b boxed) Less(other values.Value) bool {
+	left, right := b.pair(other)
+	sign, ok := compare(left, right)
+	if names := kindOf(left) + " with " + kindOf(right); names == "String with number" || names == "number with String" {
+		fail(fmt.Errorf("comparison of %s failed", names))
+	}
+	return ok && sign < 0
+}
+
+// Contains: a part of a text, an item, a key. nil and false are in nothing.
+func (b boxed) Contains(other values.Value) bool {
+	all, right := b.pair(other)
+	switch left := all.(type) {
+	case string:
+		return truthy(right) && strings.Contains(left, toText(right))
+	case []any:
+		return truthy(right) && slices.ContainsFunc(left, func(item any) bool { return equal(item, right) })
+	case object:
+		_, has := left[toText(right)]
+		return has
+	}
+	return false
+}
+
+// IndexValue is value[key].
+func (b boxed) IndexValue(key values.Value) values.Value { return b.step(key.Interface(), false) }
+
+// PropertyValue is value.key.
+func (b boxed) PropertyValue(key values.Value) values.Value { return b.step(key.Interface(), true) }
+
+// step goes into a value. A command, which is written with a dot, also works on
+// values that have no such key.
+func (b boxed) step(key any, command bool) values.Value {
+	name, _ := key.(string)
+	value := plain(b.Interface())
+	end := command && (name == "first" || name == "last")
+	switch v := value.(type) {
+	case object:
+		item, ok := v[name]
+		switch _, isRecord := b.v.(record); {
+		case ok:
+			return boxed{item, b.run}
+		case isRecord && !(command && name == "size"):
+			fail(UnknownColumn(shown(key)))
+		case end:
+			return boxed{endOf(v, name == "last"), b.run}
+		}
+	case []any:
+		if end {
+			return boxed{endOf(v, name == "last"), b.run}
+		}
+		if kindOf(key) == "number" {
+			at := toNumber(key).cut()
+			if at < 0 {
+				at += len(v)
+			}
+			if at >= 0 && at < len(v) {
+				return boxed{v[at], b.run}
+			}
+			return boxed{} // nil beyond the end
+		}
+	}
+	if size := sizeOf(value); command && name == "size" && size >= 0 {
+		return boxed{size, nil}
+	}
+	fail(unknownVariable(shown(key)))
+	return nil
+}
+
+// endOf is the first or the last item, and the first pair of a map by its key.
+func endOf(value any, last bool) any {
+	switch v := value.(type) {
+	case []any:
+		if len(v) > 0 {
+			return v[map[bool]int{true: len(v) - 1}[last]]
+		}
+	case object:
+		if len(v) > 0 && !last {
+			key := slices.Min(slices.Collect(maps.Keys(v)))
+			return []any{key, v[key]}
+		}
+	case values.Range:
+		return v.Index(map[bool]int{true: v.Len() - 1}[last])
+	}
+	return nil
 }
 
 // truthy: only nil and false are not; 0 and the empty text are.
 func truthy(value any) bool { return value != nil && value != false }
 
-func isUnicodeSpace(r rune) bool { return unicode.IsSpace(r) }
-
-// firstOfMap is the pair with the first key.
-func firstOfMap(m map[string]any) any {
-	if len(m) == 0 {
-		return nil
-	}
-	// Maps have no order of their own here.
-	key := slices.Min(slices.Collect(maps.Keys(m)))
-	return []any{key, m[key]}
-}
-
-// sizeOf: characters of texts, items of arrays and maps; an integer has the
-// size of its bytes in memory.
-func sizeOf(value any) (int64, bool) {
+// sizeOf: characters of texts, items of arrays and maps, and 8 for an integer, as
+// published; -1 for what has no size.
+func sizeOf(value any) int {
 	switch v := value.(type) {
 	case string:
-		return int64(len([]rune(v))), true
+		return len([]rune(v))
 	case []any:
-		return int64(len(v)), true
-	case map[string]any:
-		return int64(len(v)), true
-	case intRange:
-		return v.size(), true
-	case int64:
-		return 8, true
-	case *big.Int:
-		return int64(max(8, (v.BitLen()+7)/8)), true
-	}
-	return 0, false
-}
-
-// hasOrder reports whether < and its like mean anything to a value.
-func hasOrder(value any) bool {
-	switch value.(type) {
-	case int64, *big.Int, float64, decimal, string, rawText, time.Time:
-		return true
-	}
-	return false
-}
-
-// compareValues orders numbers, texts and times; ok is false for a mixture.
-func compareValues(a, b any) (sign int, ok bool) {
-	switch x := a.(type) {
-	case string:
-		y, ok := b.(string)
-		return strings.Compare(x, y), ok
-	case time.Time:
-		y, ok := b.(time.Time)
-		return x.Compare(y), ok
-	case int64:
-		// The common case, without big numbers.
-		if y, ok := b.(int64); ok {
-			return compareInts(x, y), true
+		return len(v)
+	case object:
+		return len(v)
+	case values.Range:
+		return max(0, v.Len())
+	case int, json.Number:
+		if toNumber(v).whole {
+			return 8
 		}
 	}
-	x, isX := exactNumber(a)
-	y, isY := exactNumber(b)
-	if !isX || !isY {
+	return -1
+}
+
+// isEmpty: a text, array or map without content, and nothing else; blank is also
+// nil, false and a text of white space.
+func isEmpty(value any, blank bool) bool {
+	if text, isText := value.(string); isText && blank {
+		value = strings.TrimSpace(text)
+	}
+	switch value.(type) {
+	case string, []any, object:
+		return sizeOf(value) == 0
+	}
+	return blank && !truthy(value)
+}
+
+// kindOf names a value that has an order.
+func kindOf(value any) string {
+	switch value.(type) {
+	case int, float64, json.Number:
+		return "number"
+	case string:
+		return "String"
+	}
+	return ""
+}
+
+// compare orders numbers and texts; ok is false for all else.
+func compare(a, b any) (sign int, ok bool) {
+	switch kind := kindOf(a); {
+	case kind == "" || kind != kindOf(b):
 		return 0, false
+	case kind == "String":
+		return strings.Compare(a.(string), b.(string)), true
 	}
-	return x.Cmp(y), true
+	return toNumber(a).Cmp(toNumber(b).Rat), true
 }
 
-func compareInts(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+// equal: numbers by what they are worth, arrays and maps by content.
+func equal(a, b any) bool {
+	if e, ok := b.(emptiness); ok {
+		a, b = e, a
 	}
-	return 0
-}
-
-// equalValues: numbers by what they are worth, arrays and maps by content.
-func equalValues(a, b any) bool {
 	switch x := a.(type) {
-	case nil:
-		return b == nil
-	case bool:
-		return a == b
+	case emptiness:
+		return isEmpty(b, x.blank)
 	case []any:
 		y, ok := b.([]any)
-		return ok && slices.EqualFunc(x, y, func(p, q any) bool { return equalValues(liquidValue(p), liquidValue(q)) })
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(x, y, func(p, q any) bool { return equalValues(liquidValue(p), liquidValue(q)) })
-	case intRange:
+		return ok && slices.EqualFunc(x, y, equal)
+	case object:
+		y, ok := b.(object)
+		return ok && maps.EqualFunc(x, y, equal)
+	case nil, bool, values.Range:
 		return a == b
-	case drop:
-		return false
 	}
-	sign, ok := compareValues(a, b)
+	sign, ok := compare(a, b)
 	return ok && sign == 0
 }
