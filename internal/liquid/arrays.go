@@ -51,7 +51,7 @@ func (r *run) items(input any) ([]any, error) {
 		return flat, r.take(itemCost * len(flat))
 	case values.Range:
 		// Ranges are as long as their author likes: they count before they are made.
-		if err := r.iterate(v.Len()); err != nil || v.Len() < 0 {
+		if err := r.iterate(v.Len(), itemCost); err != nil || v.Len() < 0 {
 			return []any{}, err
 		}
 		return v.AsArray(), nil
@@ -100,7 +100,7 @@ func join(r *run, input any, args []any) (any, error) {
 	for i, item := range list {
 		texts[i] = toText(item)
 	}
-	if err := r.make(saturated(0, len(list), len(between), r.limits.Text)); err != nil {
+	if err := r.repeated(len(list), between); err != nil {
 		return nil, err
 	}
 	return strings.Join(texts, between), nil

@@ -91,8 +91,7 @@ func (d dictionary) filter(name string) func(*run, any, []any) (any, error) {
 		}
 		if strings.HasPrefix(name, "replace") && len(args) == 2 {
 			// Each find may be replaced by a long text.
-			finds := strings.Count(given[0].(string), given[1].(string))
-			if err := r.make(saturated(0, finds, len(given[2].(string)), r.limits.Text)); err != nil {
+			if err := r.repeated(strings.Count(given[0].(string), given[1].(string)), given[2].(string)); err != nil {
 				return nil, err
 			}
 		}
@@ -111,15 +110,12 @@ func (f filter) call(r *run, input any, args []any) (any, error) {
 		}
 		return nil, fmt.Errorf("wrong number of arguments (given %d, expected %s)", n+1, expected)
 	}
-	err := r.step()
 	given := append([]any{input}, args...)
 	for i, value := range given {
 		given[i] = plain(value)
-		bytes := size(given[i], r.limits.Text)
-		err = errors.Join(err, r.read(bytes), r.make(bytes))
-	}
-	if err != nil {
-		return nil, err
+		if err := errors.Join(r.read(given[i]), r.make(size(given[i], r.limits.Text))); err != nil {
+			return nil, err
+		}
 	}
 	value, err := f.apply(r, given[0], given[1:])
 	if err != nil {
@@ -214,7 +210,7 @@ func decodeBase64(name string, encoding *base64.Encoding, trim bool) filter {
 // white space, and empty pieces at the end are dropped.
 func split(r *run, input any, args []any) (any, error) {
 	s, by := toText(input), toText(args[0])
-	if err := r.take(saturated(0, 1+strings.Count(s, by), itemCost, r.limits.Memory)); err != nil {
+	if err := r.take(itemCost * (1 + strings.Count(s, by))); err != nil {
 		return nil, err
 	}
 	pieces := strings.Split(s, by)

@@ -3,7 +3,6 @@ package liquid
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -35,20 +34,21 @@ var leadingNumber = regexp.MustCompile(`^\s*(-?\d+\.\d+\s*$|[-+]?\d+)`)
 func toNumber(value any) number {
 	text := ""
 	switch v := value.(type) {
-	case int:
-		return number{new(big.Rat).SetInt64(int64(v)), true}
-	case float64, json.Number:
+	case int, float64, json.Number:
 		text = toText(v)
 	case string:
 		text = strings.TrimSpace(leadingNumber.FindString(v[:min(len(v), widest/4)]))
 	}
-	if at := strings.IndexAny(text, "eE"); at >= 0 { // which may stand for any length
+	r := new(big.Rat)
+	if n, err := strconv.Atoi(text); err == nil {
+		return number{r.SetInt64(int64(n)), true}
+	}
+	if strings.ContainsAny(text, "eE") { // which may stand for any length
 		f, _ := strconv.ParseFloat(text, 64)
-		r := new(big.Rat)
 		r.SetFloat64(f)
 		return number{r, false}
 	}
-	if r, ok := new(big.Rat).SetString(text); ok {
+	if _, ok := r.SetString(text); ok {
 		return number{r, !strings.Contains(text, ".")}
 	}
 	return number{new(big.Rat), true}
@@ -133,20 +133,13 @@ func toInteger(value any) (int, error) {
 	return n, nil
 }
 
-// floatText always has a fraction, and an exponent from 1e15 and below 1e-4.
+// floatText always has a fraction, and never an exponent.
 func floatText(f float64) string {
-	format := byte('f')
-	if size := math.Abs(f); size != 0 && (size >= 1e15 || size < 1e-4) {
-		format = 'e'
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.ContainsAny(text, ".IN") {
+		text += ".0"
 	}
-	mantissa, exponent, scientific := strings.Cut(strconv.FormatFloat(f, format, -1, 64), "e")
-	if !strings.ContainsAny(mantissa, ".IN") {
-		mantissa += ".0"
-	}
-	if scientific {
-		mantissa += "e" + exponent
-	}
-	return mantissa
+	return text
 }
 
 // numberFilters calculate exactly.

@@ -2,6 +2,7 @@ package liquid
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -35,7 +36,7 @@ var (
 	// step into them. What follows a dot is no variable.
 	wordPattern = regexp.MustCompile(`"(?:\\.|[^"\\])*"|'[^']*'|\.\s*[A-Za-z_][\w-]*\??|\|\s*\w+|[A-Za-z_][\w-]*\??:?|-?\d+(?:\.\d+)?`)
 	columnName  = regexp.MustCompile(`^(?:\.\s*([A-Za-z_][\w-]*\??)|\[\s*(?:"([^"\\]*)"|'([^']*)')\s*\])`)
-	unclosed   = regexp.MustCompile(`\{[{%]`)
+	unclosed    = regexp.MustCompile(`\{[{%]`)
 	// reserved words are no variables.
 	reserved = strings.Fields("true false nil null empty blank and or contains in reversed continue")
 )
@@ -74,7 +75,7 @@ const deepest = 100
 // print nothing but white space: they print nothing, as in the published language.
 func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 	if blank = true; depth > deepest {
-		r.fail(0, syntaxError, "Nesting too deep")
+		r.fail(syntaxError(1, errors.New("Nesting too deep"))) //nolint:staticcheck // published
 		return blank
 	}
 	for _, node := range nodes {
@@ -83,7 +84,7 @@ func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 			r.walk(n.Children, depth)
 		case *render.TextNode:
 			if at := unclosed.FindStringIndex(n.Source); at != nil {
-				r.fail(n.SourceLoc.LineNo+strings.Count(n.Source[:at[0]], "\n"), syntaxError, "a tag or an output is not closed")
+				r.fail(syntaxError(n.SourceLoc.LineNo+strings.Count(n.Source[:at[0]], "\n"), errors.New("a tag or an output is not closed")))
 			}
 			blank = blank && strings.TrimSpace(n.Source) == ""
 		case *render.ObjectNode:
@@ -117,9 +118,9 @@ func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 }
 
 // fail keeps the first mistake.
-func (r *reads) fail(line int, prefix, format string, args ...any) {
+func (r *reads) fail(err *Error) {
 	if r.failed == nil {
-		r.failed = &Error{Line: line, prefix: prefix, err: fmt.Errorf(format, args...)}
+		r.failed = err
 	}
 }
 
@@ -140,7 +141,7 @@ func (r *reads) note(tag, arguments string, line int) {
 		case word[0] == '|':
 			name := strings.TrimSpace(word[1:])
 			if r.filters = append(r.filters, name); filters[name].apply == nil {
-				r.fail(line, valueError, "undefined filter %s", name)
+				r.fail(valueError(line, fmt.Errorf("undefined filter %s", name)))
 			}
 		case c != '_'|0x20 && (c < 'a' || c > 'z') || strings.HasSuffix(word, ":") || slices.Contains(reserved, word):
 		case word != recordName:

@@ -35,11 +35,9 @@ const (
 )
 
 const (
-	itemCost          = 64 // bytes that a filter takes for each item of an array or a map
-	heavyAt           = 4 << 20
-	heavies           = 2 // renderings of more than heavyAt at once, over the whole process
-	often             = 256
-	stepsPerIteration = 10 // tags and filters of a template that has many of them in its loops
+	itemCost = 64 // bytes that a filter takes for each item of an array or a map
+	heavyAt  = 4 << 20
+	heavies  = 2 // renderings of more than heavyAt at once, over the whole process
 )
 
 // heavy makes large renderings wait for each other: each is short, and together
@@ -65,12 +63,12 @@ func (l Limits) withDefaults() Limits {
 // run is one rendering: what tags keep beside variables, and what is left of the
 // limits.
 type run struct {
-	limits                        Limits
-	length                        int            // of the template
-	counters, turns               map[string]int // of variables; of cycles and loops
-	changed                       *string        // the last output of ifchanged
-	iterations, steps, work, made int
-	heavy                         bool // this one has a place among the large ones
+	limits                 Limits
+	length                 int            // of the template
+	counters, turns        map[string]int // of variables; of cycles and loops
+	changed                *string        // the last output of ifchanged
+	iterations, work, made int
+	heavy                  bool // this one has a place among the large ones
 }
 
 // runName is a variable that no template can name: it hands the rendering to tags
@@ -80,40 +78,32 @@ const runName = ""
 // runOf is the rendering that a tag belongs to.
 func runOf(ctx render.Context) *run { return ctx.Get(runName).(*run) }
 
+// set writes into a map and makes it first if need be: most templates need none.
+func set(m *map[string]int, key string, value int) {
+	if *m == nil {
+		*m = map[string]int{}
+	}
+	(*m)[key] = value
+}
+
 // exceeded is the error of a limit.
 func exceeded(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{errLimit}, args...)...)
 }
 
-// iterate accounts for rounds of loops and items of ranges, before there are any.
-func (r *run) iterate(n int) error {
+// iterate accounts for rounds of loops and items of ranges, before there are any,
+// and for what each of them may print and do: as much as the template is long.
+func (r *run) iterate(n, each int) error {
 	if n > r.limits.Iterations-r.iterations {
 		return exceeded("more than %d iterations", r.limits.Iterations)
 	}
 	r.iterations += max(0, n)
-	return nil
-}
-
-// round accounts for a round of a loop, and for the text that it may print.
-func (r *run) round() error {
-	return errors.Join(r.iterate(1), r.step(), r.take(r.length))
-}
-
-// step accounts for one tag or filter, and asks now and then whether anybody still
-// waits for the result.
-func (r *run) step() error {
-	if r.steps++; r.steps > stepsPerIteration*r.limits.Iterations {
-		return exceeded("more than %d steps", stepsPerIteration*r.limits.Iterations)
-	}
-	if r.steps%often == 1 {
-		return context.Cause(r.limits.Context)
-	}
-	return nil
+	return r.take(max(0, n) * each)
 }
 
 // read accounts for the work on a value.
-func (r *run) read(bytes int) error {
-	if r.work += bytes; r.work > r.limits.Work {
+func (r *run) read(value any) error {
+	if r.work += size(value, r.limits.Text); r.work > r.limits.Work {
 		return exceeded("more than %d bytes of work", r.limits.Work)
 	}
 	return nil
@@ -128,8 +118,12 @@ func (r *run) make(bytes int) error {
 	return r.take(bytes)
 }
 
-// take accounts for memory of any use.
+// take accounts for memory of any use, and asks whether anybody still waits for the
+// result.
 func (r *run) take(bytes int) error {
+	if r.limits.Context.Err() != nil {
+		return context.Cause(r.limits.Context)
+	}
 	if bytes > r.limits.Memory-r.made {
 		return exceeded("values of more than %d bytes together", r.limits.Memory)
 	}
@@ -168,50 +162,36 @@ func (o *output) Write(text []byte) (int, error) {
 	return o.text.Write(text)
 }
 
-// saturated is size + count*each, or anything above most where it is more than
-// that: the product may not fit an integer.
-func saturated(size, count, each, most int) int {
-	if each > 0 && count > most/each {
-		return most + 1
+// repeated accounts for a text that is made count times, whose length may not fit an
+// integer.
+func (r *run) repeated(count int, text string) error {
+	if len(text) > 0 && count > r.limits.Text/len(text) {
+		return r.make(r.limits.Text + 1)
 	}
-	return size + count*each
+	return r.make(count * len(text))
 }
 
 // size is the most that the text of a value takes, in whatever notation; it stops
 // above a number.
 func size(value any, most int) int {
-	if text, ok := value.(string); ok {
-		return len(text)
-	}
-	left := most
-	walkSize(value, &left)
-	return most - left
-}
-
-func walkSize(value any, left *int) {
+	total := 48
 	switch v := value.(type) {
 	case string:
-		*left -= 2 + 2*len(v)
-	case values.SafeValue:
-		walkSize(v.Value, left)
+		return len(v)
 	case json.Number:
-		*left -= len(v)
+		return len(v)
+	case values.SafeValue:
+		return size(v.Value, most)
 	case []any:
-		*left -= 2
-		for i := 0; i < len(v) && *left >= 0; i++ {
-			*left -= 2
-			walkSize(v[i], left)
+		for i := 0; i < len(v) && total <= most; i++ {
+			total += 4 + 2*size(v[i], most-total)
 		}
 	case object:
-		*left -= 2
 		for key, item := range v {
-			if *left < 0 {
-				return
+			if total += 8 + 2*len(key) + 2*size(item, most-total); total > most {
+				break
 			}
-			*left -= 6 + 2*len(key)
-			walkSize(item, left)
 		}
-	default:
-		*left -= 48
 	}
+	return total
 }

@@ -77,15 +77,14 @@ func captured(ctx render.Context) (string, error) {
 	return out.text.String(), nil
 }
 
-// evaluate gives the value of an expression in one step of the rendering; nil for
-// one that is not given.
+// evaluate gives the value of an expression; nil for one that is not given.
 func evaluate(ctx render.Context, e expressions.Expression) (any, error) {
-	if err := runOf(ctx).step(); e == nil || err != nil {
-		return nil, err
+	if e == nil {
+		return nil, nil
 	}
 	value, err := ctx.Evaluate(e)
 	if value = plain(value); err == nil {
-		err = runOf(ctx).read(size(value, runOf(ctx).limits.Text))
+		err = runOf(ctx).read(value)
 	}
 	return value, err
 }
@@ -117,13 +116,13 @@ func compileCounter(before, step int) render.TagCompiler {
 		return func(w io.Writer, ctx render.Context) error {
 			r := runOf(ctx)
 			now, counted := r.counters[name]
-			r.counters[name] = now + step
+			set(&r.counters, name, now+step)
 			// Unless it was assigned, the variable is the counter.
 			if v, isSet := ctx.Get(name).(boxed); counted && v.v == now || !isSet || v.v == unknown(name) {
 				ctx.Set(name, boxed{now + step, nil})
 			}
 			_, err := fmt.Fprint(w, now+before)
-			return errors.Join(r.step(), err)
+			return err
 		}, nil
 	}
 }
@@ -142,7 +141,7 @@ func compileCycle(arguments string) (action, error) {
 	return func(w io.Writer, ctx render.Context) error {
 		r := runOf(ctx)
 		turn := r.turns["cycle "+name] % len(statement.Exprs)
-		r.turns["cycle "+name] = turn + 1
+		set(&r.turns, "cycle "+name, turn+1)
 		value, err := evaluate(ctx, statement.Exprs[turn])
 		if err == nil {
 			_, err = io.WriteString(w, toText(value))
@@ -240,7 +239,7 @@ func compileFor(block render.BlockNode) (action, error) {
 		if err != nil {
 			return err
 		}
-		r.turns[name] = from + len(items)
+		set(&r.turns, name, from+len(items))
 		if f.Reversed {
 			slices.Reverse(items)
 		}
@@ -282,7 +281,7 @@ func (r *run) part(over, offset, limit any) (items []any, from int, err error) {
 	if from >= to || err != nil {
 		return nil, from, err
 	}
-	return slices.Clone(items[from:to]), from, r.take(16 * (to - from))
+	return slices.Clone(items[from:to]), from, r.take(itemCost * (to - from))
 }
 
 // each prints the body of a loop once for each item. What assign sets in it lives
@@ -297,7 +296,7 @@ func (r *run) each(ctx render.Context, name, variable string, items []any, print
 	loop := object{"name": name, "parentloop": parent.v, "length": len(items)}
 	ctx.Set("forloop", boxed{loop, nil})
 	for i, item := range items {
-		if err := errors.Join(r.iterate(1), r.step(), r.take(r.length)); err != nil {
+		if err := r.iterate(1, r.length); err != nil {
 			return err
 		}
 		loop["index"], loop["index0"], loop["first"] = i+1, i, i == 0

@@ -35,22 +35,18 @@ const Longest = 128 << 10
 // Error is a mistake of a template, found when it is parsed or rendered. Its text
 // names no line.
 type Error struct {
-	Line   int // of the template, from 1; 0 for a mistake of values
-	prefix string
-	err    error
+	Line int // of the template, from 1; 0 for a mistake of values
+	error
 }
 
-// Error gives the text, with the published prefix.
-func (e *Error) Error() string { return e.prefix + e.err.Error() }
-
 // Unwrap gives the error behind it.
-func (e *Error) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error { return e.error }
 
 // The beginnings of errors are published.
-const (
-	syntaxError = "Liquid syntax error: "
-	valueError  = "Liquid error: "
-)
+func syntaxError(line int, err error) *Error {
+	return &Error{line, fmt.Errorf("Liquid syntax error: %w", err)}
+}                                           //nolint:staticcheck
+func valueError(line int, err error) *Error { return &Error{line, fmt.Errorf("Liquid error: %w", err)} } //nolint:staticcheck
 
 // Parse reads a template. Errors are of type *Error; unknown filters and variables
 // that nothing defines are found here already, not only when a record comes by.
@@ -61,7 +57,7 @@ func Parse(text string) (t *Template, err error) {
 	// Numbers that are too long for the library.
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = &Error{Line: 1, prefix: syntaxError, err: fmt.Errorf("%v", cause)}
+			err = syntaxError(1, fmt.Errorf("%v", cause))
 		}
 	}()
 	r := &reads{columns: map[string]bool{}, defined: map[string]bool{}, scope: map[string]any{
@@ -70,12 +66,12 @@ func Parse(text string) (t *Template, err error) {
 	text = spread(text)
 	// The library takes all that follows for the inside.
 	if m := openVerbatim.FindStringSubmatch(verbatim.ReplaceAllString(text, "")); m != nil {
-		return nil, &Error{Line: 1, prefix: syntaxError, err: fmt.Errorf("'%s' tag was never closed", m[1])}
+		return nil, syntaxError(1, fmt.Errorf("'%s' tag was never closed", m[1]))
 	}
 	config := newConfig(&run{}, r)
 	root, failed := config.Compile(text, parser.SourceLoc{LineNo: 1})
 	if failed != nil {
-		return nil, &Error{Line: failed.LineNumber(), prefix: syntaxError, err: syntaxText(failed)}
+		return nil, syntaxError(failed.LineNumber(), syntaxText(failed))
 	}
 	r.walk([]render.Node{root}, 0)
 	if r.failed != nil {
@@ -83,7 +79,7 @@ func Parse(text string) (t *Template, err error) {
 	}
 	for _, used := range r.used {
 		if !r.defined[used.name] {
-			return nil, &Error{Line: used.line, prefix: valueError, err: unknownVariable(used.name)}
+			return nil, valueError(used.line, unknownVariable(used.name))
 		}
 		r.scope[used.name] = boxed{v: unknown(used.name)}
 	}
@@ -160,6 +156,7 @@ func (t *Template) RenderEscaped(record map[string]any, limits Limits) (string, 
 type machine struct {
 	config render.Config
 	run    *run
+	scope  map[string]any
 }
 
 var (
@@ -173,27 +170,27 @@ var (
 
 func newMachine() *machine {
 	r := &run{}
-	return &machine{config: newConfig(r, nil), run: r}
+	return &machine{config: newConfig(r, nil), run: r, scope: map[string]any{}}
 }
 
 func (t *Template) render(machines *sync.Pool, columns map[string]any, limits Limits) (text string, err error) {
 	m := machines.Get().(*machine)
 	defer machines.Put(m)
-	*m.run = run{limits: limits.withDefaults(), length: t.length, counters: map[string]int{}, turns: map[string]int{}}
-	scope := make(map[string]any, len(t.scope)+2)
-	maps.Copy(scope, t.scope)
-	scope[recordName], scope[runName] = boxed{record(ours(columns).(object)), m.run}, m.run
+	*m.run = run{limits: limits.withDefaults(), length: t.length}
+	maps.Copy(m.scope, t.scope)
+	m.scope[recordName], m.scope[runName] = boxed{record(columns), m.run}, m.run
 	defer func() {
 		m.run.close()
+		clear(m.scope)
 		if cause := recover(); cause != nil { // a filter of the library
-			err = &Error{prefix: valueError, err: fmt.Errorf("a filter cannot take its input: %.100v", cause)}
+			err = valueError(0, fmt.Errorf("a filter cannot take its input: %.100v", cause))
 		}
 		if err != nil && m.run.limits.Context.Err() != nil {
 			err = fmt.Errorf("render template: %w", context.Cause(m.run.limits.Context))
 		}
 	}()
 	out := &output{run: m.run}
-	failed := render.Render(t.root, out, scope, m.config)
+	failed := render.Render(t.root, out, m.scope, m.config)
 	if failed == nil {
 		return out.text.String(), nil
 	}
@@ -205,5 +202,5 @@ func (t *Template) render(machines *sync.Pool, columns map[string]any, limits Li
 	if errors.As(cause, &filter) {
 		cause = filter.Err
 	}
-	return "", &Error{prefix: valueError, err: cause}
+	return "", valueError(0, cause)
 }

@@ -98,7 +98,7 @@ func TestLimits(t *testing.T) {
 		"output":           {`{% for i in (1..100) %}0123456789{% endfor %}`, Limits{Output: 500}, "an output of more than 500 bytes"},
 		"a capture":        {`{% capture x %}{% for i in (1..100) %}0123456789{% endfor %}{% endcapture %}`, Limits{Output: 500}, "500 bytes"},
 		"doubling":         {double, Limits{}, "a value of more than 4194304 bytes"},
-		"many tags":        {`{% for i in (1..100) %}` + strings.Repeat(`{% assign a = 1 %}`, 50) + `{% endfor %}`, Limits{Iterations: 200}, "2000 steps"},
+		"many tags":        {`{% for i in (1..100) %}` + strings.Repeat(`{% assign a = 1 %}`, 50) + `{% endfor %}`, Limits{Memory: 50_000}, "50000 bytes together"},
 		"huge numbers":     {`{% assign n = 9 %}{% for i in (1..60) %}{% assign n = n | times: n %}{% endfor %}`, Limits{}, "Memory limits exceeded"},
 		"comparing":        {`{% assign s = "" %}{% for i in (1..1000) %}{% if record.long contains "y" %}{% endif %}{% endfor %}`, Limits{Work: 100_000}, "bytes of work"},
 	} {

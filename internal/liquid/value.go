@@ -70,7 +70,7 @@ type boxed struct {
 type unknown string
 
 // record is the one variable that a template is given (spec 2.7).
-type record object
+type record map[string]any
 
 // recordName is its name.
 const recordName = "record"
@@ -93,7 +93,7 @@ func (b boxed) Interface() any {
 	case unknown:
 		fail(unknownVariable(string(v)))
 	case record:
-		return object(v)
+		return ours(map[string]any(v))
 	}
 	return b.v
 }
@@ -108,7 +108,7 @@ func (b boxed) Test() bool { return truthy(plain(b.Interface())) }
 func (b boxed) pair(other values.Value) (left, right any) {
 	left, right = plain(b.Interface()), plain(other.Interface())
 	if b.run != nil {
-		if err := b.run.read(size(left, b.run.limits.Text)); err != nil {
+		if err := b.run.read(left); err != nil {
 			fail(err)
 		}
 	}
@@ -154,48 +154,54 @@ func (b boxed) PropertyValue(key values.Value) values.Value { return b.step(key.
 // values that have no such key.
 func (b boxed) step(key any, command bool) values.Value {
 	name, _ := key.(string)
+	if columns, isRecord := b.v.(record); isRecord && !(command && name == "size") {
+		item, ok := columns[name]
+		if !ok {
+			fail(UnknownColumn(shown(key)))
+		}
+		return boxed{ours(item), b.run}
+	}
 	value := plain(b.Interface())
-	end := command && (name == "first" || name == "last")
+	isEnd, isSize := command && (name == "first" || name == "last"), command && name == "size"
 	switch v := value.(type) {
 	case object:
-		item, ok := v[name]
-		switch _, isRecord := b.v.(record); {
-		case ok:
+		if item, ok := v[name]; ok {
 			return boxed{item, b.run}
-		case isRecord && !(command && name == "size"):
-			fail(UnknownColumn(shown(key)))
-		case end:
-			return boxed{endOf(v, name == "last"), b.run}
 		}
 	case []any:
-		if end {
-			return boxed{endOf(v, name == "last"), b.run}
-		}
 		if kindOf(key) == "number" {
-			at := toNumber(key).cut()
-			if at < 0 {
-				at += len(v)
-			}
-			if at >= 0 && at < len(v) {
-				return boxed{v[at], b.run}
-			}
-			return boxed{} // nil beyond the end
+			return boxed{itemAt(v, toNumber(key).cut()), b.run}
 		}
+	default:
+		isEnd = false
 	}
-	if size := sizeOf(value); command && name == "size" && size >= 0 {
+	size := sizeOf(value)
+	switch {
+	case isEnd:
+		return boxed{endOf(value, name == "last"), b.run}
+	case isSize && size >= 0:
 		return boxed{size, nil}
 	}
 	fail(unknownVariable(shown(key)))
 	return nil
 }
 
+// itemAt counts from the end for a negative place, and gives nil beyond both ends.
+func itemAt(list []any, at int) any {
+	if at < 0 {
+		at += len(list)
+	}
+	if at < 0 || at >= len(list) {
+		return nil
+	}
+	return list[at]
+}
+
 // endOf is the first or the last item, and the first pair of a map by its key.
 func endOf(value any, last bool) any {
 	switch v := value.(type) {
 	case []any:
-		if len(v) > 0 {
-			return v[map[bool]int{true: len(v) - 1}[last]]
-		}
+		return itemAt(v, map[bool]int{true: -1}[last])
 	case object:
 		if len(v) > 0 && !last {
 			key := slices.Min(slices.Collect(maps.Keys(v)))
