@@ -116,14 +116,16 @@ func spread(text string) string {
 	})
 }
 
-// syntaxText is what the library found wrong. That a bracket is open has a
-// published text.
+// syntaxText is what the library found wrong, with the tag as it stands in the
+// template. That a bracket is open has a published text.
 func syntaxText(failed parser.Error) error {
 	_, text, _ := strings.Cut(failed.Error(), "): ")
-	if message, markup, found := strings.Cut(text, " in {"); found && strings.HasPrefix(message, "syntax error") {
-		if strings.Count(markup, "[") > strings.Count(markup, "]") {
-			return fmt.Errorf(`Expected close_square but found end_of_string in "{%.300s"`, markup) //nolint:staticcheck // published
-		}
+	message, markup, found := strings.Cut(text, " in {")
+	switch isSyntax := found && strings.HasPrefix(message, "syntax error"); {
+	case isSyntax && strings.Count(markup, "[") > strings.Count(markup, "]"):
+		return fmt.Errorf(`Expected close_square but found end_of_string in "{%.300s"`, markup) //nolint:staticcheck // published
+	case isSyntax:
+		return fmt.Errorf("cannot read {%.300s", markup)
 	}
 	return fmt.Errorf("%.300s", text)
 }
