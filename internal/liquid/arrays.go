@@ -12,31 +12,73 @@ import (
 
 // arrayFilters work on lists; a single value counts as a list of one. Those of the
 // library go through maps in any order, sort equal items in any order and compare
-// numbers that came as text as texts.
+// numbers of JSON as texts.
 var arrayFilters = map[string]filter{
+	"first":        onValue(func(input any) any { return endOf(input, false) }),
+	"last":         onValue(func(input any) any { return endOf(input, true) }),
+	"size":         onValue(func(input any) any { return max(0, sizeOf(input)) }),
 	"join":         {0, 1, join},
-	"first":        {apply: func(_ *run, input any, _ []any) (any, error) { return endOf(input, false), nil }},
-	"last":         {apply: func(_ *run, input any, _ []any) (any, error) { return endOf(input, true), nil }},
-	"size":         {apply: func(_ *run, input any, _ []any) (any, error) { return max(0, sizeOf(input)), nil }},
-	"reverse":      {apply: reverse},
 	"concat":       {1, 1, concat},
+	"reverse":      onKeys(0, 0, func(items, _, _ []any) any { slices.Reverse(items); return items }),
 	"sort":         {0, 1, sortBy(compareNilLast)},
 	"sort_natural": {0, 1, sortBy(compareFolded)},
-	"map": {1, 1, func(r *run, input any, args []any) (any, error) {
-		_, keys, err := r.keyed(input, args)
-		return keys, err
+	"map":          onKeys(1, 1, func(_, keys, _ []any) any { return keys }),
+	"uniq":         {0, 1, unique},
+	"compact":      onKeys(0, 1, func(items, keys, _ []any) any { return choose(items, keys, func(key any) bool { return key != nil }) }),
+	"where":        onKeys(1, 2, func(items, keys, args []any) any { return choose(items, keys, wanted(args)) }),
+	"reject": onKeys(1, 2, func(items, keys, args []any) any {
+		return choose(items, keys, func(key any) bool { return !wanted(args)(key) })
+	}),
+	"find": onKeys(1, 2, func(items, keys, args []any) any { return endOf(choose(items, keys, wanted(args)), false) }),
+	"find_index": onKeys(1, 2, func(_, keys, args []any) any {
+		at := slices.IndexFunc(keys, wanted(args))
+		return map[bool]any{true: at}[at >= 0]
+	}),
+	"has":     onKeys(1, 2, func(_, keys, args []any) any { return slices.ContainsFunc(keys, wanted(args)) }),
+	"default": {0, 2, defaultValue},
+	"except":  {0, 1000, pickKeys("except", false)},
+	"only":    {0, 1000, pickKeys("only", true)},
+	"keys": {0, 0, func(_ *run, input any, _ []any) (any, error) {
+		source, ok := input.(object)
+		if !ok {
+			return nil, errors.New("keys filter requires an object")
+		}
+		return list(slices.Sorted(maps.Keys(source))), nil
 	}},
-	"uniq":       {0, 1, unique},
-	"compact":    {0, 1, choose(func(key any, _ []any) bool { return key != nil })},
-	"where":      {1, 2, choose(wanted)},
-	"reject":     {1, 2, choose(func(key any, args []any) bool { return !wanted(key, args) })},
-	"find":       {1, 2, find(func(list []any, at int) any { return endOf(list[max(at, 0):max(at, 0)+min(at+1, 1)], false) })},
-	"find_index": {1, 2, find(func(_ []any, at int) any { return map[bool]any{true: at}[at >= 0] })},
-	"has":        {1, 2, find(func(_ []any, at int) any { return at >= 0 })},
-	"default":    {0, 2, defaultValue},
-	"except":     {0, 1000, pickKeys("except", false)},
-	"only":       {0, 1000, pickKeys("only", true)},
-	"keys":       {0, 0, keys},
+}
+
+// onValue is a filter that looks at its input.
+func onValue(apply func(input any) any) filter {
+	return filter{apply: func(_ *run, input any, _ []any) (any, error) { return apply(input), nil }}
+}
+
+// onKeys is a filter of a list and of the property of each item that the first
+// argument names, or the item itself.
+func onKeys(least, most int, apply func(items, keys, args []any) any) filter {
+	return filter{least, most, func(r *run, input any, args []any) (any, error) {
+		items, keys, err := r.keyed(input, args)
+		if err != nil {
+			return nil, err
+		}
+		return apply(items, keys, args), nil
+	}}
+}
+
+// keyed are the items of an input and their properties.
+func (r *run) keyed(input any, args []any) (items, keys []any, err error) {
+	items, err = r.items(input)
+	name := argument(args, 0, nil)
+	if name == nil || err != nil {
+		return items, items, err
+	}
+	for _, item := range items {
+		m, isMap := item.(object)
+		if !isMap && item != nil {
+			return nil, nil, fmt.Errorf("cannot select the property '%s'", shown(name))
+		}
+		keys = append(keys, m[toText(name)])
+	}
+	return items, keys, nil
 }
 
 // items are what filters of arrays go through, in a list of their own: arrays with
@@ -71,45 +113,18 @@ func flatten(out, in []any) []any {
 	return out
 }
 
-// keyed are the items of an input, and of each the property that the first argument
-// names, or the item itself.
-func (r *run) keyed(input any, args []any) (list, keys []any, err error) {
-	list, err = r.items(input)
-	if name := argument(args, 0, nil); name != nil && err == nil {
-		keys = make([]any, len(list))
-		for i, item := range list {
-			m, isMap := item.(object)
-			if !isMap && item != nil {
-				return nil, nil, fmt.Errorf("cannot select the property '%s'", shown(name))
-			}
-			keys[i] = m[toText(name)]
-		}
-		return list, keys, nil
-	}
-	return list, list, err
-}
-
 // join puts a space between items unless told otherwise.
 func join(r *run, input any, args []any) (any, error) {
-	list, err := r.items(input)
-	if err != nil {
+	items, err := r.items(input)
+	between := toText(argument(args, 0, " "))
+	if err := errors.Join(err, r.repeated(len(items), between)); err != nil {
 		return nil, err
 	}
-	between := toText(argument(args, 0, " "))
-	texts := make([]string, len(list))
-	for i, item := range list {
+	texts := make([]string, len(items))
+	for i, item := range items {
 		texts[i] = toText(item)
 	}
-	if err := r.repeated(len(list), between); err != nil {
-		return nil, err
-	}
 	return strings.Join(texts, between), nil
-}
-
-func reverse(r *run, input any, _ []any) (any, error) {
-	list, err := r.items(input)
-	slices.Reverse(list)
-	return list, err
 }
 
 // concat refuses what is no array: a text is probably meant for append.
@@ -118,60 +133,48 @@ func concat(r *run, input any, args []any) (any, error) {
 	if !ok {
 		return nil, errors.New("concat filter requires an array argument")
 	}
-	list, err := r.items(input)
-	return append(list, more...), err
+	items, err := r.items(input)
+	return append(items, more...), err
 }
 
 // choose keeps the items whose key is wanted.
-func choose(want func(key any, args []any) bool) func(*run, any, []any) (any, error) {
-	return func(r *run, input any, args []any) (any, error) {
-		list, keys, err := r.keyed(input, args)
-		out := []any{}
-		for i, key := range keys {
-			if want(key, args) {
-				out = append(out, list[i])
-			}
+func choose(items, keys []any, want func(key any) bool) []any {
+	out := []any{}
+	for i, key := range keys {
+		if want(key) {
+			out = append(out, items[i])
 		}
-		return out, err
 	}
+	return out
 }
 
 // wanted tells whether a property is the value asked for, or just true when none
 // is.
-func wanted(key any, args []any) bool {
-	if value := argument(args, 1, nil); value != nil {
-		return equal(key, value)
-	}
-	return truthy(key)
-}
-
-// find makes its result of the place of the first item that is wanted, -1 for none.
-func find(result func(list []any, at int) any) func(*run, any, []any) (any, error) {
-	return func(r *run, input any, args []any) (any, error) {
-		list, keys, err := r.keyed(input, args)
-		return result(list, slices.IndexFunc(keys, func(key any) bool { return wanted(key, args) })), err
-	}
+func wanted(args []any) func(key any) bool {
+	value := argument(args, 1, nil)
+	return func(key any) bool { return value == nil && truthy(key) || value != nil && equal(key, value) }
 }
 
 // unique keeps the first of equal items: 1 and 1.0 are not the same, so the
 // notation decides.
 func unique(r *run, input any, args []any) (any, error) {
+	items, keys, err := r.keyed(input, args)
 	seen := map[string]bool{}
-	return choose(func(key any, _ []any) bool {
+	return choose(items, keys, func(key any) bool {
 		notation := toText([]any{key})
 		defer func() { seen[notation] = true }()
 		return !seen[notation]
-	})(r, input, args)
+	}), err
 }
 
 // sortBy keeps equal items in their order.
 func sortBy(compare func(a, b any) (int, bool)) func(*run, any, []any) (any, error) {
 	return func(r *run, input any, args []any) (any, error) {
-		list, keys, err := r.keyed(input, args)
-		// Pairs are sorted, so that the keys are computed once.
-		pairs := make([][2]any, len(list))
-		for i := range list {
-			pairs[i] = [2]any{keys[i], list[i]}
+		items, keys, err := r.keyed(input, args)
+		// Pairs are sorted, so that the keys are looked up once.
+		pairs := make([][2]any, len(items))
+		for i := range items {
+			pairs[i] = [2]any{keys[i], items[i]}
 		}
 		slices.SortStableFunc(pairs, func(a, b [2]any) int {
 			sign, ok := compare(a[0], b[0])
@@ -180,23 +183,17 @@ func sortBy(compare func(a, b any) (int, bool)) func(*run, any, []any) (any, err
 			}
 			return sign
 		})
-		out := make([]any, len(list))
 		for i, pair := range pairs {
-			out[i] = pair[1]
+			items[i] = pair[1]
 		}
-		return out, err
+		return items, err
 	}
 }
 
 // compareNilLast refuses a mixture of kinds: no order of them would be meant.
 func compareNilLast(a, b any) (int, bool) {
-	switch {
-	case a == nil && b == nil:
-		return 0, true
-	case a == nil:
-		return 1, true
-	case b == nil:
-		return -1, true
+	if a == nil || b == nil {
+		return map[bool]int{true: 1}[a == nil] - map[bool]int{true: 1}[b == nil], true
 	}
 	return compare(a, b)
 }
@@ -245,13 +242,4 @@ func pickKeys(name string, keep bool) func(*run, any, []any) (any, error) {
 		}
 		return out, nil
 	}
-}
-
-// keys are those of a map, in their order.
-func keys(_ *run, input any, _ []any) (any, error) {
-	source, ok := input.(object)
-	if !ok {
-		return nil, errors.New("keys filter requires an object")
-	}
-	return list(slices.Sorted(maps.Keys(source))), nil
 }

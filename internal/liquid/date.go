@@ -79,7 +79,7 @@ func (r *run) moment(input any) (time.Time, bool) {
 
 // parseMoment tries the forms.
 func parseMoment(text string) (time.Time, bool) {
-	if moment, err := time.Parse("20060102T150405Z0700", text); err == nil {
+	if moment, err := time.ParseInLocation("20060102T150405Z0700", text, time.UTC); err == nil {
 		return moment, true
 	}
 	m := momentText.FindStringSubmatch(strings.TrimSpace(ordinals.ReplaceAllString(text, "$1")))
@@ -91,7 +91,7 @@ func parseMoment(text string) (time.Time, bool) {
 	zone := time.UTC
 	if hours := zones[strings.ToUpper(m[4])]; hours != 0 {
 		zone = time.FixedZone(strings.ToUpper(m[4]), hours*3600)
-	} else if offset, err := time.Parse("-0700", strings.Replace(m[4], ":", "", 1)); err == nil {
+	} else if offset, err := time.ParseInLocation("-0700", strings.Replace(m[4], ":", "", 1), time.UTC); err == nil {
 		zone = offset.Location()
 	}
 	return time.Date(day.Year(), day.Month(), day.Day(), clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), zone), ok

@@ -155,8 +155,8 @@ func (o *output) Write(text []byte) (int, error) {
 	if o.text.Len()+len(text) > o.run.limits.Output {
 		return 0, exceeded("an output of more than %d bytes", o.run.limits.Output)
 	}
-	// What grows is copied as it grows.
-	if err := o.run.make(len(text)); err != nil {
+	// What grows is copied as it grows, and waits in the library before.
+	if err := errors.Join(o.run.make(len(text)), o.run.take(len(text))); err != nil {
 		return 0, err
 	}
 	return o.text.Write(text)
