@@ -1,10 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"io"
 	"log"
-	"net"
 	"runtime"
 	"runtime/debug"
 	"strings"
