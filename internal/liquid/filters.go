@@ -265,11 +265,8 @@ type jsonText struct{}
 
 // WriteString implements the library's interface.
 func (jsonText) WriteString(w io.Writer, text string) (int, error) {
-	quoted, err := marshalPlain(text)
-	if err == nil {
-		_, err = w.Write(quoted[1 : len(quoted)-1])
-	}
-	return len(text), err
+	quoted, _ := marshalPlain(text)
+	return w.Write(quoted[1 : len(quoted)-1])
 }
 
 // marshalPlain writes JSON without escaping HTML.

@@ -145,13 +145,13 @@ func (t *Template) Uses(filter string) bool { return slices.Contains(t.reads.fil
 // of JSON, with numbers as json.Number. Columns that the record does not have are
 // an error of type *Error, as are all mistakes of values; Limits bound the work.
 func (t *Template) Render(record map[string]any, limits Limits) (string, error) {
-	return t.render(&plainMachines, record, limits)
+	return t.render(record, limits, false)
 }
 
 // RenderEscaped prints for JSON mode: outputs are escaped for the
 // inside of a JSON string, unless they pass raw or json.
 func (t *Template) RenderEscaped(record map[string]any, limits Limits) (string, error) {
-	return t.render(&escapingMachines, record, limits)
+	return t.render(record, limits, true)
 }
 
 // machine is a configuration of the library whose filters know the rendering.
@@ -161,23 +161,22 @@ type machine struct {
 	scope  map[string]any
 }
 
-var (
-	plainMachines    = sync.Pool{New: func() any { return newMachine() }}
-	escapingMachines = sync.Pool{New: func() any {
-		m := newMachine()
-		m.config.SetAutoEscapeReplacer(jsonText{})
+// machines are those of JSON mode and the others.
+var machines = map[bool]*sync.Pool{false: newMachines(false), true: newMachines(true)}
+
+func newMachines(escape bool) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		m := &machine{run: &run{}, scope: map[string]any{}}
+		if m.config = newConfig(m.run, nil); escape {
+			m.config.SetAutoEscapeReplacer(jsonText{})
+		}
 		return m
 	}}
-)
-
-func newMachine() *machine {
-	r := &run{}
-	return &machine{config: newConfig(r, nil), run: r, scope: map[string]any{}}
 }
 
-func (t *Template) render(machines *sync.Pool, columns map[string]any, limits Limits) (text string, err error) {
-	m := machines.Get().(*machine)
-	defer machines.Put(m)
+func (t *Template) render(columns map[string]any, limits Limits, escape bool) (text string, err error) {
+	m := machines[escape].Get().(*machine)
+	defer machines[escape].Put(m)
 	*m.run = run{limits: limits.withDefaults(), length: t.length}
 	maps.Copy(m.scope, t.scope)
 	m.scope[recordName], m.scope[runName] = boxed{record(columns), m.run}, m.run
