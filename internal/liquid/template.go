@@ -65,8 +65,9 @@ func Parse(text string) (t *Template, err error) {
 	}}
 	text = spread(text)
 	// The library takes all that follows for the inside.
-	if m := openVerbatim.FindStringSubmatch(verbatim.ReplaceAllString(text, "")); m != nil {
-		return nil, syntaxError(1, fmt.Errorf("'%s' tag was never closed", m[1]))
+	outside := verbatim.ReplaceAllStringFunc(text, func(inside string) string { return strings.Repeat("\n", strings.Count(inside, "\n")) })
+	if m := openVerbatim.FindStringSubmatchIndex(outside); m != nil {
+		return nil, syntaxError(1+strings.Count(outside[:m[0]], "\n"), fmt.Errorf("'%s' tag was never closed", outside[m[2]:m[3]]))
 	}
 	config := newConfig(&run{}, r)
 	root, failed := config.Compile(text, parser.SourceLoc{LineNo: 1})

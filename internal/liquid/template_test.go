@@ -153,6 +153,7 @@ func TestErrorsHaveLines(t *testing.T) {
 		"\n{{ record.a\n | shout }}":                                              {2, "Liquid error: undefined filter shout"},
 		"{{ record.a }}\n{{ nobody }}":                                            {2, "Liquid error: [expr] unknown variable `nobody`"},
 		"{% liquid\n assign a = 1\n assign b = nobody\n%}":                        {3, "Liquid error: [expr] unknown variable `nobody`"},
+		"{% comment %}\n{% endcomment %}\n{% raw %}x":                             {3, "Liquid syntax error: 'raw' tag was never closed"},
 		"{{ record.a }}\n{{ record.a":                                             {2, "Liquid syntax error: a tag or an output is not closed"},
 		"{% for i in (1..2) %}\n\n{{ i | divided_by: 0 }}{% endfor %}":            {0, "Liquid error: divided by 0"},
 		"{{ record.a }}\n{% if record.a %}x\n{{ record.missing }}\n{% endif %}\n": {0, "Liquid error: Column being referenced in template can't be found in data source [missing]"},
