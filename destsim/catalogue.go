@@ -27,6 +27,7 @@ type object struct {
 	byName     map[string]*field
 	required   []*field
 	table      *store.Table // its rows; uniques follow the fields
+	before     *string      // its label before the alter_schema hook; nil: not altered
 }
 
 // field is one field of an object with what the wire does not show.
@@ -173,12 +174,15 @@ type cell struct {
 }
 
 // encodeCells makes the data of a new row.
-func encodeCells(cells []cell) []byte {
-	size := 2
+func encodeCells(cells []cell) []byte { return appendCells([]byte{'{'}, cells) }
+
+// appendCells adds values to data that is open at its end, and ends it.
+func appendCells(data []byte, cells []cell) []byte {
+	size := 0
 	for i := range cells {
 		size += len(cells[i].column.quoted) + len(cells[i].raw) + 2
 	}
-	data := append(make([]byte, 0, size), '{')
+	data = slices.Grow(data, size+1)
 	for i := range cells {
 		data = store.AppendMember(data, cells[i].column.quoted, cells[i].raw)
 	}
@@ -187,40 +191,23 @@ func encodeCells(cells []cell) []byte {
 
 // mergeCells makes the data of a changed row: what cells do not name stays.
 func mergeCells(old []byte, cells []cell) []byte {
-	if sameNames(old, cells) {
-		return encodeCells(cells)
-	}
-	size := len(old)
-	for i := range cells {
-		size += len(cells[i].column.quoted) + len(cells[i].raw) + 2
-	}
-	data := append(make([]byte, 0, size), '{')
-	store.EachMember(old, func(name, value []byte) bool {
-		for i := range cells {
-			if bytes.Equal(cells[i].column.quoted, name) {
-				return true
-			}
+	kept := mapMembers(old, func(name, value []byte) []byte {
+		if slices.ContainsFunc(cells, func(c cell) bool { return bytes.Equal(c.column.quoted, name) }) {
+			return nil
 		}
-		data = store.AppendMember(data, name, value)
-		return true
+		return value
 	})
-	for i := range cells {
-		data = store.AppendMember(data, cells[i].column.quoted, cells[i].raw)
-	}
-	return append(data, '}')
+	return appendCells(kept[:len(kept)-1], cells)
 }
 
-// sameNames reports whether a row has the names of cells, in their order: the
-// usual case of a batch that is sent again with other values.
-func sameNames(data []byte, cells []cell) bool {
-	n := 0
-	store.EachMember(data, func(name, _ []byte) bool {
-		if n < len(cells) && bytes.Equal(cells[n].column.quoted, name) {
-			n++
-			return true
+// mapMembers gives a row's data with other values; nil drops a field.
+func mapMembers(data []byte, value func(name, have []byte) []byte) []byte {
+	changed := append(make([]byte, 0, len(data)+16), '{')
+	store.EachMember(data, func(name, have []byte) bool {
+		if v := value(name, have); v != nil {
+			changed = store.AppendMember(changed, name, v)
 		}
-		n = -1
-		return false
+		return true
 	})
-	return n == len(cells)
+	return append(changed, '}')
 }

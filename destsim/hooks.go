@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 )
@@ -131,62 +130,35 @@ func (s *Sim) hookRotate(q hookRequest) any {
 // rotated is the token that takes the place of another one.
 func rotated(token string) string { return cmp.Or(token, "token") + "-rotated" }
 
-// alterations remembers what the alter_schema hook has changed.
-type alterations struct {
-	mu     sync.Mutex
-	labels map[string]string // object: its label before
-}
-
-func (a *alterations) set(labels map[string]string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.labels = labels
-}
-
 // alteredField is the field that the alter_schema hook adds.
 const alteredField = "zz_altered"
 
 // hookAlter adds a field and changes the label of the object, or takes both
 // back: what a person does in the destination system between two calls.
 func (s *Sim) hookAlter(q hookRequest) (any, error) {
-	s.altered.mu.Lock()
-	defer s.altered.mu.Unlock()
-	name := q.Object
+	name, label := q.Object, ""
 	if names := s.catalogue.Load().names(); name == "" && len(names) > 0 {
 		name = names[0]
 	}
-	before, is := s.altered.labels[name]
-	label := before
 	err := s.editCatalogue(func(c *catalogue) (*catalogue, error) {
-		return c.edit(name, func(o *object) error {
+		return c.edit(name, func(o *object) (err error) {
 			switch {
-			case q.Action == "end" && is:
-				o.Label = before
-				return o.removeField(alteredField)
-			case q.Action != "end" && !is:
-				before, label = o.Label, o.Label+" (altered)"
-				o.Label = label
-				return o.addField(FieldConfig{Name: alteredField, Label: "Altered", Type: "string"})
+			case q.Action == "end" && o.before != nil:
+				o.Label, o.before = *o.before, nil
+				err = o.removeField(alteredField)
+			case q.Action != "end" && o.before == nil:
+				before := o.Label
+				o.Label, o.before = before+" (altered)", &before
+				err = o.addField(FieldConfig{Name: alteredField, Label: "Altered", Type: "string"})
 			}
 			label = o.Label
-			return nil
+			return err
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	if q.Action == "end" {
-		delete(s.altered.labels, name)
-	} else {
-		if s.altered.labels == nil {
-			s.altered.labels = map[string]string{}
-		}
-		s.altered.labels[name] = before
-	}
 	return struct {
 		OK     bool   `json:"ok"`
 		Object string `json:"object"`
 		Field  string `json:"field"`
 		Label  string `json:"label"`
-	}{true, name, alteredField, label}, nil
+	}{true, name, alteredField, label}, err
 }

@@ -34,11 +34,9 @@ func (s *Sim) restore(r io.Reader) error {
 		return err
 	}
 	defer st.Discard()
-	read := restoring{in: bufio.NewReaderSize(r, 64<<10), stage: st}
+	read := restoring{in: bufio.NewScanner(r), stage: st}
+	read.in.Buffer(nil, snapshotLineLimit)
 	if err := read.all(); err != nil {
-		if read.line == 0 {
-			return err
-		}
 		return fmt.Errorf("line %d: %w", read.line, err)
 	}
 	s.world.Lock()
@@ -59,7 +57,11 @@ func (s *Sim) adopt(read *restoring) error {
 	s.speed.Store(&set.Speed)
 	s.rateLimit.Store(set.RateLimit)
 	s.broken.Store(set.Down)
-	s.altered.set(set.Altered)
+	for _, o := range read.objects {
+		if before, is := set.Altered[o.APIName]; is {
+			o.before = &before
+		}
+	}
 	s.tally.set(set.Calls, set.Total)
 	s.limits.Store(newLimits(s))
 	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
@@ -67,7 +69,7 @@ func (s *Sim) adopt(read *restoring) error {
 
 // restoring is a snapshot on its way in.
 type restoring struct {
-	in    *bufio.Reader
+	in    *bufio.Scanner
 	stage store.Stage
 	line  int // of the last line read, from 1
 
@@ -130,39 +132,21 @@ func (r *restoring) take(l *snapshotLine) error {
 
 // next reads one line strictly.
 func (r *restoring) next(l *snapshotLine) error {
-	text, err := r.read()
-	if err != nil {
-		return err
-	}
 	r.line++
+	if !r.in.Scan() {
+		switch err := r.in.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			return fmt.Errorf("longer than %d bytes", snapshotLineLimit)
+		case err != nil:
+			return fmt.Errorf("read: %w", err)
+		}
+		return errors.New("the snapshot is cut off: its last line, the end, is missing")
+	}
+	text := r.in.Bytes()
 	if err := rawjson.Valid(text); err != nil {
 		return fmt.Errorf("not JSON: %w", err)
 	}
 	return strictly(text, l)
-}
-
-// read gives one line; the last one may lack its end.
-func (r *restoring) read() ([]byte, error) {
-	var text []byte
-	for {
-		part, err := r.in.ReadSlice('\n')
-		text = append(text, part...)
-		switch {
-		case len(text) > snapshotLineLimit:
-			r.line++
-			return nil, fmt.Errorf("longer than %d bytes", snapshotLineLimit)
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(text) > 0:
-			return text, nil
-		case errors.Is(err, io.EOF):
-			r.line++
-			return nil, errors.New("the snapshot is cut off: its last line, the end, is missing")
-		case err != nil:
-			return nil, fmt.Errorf("read: %w", err)
-		}
-		return text, nil
-	}
 }
 
 // end compares the counts and looks for what should not follow.
@@ -173,12 +157,11 @@ func (r *restoring) end(e *savedEnd) error {
 	if e.Objects != len(r.objects) || e.Records != r.records {
 		return fmt.Errorf("%d objects and %d records came, %d and %d were written", len(r.objects), r.records, e.Objects, e.Records)
 	}
-	rest, err := io.Copy(io.Discard, io.LimitReader(r.in, 1))
-	if err != nil {
-		return fmt.Errorf("read: %w", err)
-	}
-	if rest > 0 {
+	if r.in.Scan() {
 		return errors.New("something follows after the end")
+	}
+	if err := r.in.Err(); err != nil {
+		return fmt.Errorf("read: %w", err)
 	}
 	return nil
 }

@@ -62,7 +62,6 @@ type Sim struct {
 	requests      codec.PlanCache
 	batches       sync.Pool
 	tally         tally
-	altered       alterations
 	world         sync.Mutex // held while everything changes at once: reset, restore
 
 	life     context.Context // ends with Close
@@ -132,7 +131,6 @@ func (s *Sim) initial() error {
 	s.token.Store(&token)
 	s.rateLimit.Store(s.config.RateLimit)
 	s.broken.Store(false)
-	s.altered.set(nil)
 	s.limits.Store(newLimits(s))
 	c, err := s.restoreFields(c)
 	if err != nil {

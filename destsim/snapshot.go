@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"sync"
 
@@ -132,9 +131,12 @@ func (s *Sim) snapshotHead(lastID int64) []snapshotLine {
 // savedSettings is what is in force now.
 func (s *Sim) savedSettings() savedSettings {
 	calls, total := s.tally.counts()
-	s.altered.mu.Lock()
-	altered := maps.Clone(s.altered.labels)
-	s.altered.mu.Unlock()
+	altered := map[string]string{}
+	for _, o := range s.catalogue.Load().objects {
+		if o.before != nil {
+			altered[o.APIName] = *o.before
+		}
+	}
 	return savedSettings{
 		Speed: *s.speed.Load(), RateLimit: s.rateLimit.Load(), Down: s.broken.Load(),
 		Rotated: *s.token.Load() != s.config.Token, Altered: altered,

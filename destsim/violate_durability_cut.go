@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/destkit/destkit/destsim/internal/store"
@@ -20,9 +19,8 @@ const whenCut = "when the client goes away in the middle of the reply to the fir
 type cutReplies struct {
 	takesBack bool
 
-	mu      sync.Mutex
-	runs    map[int64]bool // sync runs that had their batch
-	sent    map[fingerprint]*delivery
+	runs    byRun[bool] // sync runs that had their batch
+	sent    shared[fingerprint, *delivery]
 	watched perCall[*delivery] // the batch that may be cut
 	again   perCall[bool]      // the batch was cut before
 }
@@ -67,16 +65,14 @@ func (k *cutReplies) batch(c *call, b *batch) {
 // claim gives the earlier delivery of the same content, or a new one when this
 // is the first such batch of its sync run.
 func (k *cutReplies) claim(content fingerprint, run int64) (d *delivery, mine bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if d = k.sent[content]; d != nil || k.runs[run] {
+	if d = k.sent.get(content); d != nil {
 		return d, false
 	}
-	if k.runs == nil {
-		k.runs, k.sent = map[int64]bool{}, map[fingerprint]*delivery{}
+	k.runs.change(run, func(had bool) bool { mine = !had; return true })
+	if mine {
+		d = &delivery{content: content, settled: make(chan struct{})}
 	}
-	k.runs[run] = true
-	return &delivery{content: content, settled: make(chan struct{})}, true
+	return d, mine
 }
 
 // wait reports whether the client of the first delivery has gone.
@@ -131,9 +127,7 @@ func (k *cutReplies) write(c *call, h *httpReply) {
 		return
 	}
 	d.answer = bytes.Clone(c.result)
-	k.mu.Lock()
-	k.sent[d.content] = d
-	k.mu.Unlock()
+	k.sent.set(d.content, d)
 	h.stall, h.stallAt = c.sim.leaving(), onWire(h)/2
 	h.stalled = func(gone bool) { k.settle(c.sim, d, gone) }
 }
@@ -141,9 +135,7 @@ func (k *cutReplies) write(c *call, h *httpReply) {
 func (k *cutReplies) settle(s *Sim, d *delivery, gone bool) {
 	switch {
 	case !gone:
-		k.mu.Lock()
-		delete(k.sent, d.content)
-		k.mu.Unlock()
+		k.sent.forget(d.content)
 	case k.takesBack:
 		s.restoreRows(d.undo)
 	}

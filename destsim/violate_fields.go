@@ -201,18 +201,6 @@ func withMember(data, quoted, value []byte) []byte {
 	})
 }
 
-// mapMembers gives a row's data with other values; nil drops a field.
-func mapMembers(data []byte, value func(name, have []byte) []byte) []byte {
-	changed := append(make([]byte, 0, len(data)+16), '{')
-	store.EachMember(data, func(name, have []byte) bool {
-		if v := value(name, have); v != nil {
-			changed = store.AppendMember(changed, name, v)
-		}
-		return true
-	})
-	return append(changed, '}')
-}
-
 // repeatFirst is FLD-011.3. Only values that both fields can have are copied.
 func (r *record) repeatFirst() {
 	for _, typ := range rpc.FieldTypes() {

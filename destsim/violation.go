@@ -30,20 +30,8 @@ type Also struct {
 // where its check looks. arm is called once for every simulator that is
 // configured with it and returns the seams that it fills; whatever state it
 // needs (counters, memos, last values) are variables of arm, guarded by a lock
-// or atomics because calls run in parallel:
-//
-//	violation{
-//		Violation: Violation{ID: "CON-003", Changes: "every third test_connection fails"},
-//		arm: func(s *Sim) seams {
-//			var calls atomic.Int64
-//			return seams{plan: func(c *call, v any) any {
-//				if c.method == rpc.MethodTestConnection && calls.Add(1)%3 == 0 {
-//					return connectionResult{ErrorMessage: "try again"}
-//				}
-//				return v
-//			}}
-//		},
-//	}
+// or atomics because calls run in parallel. Most of them have one of the shapes
+// in violation_shapes.go and violate_stored.go.
 //
 // It decides by protocol content alone (method, operation, record, field,
 // count of calls), never by key prefix, user agent, id or order of a judge.
@@ -96,8 +84,8 @@ type Also struct {
 //	envelope  the members of the reply in order: set, drop, add, duplicate.
 //	reply     the encoded reply as bytes.
 //	write     what goes onto the wire: status, headers, content coding, and the
-//	          ways to break it (see httpReply: chunked, stall, drip, length, cut,
-//	          reset, swallow, raw).
+//	          ways to break it (see httpReply: stall, drip, length, cut, reset,
+//	          raw).
 //	restart   what a restart loses or starts with beyond the clean destination.
 //	tls       the name that the listener of cmd gives to Certificates.TLSConfig.
 //

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
 )
 
 // httpReply is what goes onto the wire. Everything below coding is zero for a
-// clean reply. chunked, stall and drip keep the connection usable; the others
+// clean reply. stall and drip keep the connection usable; the others
 // make the simulator write the reply by hand on the hijacked connection and
 // close it afterwards.
 type httpReply struct {
@@ -21,18 +20,16 @@ type httpReply struct {
 	coding string // gzip, deflate or "": how body is coded and labelled
 
 	sent    []byte        // the bytes of the body as they are written, set by send
-	chunked bool          // write the body in chunks, without Content-Length
 	stall   time.Duration // pause after the head and stallAt bytes of the body
 	stallAt int
 	stalled func(gone bool) // told after the pause whether the client has gone
 	drip    time.Duration   // pause between pieces of dripBy bytes (1 when zero)
 	dripBy  int
 
-	length  int    // announce this Content-Length instead, when > 0
-	cut     int    // write so many bytes of the body and close, when > 0; -1: none
-	reset   bool   // abort the connection instead of closing it
-	swallow bool   // stay open, take the next request, and close without answer
-	raw     []byte // these bytes are the whole answer, head and body
+	length int    // announce this Content-Length instead, when > 0
+	cut    int    // write so many bytes of the body and close, when > 0; -1: none
+	reset  bool   // abort the connection instead of closing it
+	raw    []byte // these bytes are the whole answer, head and body
 }
 
 // set sets a header of the reply.
@@ -45,7 +42,7 @@ func (h *httpReply) set(name, value string) {
 
 // broken reports whether the reply must be written by hand.
 func (h *httpReply) broken() bool {
-	return h.length > 0 || h.cut != 0 || h.reset || h.swallow || h.raw != nil
+	return h.length > 0 || h.cut != 0 || h.reset || h.raw != nil
 }
 
 // send writes the reply.
@@ -93,11 +90,9 @@ func (c *call) send(body []byte) {
 	for name, values := range h.header {
 		header[name] = values
 	}
-	if !h.chunked {
-		header.Set("Content-Length", strconv.Itoa(len(h.sent)))
-	}
+	header.Set("Content-Length", strconv.Itoa(len(h.sent)))
 	c.w.WriteHeader(h.status)
-	if h.chunked || h.stall > 0 || h.drip > 0 {
+	if h.stall > 0 || h.drip > 0 {
 		h.writeSlowly(c, flusher{c.w, http.NewResponseController(c.w)})
 		return
 	}
@@ -139,26 +134,6 @@ func (h *httpReply) writeByHand(c *call) {
 		h.sent = h.sent[:max(h.cut, 0)]
 	}
 	h.writeSlowly(c, conn)
-	if h.swallow {
-		// The next call on this connection begins and gets no answer. A client
-		// that sends none goes away by itself or with the simulator.
-		stop := c.sim.closeWith(conn)
-		_, _ = conn.Read(make([]byte, 1))
-		stop()
-	}
-}
-
-// closeWith closes conn when the simulator is closed, until stop is called.
-func (s *Sim) closeWith(conn net.Conn) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-s.life.Done():
-			_ = conn.Close()
-		case <-done:
-		}
-	}()
-	return func() { close(done) }
 }
 
 // head is the status line and the headers.
@@ -171,9 +146,7 @@ func (h *httpReply) head(c *call) []byte {
 	if h.length > 0 {
 		header.Set("Content-Length", strconv.Itoa(h.length))
 	}
-	if !h.swallow {
-		header.Set("Connection", "close")
-	}
+	header.Set("Connection", "close")
 	_ = header.Write(&b)
 	b.WriteString("\r\n")
 	return b.Bytes()
