@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,7 +105,7 @@ func (s *Sim) ArmFault(fault Fault) (string, error) { return s.faults.arm(fault)
 
 // DisarmFault takes a fault out of force; calls on their way keep it. The
 // error is ErrUnknownFault when nothing of that id is armed.
-func (s *Sim) DisarmFault(id string) error { return s.faults.disarm(id) }
+func (s *Sim) DisarmFault(id string) error { return s.faults.disarmOne(id) }
 
 // Faults lists all faults since the start or the last reset, the disarmed ones
 // too.
@@ -125,10 +126,7 @@ func (b *faultBoard) arm(fault Fault) (string, error) {
 		return "", fmt.Errorf("arm fault: %d faults are armed already", maxArmed)
 	}
 	b.next++
-	seed := fault.When.Seed
-	if seed == 0 {
-		seed = b.seed ^ uint64(b.next)
-	}
+	seed := cmp.Or(fault.When.Seed, b.seed^uint64(b.next))
 	a := &armed{
 		ArmedFault: ArmedFault{ID: fmt.Sprintf("f%d", b.next), Fault: fault, Armed: true},
 		kind:       kind, methods: fault.methods(kind), chance: rand.New(rand.NewPCG(seed, 0xfa017)),
@@ -138,53 +136,36 @@ func (b *faultBoard) arm(fault Fault) (string, error) {
 	return a.ID, nil
 }
 
-func (b *faultBoard) disarm(id string) error {
+// disarm takes the armed faults that are meant out of force and tells how many they were.
+// The oldest disarmed ones beyond the bound are forgotten.
+func (b *faultBoard) disarm(meant func(a *armed) bool) (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range b.list {
-		if a.ID == id && a.Armed {
-			a.Armed = false
-			b.live.Add(-1)
-			b.count++
-			b.forget()
-			return nil
-		}
-	}
-	return fmt.Errorf("disarm fault %q: %w", clip(id), ErrUnknownFault)
-}
-
-// disarmAll takes everything out of force and tells how many that were.
-func (b *faultBoard) disarmAll() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := 0
-	for _, a := range b.list {
-		if a.Armed {
+		if a.Armed && meant(a) {
 			a.Armed = false
 			n++
 		}
 	}
 	b.live.Add(int64(-n))
 	b.count += n
-	b.forget()
+	b.list = slices.DeleteFunc(b.list, func(a *armed) bool {
+		if a.Armed || b.count <= maxDisarmed {
+			return false
+		}
+		b.count--
+		return true
+	})
 	return n
 }
 
-// forget drops the oldest disarmed faults beyond the bound.
-func (b *faultBoard) forget() {
-	if b.count <= maxDisarmed {
-		return
+func (b *faultBoard) disarmAll() int { return b.disarm(func(*armed) bool { return true }) }
+
+func (b *faultBoard) disarmOne(id string) error {
+	if b.disarm(func(a *armed) bool { return a.ID == id }) == 0 {
+		return fmt.Errorf("disarm fault %q: %w", clip(id), ErrUnknownFault)
 	}
-	kept := b.list[:0]
-	for _, a := range b.list {
-		if !a.Armed && b.count > maxDisarmed {
-			b.count--
-			continue
-		}
-		kept = append(kept, a)
-	}
-	clear(b.list[len(kept):])
-	b.list = kept
+	return nil
 }
 
 func (b *faultBoard) reset() {
@@ -230,7 +211,7 @@ func (b *faultBoard) endpoints() []endpoint {
 			}{true, b.disarmAll()}, nil
 		})},
 		{"DELETE", "/_control/faults/{id}", "disarms one", give(func(r *http.Request) (any, error) {
-			return okReply{OK: true}, b.disarm(r.PathValue("id"))
+			return okReply{OK: true}, b.disarmOne(r.PathValue("id"))
 		})},
 	}
 }
@@ -251,20 +232,26 @@ type Delay struct {
 	CapMS        float64 `json:"cap_ms,omitempty"` // the longest, 60000 when 0
 }
 
-// distributions lists the parameters that each distribution takes.
-var distributions = map[string][]string{
-	"fixed": {"ms"}, "uniform": {"min_ms", "max_ms"}, "normal": {"mean_ms", "stddev_ms"},
-	"exponential": {"mean_ms"}, "pareto": {"scale_ms", "shape"},
+// distributions has the parameters that each distribution takes, and how a value is drawn.
+var distributions = map[string]struct {
+	takes []string
+	draw  func(d *Delay, chance *rand.Rand) float64
+}{
+	"fixed":       {[]string{"ms"}, func(d *Delay, _ *rand.Rand) float64 { return d.MS }},
+	"uniform":     {[]string{"min_ms", "max_ms"}, func(d *Delay, c *rand.Rand) float64 { return d.MinMS + c.Float64()*(d.MaxMS-d.MinMS) }},
+	"normal":      {[]string{"mean_ms", "stddev_ms"}, func(d *Delay, c *rand.Rand) float64 { return d.MeanMS + c.NormFloat64()*d.StddevMS }},
+	"exponential": {[]string{"mean_ms"}, func(d *Delay, c *rand.Rand) float64 { return c.ExpFloat64() * d.MeanMS }},
+	"pareto":      {[]string{"scale_ms", "shape"}, func(d *Delay, c *rand.Rand) float64 { return d.ScaleMS / math.Pow(1-c.Float64(), 1/d.Shape) }},
 }
 
 func (d *Delay) check() error {
 	name := cmp.Or(d.Distribution, "fixed")
-	takes, known := distributions[name]
+	distribution, known := distributions[name]
 	if !known {
 		return fmt.Errorf("delay.distribution: unknown distribution %q%s", clip(name),
 			didYouMean(name, []string{"fixed", "uniform", "normal", "exponential", "pareto"}))
 	}
-	if err := onlyMembers(d, "delay."+name, append(takes, "distribution", "cap_ms")); err != nil {
+	if err := onlyMembers(d, "delay."+name, append(slices.Clone(distribution.takes), "distribution", "cap_ms")); err != nil {
 		return err
 	}
 	for _, v := range []float64{d.MS, d.MinMS, d.MaxMS, d.MeanMS, d.StddevMS, d.ScaleMS, d.Shape, d.CapMS} {
@@ -283,24 +270,8 @@ func (d *Delay) check() error {
 
 // draw gives one value in milliseconds, from 0 to the cap.
 func (d *Delay) draw(chance *rand.Rand) float64 {
-	var ms float64
-	switch d.Distribution {
-	case "", "fixed":
-		ms = d.MS
-	case "uniform":
-		ms = d.MinMS + chance.Float64()*(d.MaxMS-d.MinMS)
-	case "normal":
-		ms = d.MeanMS + chance.NormFloat64()*d.StddevMS
-	case "exponential":
-		ms = chance.ExpFloat64() * d.MeanMS
-	case "pareto":
-		ms = d.ScaleMS / math.Pow(1-chance.Float64(), 1/d.Shape)
-	}
-	longest := d.CapMS
-	if longest == 0 {
-		longest = 60000
-	}
-	return min(max(ms, 0), longest)
+	ms := distributions[cmp.Or(d.Distribution, "fixed")].draw(d, chance)
+	return min(max(ms, 0), cmp.Or(d.CapMS, 60000))
 }
 
 func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

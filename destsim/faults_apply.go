@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,8 +14,16 @@ import (
 
 // touch is what armed faults do to one call.
 type touch struct {
-	firings []firing
+	firings []*firing
 	cut     *Fault // the connection ends instead of an answer
+}
+
+// all are the faults that fire on a call, none where it is not touched.
+func (t *touch) all() []*firing {
+	if t == nil {
+		return nil
+	}
+	return t.firings
 }
 
 // firing is one fault that fires on one call.
@@ -48,11 +57,7 @@ func (b *faultBoard) begin(c *call) {
 		return
 	}
 	c.touch = b.decide(c)
-	if c.touch == nil {
-		return
-	}
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		c.marks = append(c.marks, f.id)
 		switch {
 		case f.Kind == "schema":
@@ -90,11 +95,7 @@ func (f *firing) interfere(c *call) {
 		c.fail(rpc.CodeInternalError, message)
 		c.touch.cut = f.Fault
 	case "rpc_error":
-		code := f.Code
-		if code == 0 {
-			code = codeSimulated
-		}
-		c.fail(code, message)
+		c.fail(cmp.Or(f.Code, codeSimulated), message)
 		c.err.Data = f.Data
 	case "http_status":
 		c.refuse(f.Status, codeSimulated, message)
@@ -109,18 +110,10 @@ const codeSimulated = -32099
 // faultBatch shortens a batch that ends between two records, and shows it a
 // changed schema.
 func faultBatch(c *call, b *batch) {
-	if c.touch == nil {
-		return
-	}
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		switch {
 		case f.At == "between":
-			stored := f.Records
-			if stored == 0 {
-				stored = b.Len() / 2
-			}
-			b.to = min(stored, b.to)
+			b.to = min(cmp.Or(f.Records, b.Len()/2), b.to)
 		case f.Kind == "schema":
 			f.Drift.batch(b)
 		}
@@ -129,14 +122,10 @@ func faultBatch(c *call, b *batch) {
 
 // faultApply fails and lies about single records.
 func faultApply(c *call, r *record, next next) result {
-	if c.touch == nil {
-		return next(r)
-	}
 	// Faults that fire on the same record stand around one another in the
 	// order of arming; one that stores nothing ends the row.
 	apply := next
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		if !f.hit(r.index) {
 			continue
 		}
@@ -159,16 +148,12 @@ func faultApply(c *call, r *record, next next) result {
 
 // faultResults changes which results there are and for whom.
 func faultResults(c *call, rs []result) []result {
-	if c.touch == nil {
-		return rs
-	}
 	// A violation may have cut records off at the front: results are numbered
 	// from there, hits by the record that was sent.
 	from := c.batch.from
-	var dropped []bool
+	var dropped []int
 	var more []result
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		if f.Kind == "extra_results" {
 			more = append(more, f.invented(c.batch)...)
 		}
@@ -178,10 +163,7 @@ func faultResults(c *call, rs []result) []result {
 			}
 			switch f.Kind {
 			case "missing_results":
-				if dropped == nil {
-					dropped = make([]bool, len(rs))
-				}
-				dropped[at] = true
+				dropped = append(dropped, at)
 			case "wrong_identifiers":
 				rs[at].identifier = store.Quote(fmt.Sprintf("zz-wrong-%d-%d", f.turn, from+at))
 			case "repeated_results":
@@ -197,14 +179,9 @@ func faultResults(c *call, rs []result) []result {
 		}
 	}
 	// Results are dropped last, so that every fault finds each at its record.
-	if dropped != nil {
-		kept := rs[:0]
-		for at := range rs {
-			if !dropped[at] {
-				kept = append(kept, rs[at])
-			}
-		}
-		rs = kept
+	slices.Sort(dropped)
+	for _, at := range slices.Backward(slices.Compact(dropped)) {
+		rs = slices.Delete(rs, at, at+1)
 	}
 	return append(rs, more...)
 }
@@ -224,11 +201,7 @@ func (f *firing) invented(b *batch) []result {
 
 // faultPlan changes the answers of the planning calls.
 func faultPlan(c *call, value any) any {
-	if c.touch == nil {
-		return value
-	}
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		switch f.Kind {
 		case "schema":
 			value = f.Drift.plan(c, value)
@@ -241,11 +214,7 @@ func faultPlan(c *call, value any) any {
 
 // faultAnswered does what comes after the call was executed.
 func faultAnswered(c *call) {
-	if c.touch == nil {
-		return
-	}
-	for i := range c.touch.firings {
-		f := &c.touch.firings[i]
+	for _, f := range c.touch.all() {
 		switch {
 		case f.Kind == "wrong_id":
 			if c.id = []byte(f.ID); f.ID == nil {

@@ -92,7 +92,7 @@ func (b *faultBoard) decide(c *call) *touch {
 		if t == nil {
 			t = &touch{}
 		}
-		t.firings = append(t.firings, f)
+		t.firings = append(t.firings, &f)
 		b.fired(a.Fault.Kind)
 	}
 	return t

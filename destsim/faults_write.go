@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -8,25 +9,19 @@ import (
 
 // faultWrite changes what goes onto the wire.
 func faultWrite(c *call, h *httpReply) {
-	if c.touch == nil {
-		return
+	for _, f := range c.touch.all() {
+		f.write(c, h)
 	}
-	for i := range c.touch.firings {
-		c.touch.firings[i].write(c, h)
-	}
-	if cut := c.touch.cut; cut != nil {
+	if c.touch != nil && c.touch.cut != nil {
 		// No byte at all: neither a status line nor a body.
-		h.raw, h.reset = []byte{}, cut.Kind == "reset"
+		h.raw, h.reset = []byte{}, c.touch.cut.Kind == "reset"
 	}
 }
 
 // write applies one fault to the reply; what breaks the framing makes the
 // reply go out by hand, and the connection ends with it.
 func (f *firing) write(c *call, h *httpReply) {
-	pause := f.PauseMS
-	if pause == 0 {
-		pause = 100
-	}
+	pause := milliseconds(cmp.Or(f.PauseMS, 100))
 	switch f.Kind {
 	case "http_status":
 		for name, value := range f.Headers {
@@ -48,21 +43,13 @@ func (f *firing) write(c *call, h *httpReply) {
 		}
 	case "truncate":
 		h.coding = "" // so that the length is known
-		if h.cut = f.Bytes; h.cut == 0 {
-			h.cut = max(len(h.body)/2, 1)
-		}
+		h.cut = cmp.Or(f.Bytes, max(len(h.body)/2, 1))
 	case "stall":
 		// Compression would end the body before the place of the pause.
 		h.coding = ""
-		if h.stallAt = f.Bytes; h.stallAt == 0 {
-			h.stallAt = len(h.body) / 2
-		}
-		h.stall = milliseconds(pause)
+		h.stall, h.stallAt = pause, cmp.Or(f.Bytes, len(h.body)/2)
 	case "slow_body":
-		if h.dripBy = f.Bytes; h.dripBy == 0 {
-			h.dripBy = 16
-		}
-		h.drip = milliseconds(pause)
+		h.drip, h.dripBy = pause, cmp.Or(f.Bytes, 16)
 	}
 }
 

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"encoding/json"
 	"html"
 	"math"
 	"net/http"
@@ -195,7 +196,7 @@ func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 			if col == nil || col.Type != typ || col.Identifier {
 				continue
 			}
-			if raw[0] != '[' && found(raw) || raw[0] == '[' && slices.ContainsFunc(itemsOf(raw), found) {
+			if raw[0] != '[' && found(raw) || raw[0] == '[' && slices.ContainsFunc(itemsOf(raw), func(item json.RawMessage) bool { return found(item) }) {
 				return true
 			}
 		}
@@ -204,15 +205,8 @@ func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 }
 
 // itemsOf are the raw items of an array.
-func itemsOf(array []byte) [][]byte {
-	var items [][]byte
-	for i := skipSpace(array, 1); array[i] != ']'; {
-		end := skipElement(array, i)
-		items = append(items, array[i:end])
-		if i = skipSpace(array, end); array[i] == ',' {
-			i = skipSpace(array, i+1)
-		}
-	}
+func itemsOf(array []byte) (items []json.RawMessage) {
+	_ = json.Unmarshal(array, &items) // it was read before
 	return items
 }
 

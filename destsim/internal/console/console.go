@@ -71,6 +71,15 @@ func get[T any](ctx context.Context, s *site, path string, query url.Values) (re
 	return reply, err
 }
 
+// does makes a change and says so on the page that it goes back to.
+func (s *site) does(r *console.Request, method, path string, body any, note, back string) (string, error) {
+	if err := s.Control.Do(r.Context(), method, "/_control"+path, body, nil); err != nil {
+		return "", err
+	}
+	r.Done(note)
+	return back, nil
+}
+
 // world is GET /_control/objects.
 type world struct {
 	Objects []struct {
@@ -276,16 +285,12 @@ func (s *site) arm(r *console.Request) (string, error) {
 	if on != "" {
 		ids = append(ids, on)
 	}
-	if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/violations", map[string]any{"violate": ids}, nil); err != nil {
-		return "", err
-	}
+	note := "The simulator keeps " + off + " again."
 	switch {
 	case on != "":
-		r.Done("The simulator breaks " + on + " from now on.")
+		note = "The simulator breaks " + on + " from now on."
 	case off == "all":
-		r.Done("The simulator keeps all rules again.")
-	default:
-		r.Done("The simulator keeps " + off + " again.")
+		note = "The simulator keeps all rules again."
 	}
-	return "/violations", nil
+	return s.does(r, http.MethodPost, "/violations", map[string]any{"violate": ids}, note, "/violations")
 }

@@ -93,15 +93,11 @@ func (s *site) armFault(r *console.Request) (string, error) {
 }
 
 func (s *site) disarm(r *console.Request) (string, error) {
-	path, what := "/_control/faults", "All faults are disarmed."
+	path, note := "/faults", "All faults are disarmed."
 	if id := r.Form("id"); id != "" {
-		path, what = path+"/"+url.PathEscape(id), "The fault "+id+" is disarmed."
+		path, note = path+"/"+url.PathEscape(id), "The fault "+id+" is disarmed."
 	}
-	if err := s.Control.Do(r.Context(), http.MethodDelete, path, nil, nil); err != nil {
-		return "", err
-	}
-	r.Done(what)
-	return "/faults", nil
+	return s.does(r, http.MethodDelete, path, nil, note, "/faults")
 }
 
 func (s *site) hooks(r *console.Request) (any, error) {
@@ -118,20 +114,12 @@ var hookNotes = map[string]string{
 func (s *site) callHook(r *console.Request) (string, error) {
 	name, action, _ := strings.Cut(r.Form("hook"), " ")
 	if r.Form("hook") == "reset" {
-		if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/reset", nil, nil); err != nil {
-			return "", err
-		}
-		r.Done("Records are forgotten, and every change is reverted.")
-		return "/hooks", nil
+		return s.does(r, http.MethodPost, "/reset", nil, "Records are forgotten, and every change is reverted.", "/hooks")
 	}
 	note, known := hookNotes[r.Form("hook")]
 	if !known {
 		return "", console.Refuse(http.StatusBadRequest, "hook: choose one of the buttons")
 	}
 	body := map[string]string{"hook": name, "object": r.Form("object"), "action": action}
-	if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/hooks/"+url.PathEscape(name), body, nil); err != nil {
-		return "", err
-	}
-	r.Done(note)
-	return "/hooks", nil
+	return s.does(r, http.MethodPost, "/hooks/"+url.PathEscape(name), body, note, "/hooks")
 }

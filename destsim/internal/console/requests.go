@@ -89,15 +89,11 @@ func (s *site) requests(r *console.Request) (any, error) {
 // keepBodies switches whether the bodies of calls are kept.
 func (s *site) keepBodies(r *console.Request) (string, error) {
 	keep := r.Form("keep") == "on"
-	if err := s.Control.Do(r.Context(), http.MethodPost, "/_control/journal", map[string]any{"bodies": keep}, nil); err != nil {
-		return "", err
-	}
+	note := "No bodies are kept any more; those that were are forgotten."
 	if keep {
-		r.Done("The bodies of calls are kept from now on.")
-	} else {
-		r.Done("No bodies are kept any more; those that were are forgotten.")
+		note = "The bodies of calls are kept from now on."
 	}
-	return "/requests", nil
+	return s.does(r, http.MethodPost, "/journal", map[string]any{"bodies": keep}, note, "/requests")
 }
 
 // request is one call in full.
