@@ -10,9 +10,9 @@ import (
 
 func TestConfigErrors(t *testing.T) {
 	object := func(change func(*ObjectConfig)) Config {
-		o := ObjectConfig{Name: "o", Operations: []string{"upsert"}, Fields: []FieldConfig{identifier("id", "", "string"), optional("f", "", "date")}}
+		o := entity("o", []string{"upsert"}, "id! string", "f date")
 		change(&o)
-		return Config{Objects: []ObjectConfig{{Name: "first", Operations: []string{"upsert"}, Fields: []FieldConfig{identifier("id", "", "string")}}, o}}
+		return Config{Objects: []ObjectConfig{entity("first", []string{"upsert"}, "id! string"), o}}
 	}
 	minus := -1
 	for name, c := range map[string]struct {

@@ -58,89 +58,57 @@ func declared(objects ...ObjectConfig) Config {
 	}
 }
 
-// identifier, required, optional and list are the four kinds of field that
-// presets are made of.
-func identifier(name, label, typ string) FieldConfig {
-	return FieldConfig{Name: name, Label: label, Type: typ, Identifier: true, Required: true, Unique: true}
+// entity makes an object of a preset out of its name and its fields. A field is a name and
+// a type: "email! string" is an identifier, "last_name* string" required, "tags string[]" an
+// array. Labels say the same in words.
+func entity(name string, operations []string, fields ...string) ObjectConfig {
+	o := ObjectConfig{Name: name, Label: labelOf(name), Operations: slices.Clone(operations)}
+	for _, text := range fields {
+		name, typ, _ := strings.Cut(text, " ")
+		f := FieldConfig{Identifier: strings.HasSuffix(name, "!"), Required: strings.ContainsAny(name, "!*")}
+		f.Name, f.Unique = strings.TrimRight(name, "!*"), f.Identifier
+		f.Type, f.Array = strings.CutSuffix(typ, "[]")
+		f.Label = labelOf(f.Name)
+		o.Fields = append(o.Fields, f)
+	}
+	return o
 }
 
-func required(name, label, typ string) FieldConfig {
-	return FieldConfig{Name: name, Label: label, Type: typ, Required: true}
-}
-
-func optional(name, label, typ string) FieldConfig {
-	return FieldConfig{Name: name, Label: label, Type: typ}
-}
-
-func list(name, label, typ string) FieldConfig {
-	return FieldConfig{Name: name, Label: label, Type: typ, Array: true}
+// labelOf is "Order ID" of order_id, and "Last name" of last_name.
+func labelOf(name string) string {
+	words := strings.Split(name, "_")
+	if last := len(words) - 1; words[last] == "id" {
+		words[last] = "ID"
+	}
+	label := strings.Join(words, " ")
+	return strings.ToUpper(label[:1]) + label[1:]
 }
 
 // defaultPreset has all that the catalogue of checks looks at.
 func defaultPreset() Config {
 	return declared(
-		ObjectConfig{Name: "contact", Label: "Contact", Operations: slices.Clone(allOperations), Fields: []FieldConfig{
-			identifier("email", "Email", rpc.TypeString),
-			required("last_name", "Last name", rpc.TypeString),
-			optional("first_name", "First name", rpc.TypeString),
-			optional("age", "Age", rpc.TypeInteger),
-			optional("score", "Score", rpc.TypeFloat),
-			optional("balance", "Balance", rpc.TypeDecimal),
-			optional("subscribed", "Subscribed", rpc.TypeBoolean),
-			optional("birth_date", "Birth date", rpc.TypeDate),
-			optional("last_seen_at", "Last seen at", rpc.TypeDateTime),
-			list("tags", "Tags", rpc.TypeString),
-			list("lucky_numbers", "Lucky numbers", rpc.TypeInteger),
-		}},
-		ObjectConfig{Name: "order", Label: "Order", Operations: slices.Clone(allOperations), Fields: []FieldConfig{
-			identifier("order_number", "Order number", rpc.TypeString),
-			identifier("order_id", "Order ID", rpc.TypeInteger),
-			optional("status", "Status", rpc.TypeString),
-			optional("total", "Total", rpc.TypeDecimal),
-			optional("placed_at", "Placed at", rpc.TypeDateTime),
-		}},
+		entity("contact", allOperations, "email! string", "last_name* string", "first_name string", "age integer", "score float",
+			"balance decimal", "subscribed boolean", "birth_date date", "last_seen_at date_time", "tags string[]", "lucky_numbers integer[]"),
+		entity("order", allOperations, "order_number! string", "order_id! integer", "status string", "total decimal", "placed_at date_time"),
 		eventObject(),
 	)
 }
 
 // eventObject takes fields that it has never seen.
 func eventObject() ObjectConfig {
-	return ObjectConfig{
-		Name: "event", Label: "Event", CanCreateFields: true,
-		Operations: []string{rpc.OperationInsert, rpc.OperationUpsert},
-		Fields: []FieldConfig{
-			identifier("event_id", "Event ID", rpc.TypeString),
-			optional("name", "Name", rpc.TypeString),
-			optional("occurred_at", "Occurred at", rpc.TypeDateTime),
-		},
-	}
+	o := entity("event", []string{rpc.OperationInsert, rpc.OperationUpsert}, "event_id! string", "name string", "occurred_at date_time")
+	o.CanCreateFields = true
+	return o
 }
 
 // crmPreset is a small customer system with accounts, people and deals.
 func crmPreset() Config {
+	person := entity("person", allOperations, "email! string", "last_name* string", "first_name string", "account_domain string", "opted_in boolean", "birthday date")
+	person.CanCreateFields = true
 	return declared(
-		ObjectConfig{Name: "account", Label: "Account", Operations: slices.Clone(allOperations), Fields: []FieldConfig{
-			identifier("domain", "Domain", rpc.TypeString),
-			required("name", "Name", rpc.TypeString),
-			optional("employees", "Employees", rpc.TypeInteger),
-			optional("annual_revenue", "Annual revenue", rpc.TypeDecimal),
-			list("industries", "Industries", rpc.TypeString),
-		}},
-		ObjectConfig{Name: "person", Label: "Person", CanCreateFields: true, Operations: slices.Clone(allOperations), Fields: []FieldConfig{
-			identifier("email", "Email", rpc.TypeString),
-			required("last_name", "Last name", rpc.TypeString),
-			optional("first_name", "First name", rpc.TypeString),
-			optional("account_domain", "Account domain", rpc.TypeString),
-			optional("opted_in", "Opted in", rpc.TypeBoolean),
-			optional("birthday", "Birthday", rpc.TypeDate),
-		}},
-		ObjectConfig{Name: "deal", Label: "Deal", Operations: []string{rpc.OperationUpsert, rpc.OperationUpdate}, Fields: []FieldConfig{
-			identifier("deal_id", "Deal ID", rpc.TypeInteger),
-			required("stage", "Stage", rpc.TypeString),
-			optional("amount", "Amount", rpc.TypeDecimal),
-			optional("probability", "Probability", rpc.TypeFloat),
-			optional("closed_at", "Closed at", rpc.TypeDateTime),
-		}},
+		entity("account", allOperations, "domain! string", "name* string", "employees integer", "annual_revenue decimal", "industries string[]"),
+		person,
+		entity("deal", []string{rpc.OperationUpsert, rpc.OperationUpdate}, "deal_id! integer", "stage* string", "amount decimal", "probability float", "closed_at date_time"),
 	)
 }
 
@@ -153,11 +121,7 @@ func eventsPreset() Config {
 
 // typePreset has one object with one field of a type, alone and as an array.
 func typePreset(t string) Config {
-	return declared(ObjectConfig{Name: "sample", Label: "Sample", Operations: slices.Clone(allOperations), Fields: []FieldConfig{
-		identifier("id", "ID", rpc.TypeString),
-		optional("value", "Value", t),
-		list("values", "Values", t),
-	}})
+	return declared(entity("sample", allOperations, "id! string", "value "+t, "values "+t+"[]"))
 }
 
 // cataloguePreset has ten objects over every set of operations of use.
@@ -171,15 +135,8 @@ func cataloguePreset() Config {
 	names := []string{"account", "contact", "lead", "ticket", "product", "invoice", "campaign", "visit", "store", "survey"}
 	objects := make([]ObjectConfig, len(names))
 	for i, name := range names {
-		label := strings.ToUpper(name[:1]) + name[1:]
-		objects[i] = ObjectConfig{Name: name, Label: label, Operations: slices.Clone(sets[i]), Fields: []FieldConfig{
-			identifier(name+"_id", label+" ID", []string{rpc.TypeString, rpc.TypeInteger}[i%2]),
-			optional("name", "Name", rpc.TypeString),
-			optional("rank", "Rank", rpc.TypeInteger),
-			optional("active", "Active", rpc.TypeBoolean),
-			optional("changed_at", "Changed at", rpc.TypeDateTime),
-			list("labels", "Labels", rpc.TypeString),
-		}}
+		objects[i] = entity(name, sets[i], name+"_id! "+[]string{rpc.TypeString, rpc.TypeInteger}[i%2],
+			"name string", "rank integer", "active boolean", "changed_at date_time", "labels string[]")
 	}
 	return declared(objects...)
 }
