@@ -76,17 +76,15 @@ func NewCertificates(clock func() time.Time, hosts ...string) (*Certificates, er
 			c.hosts = append(c.hosts, host)
 		}
 	}
-	now := clock()
-	root := &x509.Certificate{
-		Subject:   pkix.Name{CommonName: "destsim test root"},
-		NotBefore: now.Add(-120 * day), NotAfter: now.Add(3650 * day),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	signing := func(name string, days time.Duration) *x509.Certificate {
+		return &x509.Certificate{
+			Subject:   pkix.Name{CommonName: name},
+			NotBefore: clock().Add(-120 * day), NotAfter: clock().Add(days * day),
+			IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		}
 	}
-	intermediate := &x509.Certificate{
-		Subject:   pkix.Name{CommonName: "destsim test intermediate"},
-		NotBefore: now.Add(-120 * day), NotAfter: now.Add(1825 * day),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
-	}
+	root, intermediate := signing("destsim test root", 3650), signing("destsim test intermediate", 1825)
+	intermediate.MaxPathLenZero = true
 	var err error
 	if c.root, err = newAuthority(root, nil); err != nil {
 		return nil, fmt.Errorf("make test root: %w", err)

@@ -71,18 +71,13 @@ func (e *envelope) bytes() []byte {
 // encode makes the JSON reply (spec 4.2: jsonrpc, id, and result or error).
 func (c *call) encode() []byte {
 	h := c.sim.chain()
-	for _, f := range h.result {
-		if c.err == nil {
-			c.result = f(c, c.result)
-		}
-	}
 	var b []byte
 	switch {
 	case c.encoded != nil && c.err == nil:
 		b = c.encoded // nothing is armed that could change it
-	case len(h.failure) == 0 && len(h.envelope) == 0 && c.err != nil:
+	case len(h.envelope) == 0 && c.err != nil:
 		b = rpc.AppendError(nil, c.id, c.err)
-	case len(h.failure) == 0 && len(h.envelope) == 0:
+	case len(h.envelope) == 0:
 		b = rpc.AppendResponse(make([]byte, 0, len(c.result)+len(c.id)+40), c.id, c.result)
 	default:
 		b = c.encodeEnvelope()
@@ -102,28 +97,14 @@ func (c *call) encodeEnvelope() []byte {
 	if c.err == nil {
 		e.members = append(e.members, envelopeMember{"result", c.result})
 	} else {
-		var failure any = c.err
-		for _, f := range c.sim.chain().failure {
-			failure = f(c, failure)
-		}
-		e.members = append(e.members, envelopeMember{"error", encodeFailure(failure)})
+		const before = `{"jsonrpc":"2.0","id":null,"error":` // the bytes are those of a reply without any seam
+		whole := rpc.AppendError(nil, nil, c.err)
+		e.members = append(e.members, envelopeMember{"error", whole[len(before) : len(whole)-1]})
 	}
 	for _, f := range c.sim.chain().envelope {
 		f(c, e)
 	}
 	return e.bytes()
-}
-
-// encodeFailure encodes an error object; an untouched one has the same bytes as
-// without any seam.
-func encodeFailure(failure any) []byte {
-	e, ok := failure.(*rpc.Error)
-	if !ok {
-		return encode(failure)
-	}
-	const before = `{"jsonrpc":"2.0","id":null,"error":`
-	whole := rpc.AppendError(nil, nil, e)
-	return whole[len(before) : len(whole)-1]
 }
 
 // chooseCoding picks a content coding that the client has offered;

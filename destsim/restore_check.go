@@ -114,20 +114,14 @@ func canonicalText(value []byte) ([]byte, error) {
 		text, err := rawjson.StringText(value)
 		return store.Quote(text), err
 	case '[':
-		list := []byte{'['}
-		for i := 1; i < len(value)-1; {
-			end := store.SkipValue(value, i)
-			item, err := canonicalText(value[i:end])
-			if err != nil {
+		items := itemsOf(value)
+		for i := range items {
+			var err error
+			if items[i], err = canonicalText(items[i]); err != nil {
 				return nil, err
 			}
-			if len(list) > 1 {
-				list = append(list, ',')
-			}
-			list = append(list, item...)
-			i = end + 1
 		}
-		return append(list, ']'), nil
+		return arrayOf(items), nil
 	}
 	return value, nil
 }

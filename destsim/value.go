@@ -28,38 +28,30 @@ func (f *field) canonical(raw []byte) (value []byte, problem string) {
 	if raw[0] != '[' {
 		return nil, fmt.Sprintf("field %q must be an array of %s, not %s", f.APIName, f.Type, kindOf(raw))
 	}
-	value = append(make([]byte, 0, len(raw)), '[')
-	for i := skipSpace(raw, 1); raw[i] != ']'; {
-		end := skipElement(raw, i)
-		element := raw[i:end:end]
-		if element[0] != 'n' {
-			if element, problem = f.scalar(element); problem != "" {
-				return nil, problem
-			}
+	items := itemsOf(raw)
+	for i, item := range items {
+		if item[0] == 'n' {
+			continue
 		}
-		if len(value) > 1 {
-			value = append(value, ',')
-		}
-		value = append(value, element...)
-		if i = skipSpace(raw, end); raw[i] == ',' {
-			i = skipSpace(raw, i+1)
+		if items[i], problem = f.scalar(item); problem != "" {
+			return nil, problem
 		}
 	}
-	return append(value, ']'), ""
+	return arrayOf(items), ""
 }
 
-// skipElement is store.SkipValue for text with white space in it.
-func skipElement(raw []byte, i int) int {
-	end := store.SkipValue(raw, i)
-	return i + len(bytes.TrimRight(raw[i:end], " \t\r\n"))
-}
-
-// skipSpace gives the index of the next token; there is one.
-func skipSpace(raw []byte, i int) int {
-	for raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\r' || raw[i] == '\n' {
-		i++
+// itemsOf are the raw items of an array; arrayOf makes one of such.
+func itemsOf(array []byte) (items [][]byte) {
+	for i, more, _ := rawjson.FirstElement(array, 0); more; {
+		end, _ := rawjson.SkipValue(array, i, 1)
+		items = append(items, array[i:end:end])
+		i, more, _ = rawjson.NextElement(array, end)
 	}
-	return i
+	return items
+}
+
+func arrayOf(items [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 
 // scalar is canonical for one value that is not null.

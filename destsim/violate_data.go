@@ -2,7 +2,6 @@ package destsim
 
 import (
 	"bytes"
-	"encoding/json"
 	"html"
 	"math"
 	"net/http"
@@ -196,18 +195,12 @@ func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 			if col == nil || col.Type != typ || col.Identifier {
 				continue
 			}
-			if raw[0] != '[' && found(raw) || raw[0] == '[' && slices.ContainsFunc(itemsOf(raw), func(item json.RawMessage) bool { return found(item) }) {
+			if raw[0] != '[' && found(raw) || raw[0] == '[' && slices.ContainsFunc(itemsOf(raw), found) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// itemsOf are the raw items of an array.
-func itemsOf(array []byte) (items []json.RawMessage) {
-	_ = json.Unmarshal(array, &items) // it was read before
-	return items
 }
 
 // crashes is a violation that closes the connection when a batch carries a

@@ -19,12 +19,9 @@ const severalResults = 3
 // resultsViolations are too few or too many results, other identifiers, and a wrong
 // status or message (RES-001 to RES-006, RES-008, RES-010, RES-017).
 var resultsViolations = []violation{
-	breaks("RES-001", "upsert answers record_results as an object keyed by identifier", seams{result: func(c *call, raw []byte) []byte {
-		if c.method != rpc.MethodSyncBatch || c.batch.operation != rpc.OperationUpsert {
-			return raw
-		}
-		return encode(map[string]any{"record_results": keyed(c.batch.results)})
-	}}),
+	breaks("RES-001", "upsert answers record_results as an object keyed by identifier",
+		answered(func(c *call) bool { return gives(c, rpc.MethodSyncBatch) && c.batch.operation == rpc.OperationUpsert },
+			func(c *call) { c.result = encode(map[string]any{"record_results": keyed(c.batch.results)}) })),
 	breaks("RES-002", "upsert leaves out the result of the last record of a batch of three or more", upserted(func(rs []result) []result {
 		if len(rs) >= severalResults {
 			return rs[:len(rs)-1]

@@ -16,12 +16,11 @@ import (
 var batchViolations = []violation{
 	breaks("RES-011", "sync_batch without records is an error",
 		refused(rpc.CodeInternalError, "index out of range [0] with length 0", func(b *batch) bool { return b.Len() == 0 })),
-	breaks("RES-011.2", `sync_batch without records answers "record_results":null`, seams{result: func(c *call, raw []byte) []byte {
-		if c.method == rpc.MethodSyncBatch && string(raw) == `{"record_results":[]}` {
-			return []byte(`{"record_results":null}`)
-		}
-		return raw
-	}}),
+	breaks("RES-011.2", `sync_batch without records answers "record_results":null`,
+		answered(func(c *call) bool {
+			return gives(c, rpc.MethodSyncBatch) && string(c.result) == `{"record_results":[]}`
+		},
+			func(c *call) { c.result = []byte(`{"record_results":null}`) })),
 	breaks("RES-012", "update with exactly one record is an error",
 		refused(rpc.CodeInternalError, "the bulk interface needs two rows", func(b *batch) bool { return b.operation == rpc.OperationUpdate && b.Len() == 1 })),
 	// A delete maps nothing but its key and has no columns to set.

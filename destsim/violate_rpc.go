@@ -91,11 +91,10 @@ func latin1(text []byte) (out []byte) {
 
 // failure gives another error object for an unknown method.
 func failure(change func(e *rpc.Error) any) seams {
-	return seams{failure: func(c *call, e any) any {
+	return seams{envelope: func(c *call, e *envelope) {
 		if unknownMethod(c) {
-			return change(c.err)
+			e.set("error", change(c.err))
 		}
-		return e
 	}}
 }
 

@@ -79,8 +79,6 @@ type Also struct {
 //	          replaces one by any JSON.
 //	answered  after dispatch: c.result, c.err, c.status may be replaced; this is
 //	          where an error becomes a success and the other way round.
-//	result    the encoded result of any method, before it enters the envelope.
-//	failure   rewrites the error object (*rpc.Error in, any JSON value out).
 //	envelope  the members of the reply in order: set, drop, add, duplicate.
 //	reply     the encoded reply as bytes.
 //	write     what goes onto the wire: status, headers, content coding, and the
@@ -120,8 +118,6 @@ type seams struct {
 	rows     func(c *call, r *record, rows store.Rows) store.Rows
 	results  func(c *call, rs []result) []result
 	answered func(c *call)
-	failure  func(c *call, e any) any
-	result   func(c *call, raw []byte) []byte
 	envelope func(c *call, e *envelope)
 	reply    func(c *call, reply []byte) []byte
 	write    func(c *call, h *httpReply)
@@ -144,8 +140,6 @@ type chain struct {
 	rows     []func(c *call, r *record, rows store.Rows) store.Rows
 	results  []func(c *call, rs []result) []result
 	answered []func(c *call)
-	failure  []func(c *call, e any) any
-	result   []func(c *call, raw []byte) []byte
 	envelope []func(c *call, e *envelope)
 	reply    []func(c *call, reply []byte) []byte
 	write    []func(c *call, h *httpReply)
@@ -169,8 +163,6 @@ func (h *chain) add(s seams) {
 	h.rows = with(h.rows, s.rows, s.rows != nil)
 	h.results = with(h.results, s.results, s.results != nil)
 	h.answered = with(h.answered, s.answered, s.answered != nil)
-	h.failure = with(h.failure, s.failure, s.failure != nil)
-	h.result = with(h.result, s.result, s.result != nil)
 	h.envelope = with(h.envelope, s.envelope, s.envelope != nil)
 	h.reply = with(h.reply, s.reply, s.reply != nil)
 	h.write = with(h.write, s.write, s.write != nil)

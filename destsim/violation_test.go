@@ -49,8 +49,6 @@ func everySeam() seams {
 		rows:     func(_ *call, _ *record, rows store.Rows) store.Rows { return rows },
 		results:  func(_ *call, rs []result) []result { return rs },
 		answered: func(*call) {},
-		result:   func(_ *call, raw []byte) []byte { return raw },
-		failure:  func(_ *call, e any) any { return e },
 		envelope: func(*call, *envelope) {},
 		reply:    func(_ *call, b []byte) []byte { return b },
 		write:    func(*call, *httpReply) {},
