@@ -71,27 +71,3 @@ func TestPresets(t *testing.T) {
 	require.Equal(t, rpc.Speed{MaximumBatchSize: 7, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 1000000}, *own.speed.Load())
 	require.Zero(t, own.rateLimit.Load())
 }
-
-// TestDefaultPreset holds what others rely on.
-func TestDefaultPreset(t *testing.T) {
-	c := newSim(t, Config{}).catalogue.Load()
-	require.Equal(t, []string{"contact", "order", "event"}, c.names())
-	contact := c.byName["contact"]
-	require.ElementsMatch(t, []string{"insert", "update", "upsert", "mirror"}, contact.operations)
-	types, arrays := map[string]bool{}, 0
-	for _, f := range contact.fields {
-		require.Equal(t, f.APIName == "email", f.Identifier)
-		require.Equal(t, f.APIName == "email" || f.APIName == "last_name", f.Required)
-		if !f.Required && !f.Array {
-			types[f.Type] = true
-		}
-		if f.Array {
-			arrays++
-		}
-	}
-	require.Len(t, types, 7)
-	require.Equal(t, 2, arrays)
-	require.Equal(t, "on_write", c.byName["event"].CanCreateFields)
-	require.Equal(t, []string{"insert", "upsert"}, c.byName["event"].operations)
-	require.Len(t, c.byName["order"].table.Uniques, 2)
-}

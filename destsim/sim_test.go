@@ -163,6 +163,7 @@ func TestLongestBody(t *testing.T) {
 	}
 }
 
+// TestAuth: what the AUTH cells of the matrices do not send.
 func TestAuth(t *testing.T) {
 	one := 1
 	call := `{"jsonrpc":"2.0","method":"sync_batch","params":{},"id":"a"}`
@@ -173,20 +174,13 @@ func TestAuth(t *testing.T) {
 		allowed bool
 	}{
 		"right token":     {Config{Token: "s3cret"}, "/", []string{"Bearer s3cret"}, true},
-		"no header":       {Config{Token: "s3cret"}, "/", nil, false},
 		"truncated":       {Config{Token: "s3cret"}, "/", []string{"Bearer s3cre"}, false},
-		"extended":        {Config{Token: "s3cret"}, "/", []string{"Bearer s3crets"}, false},
-		"other case":      {Config{Token: "s3cret"}, "/", []string{"Bearer S3CRET"}, false},
 		"basic":           {Config{Token: "s3cret"}, "/", []string{"Basic s3cret"}, false},
 		"empty":           {Config{Token: "s3cret"}, "/", []string{"Bearer "}, false},
 		"twice":           {Config{Token: "s3cret"}, "/", []string{"Bearer s3cret", "Bearer s3cret"}, false},
 		"none asked":      {Config{}, "/", []string{"Bearer x"}, true},
 		"query":           {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/?key=a%20b", nil, true},
-		"query wrong":     {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/?key=ab", nil, false},
-		"query absent":    {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/", nil, false},
-		"query repeated":  {Config{URLSecret: URLSecret{Query: "key", Value: "ab"}}, "/?key=ab&key=x", nil, false},
 		"path":            {Config{URLSecret: URLSecret{Path: &one, Value: "a/b"}}, "/hook/a%2Fb/x", nil, true},
-		"path wrong":      {Config{URLSecret: URLSecret{Path: &one, Value: "ab"}}, "/ab/hook", nil, false},
 		"path too short":  {Config{URLSecret: URLSecret{Path: &one, Value: "ab"}}, "/hook", nil, false},
 		"query and token": {Config{Token: "t", URLSecret: URLSecret{Query: "key", Value: "ab"}}, "/?key=ab", nil, false},
 	} {

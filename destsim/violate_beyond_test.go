@@ -100,10 +100,6 @@ func person(email, name string) string {
 	return fmt.Sprintf(`{"email":%q,"last_name":%q}`, email, name)
 }
 
-func TestOtherViolationsAskNothingOfTheListener(t *testing.T) {
-	require.Empty(t, newSim(t, Config{Violate: []string{"RPC-001", "AUTH-002"}}).TLSViolation())
-}
-
 // TestAPlainPortLetsNoOneWait: a client that says nothing keeps no one from
 // being served, and holds nothing once the listener is closed.
 func TestAPlainPortLetsNoOneWait(t *testing.T) {
