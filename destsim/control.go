@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -194,14 +195,12 @@ func recordsPage(q url.Values) (after int64, limit int, err error) {
 			return 0, 0, fmt.Errorf("after: %w", err)
 		}
 	}
-	most := int64(1000)
-	if v := q.Get("limit"); v != "" {
-		if most, err = numberParameter(v); err == nil && (most < 1 || most > 100000) {
-			err = fmt.Errorf("must be between 1 and 100000, not %d", most)
-		}
-		if err != nil {
-			return 0, 0, fmt.Errorf("limit: %w", err)
-		}
+	most, err := numberParameter(cmp.Or(q.Get("limit"), "1000"))
+	if err == nil && (most < 1 || most > 100000) {
+		err = fmt.Errorf("must be between 1 and 100000, not %d", most)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("limit: %w", err)
 	}
 	return after, int(most), nil
 }

@@ -103,26 +103,13 @@ func numberParameter(value string) (int64, error) {
 	return n, nil
 }
 
-func boolParameter(value string) (bool, error) {
-	switch value {
-	case "true":
-		return true, nil
-	case "", "false":
-		return false, nil
-	}
-	return false, fmt.Errorf("must be true or false, not %q", clip(value))
-}
-
 // flagOf is the only parameter of a query, true or false.
 func flagOf(query url.Values, name string) (bool, error) {
-	if err := onlyParameters(query, name); err != nil {
-		return false, err
+	err, value := onlyParameters(query, name), query.Get(name)
+	if err == nil && !slices.Contains([]string{"", "true", "false"}, value) {
+		err = fmt.Errorf("%s: must be true or false, not %q", name, clip(value))
 	}
-	on, err := boolParameter(query.Get(name))
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", name, err)
-	}
-	return on, nil
+	return value == "true", err
 }
 
 func timeParameter(value string) (time.Time, error) {

@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
-
-	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // limits enforces what the destination declares (spec 8): X-RateLimit-Limit
@@ -48,7 +46,14 @@ func (l *limits) enter(c *call, b *batch) (release func(), ok bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sync := l.of(b.Plan.SyncID, speed)
+	sync := l.syncs[b.Plan.SyncID]
+	if sync == nil {
+		// A batch may be larger than a second's worth of records, so the burst is at
+		// least one batch.
+		perSecond := speed.MaximumRecordsPerSecond
+		sync = &syncLimit{records: rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond, speed.MaximumBatchSize)))}
+		l.syncs[b.Plan.SyncID] = sync
+	}
 	if sync.parallel >= speed.MaximumParallelBatches {
 		c.tooFast("more batches at once than maximum_parallel_batches")
 		return func() {}, false
@@ -64,16 +69,4 @@ func (l *limits) enter(c *call, b *batch) (release func(), ok bool) {
 		return release, false
 	}
 	return release, true
-}
-
-// of finds or makes the limit of one sync; mu is held. A batch may be larger
-// than a second's worth of records, so the burst is at least one batch.
-func (l *limits) of(id int64, speed rpc.Speed) *syncLimit {
-	s := l.syncs[id]
-	if s == nil {
-		perSecond := speed.MaximumRecordsPerSecond
-		s = &syncLimit{records: rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond, speed.MaximumBatchSize)))}
-		l.syncs[id] = s
-	}
-	return s
 }

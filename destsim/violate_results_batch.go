@@ -53,17 +53,16 @@ var batchViolations = []violation{
 				return nil
 			})
 		})),
-	keeps("RES-016", "where the first record has another order of members than the schema, strings other than the identifier are assigned by position", func() seams {
-		return outOfOrder(func(order func(c *call) map[string]int) seams {
+	keeps("RES-016", "where the first record has another order of members than the schema, strings other than the identifier are assigned by position",
+		outOfOrder(func(order func(c *call) map[string]int) seams {
 			return seams{cells: func(c *call, r *record) {
 				if places := order(c); places != nil {
 					r.byPosition(places)
 				}
 			}}
-		})
-	}),
-	keeps("RES-016.2", "where the first record has another order of members than the schema, the identifier of a result is the first member of its record", func() seams {
-		return outOfOrder(func(order func(c *call) map[string]int) seams {
+		})),
+	keeps("RES-016.2", "where the first record has another order of members than the schema, the identifier of a result is the first member of its record",
+		outOfOrder(func(order func(c *call) map[string]int) seams {
 			return seams{apply: func(c *call, r *record, next next) result {
 				done := next(r)
 				if order(c) != nil {
@@ -71,8 +70,7 @@ var batchViolations = []violation{
 				}
 				return done
 			}}
-		})
-	}),
+		})),
 	// Nothing is written: there is no key to write to.
 	breaks("RES-019", "a record without identifier is answered with success", pretended((*record).anonymous)),
 }
@@ -178,16 +176,18 @@ func (p *plan) maps(quoted []byte) bool {
 
 // outOfOrder hands the places of the fields in the schema to the seams of a batch whose
 // first record has its members in another order, and nil to those of any other.
-func outOfOrder(s func(order func(c *call) map[string]int) seams) seams {
-	var orders perCall[map[string]int]
-	armed := s(orders.get)
-	armed.batch = func(c *call, b *batch) {
-		if order := places(b.RawPlan); b.Len() > 0 && !follows(b.Record(0), order) {
-			orders.set(c, order)
+func outOfOrder(s func(order func(c *call) map[string]int) seams) func() seams {
+	return func() seams {
+		var orders perCall[map[string]int]
+		armed := s(orders.get)
+		armed.batch = func(c *call, b *batch) {
+			if order := places(b.RawPlan); b.Len() > 0 && !follows(b.Record(0), order) {
+				orders.set(c, order)
+			}
 		}
+		armed.answered = orders.forget
+		return armed
 	}
-	armed.answered = func(c *call) { orders.take(c) }
-	return armed
 }
 
 // places gives the place of every field in the schema of a plan, which a decoded plan has lost.

@@ -63,34 +63,27 @@ func cachedFields() seams {
 		custom int // fields that batches had created by then
 		until  time.Time
 	}
-	var mu sync.Mutex
-	cache := map[string]entry{}
+	var cache shared[string, entry]
 	cached := planned(func(c *call, v fieldsResult) any {
 		now, custom := c.sim.clock(), c.sim.catalogue.Load().byName[c.object].customFields()
-		mu.Lock()
-		defer mu.Unlock()
-		if e := cache[c.object]; e.custom == custom && now.Before(e.until) {
-			return e.fields
-		}
-		cache[c.object] = entry{v, custom, now.Add(c.sim.delays.Cache)}
-		return v
+		return cache.change(c.object, func(e entry) entry {
+			if e.custom == custom && now.Before(e.until) {
+				return e
+			}
+			return entry{v, custom, now.Add(c.sim.delays.Cache)}
+		}).fields
 	})
-	cached.restart = func(*Sim) {
-		mu.Lock()
-		defer mu.Unlock()
-		clear(cache)
-	}
+	cached.restart = func(*Sim) { cache.clear() }
 	return cached
 }
 
 // customFields counts the fields that were created on write.
 func (o *object) customFields() (n int) {
-	if o == nil {
-		return 0
-	}
-	for _, f := range o.fields {
-		if f.custom {
-			n++
+	if o != nil {
+		for _, f := range o.fields {
+			if f.custom {
+				n++
+			}
 		}
 	}
 	return n
@@ -115,6 +108,7 @@ func rememberedObject() seams {
 			}
 			return rs
 		},
+		answered: stale.forget,
 	}
 }
 

@@ -160,5 +160,11 @@ func (m *shared[K, V]) take(key K) V {
 
 func (m *shared[K, V]) forget(key K) { m.take(key) }
 
+func (m *shared[K, V]) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.kept)
+}
+
 // oneMore counts up.
 func oneMore(n int) int { return n + 1 }
