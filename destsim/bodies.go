@@ -2,9 +2,10 @@ package destsim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"sort"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -85,8 +86,8 @@ func (b *callBodies) clear() { b.kept, b.size = nil, 0 }
 
 // find gives the bodies of a call; nil where none are kept. The journal is locked.
 func (b *callBodies) find(seq int64) *twoBody {
-	at := sort.Search(len(b.kept), func(i int) bool { return b.kept[i].seq >= seq })
-	if at == len(b.kept) || b.kept[at].seq != seq {
+	at, is := slices.BinarySearchFunc(b.kept, seq, func(two twoBody, seq int64) int { return cmp.Compare(two.seq, seq) })
+	if !is {
 		return nil
 	}
 	two := b.kept[at]

@@ -131,8 +131,18 @@ func (s *sqliteStore) exec(query string, args ...any) error {
 }
 
 // query runs a prepared statement; the connection keeps it for the next time.
-func (s *sqliteStore) query(query string, row func(*sqlite.Stmt) error, args ...any) error {
-	return sqlitex.Execute(s.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: row})
+func (s *sqliteStore) query(query string, row func(*sqlite.Stmt), args ...any) error {
+	return sqlitex.Execute(s.conn, query, rowsTo(row, args...))
+}
+
+// rowsTo hands every row of a statement to row.
+func rowsTo(row func(*sqlite.Stmt), args ...any) *sqlitex.ExecOptions {
+	return &sqlitex.ExecOptions{Args: args, ResultFunc: func(stmt *sqlite.Stmt) error {
+		if row != nil {
+			row(stmt)
+		}
+		return nil
+	}}
 }
 
 // Scan sees what is committed.
@@ -144,15 +154,11 @@ func (s *sqliteStore) Scan(name string, after int64, limit int) ([]Row, int, err
 	}
 	var found []Row
 	total := 0
-	err := s.query("SELECT id, data FROM records WHERE tbl = ? AND id > ? ORDER BY id LIMIT ?", func(stmt *sqlite.Stmt) error {
+	err := s.query("SELECT id, data FROM records WHERE tbl = ? AND id > ? ORDER BY id LIMIT ?", func(stmt *sqlite.Stmt) {
 		found = append(found, Row{ID: stmt.ColumnInt64(0), Data: columnBytes(stmt, 1)})
-		return nil
 	}, name, after, limit)
 	if err == nil {
-		err = s.query("SELECT count(*) FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
-			total = stmt.ColumnInt(0)
-			return nil
-		}, name)
+		err = s.query("SELECT count(*) FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) { total = stmt.ColumnInt(0) }, name)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("scan store: %w", err)
@@ -235,9 +241,8 @@ func (u *sqliteUnit) index(t *Table) error {
 	}
 	var have []byte
 	known := false
-	err := u.s.query("SELECT uniques FROM tables WHERE name = ?", func(stmt *sqlite.Stmt) error {
+	err := u.s.query("SELECT uniques FROM tables WHERE name = ?", func(stmt *sqlite.Stmt) {
 		have, known = columnBytes(stmt, 0), true
-		return nil
 	}, t.Name)
 	if err != nil {
 		return err
@@ -260,9 +265,8 @@ func (u *sqliteUnit) reindex(t *Table, want []byte) error {
 		return err
 	}
 	var all []Row
-	err := u.s.query("SELECT id, data FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
+	err := u.s.query("SELECT id, data FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) {
 		all = append(all, Row{ID: stmt.ColumnInt64(0), Data: columnBytes(stmt, 1)})
-		return nil
 	}, t.Name)
 	if err != nil {
 		return err
@@ -285,12 +289,11 @@ type sqliteRows struct {
 // Find orders by id, so that the first copy of a key stays the first.
 func (r sqliteRows) Find(field, key []byte) ([]*Row, error) {
 	var found []*Row
-	collect := func(stmt *sqlite.Stmt) error {
+	collect := func(stmt *sqlite.Stmt) {
 		data := columnBytes(stmt, 1)
 		if v, ok := Member(data, field); key == nil || ok && bytes.Equal(v, key) {
 			found = append(found, &Row{ID: stmt.ColumnInt64(0), Data: data})
 		}
-		return nil
 	}
 	indexed := slices.ContainsFunc(r.t.Uniques, func(u []byte) bool { return bytes.Equal(u, field) })
 	if key != nil && indexed {
@@ -332,20 +335,18 @@ func (r sqliteRows) Remove(old *Row) error {
 }
 
 func (r sqliteRows) link(id int64, data []byte) error {
-	for _, field := range r.t.Uniques {
-		if key := keyOf(data, field); key != nil {
-			if err := r.s.exec("INSERT INTO keys (tbl, field, key, id) VALUES (?, ?, ?, ?)", r.t.Name, field, key, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return r.eachKey(id, data, "INSERT INTO keys (tbl, field, key, id) VALUES (?, ?, ?, ?)")
 }
 
 func (r sqliteRows) unlink(old *Row) error {
+	return r.eachKey(old.ID, old.Data, "DELETE FROM keys WHERE tbl = ? AND field = ? AND key = ? AND id = ?")
+}
+
+// eachKey runs a statement for every key of a row.
+func (r sqliteRows) eachKey(id int64, data []byte, query string) error {
 	for _, field := range r.t.Uniques {
-		if key := keyOf(old.Data, field); key != nil {
-			if err := r.s.exec("DELETE FROM keys WHERE tbl = ? AND field = ? AND key = ? AND id = ?", r.t.Name, field, key, old.ID); err != nil {
+		if key := keyOf(data, field); key != nil {
+			if err := r.s.exec(query, r.t.Name, field, key, id); err != nil {
 				return err
 			}
 		}

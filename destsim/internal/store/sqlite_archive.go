@@ -19,12 +19,8 @@ func (s *sqliteStore) second() (*sqlite.Conn, error) {
 		return nil, err
 	}
 	file := ""
-	err = sqlitex.ExecuteTransient(conn, "SELECT file FROM pragma_database_list WHERE name = 'main'", &sqlitex.ExecOptions{
-		ResultFunc: func(stmt *sqlite.Stmt) error {
-			file = stmt.ColumnText(0)
-			return nil
-		},
-	})
+	err = sqlitex.ExecuteTransient(conn, "SELECT file FROM pragma_database_list WHERE name = 'main'",
+		rowsTo(func(stmt *sqlite.Stmt) { file = stmt.ColumnText(0) }))
 	if err == nil && file == "" {
 		err = errors.New("the store is not in a file")
 	}
@@ -63,12 +59,8 @@ func (s *sqliteStore) cutAt(fixed func(lastID int64)) (*sqlite.Conn, error) {
 	last := int64(0)
 	err = sqlitex.ExecuteTransient(conn, "BEGIN", nil)
 	if err == nil { // the first read decides what the transaction sees
-		err = sqlitex.ExecuteTransient(conn, "SELECT seq FROM sqlite_sequence WHERE name = 'records'", &sqlitex.ExecOptions{
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				last = stmt.ColumnInt64(0)
-				return nil
-			},
-		})
+		err = sqlitex.ExecuteTransient(conn, "SELECT seq FROM sqlite_sequence WHERE name = 'records'",
+			rowsTo(func(stmt *sqlite.Stmt) { last = stmt.ColumnInt64(0) }))
 	}
 	if err != nil {
 		return nil, errors.Join(err, handles.Close(conn))

@@ -89,13 +89,12 @@ func lookInto(file string) (id int64, table string, err error) {
 	}
 	err = sqlitex.ExecuteTransient(conn, `SELECT m.name, (SELECT group_concat(name) FROM pragma_table_info(m.name))
 		FROM sqlite_schema m WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY m.name`,
-		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		rowsTo(func(stmt *sqlite.Stmt) {
 			name := stmt.ColumnText(0)
 			if columns, known := sqliteColumns[name]; table == "" && (!known || columns != stmt.ColumnText(1)) {
 				table = name
 			}
-			return nil
-		}})
+		}))
 	return id, table, err
 }
 
@@ -115,10 +114,7 @@ func openUntouched(file string) (*sqlite.Conn, error) {
 
 // sqliteMark is the application id of a database.
 func sqliteMark(conn *sqlite.Conn) (id int64, err error) {
-	err = sqlitex.ExecuteTransient(conn, "PRAGMA application_id", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
-		id = stmt.ColumnInt64(0)
-		return nil
-	}})
+	err = sqlitex.ExecuteTransient(conn, "PRAGMA application_id", rowsTo(func(stmt *sqlite.Stmt) { id = stmt.ColumnInt64(0) }))
 	return id, err
 }
 
