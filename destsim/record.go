@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -211,19 +212,10 @@ func (r *record) prepare(rows store.Rows, own []*store.Row) (string, error) {
 			return "", err
 		}
 		for _, other := range others {
-			if !contains(own, other) {
+			if !slices.ContainsFunc(own, func(o *store.Row) bool { return o.ID == other.ID }) {
 				return "field " + string(cell.column.quoted) + " has a value that belongs to another record", nil
 			}
 		}
 	}
 	return "", nil
-}
-
-func contains(own []*store.Row, r *store.Row) bool {
-	for _, o := range own {
-		if o.ID == r.ID {
-			return true
-		}
-	}
-	return false
 }

@@ -2,8 +2,9 @@ package destsim
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -43,7 +44,7 @@ var parallelViolations = []violation{
 		})
 	}),
 	keeps("PAR-003", "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies", func() seams {
-		var batches gathering[sameKeys, struct{}]
+		var batches gathering[string, struct{}]
 		var unseeing perCall[bool]
 		copies := blind(func(r *record) bool { return unseeing.get(r.batch.call) })
 		copies.batch = func(c *call, b *batch) {
@@ -139,26 +140,20 @@ func (b *batch) upserts(records int) bool {
 	return b.operation == rpc.OperationUpsert && b.Len() == records
 }
 
-// sameKeys is what batches have in common that write the same records.
-type sameKeys struct {
-	run  int64
-	keys string
-}
-
-func (b *batch) sameKeys() sameKeys {
-	var keys strings.Builder
+// sameKeys is what batches of a sync run have in common that write the same records.
+func (b *batch) sameKeys() string {
+	keys := fmt.Sprint(b.Plan.SyncRunID)
 	for _, r := range b.acknowledged() {
-		keys.Write(r.identifier)
-		keys.WriteByte(' ')
+		keys += " " + string(r.identifier)
 	}
-	return sameKeys{b.Plan.SyncRunID, keys.String()}
+	return keys
 }
 
 // torn is PAR-003.2: a record is written in two statements, and the second one takes the
 // values of another batch.
 func torn() seams {
-	type values = []map[string][]byte // by record and field
-	var batches gathering[sameKeys, values]
+	type values = []map[string]json.RawMessage // by record and field
+	var batches gathering[string, values]
 	var others perCall[values] // of another batch
 	return seams{
 		batch: func(c *call, b *batch) {
@@ -167,11 +162,7 @@ func torn() seams {
 			}
 			mine := make(values, b.Len())
 			for i := range mine {
-				mine[i] = map[string][]byte{}
-				for j := range b.Record(i).Len() {
-					name, raw := b.Record(i).At(j)
-					mine[i][string(name)] = bytes.Clone(raw)
-				}
+				mine[i] = membersOf(b.Record(i).Raw())
 			}
 			if g := batches.hold(c, b.sameKeys(), mine); g.together() {
 				others.set(c, g.before.brings)
@@ -188,7 +179,7 @@ func torn() seams {
 
 // tear takes the second half of the fields that are no identifiers from other
 // values.
-func (r *record) tear(other map[string][]byte) {
+func (r *record) tear(other map[string]json.RawMessage) {
 	var plain []*cell
 	for i := range r.cells {
 		if !r.cells[i].column.Identifier {

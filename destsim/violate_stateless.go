@@ -190,28 +190,27 @@ func strayBatches() seams {
 // get_sync_speed makes it forget that, so that calls that have nothing to do
 // with one another rarely look like a planned sync.
 type plannedLast struct {
-	mu                 sync.Mutex
-	object             string
-	fields, operations bool
+	mu     sync.Mutex
+	object string
+	asked  map[string]bool // by method
 }
 
 // call gives the object that was planned before the call, "" for none.
 func (p *plannedLast) call(c *call) (before string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fields && p.operations {
+	if len(p.asked) == 2 {
 		before = p.object
 	}
 	switch c.method {
 	case rpc.MethodListFields, rpc.MethodSupportedOperations:
-		if c.object != p.object {
-			p.object, p.fields, p.operations = c.object, false, false
+		if c.object != p.object || p.asked == nil {
+			p.object, p.asked = c.object, map[string]bool{}
 		}
-		p.fields = p.fields || c.method == rpc.MethodListFields
-		p.operations = p.operations || c.method == rpc.MethodSupportedOperations
+		p.asked[c.method] = true
 	case rpc.MethodGetSyncSpeed:
 	default:
-		p.object, p.fields, p.operations = "", false, false
+		p.object, p.asked = "", nil
 	}
 	return before
 }

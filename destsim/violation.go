@@ -98,7 +98,7 @@ type Also struct {
 // rows; b.unit.With(object.table, …) in apply reaches other objects.
 type violation struct {
 	Violation
-	arm func(s *Sim) seams
+	arm func() seams
 }
 
 // next applies a record as if the current violation were not there.
@@ -194,9 +194,6 @@ func Violations() []Violation {
 	list := make([]Violation, len(all))
 	for i, v := range all {
 		list[i] = v.Violation
-		if list[i].Also == nil {
-			list[i].Also = []Also{} // an empty list in JSON, never null
-		}
 	}
 	return list
 }

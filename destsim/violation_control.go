@@ -49,7 +49,7 @@ func (s *Sim) arm(ids []string, atStart bool) error {
 		}
 		kept, on := b.seams[id]
 		if !on {
-			kept = all[at].arm(s)
+			kept = all[at].arm()
 		}
 		if kept.tls != "" && !on && !atStart {
 			return fmt.Errorf("violate[%d]: %s acts when the listener is opened; start the simulator with --violate %s", i, id, id)

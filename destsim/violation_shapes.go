@@ -12,12 +12,14 @@ import (
 // breaks is a violation that keeps no state, so that its seams can be written
 // down at once.
 func breaks(id, changes string, s seams, also ...Also) violation {
-	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Sim) seams { return s }}
+	v := keeps(id, changes, func() seams { return s })
+	v.Also = append(v.Also, also...)
+	return v
 }
 
 // keeps is a violation with state.
 func keeps(id, changes string, arm func() seams) violation {
-	return violation{Violation{ID: id, Changes: changes}, func(*Sim) seams { return arm() }}
+	return violation{Violation{ID: id, Changes: changes, Also: []Also{}}, arm} // never null in JSON
 }
 
 // counts is one that counts, from 1 since it was armed.
