@@ -19,7 +19,7 @@ import (
 // syncs are worked on, as many at once as there are places, by the clock of the machine.
 func BenchmarkPatchWhileRunsWork(b *testing.B) {
 	const syncs, calls = 500, 1000
-	w := newWorld(b, inFolder(b), func(c *Config) { c.Dialect = DialectLive })
+	w := newWorld(b, ownFolder(b), func(c *Config) { c.Dialect = DialectLive })
 	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
 	hourlySyncs(b, w, syncs, &api.Schedule{Frequency: api.FrequencyHourly})
 	patch := func(id int64) time.Duration {

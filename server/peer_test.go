@@ -26,7 +26,8 @@ import (
 // same client and connections; compare req/s within one run.
 func BenchmarkAgainstMock(b *testing.B) {
 	w := newWorld(b, func(c *Config) { c.Development = false })
-	first := manySyncs(b, w, 10_000)
+	first := w.newSync()
+	w.copies(first, 10_000-1)
 	own := httptest.NewServer(w.s)
 	defer own.Close()
 	targets := []struct{ name, address, base string }{{"destkit", own.Listener.Addr().String(), api.BasePath}}

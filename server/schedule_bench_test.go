@@ -3,9 +3,9 @@
 package server
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -25,20 +25,7 @@ func hourlySyncs(b testing.TB, w *world, n int, schedule *api.Schedule) {
 	body := syncBody(w.newSource(), w.newDestination())
 	body["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": schedule}}
 	first := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
-	require.NoError(b, w.s.store.Update(b.Context(), func(tx *store.Tx) error {
-		y, err := syncByID(tx, first)
-		if err != nil {
-			return err
-		}
-		for range n - 1 {
-			more := *y
-			more.ID, more.Version = 0, 0
-			if err := tx.CreateSync(&more); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	w.copies(first, n-1)
 	require.NoError(b, w.s.schedule.All(b.Context()))
 }
 
@@ -64,12 +51,6 @@ func forgetPeak(b testing.TB) {
 	require.NoError(b, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0))
 }
 
-func inFolder(b testing.TB) func(*Config) {
-	return func(c *Config) {
-		c.Development, c.Dir, c.MasterKey = false, b.TempDir(), bytes.Repeat([]byte{7}, masterKeySize)
-	}
-}
-
 // BenchmarkDueSyncs is one hour of n hourly syncs on the embedded store: one after
 // the other while the clock is advanced, and all at once where it jumps. The
 // simulated destination is in the same process.
@@ -77,7 +58,7 @@ func BenchmarkDueSyncs(b *testing.B) {
 	for _, n := range []int{500, 1000, 5000} {
 		for name, move := range map[string]string{"advanced": `{"advance":"1h"}`, "at-once": `{"set":"2026-12-01T09:00:00Z"}`} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
-				w := newWorld(b, inFolder(b))
+				w := newWorld(b, ownFolder(b))
 				w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
 				hourlySyncs(b, w, n, &api.Schedule{Frequency: api.FrequencyHourly})
 				for b.Loop() {
@@ -117,19 +98,26 @@ func whyFailed(b testing.TB, w *world) map[string]int {
 	return why
 }
 
+// discard is a writer that keeps nothing.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}
+
 // BenchmarkStoredSyncs is a folder of 100,000 syncs, each tenth of which runs once a day.
 func BenchmarkStoredSyncs(b *testing.B) {
 	const n = 100_000
-	w := newWorld(b, inFolder(b))
+	w := newWorld(b, ownFolder(b))
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
-	manySyncs(b, w, n-n/10)
+	w.copies(w.newSync(), n-n/10-1)
 	hourlySyncs(b, w, n/10, &api.Schedule{Frequency: api.FrequencyDaily})
 	for name, page := range map[string]int{"first": 1, "middle": n / 200, "last": n / 100} {
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
 				r := httptest.NewRequest("GET", api.BasePath+fmt.Sprintf("/syncs?per_page=100&page=%d", page), nil)
 				r.Header.Set("Authorization", "Bearer "+w.key)
-				w.s.ServeHTTP(&discard{header: map[string][]string{}}, r)
+				w.s.ServeHTTP(&discard{header: http.Header{}}, r)
 			}
 		})
 	}

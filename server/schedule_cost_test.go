@@ -100,7 +100,7 @@ func (w *world) again(between func(db *sqlite.Conn)) {
 	w.t.Cleanup(func() { _ = w.s.Close() })
 }
 
-func ownFolder(t *testing.T) func(*Config) {
+func ownFolder(t testing.TB) func(*Config) {
 	return func(c *Config) {
 		c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, masterKeySize)
 		c.Development = false
