@@ -96,7 +96,7 @@ RACE        := GORACE=atexit_sleep_ms=0
 # has, and the detector, which makes tests take five times as long, has nothing to see.
 RACE_PACKAGES = ./destsim ./loadgen ./internal/proxy ./conformance/destination ./server/internal/sync/executor ./server/internal/sync/pace ./server/internal/sync/clock
 # Of package server, the eighth, what meets other calls or runs; the rest is one client.
-RACE_SERVER   = Cancel|Concurrent|Parallel|AtOnce|During|Overlap|Snapshot|Restore|Reset|Live|Throttl|Limit|Journal|GoAway|Deliver|Advance|Clock|Stop
+RACE_SERVER   = Cancel|Concurrent|Parallel|AtOnce|During|Overlap|Snapshot|Restore|Reset|Live|Journal|GoAway|Deliver|Advance|Clock|Stop
 race: ## run the short tests of the packages with shared state under the race detector
 	@$(IN_MEMORY) export CGO_ENABLED=1 $(RACE) $(TEST_GC) DESTKIT_TIER=race; \
 	run="$(GO) test -vet=off -race -gcflags=modernc.org/...=-race=false -short -timeout 20m -parallel 4"; \
