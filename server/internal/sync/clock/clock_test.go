@@ -62,29 +62,6 @@ func TestClockRunsByItself(t *testing.T) {
 	})
 }
 
-func TestAdvanceRunsInOrderAtEachMoment(t *testing.T) {
-	c := open(t)
-	var d diary
-	c.AfterFunc(2*time.Hour, "b", d.note(c, "b"))
-	c.AfterFunc(time.Hour, "a", d.note(c, "a"))
-	c.AfterFunc(2*time.Hour, "c", d.note(c, "c"))
-	c.At(day.Add(2*time.Hour), "d", d.note(c, "d"))
-	c.AfterFunc(5*time.Hour, "late", d.note(c, "late"))
-	c.AfterFunc(90*time.Minute, "parent", func(ctx context.Context) {
-		d.note(c, "parent")(ctx)
-		c.AfterFunc(0, "child", d.note(c, "child"))
-		c.AfterFunc(30*time.Minute, "last", d.note(c, "last"))
-	})
-	report, err := c.Advance(t.Context(), 3*time.Hour)
-	require.NoError(t, err)
-	require.Equal(t, []string{"a 1h0m0s", "parent 1h30m0s", "child 1h30m0s", "b 2h0m0s", "c 2h0m0s", "d 2h0m0s", "last 2h0m0s"}, d.read())
-	require.Equal(t, Report{From: day, To: day.Add(3 * time.Hour), Count: 7, Ran: []string{"a", "parent", "child", "b", "c", "d", "last"}}, report)
-	require.Equal(t, day.Add(3*time.Hour), c.Now())
-	due, total := c.Pending(10)
-	require.Equal(t, 1, total)
-	require.Equal(t, []Due{{day.Add(5 * time.Hour), "late"}}, due)
-}
-
 // TestTurns: what is registered late for a place that was reserved early runs in that
 // place, and a clock goes on behind the turns of another one.
 func TestTurns(t *testing.T) {

@@ -150,21 +150,6 @@ func TestSleep(t *testing.T) {
 	resume()
 }
 
-func TestStop(t *testing.T) {
-	c := open(t)
-	var d diary
-	timer := c.AfterFunc(time.Hour, "x", d.note(c, "x"))
-	require.True(t, timer.Stop())
-	require.False(t, timer.Stop())
-	ran := c.AfterFunc(time.Hour, "y", d.note(c, "y"))
-	_, err := c.Advance(t.Context(), 2*time.Hour)
-	require.NoError(t, err)
-	require.False(t, ran.Stop())
-	require.Equal(t, []string{"y 1h0m0s"}, d.read())
-	var none *Timer
-	require.False(t, none.Stop())
-}
-
 func TestCloseEndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)

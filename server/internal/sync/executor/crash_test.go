@@ -3,11 +3,9 @@ package executor
 import (
 	"context"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -64,29 +62,4 @@ func (w *world) killed(dir, point string, at int) {
 	w.sender = sender
 	w.open(ledger.Options{Dir: image})
 	w.t.Cleanup(func() { require.NoError(w.t, w.ledger.Close()) })
-}
-
-func TestAStoppedRunGoesOn(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.fill(1, 500)
-	ctx, stop := context.WithCancelCause(t.Context())
-	w.change = func(j *Job) {
-		j.Report = func(p Progress) {
-			if p.Updated >= 100 {
-				stop(ErrStop)
-			}
-		}
-	}
-	w.run = 1
-	o := w.again(ctx)
-	require.Equal(t, api.RunWorking, o.Status, "%+v", o)
-	require.GreaterOrEqual(t, o.Updated, int64(100))
-	require.Less(t, o.Updated, int64(500))
-	before := o
-	w.change = nil
-	o = w.again(t.Context())
-	require.Equal(t, api.RunCompleted, o.Status)
-	require.Equal(t, int64(500), o.Updated, "each record counts once")
-	require.Less(t, o.Calls, int64(50-before.Updated/10+5), "what was acknowledged is not sent again")
-	require.Equal(t, w.rows(), w.stored())
 }

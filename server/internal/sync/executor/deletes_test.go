@@ -41,7 +41,12 @@ func TestWholeDeletes(t *testing.T) {
 	require.EqualValues(t, 1, w.sync().Failed)
 	require.NoError(t, w.sim.DisarmFault("f1"))
 	w.sql("DELETE FROM people WHERE id IN (1, 2, 3)")
+	var foreseen []string
+	for _, s := range w.dry(3).Samples {
+		foreseen = append(foreseen, string(s.Record))
+	}
 	o := w.sync()
+	require.ElementsMatch(t, *sent, foreseen)
 	require.Equal(t, [8]int64{9, 0, 3, 0, 3, 3, 0, 0}, counts(o))
 	require.False(t, o.FullSync)
 	// Of 3 the change was refused, so the destination has what it took before.

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // foreseeable are the failures that have nothing to do with the destination.
@@ -213,18 +211,4 @@ func TestDryRunWhereItCannotTell(t *testing.T) {
 	cancel()
 	_, err = w.executor.DryRun(ctx, w.job(), 1)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// TestDryRunOfWholeDeletes: the delete record carries the row that was sent last.
-func TestDryRunOfWholeDeletes(t *testing.T) {
-	w := newWorld(t, setup{})
-	w.config = config(api.OperationMirror, "id:id", "name:name", "level:level")
-	w.config.AdvancedConfiguration = map[string]json.RawMessage{"delete_records": api.Raw(mapping.DeleteWhole)}
-	w.fill(1, 3)
-	w.sync()
-	w.sql("DELETE FROM people WHERE id = 2")
-	d := w.dry(1)
-	require.Len(t, d.Samples, 1)
-	require.True(t, bytes.Contains(d.Samples[0].Record, []byte(`"name":"name 2"`)), "%s", d.Samples[0].Record)
-	w.sync()
 }

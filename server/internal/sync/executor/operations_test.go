@@ -211,28 +211,6 @@ func TestAppendByHighWaterMark(t *testing.T) {
 	}
 }
 
-func TestTheMarkDoesNotPassWhatWasRefused(t *testing.T) {
-	w := newWorld(t, setup{table: "id INTEGER, name TEXT, level INTEGER, at TIMESTAMP"})
-	w.append(nil)
-	w.config.HighWaterMarkAttributes = &api.HighWaterMarkAttributes{UseHighWaterMark: true, ColumnName: api.Ptr("at")}
-	for id := 1; id <= 9; id++ {
-		w.sql("INSERT INTO people VALUES (?, 'n', 1, '2026-01-0' || ? || 'T00:00:00Z')", id, id)
-	}
-	w.arm(destsim.Fault{Kind: "record_failure", When: destsim.Trigger{Identifier: api.Raw(4)}})
-	o := w.sync()
-	require.Equal(t, [2]int64{7, 1}, [2]int64{o.Updated, o.Failed})
-	meta, err := w.ledger.Sync(7).Meta()
-	require.NoError(t, err)
-	require.JSONEq(t, `"2026-01-04T00:00:00Z"`, string(meta.HighWater))
-	require.NoError(t, w.sim.DisarmFault("f1"))
-	o = w.sync()
-	require.Equal(t, int64(1), o.Updated, "nothing twice: %+v", o)
-	meta, err = w.ledger.Sync(7).Meta()
-	require.NoError(t, err)
-	require.JSONEq(t, `"2026-01-09T00:00:00Z"`, string(meta.HighWater))
-	require.Len(t, w.stored(), 8)
-}
-
 // TestEqualRowsOfTwoMoments: without an identifier a row is its content and its
 // moment, so that reading again from an earlier mark sends nothing twice.
 func TestEqualRowsOfTwoMoments(t *testing.T) {

@@ -130,8 +130,6 @@ type repeats struct {
 	feed
 	first []byte // the key of the first of equal rows
 	count int64
-	out   []byte
-	key   []byte
 }
 
 func (r *repeats) next() (mapped, error) {
@@ -144,15 +142,21 @@ func (r *repeats) next() (mapped, error) {
 		return got, nil
 	}
 	r.count++
-	digits := strconv.AppendInt(nil, r.count, 10)
-	r.key = append(r.key[:0], r.first...)
-	copy(r.key[len(r.key)-1-len(digits):], digits) // before the closing quote
-	at := bytes.Index(got.record, got.key)
-	r.out = append(r.out[:0], got.record...)
-	if at >= 0 {
-		copy(r.out[at:], r.key)
+	return numbered(got, r.count), nil
+}
+
+// numbered gives a record whose key is a hash of its content a key of its own: the number
+// stands before the closing quote.
+func numbered(got mapped, n int64) mapped {
+	digits := strconv.AppendInt(nil, n, 10)
+	key := bytes.Clone(got.key)
+	copy(key[max(1, len(key)-1-len(digits)):len(key)-1], digits)
+	record := bytes.Clone(got.record)
+	if at := bytes.Index(record, got.key); at >= 0 {
+		copy(record[at:], key)
 	}
-	return mapped{key: r.key, record: r.out, stamp: got.stamp}, nil
+	got.key, got.record = key, record
+	return got
 }
 
 // group reads ahead by one row, so that a key that stands twice is noticed

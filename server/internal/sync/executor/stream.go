@@ -202,7 +202,7 @@ func (c *comparison) event(got mapped, place []byte, known *ledger.Entry) error 
 	}
 	c.tally.rows++
 	c.tally.valid++
-	if c.plan.Generated() {
+	if c.plan.Generated() { // two messages of the same content are two events
 		got = numbered(got, got.stamp.position())
 	}
 	print := printOf(c.plan.Compared(got.record))
@@ -216,20 +216,6 @@ func (c *comparison) event(got mapped, place []byte, known *ledger.Entry) error 
 // ofMessage names the message in a reason.
 func ofMessage(at stamp, reason string) string {
 	return fmt.Sprintf("message %d: %s", at.position(), reason)
-}
-
-// numbered gives a record whose key is a hash of its content a key of its own:
-// two messages of the same content are two events.
-func numbered(got mapped, n int64) mapped {
-	digits := strconv.AppendInt(nil, n, 10)
-	key := bytes.Clone(got.key)
-	copy(key[max(1, len(key)-1-len(digits)):len(key)-1], digits)
-	record := bytes.Clone(got.record)
-	if at := bytes.Index(record, got.key); at >= 0 {
-		copy(record[at:], key)
-	}
-	got.key, got.record = key, record
-	return got
 }
 
 // eventsUnderWay bounds the identifiers that apart remembers.
