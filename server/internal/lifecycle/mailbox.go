@@ -58,7 +58,7 @@ func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64
 	list := []mailShown{}
 	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		return eachChosen(tx, query, func(id int64) error {
-			rows, err := store.Every(func(p store.Page) ([]*store.Mail, int64, error) { return tx.Mails(id, p) })
+			rows, err := store.EveryOf(tx.Mails, id)
 			if err != nil {
 				return err
 			}

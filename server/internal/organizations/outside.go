@@ -20,29 +20,21 @@ type Outside struct {
 
 // Gather adds what an organization keeps outside.
 func (o *Outside) Gather(tx *store.Tx, organizationID int64) error {
-	workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) {
-		return tx.Workspaces(organizationID, p)
-	})
+	workspaces, err := store.EveryOf(tx.Workspaces, organizationID)
 	if err != nil {
 		return err
 	}
 	for _, w := range workspaces {
 		// All of them: which keep something outside is up to the types.
-		destinations, err := store.Every(func(p store.Page) ([]*store.Destination, int64, error) {
-			return tx.Destinations(w.ID, p)
-		})
+		destinations, err := store.EveryOf(tx.Destinations, w.ID)
 		if err != nil {
 			return err
 		}
-		sources, err := store.Every(func(p store.Page) ([]*store.Source, int64, error) {
-			return tx.Sources(w.ID, p)
-		})
+		sources, err := store.EveryOf(tx.Sources, w.ID)
 		if err != nil {
 			return err
 		}
-		syncs, err := store.Every(func(p store.Page) ([]store.Head, int64, error) {
-			return tx.SyncHeads(w.ID, p)
-		})
+		syncs, err := store.EveryOf(tx.SyncHeads, w.ID)
 		if err != nil {
 			return err
 		}

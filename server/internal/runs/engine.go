@@ -175,21 +175,18 @@ func (e *Engine) isCanceled(runID int64) bool {
 
 // Halt ends the runs of a sync that is gone, and waits for their end.
 func (e *Engine) Halt(syncID int64) {
-	for _, end := range e.calledOff(syncID) {
-		<-end
-	}
-}
-
-func (e *Engine) calledOff(syncID int64) (ends []chan struct{}) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
+	var ends []chan struct{}
 	for _, run := range e.working {
 		if run.syncID == syncID {
 			run.cancel(errCanceledByClient)
 			ends = append(ends, run.done)
 		}
 	}
-	return ends
+	e.mu.Unlock()
+	for _, end := range ends {
+		<-end
+	}
 }
 
 // run is one run from its first row to its last. One that was stopped goes on later.

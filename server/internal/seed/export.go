@@ -79,14 +79,14 @@ func (x *exporter) organization(o *store.Organization) (entry pairs, err error) 
 	var workspaces []*store.Workspace
 	memberships := map[int64]map[string]any{}
 	err = x.s.shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
-		if users, err = store.Every(func(p store.Page) ([]*store.User, int64, error) { return tx.Users(o.ID, p) }); err != nil {
+		if users, err = store.EveryOf(tx.Users, o.ID); err != nil {
 			return err
 		}
-		if workspaces, err = store.Every(func(p store.Page) ([]*store.Workspace, int64, error) { return tx.Workspaces(o.ID, p) }); err != nil {
+		if workspaces, err = store.EveryOf(tx.Workspaces, o.ID); err != nil {
 			return err
 		}
 		for _, w := range workspaces {
-			members, err := store.Every(func(p store.Page) ([]store.Member, int64, error) { return tx.Members(w.ID, p) })
+			members, err := store.EveryOf(tx.Members, w.ID)
 			if err != nil {
 				return err
 			}

@@ -156,15 +156,15 @@ func everyPage[T any](x *exporter, who call.Principal, operation string) (all []
 func (x *exporter) objects(tx *store.Tx, sources []connectionEntry, names seedNames) error {
 	for i := range sources {
 		one := &sources[i]
-		models, err := store.Every(func(p store.Page) ([]*store.Model, int64, error) { return tx.Models(one.id, p) })
+		models, err := store.EveryOf(tx.Models, one.id)
 		if err != nil {
 			return err
 		}
-		topics, err := store.Every(func(p store.Page) ([]*store.Topic, int64, error) { return tx.Topics(one.id, p) })
+		topics, err := store.EveryOf(tx.Topics, one.id)
 		if err != nil {
 			return err
 		}
-		tables, err := store.Every(func(p store.Page) ([]*store.SourceTable, int64, error) { return tx.SourceTables(one.id, p) })
+		tables, err := store.EveryOf(tx.SourceTables, one.id)
 		if err != nil {
 			return err
 		}

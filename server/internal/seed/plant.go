@@ -184,9 +184,7 @@ func (p *planter) look(adminID int64) error {
 		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
 			return err
 		}
-		rows, err := store.Every(func(page store.Page) ([]*store.Workspace, int64, error) {
-			return tx.Workspaces(p.organizationID, page)
-		})
+		rows, err := store.EveryOf(tx.Workspaces, p.organizationID)
 		for _, w := range rows {
 			p.workspaces[w.Name] = w
 		}

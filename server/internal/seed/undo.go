@@ -123,7 +123,7 @@ func (p *planter) uninvite(tx *store.Tx, email string, roles map[int64]string, b
 			return err
 		}
 	}
-	sent, err := store.Every(func(page store.Page) ([]*store.Mail, int64, error) { return tx.Mails(p.organizationID, page) })
+	sent, err := store.EveryOf(tx.Mails, p.organizationID)
 	for _, m := range sent {
 		if err == nil && m.Kind == organizations.InvitationMail && m.To[0] == strings.TrimSpace(email) && !m.CreatedAt.Before(p.undo.since) {
 			err = tx.DeleteMail(p.organizationID, m.ID)
