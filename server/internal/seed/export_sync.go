@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
@@ -17,11 +18,7 @@ type seedNames struct {
 
 // sync is the body of POST /syncs, with names for ids.
 func (n seedNames) sync(y *store.Sync) pairs {
-	label := api.Value(y.Config.Label)
-	if label == "" {
-		label = fmt.Sprintf("Sync %d", y.ID)
-	}
-	label = free(n.syncs, label)
+	label := free(n.syncs, cmp.Or(api.Value(y.Config.Label), fmt.Sprintf("Sync %d", y.ID)))
 	n.syncs[y.ID] = label
 	from := y.Config.SourceAttributes.Object
 	var object pairs
@@ -39,20 +36,14 @@ func (n seedNames) sync(y *store.Sync) pairs {
 		{"destination", n.destinations[y.Config.DestinationAttributes.ConnectionID]}, {"object", y.Config.DestinationAttributes.Object},
 		{"operation", y.Config.Operation},
 	}
-	var mappings []any
-	for _, m := range y.Config.Mappings {
-		mappings = append(mappings, anything(m))
-	}
-	entry = append(entry, pair{"mappings", mappings})
 	rest, _ := anything(y.Config).(map[string]any) // a struct is an object
 	mode, _ := rest["mode"].(map[string]any)
 	triggers, _ := mode["triggers"].(map[string]any)
-	if after, ok := triggers["sync_sequence"].(map[string]any); ok && y.Config.Mode.Triggers.SyncSequence != nil {
+	if triggers["sync_sequence"] != nil {
 		triggers["sync_sequence"] = map[string]any{"sync": n.syncs[y.Config.Mode.Triggers.SyncSequence.SyncID]}
-		delete(after, "sync_id")
 	}
 	for _, key := range []string{
-		"mode", "paused", "field_behavior", "field_normalization", "field_order", "schema_change_policy", "sync_behavior_family",
+		"mappings", "mode", "paused", "field_behavior", "field_normalization", "field_order", "schema_change_policy", "sync_behavior_family",
 		"high_water_mark_attribute", "historical_sync_operation", "mirror_strategy", "advanced_configuration", "alert_attributes",
 	} {
 		entry = append(entry, pair{key, rest[key]})

@@ -57,6 +57,28 @@ func each[T any](b *workspaceSeed, kind string, list []T, name func(T) string, m
 	return nil
 }
 
+// add makes something that the seed names, by an operation of the API, and notes what
+// takes it back: its row, and what it has outside the store.
+func (b *workspaceSeed) add(
+	names map[string]int64, name, operation string, path map[string]int64, body any,
+	row func(tx *store.Tx, id int64) error, left func(id int64) organizations.Outside,
+) (int64, error) {
+	if err := named(names, name); err != nil {
+		return 0, err
+	}
+	id, _, err := b.create(b.inside(b.w), operation, path, body)
+	if err != nil {
+		return 0, err
+	}
+	names[name] = id
+	outside := organizations.Outside{}
+	if left != nil {
+		outside = left(id)
+	}
+	b.made(func(tx *store.Tx) error { return row(tx, id) }, outside)
+	return id, nil
+}
+
 // reference finds the id of something that was made before.
 func reference(kind string, made map[string]int64, name string) (int64, error) {
 	if id, ok := made[name]; ok {
@@ -78,18 +100,10 @@ func (b *workspaceSeed) sources(wanted workspaceEntry) error {
 		inner.place = place
 		path := map[string]int64{"source_id": b.seeded.Sources[src.Name]}
 		err := each(&inner, "models", src.Models, func(m modelEntry) string { return m.Name }, func(m modelEntry) error {
-			if err := named(b.seeded.Models, m.Name); err != nil {
-				return err
-			}
-			id, _, err := b.create(b.inside(b.w), "createModel", path, withoutEmpty(map[string]any{
+			_, err := b.add(b.seeded.Models, m.Name, "createModel", path, withoutEmpty(map[string]any{
 				"name": m.Name, "query": m.Query, "description": m.Description,
-			}))
-			if err != nil {
-				return err
-			}
-			b.seeded.Models[m.Name] = id
-			b.made(func(tx *store.Tx) error { return tx.DeleteModel(path["source_id"], id) }, organizations.Outside{})
-			return nil
+			}), func(tx *store.Tx, id int64) error { return tx.DeleteModel(path["source_id"], id) }, nil)
+			return err
 		})
 		if err != nil {
 			return err
@@ -113,24 +127,17 @@ func withoutEmpty(body map[string]any) map[string]any {
 
 // source makes a source and runs the SQL of the seed on it.
 func (b *workspaceSeed) source(src sourceEntry) error {
-	if err := named(b.seeded.Sources, src.Name); err != nil {
-		return err
-	}
 	// The API wants an object; a type without credentials should not need one here.
 	if src.Credentials == nil {
 		src.Credentials = map[string]any{}
 	}
-	id, _, err := b.create(b.inside(b.w), "createSource", nil, map[string]any{"connection": withoutEmpty(map[string]any{
+	id, err := b.add(b.seeded.Sources, src.Name, "createSource", nil, map[string]any{"connection": withoutEmpty(map[string]any{
 		"name": src.Name, "type": src.Type, "sync_engine": src.SyncEngine, "credentials": src.Credentials,
-	})})
-	if err != nil {
+	})}, func(tx *store.Tx, id int64) error { return tx.DeleteSource(b.w.ID, id) }, func(id int64) organizations.Outside {
+		return organizations.Outside{Sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}}
+	})
+	if err != nil || src.Execute == "" {
 		return err
-	}
-	b.seeded.Sources[src.Name] = id
-	b.made(func(tx *store.Tx) error { return tx.DeleteSource(b.w.ID, id) },
-		organizations.Outside{Sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}})
-	if src.Execute == "" {
-		return nil
 	}
 	var access sources.Access
 	err = b.s.shared.Store.View(b.ctx, func(tx *store.Tx) error {
@@ -152,21 +159,14 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 
 // topic makes a topic and appends its messages.
 func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
-	if err := named(b.seeded.Topics, t.Name); err != nil {
-		return err
-	}
 	body := withoutEmpty(map[string]any{"name": t.Name, "description": t.Description})
 	if t.SampleMessage != nil {
 		body["sample_message"] = t.SampleMessage
 	}
-	id, _, err := b.create(b.inside(b.w), "createTopic", path, body)
-	if err != nil {
+	id, err := b.add(b.seeded.Topics, t.Name, "createTopic", path, body,
+		func(tx *store.Tx, id int64) error { return tx.DeleteTopic(path["source_id"], id) }, nil)
+	if err != nil || len(t.Messages) == 0 {
 		return err
-	}
-	b.seeded.Topics[t.Name] = id
-	b.made(func(tx *store.Tx) error { return tx.DeleteTopic(path["source_id"], id) }, organizations.Outside{})
-	if len(t.Messages) == 0 {
-		return nil
 	}
 	// Messages have no endpoint in the API, so they go into the log directly.
 	messages := make([]json.RawMessage, len(t.Messages))
@@ -184,23 +184,15 @@ func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
 // datasets refer to sources by name.
 func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 	return each(b, "datasets", wanted.Datasets, func(d datasetEntry) string { return d.Name }, func(d datasetEntry) error {
-		if err := named(b.seeded.Datasets, d.Name); err != nil {
-			return err
-		}
 		// Only sources of the seed: names of others may stand twice.
 		sourceID, err := reference("source", b.seeded.Sources, d.Source)
 		if err != nil {
 			return err
 		}
-		id, _, err := b.create(b.inside(b.w), "createDataset", nil, withoutEmpty(map[string]any{
+		_, err = b.add(b.seeded.Datasets, d.Name, "createDataset", nil, withoutEmpty(map[string]any{
 			"name": d.Name, "type": "sql", "source_id": sourceID, "query": d.Query, "description": d.Description,
-		}))
-		if err != nil {
-			return err
-		}
-		b.seeded.Datasets[d.Name] = id
-		b.made(func(tx *store.Tx) error { return tx.DeleteDataset(b.w.ID, id) }, organizations.Outside{})
-		return nil
+		}), func(tx *store.Tx, id int64) error { return tx.DeleteDataset(b.w.ID, id) }, nil)
+		return err
 	})
 }
 
@@ -208,22 +200,15 @@ func (b *workspaceSeed) datasets(wanted workspaceEntry) error {
 // same, as in the API, and a sync to it then says why it cannot be.
 func (b *workspaceSeed) destinations(wanted workspaceEntry) error {
 	return each(b, "destinations", wanted.Destinations, func(d destinationEntry) string { return d.Name }, func(d destinationEntry) error {
-		if err := named(b.seeded.Destinations, d.Name); err != nil {
-			return err
-		}
 		if d.Credentials == nil {
 			d.Credentials = map[string]any{}
 		}
-		id, _, err := b.create(b.inside(b.w), "createDestination", nil, map[string]any{"service_connection": withoutEmpty(map[string]any{
+		_, err := b.add(b.seeded.Destinations, d.Name, "createDestination", nil, map[string]any{"service_connection": withoutEmpty(map[string]any{
 			"name": d.Name, "type": d.Type, "credentials": d.Credentials,
-		})})
-		if err != nil {
-			return err
-		}
-		b.seeded.Destinations[d.Name] = id
-		b.made(func(tx *store.Tx) error { return tx.DeleteDestination(b.w.ID, id) },
-			organizations.Outside{Destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}})
-		return nil
+		})}, func(tx *store.Tx, id int64) error { return tx.DeleteDestination(b.w.ID, id) }, func(id int64) organizations.Outside {
+			return organizations.Outside{Destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}}
+		})
+		return err
 	})
 }
 
