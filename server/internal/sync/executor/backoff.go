@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -24,24 +25,12 @@ type Backoff struct {
 }
 
 func (b Backoff) withDefaults() Backoff {
-	if b.First <= 0 {
-		b.First = time.Second
-	}
-	if b.Most <= 0 {
-		b.Most = time.Minute
-	}
-	if b.Attempts <= 0 {
-		b.Attempts = 3
-	}
-	if b.Reach <= 0 {
-		b.Reach = 6
-	}
-	if b.Rounds <= 0 {
-		b.Rounds = 3
-	}
-	if b.Throttle <= 0 {
-		b.Throttle = time.Hour
-	}
+	b.First = cmp.Or(b.First, time.Second)
+	b.Most = cmp.Or(b.Most, time.Minute)
+	b.Attempts = cmp.Or(b.Attempts, 3)
+	b.Reach = cmp.Or(b.Reach, 6)
+	b.Rounds = cmp.Or(b.Rounds, 3)
+	b.Throttle = cmp.Or(b.Throttle, time.Hour)
 	return b
 }
 

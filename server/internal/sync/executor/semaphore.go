@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -84,13 +85,12 @@ func (c *semaphore) leave(w *waiter, err error) error {
 	w.resume()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, other := range c.queue {
-		if other == w {
-			c.queue = append(c.queue[:i], c.queue[i+1:]...)
-			return err
-		}
+	at := slices.Index(c.queue, w)
+	if at < 0 {
+		return nil
 	}
-	return nil
+	c.queue = slices.Delete(c.queue, at, at+1)
+	return err
 }
 
 // has reports whether a waiter can be served.
