@@ -14,7 +14,6 @@ import (
 // time may use it.
 type Watched struct {
 	check  *Check
-	suite  *Suite
 	found  *Findings // of all exchanges
 	state  *Findings // of the actor
 	bound  []func() error
@@ -32,7 +31,7 @@ func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string)
 	if !ok {
 		return nil, fmt.Errorf("watch %s: no such check", id)
 	}
-	w := &Watched{check: check, suite: s, found: s.Findings(check), state: s.Findings(check)}
+	w := &Watched{check: check, found: s.Findings(check), state: s.Findings(check)}
 	actor := newActor(w.state)
 	if len(claims) > 0 {
 		var err error

@@ -17,6 +17,7 @@ import (
 	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/proxy"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -104,7 +105,7 @@ func judgeRecording(file string, caller bool) string {
 	if file == "" {
 		return ""
 	}
-	command := "destkit conform --from " + command.Quote(file)
+	command := "destkit conform --from " + foreign.ShellWord(file)
 	if caller {
 		command += " --caller-report text=-"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/destination"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // judging holds what `conform` and `plan` have in common: the target and the
@@ -127,7 +128,7 @@ func cleanedURL(cmd *cobra.Command, flag string, args []string, journal string) 
 	if flag == "" && len(args) > 0 {
 		flag = args[0]
 		if info, err := os.Stat(flag); err == nil && info.Mode().IsRegular() {
-			return "", exit.Usagef("%s is a file, and the URL of the endpoint goes here: did you mean --journal %s?", flag, command.Quote(flag))
+			return "", exit.Usagef("%s is a file, and the URL of the endpoint goes here: did you mean --journal %s?", flag, foreign.ShellWord(flag))
 		}
 	}
 	named := ""

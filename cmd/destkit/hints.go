@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // choosing holds what every judgement has in common, of a destination and of a
@@ -103,7 +104,7 @@ func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
 	secret := cmd.Flags().Lookup("url-secret")
 	if shown := command.ShownURL(url); shown != "" && (secret == nil || secret.Value.String() == "") {
-		words += " " + command.Quote(shown)
+		words += " " + foreign.ShellWord(shown)
 	} else if url != "" {
 		words += ` "$DESTKIT_URL"`
 	}
@@ -128,7 +129,7 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 				words.WriteString(" --" + f.Name)
 			case strings.Contains(value, "://") && command.ShownURL(value) == "":
 			default:
-				words.WriteString(" --" + f.Name + " " + command.Quote(value))
+				words.WriteString(" --" + f.Name + " " + foreign.ShellWord(value))
 			}
 		}
 	})

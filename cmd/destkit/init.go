@@ -183,7 +183,7 @@ func writeFile(name string, content []byte, force bool) (err error) {
 
 // printCommands shows what to paste into a fresh shell.
 func printCommands(w io.Writer, title, folder string, commands []string) {
-	foreign.Printf(w, "\n%s\n  cd %s\n", title, command.Quote(folder))
+	foreign.Printf(w, "\n%s\n  cd %s\n", title, foreign.ShellWord(folder))
 	for _, command := range commands {
 		foreign.Printf(w, "  %s\n", command)
 	}

@@ -106,7 +106,7 @@ func (e *existing) judgeCommands() []string {
 	if e.token.Variable != "" {
 		all = append(all, "export "+e.token.Variable+"=…")
 	}
-	target := command.Quote(e.url)
+	target := foreign.ShellWord(e.url)
 	if withoutSecrets(e.url) != e.url {
 		all, target = append(all, "export "+command.URLVariable+"=… # the URL, with its secrets"), ""
 	}

@@ -175,7 +175,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		first, screen = cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	}
 	j.Watch(cmd)
-	view := newTrafficView(screen, j.quiet, j.verbose, command.Colourful(screen, j.noColor))
+	view := newTrafficView(screen, j.quiet, j.verbose)
 	keep := 0
 	if j.control != "" {
 		keep = mostShown

@@ -26,7 +26,6 @@ func sprintf(format string, args ...any) string { return fmt.Sprintf(format, for
 type trafficView struct {
 	w              io.Writer
 	lines, summary bool
-	colour         bool
 
 	mu      sync.Mutex
 	calls   int
@@ -35,9 +34,9 @@ type trafficView struct {
 	caller  map[string]int
 }
 
-func newTrafficView(w io.Writer, quiet, verbose, colour bool) *trafficView {
+func newTrafficView(w io.Writer, quiet, verbose bool) *trafficView {
 	return &trafficView{
-		w: w, lines: !quiet && (verbose || command.Is(w)), summary: !quiet && !verbose && !command.Is(w), colour: colour,
+		w: w, lines: !quiet && (verbose || command.Is(w)), summary: !quiet && !verbose && !command.Is(w),
 		broken: map[string]int{}, caller: map[string]int{},
 	}
 }

@@ -49,7 +49,6 @@ type passiveCheck struct {
 
 // Judged is what was found in one exchange.
 type Judged struct {
-	Number int
 	// Method is the JSON-RPC method as the caller sent it, Object what it speaks of.
 	Method, Object, Operation string
 	Status                    int
@@ -188,7 +187,7 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 // judged is what is known of an exchange before it is judged.
 func (p *Passive) judged(c *sighted) *Judged {
 	return &Judged{
-		Number: c.x.Number, Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
 		exchange: func(recording bool) conformance.Exchange {
 			e := c.Exchange
 			if recording {

@@ -79,7 +79,7 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 	if s.catalog == nil || len(r.Problems) > 0 {
 		return false, nil
 	}
-	if err := s.checkObjects(ctx, r); err != nil {
+	if err := s.checkObjects(ctx); err != nil {
 		return false, err
 	}
 	if !s.untrusted { // nothing is written over a line that does not verify
@@ -123,7 +123,7 @@ func Steps() []string {
 
 // checkObjects refuses unknown --object names, once the list of objects is known
 // to be sound; otherwise the run goes on without writes.
-func (s *session) checkObjects(ctx context.Context, r *conformance.Report) error {
+func (s *session) checkObjects(ctx context.Context) error {
 	missing := s.unlisted()
 	if len(missing) == 0 || s.untrusted {
 		return nil

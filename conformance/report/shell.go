@@ -141,11 +141,3 @@ func shellEscape(r, quote rune) string {
 	}
 	return b.String()
 }
-
-// shellWord quotes s for a shell when it needs quotes.
-func shellWord(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-+=:@%") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -106,7 +107,7 @@ func (t *terminal) residue() {
 	}
 	t.para(2, "journal  ", line(res.Journal))
 	if len(res.Refused)+len(res.Unknown)+res.Unverified > 0 {
-		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))+ownKeys(t.r.Settings)+t.access()))
+		t.para(2, "again    ", glue("destkit clean --journal "+foreign.ShellWord(line(res.Journal))+ownKeys(t.r.Settings)+t.access()))
 	}
 }
 
@@ -122,10 +123,10 @@ func (t *terminal) access() string {
 func ownKeys(s c.Settings) string {
 	out := ""
 	if s.KeyTemplate != "" {
-		out += " --key-template " + shellWord(line(s.KeyTemplate))
+		out += " --key-template " + foreign.ShellWord(line(s.KeyTemplate))
 	}
 	if s.KeyRange != "" {
-		out += " --key-range " + shellWord(line(s.KeyRange))
+		out += " --key-range " + foreign.ShellWord(line(s.KeyRange))
 	}
 	return out
 }

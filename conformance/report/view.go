@@ -10,6 +10,7 @@ import (
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -149,7 +150,7 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 	case r.Suite != c.SuiteService && !exchanges:
 		return "" // nothing can be sent again
 	case r.Suite == c.SuiteService:
-		command := "destkit conform service " + shellWord(line(r.Target)) + " --select " + line(check.ID)
+		command := "destkit conform service " + foreign.ShellWord(line(r.Target)) + " --select " + line(check.ID)
 		if r.Settings.Clock == "real" { // without it a check about time would not run
 			command += " --patient"
 		}
@@ -157,7 +158,7 @@ func (o Options) again(r *c.Report, check c.CheckResult) string {
 	}
 	file := "REPORT"
 	if o.ReportFile != "" {
-		file = shellWord(line(o.ReportFile))
+		file = foreign.ShellWord(line(o.ReportFile))
 	}
 	command := "destkit replay " + file + " " + line(check.ID)
 	if r.Settings.Write {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // functions are those that every page has.
@@ -105,17 +106,11 @@ func number(v any) string {
 	if f, ok := v.(float64); ok {
 		digits = strconv.FormatFloat(f, 'f', 0, 64)
 	}
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return digits
 	}
-	if strings.Trim(digits, "0123456789") != "" {
-		return sign + digits
-	}
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return sign + digits
+	return quantity.Grouped(n)
 }
 
 func byteCount(v any) string {

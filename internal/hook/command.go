@@ -46,12 +46,12 @@ func run(parent context.Context, timeout time.Duration, name string, command []s
 		return nil, interrupted(parent, name, timeout, stderr.text())
 	case errors.As(err, &exit):
 		return nil, &Error{
-			Kind: KindExit, Hook: name, Status: exit.ExitCode(),
+			Kind: KindExit, Hook: name,
 			Message: "ended with " + describe(exit), Detail: stderr.text(),
 			Fix: "run it by hand with the question on standard input: it should print its answer and end with 0",
 		}
 	}
-	return nil, &Error{Kind: KindExit, Hook: name, Status: -1, Message: "failed", Detail: stderr.text(), Err: err}
+	return nil, &Error{Kind: KindExit, Hook: name, Message: "failed", Detail: stderr.text(), Err: err}
 }
 
 func describe(exit *exec.ExitError) string {

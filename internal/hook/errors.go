@@ -47,8 +47,6 @@ type Error struct {
 	// Detail is what the hook itself said: the last lines of standard error,
 	// the start of a body, its own message. At most 2 KiB, not redacted.
 	Detail string
-	// Status is the exit status or the HTTP status, else 0.
-	Status int
 	Err    error
 	// Fix is what the author of the hook can do about it, "" when the message
 	// says it all.

@@ -38,7 +38,7 @@ func post(parent context.Context, client *http.Client, timeout time.Duration, na
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return nil, &Error{
-			Kind: KindStatus, Hook: name, Status: response.StatusCode,
+			Kind: KindStatus, Hook: name,
 			Message: fmt.Sprintf("answered HTTP status %d", response.StatusCode), Detail: bounded(string(clip(reply))),
 			Fix: statusFix(response.StatusCode),
 		}

@@ -27,13 +27,10 @@ const (
 // requestHead is what the proxy reads of a request's head.
 type requestHead struct {
 	method, target string
-	line           int // the length of the request line
 	header         []conformance.HeaderLine
 	framing        framing
-	http10         bool
 	refuse         string // why it is not passed on
 	hostAt, hostTo int    // where the value of Host is in the head; 0: there is none
-	expects        bool
 }
 
 // readRequest takes the head of a request apart. What two readers could read in two
@@ -42,7 +39,6 @@ func readRequest(raw []byte) *requestHead {
 	h := &requestHead{}
 	head := string(raw) // one copy for all of its parts
 	end := strings.IndexByte(head, '\n')
-	h.line = end + 1
 	method, rest, ok := strings.Cut(strings.TrimRight(head[:end], "\r"), " ")
 	target, proto, ok2 := strings.Cut(rest, " ")
 	h.method, h.target = method, target
@@ -54,7 +50,6 @@ func readRequest(raw []byte) *requestHead {
 		h.refuse = "the request is one to a forward proxy: give the caller the address of this proxy as the URL of the endpoint"
 		return h
 	}
-	h.http10 = proto == "HTTP/1.0"
 	length, chunked := int64(-1), false
 	for at := end + 1; at < len(head); {
 		n := strings.IndexByte(head[at:], '\n')
@@ -96,8 +91,6 @@ func readRequest(raw []byte) *requestHead {
 				}
 				chunked = true
 			}
-		case len("expect"):
-			h.expects = h.expects || strings.EqualFold(name, "expect")
 		}
 	}
 	switch {

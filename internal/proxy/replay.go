@@ -111,7 +111,6 @@ func (r *Replay) Run(ctx context.Context, recording io.Reader) (*ReplayReport, S
 // call is what a request asks for, read from its body.
 type call struct {
 	method, object string
-	records        int
 }
 
 // permitted reads what a request does from its body, and says why it is not sent.
@@ -139,13 +138,12 @@ func (r *Replay) permitted(x *conformance.Sight) (c call, why string) {
 					Name string `json:"object_api_name"`
 				}
 			} `json:"sync_plan"`
-			Records []json.RawMessage
 		}
 	}
 	if json.Unmarshal(x.RequestBody, &body) != nil || body.Method == nil {
 		return c, "its body is no call of the protocol"
 	}
-	c = call{method: *body.Method, object: body.Params.Object.Name, records: len(body.Params.Records)}
+	c = call{method: *body.Method, object: body.Params.Object.Name}
 	switch {
 	case slices.Contains(readingMethods, c.method):
 		return c, ""

@@ -33,12 +33,10 @@ func (k NodeKind) String() string {
 // absent value.
 type Node struct {
 	Kind NodeKind
-	// LoneSurrogate reports whether the string holds half a surrogate pair, which
-	// stands in Text as the three bytes that UTF-8 would give it (WTF-8).
-	LoneSurrogate bool
 	// Raw is the text of the value as received, without space around it.
 	Raw []byte
-	// Text is the decoded string, "" for other types.
+	// Text is the decoded string, "" for other types. Half a surrogate pair stands in it as
+	// the three bytes that UTF-8 would give it (WTF-8).
 	Text string
 	// Members of an object, in the order received, duplicates included.
 	Members []Member

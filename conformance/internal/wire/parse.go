@@ -160,7 +160,7 @@ func (p *parser) value() (*Node, error) {
 		err = p.nested(n, Array, p.array)
 	case c == '"':
 		n.Kind = String
-		n.Text, n.LoneSurrogate, err = p.text()
+		n.Text, err = p.text()
 	case c == '-' || c >= '0' && c <= '9':
 		n.Kind = Number
 		err = p.number()
@@ -217,7 +217,7 @@ func (p *parser) object(n *Node) error {
 		if p.peek() != '"' {
 			return p.unexpected("the name of a member")
 		}
-		name, _, err := p.text()
+		name, err := p.text()
 		if err != nil {
 			return err
 		}

@@ -23,29 +23,29 @@ func (p *parser) number() error {
 	return nil
 }
 
-// text decodes a string; lone: it holds half a surrogate pair.
-func (p *parser) text() (text string, lone bool, err error) {
+// text decodes a string.
+func (p *parser) text() (string, error) {
 	from := p.at
 	end, fault := rawjson.SkipString(p.b, from+1)
 	switch fault {
 	case rawjson.FaultNone:
 	case rawjson.FaultControl:
-		return "", false, p.fail(SyntaxInvalid, end, "the control character %q stands in a string", p.b[end])
+		return "", p.fail(SyntaxInvalid, end, "the control character %q stands in a string", p.b[end])
 	case rawjson.FaultUTF8:
-		return "", false, p.fail(SyntaxUTF8, end, "the byte 0x%02x in a string is not UTF-8", p.b[end])
+		return "", p.fail(SyntaxUTF8, end, "the byte 0x%02x in a string is not UTF-8", p.b[end])
 	case rawjson.FaultEscape:
-		return "", false, p.fail(SyntaxInvalid, end, "a backslash begins no escape")
+		return "", p.fail(SyntaxInvalid, end, "a backslash begins no escape")
 	default:
-		return "", false, p.fail(SyntaxInvalid, from, "the string does not end")
+		return "", p.fail(SyntaxInvalid, from, "the string does not end")
 	}
 	p.at = end
 	inner := p.b[from+1 : end-1]
 	if err := p.spend(len(inner)); err != nil {
-		return "", false, err
+		return "", err
 	}
 	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), false, nil
+		return string(inner), nil
 	}
-	decoded, whole := rawjson.Unescape(make([]byte, 0, len(inner)), inner)
-	return string(decoded), !whole, nil
+	decoded, _ := rawjson.Unescape(make([]byte, 0, len(inner)), inner)
+	return string(decoded), nil
 }

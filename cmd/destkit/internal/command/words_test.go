@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 func TestSplit(t *testing.T) {
@@ -33,11 +35,11 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestQuotedWordsAreSplitBack: what Quote writes is one word for Split.
+// TestQuotedWordsAreSplitBack: what ShellWord writes is one word for Split.
 func TestQuotedWordsAreSplitBack(t *testing.T) {
-	require.Equal(t, "./a-b_c/d.yaml", Quote("./a-b_c/d.yaml"), "a plain word stays as it is")
+	require.Equal(t, "./a-b_c/d.yaml", foreign.ShellWord("./a-b_c/d.yaml"), "a plain word stays as it is")
 	for _, word := range []string{"", "plain", "two words", "it's", `"`, `a\b`, "$HOME", "`date`", "a;b|c", "ünï", "a\nb"} {
-		words, err := Split(Quote(word))
+		words, err := Split(foreign.ShellWord(word))
 		require.NoError(t, err, word)
 		require.Equal(t, []string{word}, words)
 	}

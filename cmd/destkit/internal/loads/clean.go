@@ -22,7 +22,7 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	words := []string{"destkit load clean"}
 	if address := l.options.Target.URL; plainURL(address) {
-		words = append(words, command.Quote(address))
+		words = append(words, foreign.ShellWord(address))
 	} else if os.Getenv(command.URLVariable) != address {
 		words = append(words, `"$`+command.URLVariable+`"`) // the caller has to set it: no line shows a secret
 	}
@@ -31,7 +31,7 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	for _, k := range r.Keys {
 		if k.Count > 0 {
 			objects++
-			words = append(words, "--object", command.Quote(k.Object+"="+strconv.FormatInt(k.Count, 10)))
+			words = append(words, "--object", foreign.ShellWord(k.Object+"="+strconv.FormatInt(k.Count, 10)))
 		}
 	}
 	if objects == 0 {
@@ -39,12 +39,12 @@ func (l *loading) cleanCommand(cmd *cobra.Command, r *loadgen.Result) string {
 	}
 	for _, name := range []string{"identifier", "key-template", "key-range", "token-env", "tls-roots", "development"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			words = append(words, "--"+name, command.Quote(f.Value.String()))
+			words = append(words, "--"+name, foreign.ShellWord(f.Value.String()))
 		}
 	}
 	for _, header := range l.Headers {
 		name, _, _ := strings.Cut(header, ":")
-		words = append(words, "--header", command.Quote(name+": …"))
+		words = append(words, "--header", foreign.ShellWord(name+": …"))
 	}
 	return strings.Join(words, " ")
 }

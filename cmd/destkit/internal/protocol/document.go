@@ -49,7 +49,6 @@ type Example struct {
 
 // Error is one kind of error object.
 type Error struct {
-	Name    string
 	Code    int
 	Message string
 }
@@ -150,8 +149,8 @@ func newDocument(document []byte) (*Document, error) {
 		}
 		p.Methods = append(p.Methods, method)
 	}
-	for name, e := range doc.Components.Errors {
-		p.Errors = append(p.Errors, Error{Name: name, Code: e.Code, Message: e.Message})
+	for _, e := range doc.Components.Errors {
+		p.Errors = append(p.Errors, Error{e.Code, e.Message})
 	}
 	slices.SortFunc(p.Errors, func(a, b Error) int { return a.Code - b.Code })
 	return p, nil
