@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,7 +51,6 @@ type millionPass struct {
 	Name    string
 	Rows    int64
 	Seconds float64
-	CPU     float64 // seconds of the process
 	Calls   int64
 	HighMB  float64 // most memory of the process up to its end
 }
@@ -75,12 +73,10 @@ func BenchmarkMillion(b *testing.B) {
 		require.NoError(b, err)
 		rows, more = n, 10*n
 	}
-	var table millionTable
 	for _, kind := range []struct {
 		name  string
 		table func(b *testing.B, rows int) (work millionWork, change func())
-		full  float64 // goal
-	}{{"SQLite", millionSQLite, 0.70}, {"PostgreSQL", millionPostgres, 0.60}} {
+	}{{"SQLite", millionSQLite}, {"PostgreSQL", millionPostgres}} {
 		for _, n := range []int{rows, more} {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
 				work, change := kind.table(b, n)
@@ -91,11 +87,10 @@ func BenchmarkMillion(b *testing.B) {
 				if n == more { // for the memory alone
 					rounds = 1
 				}
-				table.add(kind.name, n, kind.full, benchmarkMillion(b, n, rounds, work, change))
+				benchmarkMillion(b, n, rounds, work, change)
 			})
 		}
 	}
-	fmt.Print("\n" + table.text() + "\n")
 }
 
 // millionSQLite makes the table in a file.
@@ -139,7 +134,7 @@ const millionChange = "UPDATE people SET level = level + 1 WHERE id % 100 = 0"
 type millionResults map[string][]millionPass
 
 // benchmarkMillion makes the passes in turns, a new ledger for each round.
-func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change func()) millionResults {
+func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change func()) {
 	work.Destination = startMillionDestination(b)
 	all := millionResults{}
 	for range b.N * rounds {
@@ -156,7 +151,7 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 		}
 		require.NoError(b, os.RemoveAll(work.Folder))
 	}
-	for _, name := range millionPasses {
+	for _, name := range []string{"alone", "full", "unchanged", "changed"} {
 		b.ReportMetric(float64(rows)/all.seconds(name)/1e6, name+"-Mrows/s")
 	}
 	all.ratio(b, "alone", "full", "full/alone")
@@ -165,10 +160,7 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 	b.ReportMetric(slices.Max(all.values("unchanged", func(p millionPass) float64 { return float64(p.Calls) })), "unchanged-batches")
 	b.ReportMetric(all.high(), "MB")
 	b.ReportMetric(0, "ns/op")
-	return all
 }
-
-var millionPasses = []string{"alone", "full", "unchanged", "changed"}
 
 func (r millionResults) values(name string, of func(millionPass) float64) (values []float64) {
 	for _, p := range r[name] {
@@ -177,22 +169,15 @@ func (r millionResults) values(name string, of func(millionPass) float64) (value
 	return values
 }
 
-func (r millionResults) median(name string, of func(millionPass) float64) float64 {
-	values := slices.Sorted(slices.Values(r.values(name, of)))
-	return values[len(values)/2]
-}
-
-// ratio reports how the rates of two passes compare: of the medians, and the
-// least and the most of single passes of one against the median of the other.
+// ratio reports how the rates of two passes compare, by their medians.
 func (r millionResults) ratio(b *testing.B, against, name, unit string) {
-	times := r.values(name, func(p millionPass) float64 { return p.Seconds })
 	b.ReportMetric(r.seconds(against)/r.seconds(name), unit)
-	b.ReportMetric(r.seconds(against)/slices.Max(times), unit+"-low")
-	b.ReportMetric(r.seconds(against)/slices.Min(times), unit+"-high")
 }
 
+// seconds are the median of a pass.
 func (r millionResults) seconds(name string) float64 {
-	return r.median(name, func(p millionPass) float64 { return p.Seconds })
+	values := slices.Sorted(slices.Values(r.values(name, func(p millionPass) float64 { return p.Seconds })))
+	return values[len(values)/2]
 }
 
 // high is the most memory of any process.
@@ -203,31 +188,6 @@ func (r millionResults) high() (most float64) {
 		}
 	}
 	return most
-}
-
-// millionTable is what was measured, as a table.
-type millionTable struct{ lines []string }
-
-func (t *millionTable) add(kind string, rows int, goal float64, r millionResults) {
-	for _, name := range millionPasses {
-		ratio := ""
-		switch name {
-		case "full":
-			ratio = fmt.Sprintf("%.2f × alone (≥ %.2f)", r.seconds("alone")/r.seconds("full"), goal)
-		case "unchanged":
-			ratio = fmt.Sprintf("%.2f × alone (≥ 0.85)", r.seconds("alone")/r.seconds("unchanged"))
-		case "changed":
-			ratio = fmt.Sprintf("%.2f × unchanged (≥ 0.85)", r.seconds("unchanged")/r.seconds("changed"))
-		}
-		cpu := r.median(name, func(p millionPass) float64 { return p.CPU })
-		high := r.median(name, func(p millionPass) float64 { return p.HighMB })
-		t.lines = append(t.lines, fmt.Sprintf("| %s | %d | %s | %.2f | %.2f | %.2f | %s | %.0f |",
-			kind, rows, name, r.seconds(name), float64(rows)/r.seconds(name)/1e6, cpu*1e6/float64(rows), ratio, high))
-	}
-}
-
-func (t *millionTable) text() string {
-	return "| source | rows | pass | seconds | M rows/s | CPU s per M | ratio (goal) | MB |\n|---|---|---|---|---|---|---|---|\n" + strings.Join(t.lines, "\n") + "\n"
 }
 
 // child starts this program again with work to do.
@@ -297,7 +257,7 @@ func (w millionWork) do() error {
 	var done []millionPass
 	for _, name := range w.Passes {
 		p := millionPass{Name: name}
-		before, start := cpuSeconds(), time.Now()
+		start := time.Now()
 		if name == "alone" {
 			p.Rows, err = w.alone(ctx, job)
 		} else {
@@ -313,7 +273,7 @@ func (w millionWork) do() error {
 		if err != nil {
 			return err
 		}
-		p.Seconds, p.CPU, p.HighMB = time.Since(start).Seconds(), cpuSeconds()-before, highMB()
+		p.Seconds, p.HighMB = time.Since(start).Seconds(), highMB()
 		done = append(done, p)
 	}
 	if err := opened.Close(); err != nil {
@@ -372,14 +332,6 @@ func (w millionWork) alone(ctx context.Context, job Job) (n int64, err error) {
 		sum ^= print[0]
 		n++
 	}
-}
-
-func cpuSeconds() float64 {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
 // highMB is the most memory that the process has had; 0 where the system does
