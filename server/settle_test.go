@@ -11,7 +11,6 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // pacedWorld is a world with a sync of 20 rows that go one by one: the destination
@@ -37,8 +36,7 @@ func (w *world) status(run int64) any {
 func (w *world) dozing(id int64) {
 	w.t.Helper()
 	w.eventually(func() bool {
-		due, _ := w.s.clock.Pending(100)
-		return slices.ContainsFunc(due, func(d clock.Due) bool { return strings.Contains(d.Name, fmt.Sprintf("sync %d", id)) })
+		return slices.ContainsFunc(w.s.clock.Waiting(), func(name string) bool { return strings.Contains(name, fmt.Sprintf("sync %d", id)) })
 	})
 }
 

@@ -3,7 +3,6 @@ package clock
 import (
 	"container/heap"
 	"context"
-	"slices"
 	"time"
 )
 
@@ -170,28 +169,14 @@ func (t *Timer) wakeSleeper(err error) {
 	t.woken <- err
 }
 
-// Due is one function that waits.
-type Due struct {
-	At   time.Time `json:"at"`
-	Name string    `json:"name"`
-}
-
-// Pending lists at most limit of what waits, sleepers too, in the order in
-// which it falls due, and the number of all.
-func (c *Clock) Pending(limit int) (next []Due, total int) {
+// Waiting names what waits, sleepers too.
+func (c *Clock) Waiting() (names []string) {
 	c.mu.Lock()
-	list := slices.Clone(c.queue)
-	c.mu.Unlock()
-	slices.SortFunc(list, func(a, b *Timer) int {
-		if before(a, b) {
-			return -1
-		}
-		return 1
-	})
-	for _, t := range list[:min(max(limit, 0), len(list))] {
-		next = append(next, Due{t.at, t.name})
+	defer c.mu.Unlock()
+	for _, t := range c.queue {
+		names = append(names, t.name)
 	}
-	return next, len(list)
+	return names
 }
 
 // queue is a heap of timers: by moment, then by registration.
