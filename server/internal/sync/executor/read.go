@@ -36,11 +36,12 @@ type feed interface {
 	Close() error
 }
 
-// direct maps rows that come in the order of their keys.
+// direct maps rows, for the comparison where they come in the order of their keys.
 type direct struct {
 	rows    source.Rows
 	mapper  *mapping.Plan
-	timed   *timed // nil without a high-water mark
+	timed   *timed       // nil without a high-water mark
+	at      func() stamp // of the row; nil: none
 	scratch []byte
 	// generated: keys are hashes of the content.
 	generated bool
@@ -73,8 +74,10 @@ func (d *direct) next() (mapped, error) {
 	record, key, invalid := d.mapper.AppendRecord(d.scratch[:0], row)
 	d.scratch = record
 	got := mapped{key: key, record: record, invalid: invalid}
+	if d.at != nil {
+		got.stamp = d.at()
+	}
 	if d.timed != nil {
-		got.stamp = stampOf(d.timed.now)
 		if d.timed.fault != "" {
 			got.invalid = d.timed.fault
 		}
@@ -88,7 +91,7 @@ func (d *direct) next() (mapped, error) {
 // Close ends the reading.
 func (d *direct) Close() error { return d.rows.Close() }
 
-// mappedRows hands mapped rows to the sort on disk: key, record and reason.
+// mappedRows hands mapped rows to the sort on disk: key, record, reason and stamp.
 type mappedRows struct {
 	direct
 	cells [4][]byte

@@ -112,7 +112,7 @@ func (r *reading) openRows(ctx context.Context, byColumn string) (feed, error) {
 	in := direct{rows: readAhead(rows, len(columns), widen, cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.highWater != nil {
 		in.timed = &timed{Rows: in.rows, highWater: r.highWater, at: at, width: len(r.plan.Columns())}
-		in.rows = in.timed
+		in.rows, in.at = in.timed, func() stamp { return stampOf(in.timed.now) }
 	}
 	if byColumn != "" {
 		return &in, nil

@@ -14,7 +14,6 @@ import (
 	"github.com/destkit/destkit/internal/source/rowsort"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
-	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // stream is the reading of a topic. Each run reads the messages behind the mark,
@@ -244,7 +243,7 @@ func (s *sending) apart(ctx context.Context, pack *packer) func(item) error {
 
 // readLatest compares the latest message of each identifier with the state.
 func (r *reading) readLatest(ctx context.Context, rows source.LogRows, before State) error {
-	in := &messageRows{rows: rows, mapper: r.plan}
+	in := &mappedRows{direct: direct{rows: rows, mapper: r.plan, at: func() stamp { return stampAt(rows.Position()) }}}
 	sorted, err := rowsort.Sort(ctx, in, []int{0}, r.options.Scratch)
 	if err != nil {
 		return &sourceError{err}
@@ -253,31 +252,6 @@ func (r *reading) readLatest(ctx context.Context, rows source.LogRows, before St
 	defer feed.Close()
 	return r.comparison.compare(ctx, &group{feed: feed}, before)
 }
-
-// messageRows are mapped messages on their way into the sort: key, record,
-// reason and position.
-type messageRows struct {
-	rows   source.LogRows
-	mapper *mapping.Plan
-	record []byte
-	stamp  stamp
-	cells  [4][]byte
-}
-
-// Next implements source.Rows.
-func (m *messageRows) Next() ([][]byte, error) {
-	row, err := m.rows.Next()
-	if err != nil {
-		return nil, err
-	}
-	record, key, invalid := m.mapper.AppendRecord(m.record[:0], row)
-	m.record, m.stamp = record, stampAt(m.rows.Position())
-	m.cells = [4][]byte{key, record, []byte(invalid), m.stamp[:]}
-	return m.cells[:], nil
-}
-
-// Close ends the reading.
-func (m *messageRows) Close() error { return m.rows.Close() }
 
 // latest gives, of the valid messages of one identifier, the last one: those
 // before it are superseded, and only counted as read.
