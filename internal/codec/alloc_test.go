@@ -26,7 +26,8 @@ func TestNoAllocations(t *testing.T) {
 	result, err := json.Marshal(rpc.BatchResult{RecordResults: results})
 	require.NoError(t, err)
 	dst := make([]byte, 0, 2*len(body))
-	small := []byte(planningBody)
+	small, answered := []byte(planningBody), []byte(answers[1])
+	var answer Answer
 
 	for name, run := range map[string]func(){
 		"DecodeCall":  func() { _ = DecodeCall(body, &req, &batch) },
@@ -45,6 +46,7 @@ func TestNoAllocations(t *testing.T) {
 		"EncodeRequest":      func() { rpc.EncodeRequest(dst[:0], rpc.MethodSyncBatch, params, "1") },
 		"AppendRecordResult": func() { AppendRecordResult(dst[:0], results[0].Identifier, false, results[0].ErrorMessage) },
 		"AppendResponse":     func() { rpc.AppendResponse(dst[:0], req.RawID, result) },
+		"ScanAnswer":         func() { _ = ScanAnswer(answered, &answer, func(*Entry) error { return nil }) },
 		"ScanResults": func() {
 			n := 0
 			_ = rpc.ScanResults(result, func(_ []byte, _ bool, message []byte) error { n += len(message); return nil })
