@@ -219,47 +219,6 @@ func TestActionIsNoShell(t *testing.T) {
 	}
 }
 
-// TestActionSuites holds the command lines of both suites against the program:
-// each flag is one that the command has.
-func TestActionSuites(t *testing.T) {
-	t.Parallel()
-	g := newGitHub(t)
-	for suite, want := range map[string][]string{
-		"destination": {"conform"},
-		"service":     {"conform", "service"},
-	} {
-		t.Run(suite, func(t *testing.T) {
-			j := newJob(t, g, map[string]string{
-				"suite": suite, "url": "http://127.0.0.1:8080/api/v1", "profile": "strict", "waivers": "w.yaml", "require-clean": "true",
-				"personal-access-token-env": "PAT", "workspace-api-key-env": "KEY",
-			})
-			// This one notes what it was called with, and ends like a run with a finding.
-			note := filepath.Join(t.TempDir(), "note")
-			require.NoError(t, os.WriteFile(note, []byte("#!/bin/sh\n[ \"$1\" != version ] || exit 0\n"+
-				"env | grep ^DESTKIT_ >environment\nexit 1\n"), 0o755))
-			j.env["REAL"], j.env["PAT"], j.env["KEY"] = note, "pat_of_the_test", "secret-token:of_the_test"
-			j.run(t)
-			require.Equal(t, 1, j.status)
-			lines := strings.Split(strings.TrimSpace(readOrEmpty(j.env["ARGUMENTS"])), "\n")
-			require.Equal(t, "version", lines[0])
-			lines = lines[1:]
-			require.Equal(t, want, lines[:len(want)])
-			for _, line := range lines {
-				require.NotContains(t, line, "of_the_test")
-			}
-			environment := readOrEmpty(filepath.Join(j.dir, "environment"))
-			if suite == "service" {
-				require.Equal(t, []string{"--", j.with["url"]}, lines[len(lines)-2:])
-				require.Contains(t, environment, "DESTKIT_PERSONAL_ACCESS_TOKEN=pat_of_the_test\n")
-				require.Contains(t, environment, "DESTKIT_WORKSPACE_API_KEY=secret-token:of_the_test\n")
-			} else {
-				require.Contains(t, environment, "DESTKIT_URL="+j.with["url"]+"\n")
-			}
-			requireCommand(t, lines)
-		})
-	}
-}
-
 // TestActionJudgesAService runs the suite of services for real.
 func TestActionJudgesAService(t *testing.T) {
 	t.Parallel()
@@ -275,7 +234,7 @@ func TestActionJudgesAService(t *testing.T) {
 			t.Cleanup(func() { api.Close(); service.Close() })
 			tokens, err := service.NewOrganization(t.Context(), "action")
 			require.NoError(t, err)
-			j := newJob(t, g, map[string]string{"suite": "service", "url": api.URL + "/api/v1", "args": "--select=TOK-001",
+			j := newJob(t, g, map[string]string{"suite": "service", "url": api.URL + "/api/v1", "args": "--select=TOK-001", "profile": "strict", "require-clean": "true",
 				"workspace-api-key-env": "KEY", "personal-access-token-env": "PAT"})
 			j.env["KEY"], j.env["PAT"] = tokens.WorkspaceAPIKey, tokens.PersonalAccessToken
 			j.run(t)
