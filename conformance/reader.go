@@ -16,6 +16,7 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // This file alone talks to godog, which parses a scenario and matches its steps.
@@ -86,14 +87,11 @@ func (r *reader) noting(d Step, actor any) any {
 func outside(kind reflect.Type) reflect.Type {
 	var in, out []reflect.Type
 	for i := range kind.NumIn() {
-		switch arg := kind.In(i); arg {
-		case reflect.TypeFor[*wire.DataTable]():
-			in = append(in, reflect.TypeFor[*godog.Table]())
-		case reflect.TypeFor[*docString]():
-			in = append(in, reflect.TypeFor[*godog.DocString]())
-		default:
-			in = append(in, arg)
+		arg := kind.In(i)
+		if arg == reflect.TypeFor[*wire.DataTable]() {
+			arg = reflect.TypeFor[*godog.Table]()
 		}
+		in = append(in, arg)
 	}
 	for i := range kind.NumOut() {
 		out = append(out, kind.Out(i))
@@ -103,21 +101,13 @@ func outside(kind reflect.Type) reflect.Type {
 
 // inside is an argument as the step takes it.
 func inside(arg reflect.Value) reflect.Value {
-	switch v := arg.Interface().(type) {
-	case *godog.Table:
-		var rows [][]string
-		for _, row := range v.Rows {
-			cells := make([]string, len(row.Cells))
-			for i, c := range row.Cells {
-				cells[i] = c.Value
-			}
-			rows = append(rows, cells)
-		}
-		return reflect.ValueOf(wire.NewDataTable(rows...))
-	case *godog.DocString:
-		return reflect.ValueOf(&docString{text: v.Content, mediaType: v.MediaType})
+	table, ok := arg.Interface().(*godog.Table)
+	if !ok {
+		return arg
 	}
-	return arg
+	return reflect.ValueOf(wire.NewDataTable(lists.Of(table.Rows, func(row *messages.PickleTableRow) []string {
+		return lists.Of(row.Cells, func(c *messages.PickleTableCell) string { return c.Value })
+	})...))
 }
 
 func (r *reader) refuse(format string, args ...any) {

@@ -18,7 +18,7 @@ type Step struct {
 
 // NewStep declares a sentence by a regular expression for the actors of a suite,
 // of type A. The function that bind returns has one argument for each group of
-// the pattern (and a *datatable.Table or a *docString last), and returns an error or
+// the pattern (and a *wire.DataTable last), and returns an error or
 // nothing; see Outcome and Findings.Held.
 func NewStep[A any](pattern string, bind func(A) any) Step {
 	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
@@ -124,12 +124,3 @@ func (b boundStep) call(actor any) (err error) {
 	err, _ = out[len(out)-1].Interface().(error)
 	return err
 }
-
-// docString is the quoted text below a step.
-type docString struct{ text, mediaType string }
-
-// Text returns the text without its quotes.
-func (d *docString) Text() string { return d.text }
-
-// MediaType returns the word behind the opening quotes, or "".
-func (d *docString) MediaType() string { return d.mediaType }

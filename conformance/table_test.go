@@ -12,17 +12,13 @@ import (
 func TestStepsTakeTables(t *testing.T) {
 	type actor struct {
 		table *wire.DataTable
-		text  *docString
 	}
 	steps := []Step{
 		NewStep(`^a table:$`, func(a *actor) any { return func(t *wire.DataTable) error { a.table = t; return nil } }),
-		NewStep(`^a text:$`, func(a *actor) any { return func(d *docString) { a.text = d } }),
 	}
-	source := "Feature: F\n  Scenario: S\n    Given a table:\n      | a | b |\n      | 1 |   |\n    Then a text:\n      \"\"\"json\n      {}\n      \"\"\"\n"
+	source := "Feature: F\n  Scenario: S\n    Given a table:\n      | a | b |\n      | 1 |   |\n"
 	a := &actor{}
 	out := runScenario(&Check{ID: "T-001", File: "t.feature", source: []byte(source)}, steps, a, "")
 	require.Equal(t, Pass, out.status, out.reason)
 	require.Equal(t, [][]string{{"a", "b"}, {"1", ""}}, a.table.Rows())
-	require.Equal(t, "{}", a.text.Text())
-	require.Equal(t, "json", a.text.MediaType())
 }

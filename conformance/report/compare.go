@@ -81,10 +81,6 @@ func (d Comparison) Regressed() bool {
 	return slices.ContainsFunc(d.NewlyFailing, func(x Change) bool { return x.Gating })
 }
 
-// OtherTarget reports whether the runs judged two URLs, which is normal: two
-// deployments of one endpoint, or a port that changes.
-func (d Comparison) OtherTarget() bool { return d.A.Target != d.B.Target }
-
 // Same reports whether nothing but the URL differs.
 func (d Comparison) Same() bool {
 	return len(d.NewlyFailing)+len(d.Fixed)+len(d.Changed)+len(d.Findings)+

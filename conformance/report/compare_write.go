@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/internal/lists"
@@ -69,13 +70,7 @@ func (d Comparison) parts() []part {
 		{"Only in the second report", bare(d.OnlyB)},
 		{partUnfair, unfair},
 	}
-	used := all[:0]
-	for _, p := range all {
-		if len(p.items) > 0 {
-			used = append(used, p)
-		}
-	}
-	return used
+	return slices.DeleteFunc(all, func(p part) bool { return len(p.items) == 0 })
 }
 
 // changes writes changes of a status as lines, with the newer reason.
@@ -111,9 +106,10 @@ func foldBlocked(list []Change) (others []Change, blocked []item) {
 	return others, blocked
 }
 
-// otherTarget is the line about the two URLs, "" when there is one.
+// otherTarget is the line about the two URLs, "" when there is one. Two are normal: two
+// deployments of one endpoint, or a port that changes.
 func (d Comparison) otherTarget() string {
-	if !d.OtherTarget() {
+	if d.A.Target == d.B.Target {
 		return ""
 	}
 	return "two URLs were judged: " + line(d.A.Target) + ", then " + line(d.B.Target)

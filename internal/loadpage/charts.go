@@ -42,7 +42,7 @@ func timeCharts(r *loadgen.Result) []Chart {
 	if timed(r) {
 		latency = []Chart{latencyChart(r), percentileChart(r)}
 	}
-	return slices.Concat([]Chart{throughputChart(r)}, latency, []Chart{errorsChart(r), flightChart(r)})
+	return slices.Concat([]Chart{charted(whyThroughput, throughputPlot(r))}, latency, []Chart{errorsChart(r), charted(whyFlight, flightPlot(r))})
 }
 
 // wholeIntervals leaves a short rest of an interval out at the end: its rate is
@@ -151,8 +151,6 @@ func asked(r *loadgen.Result, name, class string) curve {
 
 const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
 
-func throughputChart(r *loadgen.Result) Chart { return charted(whyThroughput, throughputPlot(r)) }
-
 func throughputPlot(r *loadgen.Result) plot {
 	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "records/s", "c1", true, recordsRate))
 	if r.Load.BatchSize == 1 {
@@ -235,8 +233,6 @@ func whyErrors(r *loadgen.Result) string {
 func errorsPlot(r *loadgen.Result) plot {
 	return overTime(silences(r), "Errors", "in each interval", curveOf(r, "errors", "c4", true, func(p loadgen.Point) float64 { return float64(p.Errors) }))
 }
-
-func flightChart(r *loadgen.Result) Chart { return charted(whyFlight, flightPlot(r)) }
 
 const whyFlight = "Requests that were sent and not answered, at the end of each interval."
 

@@ -82,13 +82,6 @@ func (c *Conn) Err() error {
 	return c.dead
 }
 
-// Uses gives the number of calls that the connection has carried.
-func (c *Conn) Uses() int {
-	c.busy.Lock()
-	defer c.busy.Unlock()
-	return c.uses
-}
-
 // TLS gives the state of the handshake, or nil on plain HTTP.
 func (c *Conn) TLS() *tls.ConnectionState {
 	tc, ok := c.nc.(*tls.Conn)

@@ -295,7 +295,7 @@ func TestSilentCloseOnSecondCall(t *testing.T) {
 		require.Equal(t, KindClosed, r.Kind)
 		require.True(t, r.Reused)
 		require.True(t, r.ConnClosed)
-		require.Equal(t, 2, conn.Uses())
+		require.Equal(t, 2, conn.uses)
 		require.Equal(t, KindClosed, c.Do(t.Context(), Call{Conn: conn}).Kind)
 	})
 }
