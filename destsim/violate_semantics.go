@@ -26,11 +26,8 @@ var semanticsViolations = []violation{
 		blind(func(r *record) bool { return r.operation == rpc.OperationInsert })),
 	breaks("SEM-003.2", "an insert batch with existing and new records is an error and writes nothing",
 		refused(rpc.CodeServerError, "duplicate key", func(b *batch) bool {
-			if b.operation != rpc.OperationInsert {
-				return false
-			}
-			stored := count(b.standings(), standing.isStored)
-			return stored > 0 && stored < b.Len()
+			stored, _ := b.standings()
+			return b.operation == rpc.OperationInsert && stored > 0 && stored < b.Len()
 		})),
 	bySuccess("SEM-015.2", rpc.OperationInsert, "existing"),
 	keeps("SEM-019", "insert of a deleted record that an insert created before is refused as already present", func() seams {
@@ -71,7 +68,8 @@ var semanticsViolations = []violation{
 	writesMore("SEM-017.2", writesNear+"differs only by letter case from its key", ofTexts(strings.EqualFold)),
 	breaks("SEM-011", "a delete batch of which no record exists is an error",
 		refused(rpc.CodeServerError, "record not found", func(b *batch) bool {
-			return b.operation == rpc.OperationDelete && b.Len() > 0 && count(b.standings(), standing.isStored) == 0
+			stored, _ := b.standings()
+			return b.operation == rpc.OperationDelete && b.Len() > 0 && stored == 0
 		})),
 
 	breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly),

@@ -119,7 +119,7 @@ func rememberedRecords() seams {
 		if r.operation != rpc.OperationUpsert {
 			return next(r)
 		}
-		content := r.batch.fingerprint(r.raw)
+		content := r.batch.fingerprint(r.index, r.index+1)
 		if seen.get(content) {
 			return r.ok()
 		}
@@ -140,7 +140,7 @@ func rememberedResults() seams {
 			if b.operation != rpc.OperationUpdate || b.Len() == 0 {
 				return
 			}
-			content := b.fingerprint(b.all()...)
+			content := b.fingerprint(0, b.Len())
 			if result := results.get(content); result != nil {
 				c.answer(json.RawMessage(result))
 				return

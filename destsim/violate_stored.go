@@ -9,7 +9,6 @@ import (
 
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/codec"
 )
 
 // Shapes of the violations that look at what is stored or write something else.
@@ -124,18 +123,23 @@ type standing struct {
 	same   bool // with the values of the record
 }
 
-// standings looks all records of a batch up.
-func (b *batch) standings() []standing {
-	all := make([]standing, b.Len())
+// standings counts the records of a batch that are stored, and those with the same values.
+func (b *batch) standings() (stored, same int) {
 	u, err := b.call.sim.store.Begin()
 	if err != nil {
-		return all // the batch itself will meet it again
+		return 0, 0 // the batch itself will meet it again
 	}
 	defer u.Rollback()
-	for i := range all {
-		all[i] = b.standing(u, i)
+	for i := range b.Len() {
+		s := b.standing(u, i)
+		if s.stored {
+			stored++
+		}
+		if s.same {
+			same++
+		}
 	}
-	return all
+	return stored, same
 }
 
 func (b *batch) standing(u store.Unit, i int) (s standing) {
@@ -150,18 +154,6 @@ func (b *batch) standing(u store.Unit, i int) (s standing) {
 		return nil
 	}) // the batch itself will meet an error again
 	return s
-}
-
-func (s standing) isStored() bool { return s.stored }
-func (s standing) isSame() bool   { return s.same }
-
-func count(all []standing, of func(standing) bool) (n int) {
-	for _, s := range all {
-		if of(s) {
-			n++
-		}
-	}
-	return n
 }
 
 // repeated reports whether a row holds every value that record i brings.
@@ -200,25 +192,17 @@ func (o *object) firstIdentifier() *field {
 }
 
 // fingerprint stands for the content of a batch: object, operation, active
-// identifier and records, but not the ids of the sync.
+// identifier and some records, but not the ids of the sync.
 type fingerprint [sha256.Size]byte
 
-func (b *batch) fingerprint(records ...codec.RawRecord) (f fingerprint) {
+func (b *batch) fingerprint(from, to int) (f fingerprint) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", b.object.APIName, b.operation, b.identifier.APIName)
-	for _, r := range records {
-		_, _ = h.Write(r.Raw())
+	for i := from; i < to; i++ {
+		_, _ = h.Write(b.Record(i).Raw())
 	}
 	h.Sum(f[:0])
 	return f
-}
-
-func (b *batch) all() []codec.RawRecord {
-	all := make([]codec.RawRecord, b.Len())
-	for i := range all {
-		all[i] = b.Record(i)
-	}
-	return all
 }
 
 // putLater stores data under a key after d, replacing what is there then; nil
