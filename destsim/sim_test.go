@@ -107,10 +107,7 @@ func words(t testing.TB, reply string) []string {
 func stored(t testing.TB, s *Sim, object, field, identifier string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"object":%q,"identifier_field":%q,"identifiers":[%s]}`, object, field, identifier)
-	r := httptest.NewRequest(http.MethodPost, "/_control/readback", strings.NewReader(body))
-	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
+	w := control(s, http.MethodPost, "/_control/readback", body)
 	require.Equal(t, 200, w.Code, w.Body.String())
 	var reply readbackReply
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))

@@ -26,15 +26,6 @@ func text(t require.TestingT, s *Sim) string {
 	return b.String()
 }
 
-// ask makes one control call from loopback.
-func ask(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	return w
-}
-
 // pairs runs fn with every pair of stores.
 func pairs(t *testing.T, fn func(t *testing.T, from, to Config)) {
 	stores(t, func(t *testing.T, from Config) {
@@ -73,7 +64,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 func randomStep(t *testing.T, rt *rapid.T, s *Sim) {
 	key := func() string { return fmt.Sprintf("k%d", rapid.IntRange(0, 5).Draw(rt, "key")) }
 	value := string(store.Quote(rapid.StringN(0, 4, -1).Draw(rt, "value")))
-	control := func(path, body string) { ask(s, "POST", "/_control/"+path, body) }
+	change := func(path, body string) { control(s, "POST", "/_control/"+path, body) }
 	switch rapid.IntRange(0, 8).Draw(rt, "kind") {
 	case 0, 1, 2:
 		if s.catalogue.Load().byName["contact"] != nil {
@@ -83,16 +74,16 @@ func randomStep(t *testing.T, rt *rapid.T, s *Sim) {
 	case 3: // creates fields on write
 		write(t, s, "event", "upsert", `{"event_id":"`+key()+`","made_`+key()+`":`+value+`}`)
 	case 4:
-		control("schema", `{"action":"add_field","object":"contact","definition":{"name":"`+key()+`","type":"string","unique":true}}`)
+		change("schema", `{"action":"add_field","object":"contact","definition":{"name":"`+key()+`","type":"string","unique":true}}`)
 	case 5:
-		control("schema", `{"action":"rename_field","object":"contact","field":"`+key()+`","to":"renamed_`+key()+`"}`)
+		change("schema", `{"action":"rename_field","object":"contact","field":"`+key()+`","to":"renamed_`+key()+`"}`)
 	case 6:
-		control("schema", fmt.Sprintf(`{"action":"set_rate_limit","rate_limit":%d}`, rapid.IntRange(0, 9).Draw(rt, "limit")))
+		change("schema", fmt.Sprintf(`{"action":"set_rate_limit","rate_limit":%d}`, rapid.IntRange(0, 9).Draw(rt, "limit")))
 	case 7:
-		control("hooks/"+rapid.SampledFrom([]string{"alter_schema", "rotate_token", "break_downstream"}).Draw(rt, "hook"),
+		change("hooks/"+rapid.SampledFrom([]string{"alter_schema", "rotate_token", "break_downstream"}).Draw(rt, "hook"),
 			`{"action":"`+rapid.SampledFrom([]string{"begin", "end"}).Draw(rt, "action")+`"}`)
 	case 8:
-		control("schema", `{"action":"remove_object","object":"contact"}`)
+		change("schema", `{"action":"remove_object","object":"contact"}`)
 	}
 }
 
@@ -203,7 +194,7 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 				s := newSim(t, config)
 				write(t, s, "contact", "upsert", `{"email":"a","last_name":"x"}`)
 				before := text(t, s)
-				w := ask(s, "POST", "/_control/restore", tc.text)
+				w := control(s, "POST", "/_control/restore", tc.text)
 				require.Equal(t, http.StatusBadRequest, w.Code)
 				var failure controlError
 				require.NoError(t, json.Unmarshal(w.Body.Bytes(), &failure))
@@ -246,7 +237,7 @@ func TestSnapshotOverHTTP(t *testing.T) {
 	s := newSim(t, Config{Token: "the-endpoint-token", ControlToken: "the-control-token"})
 	require.Equal(t, []string{"ok"}, words(t, post(s, string(rpc.EncodeRequest(nil, rpc.MethodSyncBatch,
 		[]byte(planOf(s, "contact", "upsert", "email", `{"email":"a","last_name":"x"}`)), "id-1")), "Authorization", "Bearer the-endpoint-token").Body.String()))
-	w := ask(s, "GET", "/_control/snapshot", "")
+	w := control(s, "GET", "/_control/snapshot", "")
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, "application/x-ndjson", w.Header().Get("Content-Type"))
 	require.NotContains(t, w.Body.String(), "token")
@@ -254,7 +245,7 @@ func TestSnapshotOverHTTP(t *testing.T) {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
 	require.NoError(t, s.Reset())
-	restored := ask(s, "POST", "/_control/restore", w.Body.String())
+	restored := control(s, "POST", "/_control/restore", w.Body.String())
 	require.Equal(t, http.StatusOK, restored.Code, restored.Body.String())
 	require.NotEmpty(t, stored(t, s, "contact", "email", `"a"`))
 	require.Equal(t, "the-endpoint-token", *s.token.Load())
@@ -320,7 +311,7 @@ func FuzzRestore(f *testing.F) {
 			params := `{"object":` + string(encode(o.Ref())) + `}`
 			require.NotEmpty(t, invoke(s, rpc.MethodListFields, params))
 			for _, field := range o.fields {
-				ask(s, "POST", "/_control/readback", `{"object":`+string(store.Quote(o.APIName))+`,"identifier_field":`+string(field.quoted)+`,"identifiers":["a"]}`)
+				control(s, "POST", "/_control/readback", `{"object":`+string(store.Quote(o.APIName))+`,"identifier_field":`+string(field.quoted)+`,"identifiers":["a"]}`)
 			}
 		}
 	})
