@@ -76,7 +76,7 @@ type ArmedFault struct {
 // armed is a fault on the board; its counters are guarded by the board.
 type armed struct {
 	ArmedFault
-	kind    faultKind
+	kind    FaultKind
 	methods []string
 	chance  *rand.Rand
 }

@@ -29,7 +29,7 @@ func (t *touch) all() []*firing {
 // firing is one fault that fires on one call.
 type firing struct {
 	*Fault
-	kind  faultKind
+	kind  FaultKind
 	id    string
 	turn  int64         // from 0: how often the fault has fired before
 	hits  []bool        // by record of the batch, where records are chosen

@@ -21,15 +21,8 @@ type FaultKind struct {
 	Methods []string `json:"methods"`
 	// Records says that it acts on single records of a batch.
 	Records bool `json:"records"`
-}
 
-// faultKind is a kind with the values that At may have.
-type faultKind struct {
-	name, does string
-	takes      []string
-	methods    []string
-	records    bool
-	at         []string
+	at []string // the values that At may have
 }
 
 var (
@@ -39,66 +32,66 @@ var (
 )
 
 // faultKinds is the catalogue.
-var faultKinds = []faultKind{
-	{name: "delay", does: "waits, by a distribution, before the call is executed or before it is answered", takes: []string{"at", "delay"}, at: aroundCommit},
-	{name: "hang", does: "gives no answer until the client goes away", takes: []string{"at"}, at: aroundCommit},
-	{name: "rpc_error", does: "answers a JSON-RPC error object", takes: []string{"at", "code", "message", "data"}, at: aroundCommit},
-	{name: "http_status", does: "answers another HTTP status", takes: []string{"at", "status", "headers", "body"}, at: aroundCommit},
-	{name: "throttle", does: "answers 429 with Retry-After as seconds, as a date, absent or as garbage", takes: []string{"at", "retry_after", "seconds"}, at: aroundCommit},
-	{name: "reset", does: "resets the connection before or after the batch is stored, or between two of its records", takes: []string{"at", "records"}, at: throughoutBatch},
-	{name: "close", does: "closes the connection without an answer, at the same places", takes: []string{"at", "records"}, at: throughoutBatch},
-	{name: "truncate", does: "announces the whole body, sends a part and closes", takes: []string{"bytes"}},
-	{name: "stall", does: "stops in the middle of the body for a while", takes: []string{"bytes", "pause_ms"}},
-	{name: "slow_body", does: "sends the body in small pieces with pauses", takes: []string{"bytes", "pause_ms"}},
-	{name: "wrong_id", does: "answers with another id", takes: []string{"id"}},
-	{name: "wrong_identifiers", does: "answers for identifiers that were not sent", takes: []string{"records"}, methods: batchMethod, records: true},
-	{name: "missing_results", does: "leaves results out", takes: []string{"records"}, methods: batchMethod, records: true},
-	{name: "repeated_results", does: "gives results twice", takes: []string{"records"}, methods: batchMethod, records: true},
-	{name: "contradictory_results", does: "gives a second result that says the opposite", takes: []string{"records"}, methods: batchMethod, records: true},
-	{name: "extra_results", does: "adds results for identifiers that were not sent", takes: []string{"records"}, methods: batchMethod},
-	{name: "record_failure", does: "fails records, nothing of them is stored", takes: []string{"records", "message"}, methods: batchMethod, records: true},
-	{name: "acknowledge_unstored", does: "reports success for records that it does not store", takes: []string{"records"}, methods: batchMethod, records: true},
-	{name: "refuse_stored", does: "stores records and reports failure", takes: []string{"records", "message"}, methods: batchMethod, records: true},
-	{name: "schema", does: "shows a changed schema, and acts by it", takes: []string{"drift"}, methods: []string{
+var faultKinds = []FaultKind{
+	{Name: "delay", Does: "waits, by a distribution, before the call is executed or before it is answered", Takes: []string{"at", "delay"}, at: aroundCommit},
+	{Name: "hang", Does: "gives no answer until the client goes away", Takes: []string{"at"}, at: aroundCommit},
+	{Name: "rpc_error", Does: "answers a JSON-RPC error object", Takes: []string{"at", "code", "message", "data"}, at: aroundCommit},
+	{Name: "http_status", Does: "answers another HTTP status", Takes: []string{"at", "status", "headers", "body"}, at: aroundCommit},
+	{Name: "throttle", Does: "answers 429 with Retry-After as seconds, as a date, absent or as garbage", Takes: []string{"at", "retry_after", "seconds"}, at: aroundCommit},
+	{Name: "reset", Does: "resets the connection before or after the batch is stored, or between two of its records", Takes: []string{"at", "records"}, at: throughoutBatch},
+	{Name: "close", Does: "closes the connection without an answer, at the same places", Takes: []string{"at", "records"}, at: throughoutBatch},
+	{Name: "truncate", Does: "announces the whole body, sends a part and closes", Takes: []string{"bytes"}},
+	{Name: "stall", Does: "stops in the middle of the body for a while", Takes: []string{"bytes", "pause_ms"}},
+	{Name: "slow_body", Does: "sends the body in small pieces with pauses", Takes: []string{"bytes", "pause_ms"}},
+	{Name: "wrong_id", Does: "answers with another id", Takes: []string{"id"}},
+	{Name: "wrong_identifiers", Does: "answers for identifiers that were not sent", Takes: []string{"records"}, Methods: batchMethod, Records: true},
+	{Name: "missing_results", Does: "leaves results out", Takes: []string{"records"}, Methods: batchMethod, Records: true},
+	{Name: "repeated_results", Does: "gives results twice", Takes: []string{"records"}, Methods: batchMethod, Records: true},
+	{Name: "contradictory_results", Does: "gives a second result that says the opposite", Takes: []string{"records"}, Methods: batchMethod, Records: true},
+	{Name: "extra_results", Does: "adds results for identifiers that were not sent", Takes: []string{"records"}, Methods: batchMethod},
+	{Name: "record_failure", Does: "fails records, nothing of them is stored", Takes: []string{"records", "message"}, Methods: batchMethod, Records: true},
+	{Name: "acknowledge_unstored", Does: "reports success for records that it does not store", Takes: []string{"records"}, Methods: batchMethod, Records: true},
+	{Name: "refuse_stored", Does: "stores records and reports failure", Takes: []string{"records", "message"}, Methods: batchMethod, Records: true},
+	{Name: "schema", Does: "shows a changed schema, and acts by it", Takes: []string{"drift"}, Methods: []string{
 		rpc.MethodListObjects, rpc.MethodListFields, rpc.MethodSupportedOperations, rpc.MethodSyncBatch,
 	}},
-	{name: "speed", does: "answers other speeds, one after the other", takes: []string{"speeds"}, methods: []string{rpc.MethodGetSyncSpeed}},
-	{name: "rate_limit", does: "sends other values of X-RateLimit-Limit, one after the other", takes: []string{"limits"}},
+	{Name: "speed", Does: "answers other speeds, one after the other", Takes: []string{"speeds"}, Methods: []string{rpc.MethodGetSyncSpeed}},
+	{Name: "rate_limit", Does: "sends other values of X-RateLimit-Limit, one after the other", Takes: []string{"limits"}},
 }
 
 // FaultKinds lists every kind of fault that can be armed.
 func FaultKinds() []FaultKind {
-	list := make([]FaultKind, len(faultKinds))
-	for i, k := range faultKinds {
-		list[i] = FaultKind{k.name, k.does, k.takes, append([]string{}, k.methods...), k.records}
+	list := slices.Clone(faultKinds)
+	for i := range list {
+		list[i].Methods = append([]string{}, list[i].Methods...) // never null in JSON
 	}
 	return list
 }
 
 // methods are those that a fault can touch; empty: all.
-func (f *Fault) methods(kind faultKind) []string {
+func (f *Fault) methods(kind FaultKind) []string {
 	switch {
 	case f.When.Method != "":
 		return []string{f.When.Method}
 	case f.When.batchOnly() || f.At == "between":
 		return batchMethod
 	}
-	return kind.methods
+	return kind.Methods
 }
 
 // check finds the kind and everything that does not fit it.
-func (f *Fault) check() (faultKind, error) {
+func (f *Fault) check() (FaultKind, error) {
 	names := make([]string, len(faultKinds))
 	for i, k := range faultKinds {
-		names[i] = k.name
-		if k.name == f.Kind {
+		names[i] = k.Name
+		if k.Name == f.Kind {
 			return k, f.checkKind(k)
 		}
 	}
-	return faultKind{}, fmt.Errorf("kind: %w", unknownWord("kind", f.Kind, names))
+	return FaultKind{}, fmt.Errorf("kind: %w", unknownWord("kind", f.Kind, names))
 }
 
-func (f *Fault) checkKind(kind faultKind) error {
+func (f *Fault) checkKind(kind FaultKind) error {
 	for place, raw := range map[string]json.RawMessage{
 		"data": f.Data, "id": f.ID, "when.identifier": f.When.Identifier, "when.value": f.When.Value,
 	} {
@@ -106,7 +99,7 @@ func (f *Fault) checkKind(kind faultKind) error {
 			return fmt.Errorf("%s: is not a JSON value", place)
 		}
 	}
-	if err := onlyMembers(f, kind.name, append([]string{"kind", "when"}, kind.takes...)); err != nil {
+	if err := onlyMembers(f, kind.Name, append([]string{"kind", "when"}, kind.Takes...)); err != nil {
 		return err
 	}
 	if f.At != "" && !slices.Contains(kind.at, f.At) {

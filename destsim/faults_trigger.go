@@ -38,25 +38,25 @@ type Trigger struct {
 	Times       int64   `json:"times,omitempty"` // fires at most M times
 }
 
-func (t *Trigger) check(kind faultKind) error {
+func (t *Trigger) check(kind FaultKind) error {
 	known := rpc.Methods()
 	operations := []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationDelete}
 	switch {
 	case t.Method != "" && !slices.Contains(known, t.Method):
 		return fmt.Errorf("when.method: unknown method %q%s", clip(t.Method), didYouMean(t.Method, known))
-	case t.Method != "" && len(kind.methods) > 0 && !slices.Contains(kind.methods, t.Method):
+	case t.Method != "" && len(kind.Methods) > 0 && !slices.Contains(kind.Methods, t.Method):
 		return fmt.Errorf("when.method: this kind of fault never touches %s", t.Method)
 	case t.Operation != "" && !slices.Contains(operations, t.Operation):
 		return fmt.Errorf("when.operation: unknown operation %q%s", clip(t.Operation), didYouMean(t.Operation, operations))
 	case t.batchOnly() && t.Method != "" && t.Method != rpc.MethodSyncBatch:
 		return fmt.Errorf("when.method: %s has no operation and no records", t.Method)
-	case t.batchOnly() && len(kind.methods) > 0 && !slices.Contains(kind.methods, rpc.MethodSyncBatch):
+	case t.batchOnly() && len(kind.Methods) > 0 && !slices.Contains(kind.Methods, rpc.MethodSyncBatch):
 		return errors.New("when: this kind of fault touches no batch, so it has no operation and no records")
 	case t.Value != nil && t.Field == "":
 		return errors.New("when.value: needs when.field")
 	case t.Count != "" && t.Count != "calls" && t.Count != "records":
 		return fmt.Errorf("when.count: unknown value %q%s", clip(t.Count), didYouMean(t.Count, []string{"calls", "records"}))
-	case t.Count == "records" && !kind.records:
+	case t.Count == "records" && !kind.Records:
 		return errors.New("when.count: this kind of fault acts on calls, not on records")
 	case min(t.First, t.Every, t.From, t.To, t.Times) < 0:
 		return errors.New("when: first, every, from, to and times must not be negative")
@@ -105,7 +105,7 @@ func (a *armed) look(c *call) (firing, bool) {
 		return f, false
 	}
 	when := &a.Fault.When
-	if a.kind.records || when.ofRecords() {
+	if a.kind.Records || when.ofRecords() {
 		f.hits = a.records(c)
 		if !slices.Contains(f.hits, true) {
 			return f, false
@@ -148,7 +148,7 @@ func (a *armed) records(c *call) []bool {
 	when, b := &a.Fault.When, &c.batch.Batch
 	hits := make([]bool, b.Len())
 	left := len(hits)
-	if a.kind.records && a.Fault.Records > 0 {
+	if a.kind.Records && a.Fault.Records > 0 {
 		left = a.Fault.Records
 	}
 	for i := len(hits) - 1; i >= 0 && left > 0; i-- {

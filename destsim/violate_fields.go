@@ -22,17 +22,17 @@ var fieldViolations = []violation{
 		return fieldsResult{append(fields, fields[len(fields)-1])}
 	})),
 	breaks("FLD-003", `list_fields gives the last field of the last object the type "unknown"`,
-		editLast(func(f *rpc.Field) { f.Type = "unknown" })),
+		edits((*call).ofLast, isLast, func(f *rpc.Field) { f.Type = "unknown" })),
 	breaks("FLD-004", "list_fields marks no field of the last object as an identifier",
-		editFields(isIdentifier, func(f *rpc.Field) { f.Identifier = false })),
+		edits((*call).ofLast, isIdentifier, func(f *rpc.Field) { f.Identifier = false })),
 	breaks("FLD-005", "list_fields says that the identifiers of the last object are not required",
-		editFields(isIdentifier, func(f *rpc.Field) { f.Required = false })),
+		edits((*call).ofLast, isIdentifier, func(f *rpc.Field) { f.Required = false })),
 	breaks("FLD-006", "list_fields marks the first date field of the first object as an identifier as well",
-		editFirst(func(f rpc.Field) bool { return f.Type == rpc.TypeDate && !f.Array }, func(f *rpc.Field) { f.Identifier = true })),
+		edits((*call).ofFirst, isFirst(func(f rpc.Field) bool { return f.Type == rpc.TypeDate && !f.Array }), func(f *rpc.Field) { f.Identifier = true })),
 	breaks("FLD-007", "list_fields says that the first required field of the first object that is no identifier is not createable",
-		editFirst(func(f rpc.Field) bool { return f.Required && !f.Identifier }, func(f *rpc.Field) { f.Createable = false })),
+		edits((*call).ofFirst, isFirst(func(f rpc.Field) bool { return f.Required && !f.Identifier }), func(f *rpc.Field) { f.Createable = false })),
 	breaks("FLD-008", "list_fields says that the last field of the last object is neither createable nor updateable",
-		editLast(func(f *rpc.Field) { f.Createable, f.Updateable = false, false })),
+		edits((*call).ofLast, isLast, func(f *rpc.Field) { f.Createable, f.Updateable = false, false })),
 	breaks("FLD-009", "list_fields of an unknown object answers the fields of the first object",
 		forUnknown(rpc.MethodListFields, func(first *object) any { return fieldsResult{first.list()} })),
 	breaks("FLD-009.2", "list_fields of an unknown object answers an empty list",
@@ -71,11 +71,11 @@ func fieldsOf(meant func(c *call) bool, change func(fields []rpc.Field) any) sea
 	})
 }
 
-// editFields changes every field that the last object has of a kind.
-func editFields(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
-	return fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
+// edits changes the fields that are picked of the objects that are meant.
+func edits(meant func(c *call) bool, picked func(fields []rpc.Field, i int) bool, edit func(f *rpc.Field)) seams {
+	return fieldsOf(meant, func(fields []rpc.Field) any {
 		for i := range fields {
-			if of(fields[i]) {
+			if picked(fields, i) {
 				edit(&fields[i])
 			}
 		}
@@ -83,22 +83,12 @@ func editFields(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
 	})
 }
 
-// editFirst changes the first field of a kind that the first object has.
-func editFirst(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
-	return fieldsOf((*call).ofFirst, func(fields []rpc.Field) any {
-		if i := slices.IndexFunc(fields, of); i >= 0 {
-			edit(&fields[i])
-		}
-		return fieldsResult{fields}
-	})
-}
+func isLast(fields []rpc.Field, i int) bool       { return i == len(fields)-1 }
+func isIdentifier(fields []rpc.Field, i int) bool { return fields[i].Identifier }
 
-// editLast changes the last field of the last object.
-func editLast(edit func(f *rpc.Field)) seams {
-	return fieldsOf((*call).ofLast, func(fields []rpc.Field) any {
-		edit(&fields[len(fields)-1])
-		return fieldsResult{fields}
-	})
+// isFirst picks the first field of a kind.
+func isFirst(of func(f rpc.Field) bool) func(fields []rpc.Field, i int) bool {
+	return func(fields []rpc.Field, i int) bool { return i == slices.IndexFunc(fields, of) }
 }
 
 // ofFirst reports whether the call asks about the object that list_objects names
@@ -107,8 +97,6 @@ func (c *call) ofFirst() bool {
 	objects := c.sim.catalogue.Load().objects
 	return len(objects) > 0 && objects[0].APIName == c.object
 }
-
-func isIdentifier(f rpc.Field) bool { return f.Identifier }
 
 // mislabelled treats a call of list_fields whose label is that of another object.
 func mislabelled(do func(c *call, o *object)) seams {
