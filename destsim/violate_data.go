@@ -229,13 +229,17 @@ func joined(array []byte) string {
 	items := itemsOf(array)
 	texts := make([]string, len(items))
 	for i, raw := range items {
-		text, err := rawjson.StringText(raw)
-		if err != nil {
-			text = string(raw)
-		}
-		texts[i] = text
+		texts[i] = plainText(raw)
 	}
 	return strings.Join(texts, ",")
+}
+
+// plainText is the text of a string, and any other value as it is written.
+func plainText(raw []byte) string {
+	if text, err := rawjson.StringText(raw); err == nil {
+		return text
+	}
+	return string(raw)
 }
 
 // holds reports whether a raw value is a string with that text in it.

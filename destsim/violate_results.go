@@ -111,11 +111,7 @@ func upserted(change func(rs []result) []result) seams { return resultsOf(rpc.Op
 func keyed(rs []result) map[string]bool {
 	by := make(map[string]bool, len(rs))
 	for _, r := range rs {
-		text, err := rawjson.StringText(r.identifier)
-		if err != nil {
-			text = string(r.identifier)
-		}
-		by[text] = r.success
+		by[plainText(r.identifier)] = r.success
 	}
 	return by
 }

@@ -16,14 +16,8 @@ const prefixLength = 8
 
 // samePrefix compares two canonical keys; integers by their digits.
 func samePrefix(deleted, other string) bool {
-	text := func(key string) string {
-		if s, err := rawjson.StringText([]byte(key)); err == nil {
-			return s
-		}
-		return key
-	}
-	start := []rune(text(deleted))
-	return strings.HasPrefix(text(other), string(start[:min(prefixLength, len(start))]))
+	start := []rune(plainText([]byte(deleted)))
+	return strings.HasPrefix(plainText([]byte(other)), string(start[:min(prefixLength, len(start))]))
 }
 
 // ofTexts compares canonical keys by their texts; integers are never alike.
