@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -11,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"net"
 	"slices"
@@ -113,13 +115,7 @@ func (c *Certificates) TLSConfig(violation string) (*tls.Config, error) {
 	}
 	f, known := flaws[violation]
 	if !known {
-		ids := make([]string, 0, len(flaws))
-		for id := range flaws {
-			if id != "" {
-				ids = append(ids, id)
-			}
-		}
-		slices.Sort(ids)
+		ids := slices.Sorted(maps.Keys(flaws))[1:] // without the good one
 		return nil, fmt.Errorf("make test certificate: no bad certificate %q%s", violation, didYouMean(violation, ids))
 	}
 	chain, err := c.issue(f)
@@ -142,13 +138,7 @@ func (c *Certificates) issue(f flaw) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	from, to, hosts := f.from, f.to, f.hosts
-	if from == 0 {
-		from = -time.Hour
-	}
-	if to == 0 {
-		to = 90 * day
-	}
+	from, to, hosts := cmp.Or(f.from, -time.Hour), cmp.Or(f.to, 90*day), f.hosts
 	if hosts == nil {
 		hosts = c.hosts
 	}

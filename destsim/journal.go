@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -173,10 +174,7 @@ func (j *callJournal) reset() {
 }
 
 func (j *callJournal) page(filter JournalFilter) JournalPage {
-	limit := filter.Limit
-	if limit == 0 {
-		limit = 1000
-	}
+	limit := cmp.Or(filter.Limit, 1000)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	page := JournalPage{Entries: []JournalEntry{}, Total: j.total, Dropped: j.total - int64(len(j.ring)), Bodies: j.bodies.on.Load()}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -95,11 +96,7 @@ func (c *Client) call(ctx context.Context, method string, params any) (json.RawM
 	if err != nil {
 		return nil, err
 	}
-	client := c.HTTP
-	if client == nil {
-		client = noRedirect
-	}
-	resp, err := client.Do(req)
+	resp, err := cmp.Or(c.HTTP, noRedirect).Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("send request: %w", withoutURL(err))
 	}

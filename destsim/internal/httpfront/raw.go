@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"syscall"
@@ -121,10 +122,7 @@ func (c *fastConn) trust() {
 	if c.raw.trusting && c.last.Sub(c.armed) < time.Second {
 		return
 	}
-	d := c.server.look
-	if d == 0 {
-		d = lookAgain
-	}
+	d := cmp.Or(c.server.look, lookAgain)
 	if idle := c.server.IdleTimeout; idle > 0 {
 		d = min(d, idle)
 	}
