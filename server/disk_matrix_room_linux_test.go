@@ -31,14 +31,12 @@ func roomCells() (cells []diskCellOfService) {
 			require.NoError(t, os.Truncate(filepath.Join(disk, "ballast"), info.Size()-int64(r.left)))
 			return free
 		}
-		for _, file := range []string{"snapshot"} {
-			add(file, "snapshot", "refused: 507, the service's disk is full; nothing changed", func(t *testing.T, w *diskWorld, disk string) {
-				free := full(t, disk)
-				w.refusedFor(w.control("GET", "/snapshot", nil))
-				free()
-				w.whole()
-			})
-		}
+		add("snapshot", "snapshot", "refused: 507, the service's disk is full; nothing changed", func(t *testing.T, w *diskWorld, disk string) {
+			free := full(t, disk)
+			w.refusedFor(w.control("GET", "/snapshot", nil))
+			free()
+			w.whole()
+		})
 		for _, kind := range []string{"backup", "snapshot"} {
 			add(kind, "restore", "refused: 507, the service's disk is full; nothing changed", func(t *testing.T, w *diskWorld, disk string) {
 				c, _ := w.takeCopies(kind)
