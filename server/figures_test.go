@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,7 @@ func TestFigures(t *testing.T) {
 	w.do("GET", "/syncs", w.key, nil).want(200)
 	w.do("GET", "/syncs", "wrong", nil).want(401)
 	w.do("GET", "/nothing/secret-path", w.key, nil).want(404)
-	w.do("POST", pathf("/syncs/%d/trigger", id), w.key, nil).want(200)
+	w.trigger(id)
 	w.fault(map[string]any{"kind": "rate_limited", "operation": "listSyncs"})
 	w.do("GET", "/syncs", w.key, nil).want(429)
 	text := string(w.control("GET", "/metrics", nil).want(200).text)
@@ -34,5 +33,3 @@ func TestFigures(t *testing.T) {
 	}
 	require.NotContains(t, text, "secret-path")
 }
-
-func pathf(format string, args ...any) string { return fmt.Sprintf(format, args...) }
