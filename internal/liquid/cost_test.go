@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -65,6 +66,16 @@ func TestRenderingEndsWithItsContext(t *testing.T) {
 	require.NotErrorAs(t, err, &mistake)
 	_, err = template.Render(nil, Limits{Context: t.Context()})
 	require.NoError(t, err)
+}
+
+// TestNestedColumnsAreReadOnce: a loop over a large value ends soon.
+func TestNestedColumnsAreReadOnce(t *testing.T) {
+	template, err := Parse(`{% for i in (1..40000) %}{% if record.list[0] == 1 and record["list"].size > 5 %}{% endif %}{% endfor %}`)
+	require.NoError(t, err)
+	began := time.Now()
+	_, err = template.Render(map[string]any{"list": make([]any, 1<<20)}, Limits{})
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), 10*time.Second)
 }
 
 // TestLargeRenderingsTakeTurns: every large one waits for a place, which it gives

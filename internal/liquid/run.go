@@ -66,6 +66,7 @@ type run struct {
 	limits                 Limits
 	length                 int            // of the template
 	counters, turns        map[string]int // of variables; of cycles and loops
+	columns                map[string]any // with objects
 	changed                *string        // the last output of ifchanged
 	iterations, work, made int
 	heavy                  bool // this one has a place among the large ones
@@ -79,9 +80,9 @@ const runName = ""
 func runOf(ctx render.Context) *run { return ctx.Get(runName).(*run) }
 
 // set writes into a map and makes it first if need be: most templates need none.
-func set(m *map[string]int, key string, value int) {
+func set[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
-		*m = map[string]int{}
+		*m = map[string]V{}
 	}
 	(*m)[key] = value
 }

@@ -46,6 +46,18 @@ func ours(value any) any {
 	return value
 }
 
+// nested is ours, once for each column, and "" for the record.
+func (r *run) nested(column string, value any) any {
+	switch value.(type) {
+	case map[string]any, []any:
+		if _, known := r.columns[column]; !known {
+			set(&r.columns, column, ours(value))
+		}
+		return r.columns[column]
+	}
+	return value
+}
+
 // plain is a value of the library, without the mark of JSON mode and with the
 // digits of a number.
 func plain(value any) any {
@@ -93,7 +105,7 @@ func (b boxed) Interface() any {
 	case unknown:
 		fail(unknownVariable(string(v)))
 	case record:
-		return ours(map[string]any(v))
+		return b.run.nested("", map[string]any(v))
 	}
 	return b.v
 }
@@ -159,7 +171,7 @@ func (b boxed) step(key any, command bool) values.Value {
 		if !ok {
 			fail(UnknownColumn(shown(key)))
 		}
-		return boxed{ours(item), b.run}
+		return boxed{b.run.nested(name, item), b.run}
 	}
 	value := plain(b.Interface())
 	isEnd, isSize := command && (name == "first" || name == "last"), command && name == "size"
