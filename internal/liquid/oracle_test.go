@@ -108,6 +108,7 @@ func matrixTemplates() []string {
 		for _, attributes := range []string{"", "limit: 1", "offset: 1", "reversed", "limit: -1", "offset: -1", "limit: 0 offset: 1"} {
 			out = append(out, fmt.Sprintf("{%% for i in %s %s %%}[{{ i }}]{%% else %%}none{%% endfor %%}", input, attributes))
 		}
+		out = append(out, fmt.Sprintf("{%% tablerow i in %s cols: 2 %%}{{ i }}{%% endtablerow %%}", input))
 		for _, step := range []string{".size", ".first", ".last", "[0]", "[-1]", ".a", "['b']"} {
 			out = append(out, fmt.Sprintf("{%% assign v = %s %%}{{ v%s }}", input, step))
 		}

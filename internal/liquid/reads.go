@@ -106,12 +106,12 @@ func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 			}
 			for _, body := range bodies {
 				for i := range body {
-					if _, isText := body[i].(*render.TextNode); isText && inside && n.Name != "capture" {
+					if _, isText := body[i].(*render.TextNode); isText && inside && n.Name != "capture" && n.Name != "tablerow" {
 						body[i] = &render.TextNode{}
 					}
 				}
 			}
-			blank = blank && (inside || n.Name == "capture")
+			blank = blank && (inside && n.Name != "tablerow" || n.Name == "capture")
 		}
 	}
 	return blank
@@ -127,9 +127,10 @@ func (r *reads) fail(err *Error) {
 // note reads the arguments of a tag.
 func (r *reads) note(tag, arguments string, line int) {
 	switch tag {
-	case "assign", "for":
-		name, rest, _ := strings.Cut(arguments, map[string]string{"assign": "=", "for": " "}[tag])
-		r.defined[variable(name)], r.defined["forloop"] = true, r.defined["forloop"] || tag == "for"
+	case "assign", "for", "tablerow":
+		name, rest, _ := strings.Cut(arguments, map[bool]string{true: "=", false: " "}[tag == "assign"])
+		r.defined[variable(name)] = true
+		r.defined[map[string]string{"for": "forloop", "tablerow": "tablerowloop"}[tag]] = true
 		arguments = rest
 	case "capture", "increment", "decrement":
 		r.defined[variable(arguments)] = true

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/osteele/liquid/expressions"
 	"github.com/osteele/liquid/render"
-	"github.com/osteele/liquid/values"
 )
 
 // newConfig has our tags and filters, for one rendering or for one template that is
@@ -31,7 +28,8 @@ func newConfig(r *run, parsing *reads) render.Config {
 	c.AddBlock("if").Clause("elsif").Clause("else").Compiler(parsing.compileIf)
 	c.AddBlock("unless").Clause("elsif").Clause("else").Compiler(parsing.compileIf)
 	c.AddBlock("case").Clause("when").Clause("else").Compiler(compileCase)
-	c.AddBlock("for").Clause("else").Compiler(compileFor)
+	c.AddBlock("for").Clause("else").Compiler(compileLoop)
+	c.AddBlock("tablerow").Compiler(compileLoop)
 	c.AddBlock("capture").Renderer(func(_ io.Writer, ctx render.Context) error {
 		text, err := captured(ctx)
 		ctx.Set(variable(ctx.TagArgs()), boxed{text, runOf(ctx)})
@@ -209,104 +207,4 @@ func compileCase(block render.BlockNode) (action, error) {
 		}
 		return err
 	}, err
-}
-
-// goOn is the value of continue: the offset of a loop that goes on where the last
-// one of its name has stopped.
-type goOn struct{}
-
-// compileFor goes through a list.
-func compileFor(block render.BlockNode) (action, error) {
-	statement, err := expressions.ParseStatement(expressions.LoopStatementSelector, block.Args)
-	if err != nil {
-		return nil, err
-	}
-	f := statement.Loop
-	_, name, _ := strings.Cut(block.Args, " in ")
-	name, _, _ = strings.Cut(f.Variable+"-"+name, " ")
-	return func(w io.Writer, ctx render.Context) error {
-		r := runOf(ctx)
-		over, err := evaluate(ctx, f.Expr)
-		offset, errOffset := evaluate(ctx, f.Offset)
-		limit, errLimit := evaluate(ctx, f.Limit)
-		if err := errors.Join(err, errOffset, errLimit); err != nil {
-			return err
-		}
-		if offset == (goOn{}) {
-			offset = r.turns[name]
-		}
-		items, from, err := r.part(over, offset, limit)
-		if err != nil {
-			return err
-		}
-		set(&r.turns, name, from+len(items))
-		if f.Reversed {
-			slices.Reverse(items)
-		}
-		if len(items) == 0 && len(block.Clauses) > 0 {
-			return ctx.RenderBlock(w, block.Clauses[len(block.Clauses)-1])
-		}
-		return r.each(ctx, name, f.Variable, items, func() error { return ctx.RenderChildren(w) })
-	}, nil
-}
-
-// part gives a copy of the items that a loop goes through, and where it begins. A
-// text is one item, whatever limit and offset say, a map its pairs in the order of
-// the keys.
-func (r *run) part(over, offset, limit any) (items []any, from int, err error) {
-	switch v := over.(type) {
-	case string:
-		if v != "" {
-			return []any{v}, 0, nil
-		}
-	case []any:
-		items = v
-	case object:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			items = append(items, []any{key, v[key]})
-		}
-	case values.Range:
-		items, err = r.items(v)
-	}
-	to := len(items)
-	if offset != nil && err == nil {
-		from, err = toInteger(offset)
-	}
-	if limit != nil && err == nil {
-		var n int
-		n, err = toInteger(limit)
-		to = min(to, from+n)
-	}
-	from = max(0, from)
-	if from >= to || err != nil {
-		return nil, from, err
-	}
-	return slices.Clone(items[from:to]), from, r.take(itemCost * (to - from))
-}
-
-// each prints the body of a loop once for each item. What assign sets in it lives
-// on outside.
-func (r *run) each(ctx render.Context, name, variable string, items []any, print func() error) error {
-	outer := map[string]any{"forloop": ctx.Get("forloop"), variable: ctx.Get(variable)}
-	defer func() { maps.Copy(ctx.Bindings(), outer) }()
-	parent, _ := outer["forloop"].(boxed)
-	if _, isUnknown := parent.v.(unknown); isUnknown {
-		parent.v = nil
-	}
-	loop := object{"name": name, "parentloop": parent.v, "length": len(items)}
-	ctx.Set("forloop", boxed{loop, nil})
-	for i, item := range items {
-		if err := r.iterate(1, r.length); err != nil {
-			return err
-		}
-		loop["index"], loop["index0"], loop["first"] = i+1, i, i == 0
-		loop["rindex"], loop["rindex0"], loop["last"] = len(items)-i, len(items)-i-1, i == len(items)-1
-		ctx.Set(variable, boxed{item, r})
-		if err := print(); errors.Is(err, errBreak) {
-			return nil
-		} else if err != nil && !errors.Is(err, errContinue) {
-			return err
-		}
-	}
-	return nil
 }

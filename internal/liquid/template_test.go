@@ -94,6 +94,7 @@ func TestLimits(t *testing.T) {
 		"a long loop":      {`{% for i in (1..1000000000) %}x{% endfor %}`, Limits{}, "100000 iterations"},
 		"loops in loops":   {strings.Repeat(`{% for i in (1..100) %}`, 4) + strings.Repeat(`{% endfor %}`, 4), Limits{}, "iterations"},
 		"a range as array": {`{{ (1..1000000000) | join: "" }}`, Limits{}, "iterations"},
+		"a table":          {`{% tablerow i in (1..1000000000) %}{% endtablerow %}`, Limits{}, "iterations"},
 		"comparing all":    {`{% for i in (1..1000) %}{% case record.long %}{% when i %}{% endcase %}{% endfor %}`, Limits{Work: 100_000}, "bytes of work"},
 		"output":           {`{% for i in (1..100) %}0123456789{% endfor %}`, Limits{Output: 500}, "an output of more than 500 bytes"},
 		"a capture":        {`{% capture x %}{% for i in (1..100) %}0123456789{% endfor %}{% endcapture %}`, Limits{Output: 500}, "500 bytes"},
