@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/osteele/liquid/expressions"
+	"github.com/osteele/liquid/parser"
 	"github.com/osteele/liquid/render"
 )
 
@@ -51,7 +52,9 @@ func (r *reads) condition(markup string) (expressions.Expression, error) {
 		case word == "and", word == "or":
 			joined++
 			return word + " ("
-		case c == '"', c == '\'':
+		case c == '"': // whose backslashes are doubled
+			word = r.constant(strings.ReplaceAll(word[1:len(word)-1], `\\`, `\`))
+		case c == '\'':
 			word = r.constant(word[1 : len(word)-1])
 		case c == '-' || c >= '0' && c <= '9':
 			word = r.constant(json.Number(word))
@@ -71,15 +74,23 @@ func (r *reads) constant(value any) string {
 // deepest is the depth to which blocks may be nested.
 const deepest = 100
 
-// walk goes through the compiled template. It takes the text out of blocks that
+// walk goes through the compiled template. It takes white space out where a dash
+// says so, as the library would of values too, and the text out of blocks that
 // print nothing but white space: they print nothing, as in the published language.
 func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 	if blank = true; depth > deepest {
 		r.fail(syntaxError(1, errors.New("Nesting too deep"))) //nolint:staticcheck // published
 		return blank
 	}
-	for _, node := range nodes {
+	for i, node := range nodes {
 		switch n := node.(type) {
+		case *render.TrimNode:
+			nodes[i] = &render.TextNode{}
+			if n.TrimDirection == parser.Left {
+				trim(nodes, i-1, strings.TrimRight)
+			} else {
+				trim(nodes, i+1, strings.TrimLeft)
+			}
 		case *render.SeqNode:
 			r.walk(n.Children, depth)
 		case *render.TextNode:
@@ -115,6 +126,15 @@ func (r *reads) walk(nodes []render.Node, depth int) (blank bool) {
 		}
 	}
 	return blank
+}
+
+// trim cuts white space off a node that is text.
+func trim(nodes []render.Node, at int, cut func(text, white string) string) {
+	if at >= 0 && at < len(nodes) {
+		if text, isText := nodes[at].(*render.TextNode); isText {
+			text.Source = cut(text.Source, white)
+		}
+	}
 }
 
 // fail keeps the first mistake.

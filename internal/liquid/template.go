@@ -87,15 +87,16 @@ func Parse(text string) (t *Template, err error) {
 	return &Template{root: root, scope: r.scope, reads: r, length: len(text)}, nil
 }
 
-// What the library's tokens cannot be: several tags in one, comments in one tag, and
-// outputs of several lines, or in the form of a tag.
+// What the library's tokens cannot be: several tags in one, comments in one tag,
+// outputs of several lines or in the form of a tag, and texts without escapes.
 var (
 	liquidTag     = regexp.MustCompile(`(?s)(\{%-?)\s*liquid\b(.*?)(-?%\})`)
 	inlineComment = regexp.MustCompile(`(?s)(\{%-?)\s*#(.*?)(-?%\})`)
 	echoTag       = regexp.MustCompile(`(?s)\{%(-?)\s*echo\b(.*?)(-?)%\}`)
-	outputs       = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
-	emptyOutput   = regexp.MustCompile(`\{\{-?\s*-?\}\}`)
 	verbatim      = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}`)
+	tokens        = regexp.MustCompile(verbatim.String() + `|\{\{.*?\}\}|\{%.*?%\}`)
+	quoted        = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+	emptyOutput   = regexp.MustCompile(`\{\{-?\s*-?\}\}`)
 	openVerbatim  = regexp.MustCompile(`\{%-?\s*(raw|comment)\b`)
 )
 
@@ -112,8 +113,19 @@ func spread(text string) string {
 		return m[1] + " " + strings.Join(lines, "\n%}{% ") + " " + m[3]
 	})
 	text = inlineComment.ReplaceAllString(emptyOutput.ReplaceAllString(text, ""), "$1 comment %}$2{% endcomment $3")
-	return outputs.ReplaceAllStringFunc(echoTag.ReplaceAllString(text, "{{$1 $2 $3}}"), func(token string) string {
-		return strings.ReplaceAll(token, "\n", " ")
+	return tokens.ReplaceAllStringFunc(echoTag.ReplaceAllString(text, "{{$1 $2 $3}}"), func(token string) string {
+		if verbatim.MatchString(token) {
+			return token
+		}
+		if token[1] == '{' {
+			token = strings.ReplaceAll(token, "\n", " ")
+		}
+		return quoted.ReplaceAllStringFunc(token, func(text string) string {
+			if text[0] == '"' {
+				text = strings.ReplaceAll(text, `\`, `\\`)
+			}
+			return text
+		})
 	})
 }
 
