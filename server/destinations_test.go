@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // emulated makes a destination of an emulated type.
@@ -98,4 +100,26 @@ func TestCredentialsOfACustomDestination(t *testing.T) {
 		require.Contains(t, patch(map[string]any{"api_version": version}).want(400).problems(), "service_connection.credentials.api_version")
 	}
 	require.Len(t, got, 16, "nothing was called")
+}
+
+// TestAccountOfFiles: a folder has an account, too (spec 2.2).
+func TestAccountOfFiles(t *testing.T) {
+	w := newWorld(t, inDir(t))
+	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
+		"name": "Files", "type": "local_files", "credentials": map[string]any{"path": "out"},
+	}}).want(201)
+	require.Equal(t, "out", files.at("data.connection_details.account_id"))
+	require.Equal(t, "Local files out", files.at("data.connection_details.account_name"))
+}
+
+// TestPlanningIgnoresTheDeadlineOfBatches (spec 8): a slow get_sync_speed is waited for.
+func TestPlanningIgnoresTheDeadlineOfBatches(t *testing.T) {
+	w := newSyncWorld(t, func(c *Config) { c.BatchTimeout = 60 * time.Millisecond })
+	id := w.kept(nil).id("data.id")
+	_, err := w.sim.ArmFault(destsim.Fault{Kind: "delay", Delay: &destsim.Delay{MS: 100}, When: destsim.Trigger{Method: rpc.MethodGetSyncSpeed, Times: 1}})
+	require.NoError(t, err)
+	run := w.trigger(id)
+	require.NoError(t, w.s.Settle(t.Context()))
+	require.Equal(t, "completed", w.status(run))
+	require.Empty(t, w.sim.UnfiredFaults())
 }

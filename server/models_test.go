@@ -65,3 +65,13 @@ func TestModelsChangeTogether(t *testing.T) {
 	m := w.do("GET", path, w.key, nil).want(200)
 	require.Equal(t, []any{"New", "told", "SELECT 2 AS two"}, []any{m.at("data.name"), m.at("data.description"), m.at("data.query")})
 }
+
+// TestSourceOfAModelStays: a source that only a model uses cannot be deleted.
+func TestSourceOfAModelStays(t *testing.T) {
+	w := newWorld(t)
+	path := fmt.Sprintf("/sources/%d", w.newSource())
+	model := w.do("POST", path+"/models", w.key, map[string]any{"name": "M", "query": "SELECT 1 AS one"}).want(201).id("data.id")
+	w.do("DELETE", path, w.key, nil).want(409)
+	w.do("DELETE", fmt.Sprintf("%s/models/%d", path, model), w.key, nil).want(200)
+	w.remove(path, w.key)
+}

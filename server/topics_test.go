@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,4 +32,15 @@ func FuzzSchemaOf(f *testing.F) {
 			require.Equal(t, kind == "string", strings.HasPrefix(strings.TrimSpace(string(fields[name])), `"`))
 		}
 	})
+}
+
+// TestTopicsBelongToOneSource: a name is free in another source, and a database has none.
+func TestTopicsBelongToOneSource(t *testing.T) {
+	w := newWorld(t)
+	body := `{"name": "t", "sample_message": {"a": 1}}`
+	for range 2 {
+		w.do("POST", fmt.Sprintf("/sources/%d/topics", w.newTopicSource()), w.key, body).want(201)
+	}
+	refused := w.do("POST", fmt.Sprintf("/sources/%d/topics", w.newSource()), w.key, body).want(400)
+	require.Contains(t, refused.at("message"), "topic_log")
 }
