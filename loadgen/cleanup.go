@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -166,9 +167,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 		return nil, err
 	}
 	connections := o.Connections
-	if connections == 0 {
-		connections = int(min(d.Speed.MaximumParallelBatches, ServiceParallel))
-	}
+	connections = cmp.Or(connections, int(min(d.Speed.MaximumParallelBatches, ServiceParallel)))
 	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: pace.NewClock(), seed: 1, declared: *d, connections: connections}
 	if end.Transport.Standard {
 		end.Shared, _ = end.RoundTripper()

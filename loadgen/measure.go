@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -222,9 +223,7 @@ func (b *bucket) point(p *Point, width int64) {
 
 // finish closes the series. The last interval is as long as it was.
 func (m *measure) finish(now int64) {
-	if m.stopped == 0 {
-		m.stopped = now
-	}
+	m.stopped = cmp.Or(m.stopped, now)
 	last := max(m.stopped, m.ended)
 	m.settle(last)
 	for _, b := range m.buckets {

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +138,7 @@ func (f *ServiceFigures) add(o *ServiceFigures) (err error) {
 	have.Started, have.Completed, have.Failed = have.Started+more.Started, have.Completed+more.Completed, have.Failed+more.Failed
 	have.Skipped, have.Canceled = have.Skipped+more.Skipped, have.Canceled+more.Canceled
 	have.Unfinished, have.Going = have.Unfinished+more.Unfinished, have.Going+more.Going
-	if have.Failure == "" {
-		have.Failure = more.Failure
-	}
+	have.Failure = cmp.Or(have.Failure, more.Failure)
 	have.Histogram, have.TimeToEnd, err = joinTimes(have.Histogram, more.Histogram)
 	return err
 }

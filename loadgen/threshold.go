@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,9 +117,7 @@ func metrics() []string {
 	for name := range latencies {
 		list = append(list, name, "service-"+name)
 	}
-	for name := range counts {
-		list = append(list, name)
-	}
+	list = slices.AppendSeq(list, maps.Keys(counts))
 	slices.Sort(list)
 	return list
 }

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -139,9 +140,7 @@ func newPlan(w Work, d *targetWords, keys records.Keys, seed uint64, syncRun int
 		return nil, err
 	}
 	p := &plan{size: w.BatchSize, keys: keys, primed: true}
-	if p.size == 0 {
-		p.size = int(min(d.Speed.MaximumBatchSize, 10_000))
-	}
+	p.size = cmp.Or(p.size, int(min(d.Speed.MaximumBatchSize, 10_000)))
 	sum := 0.0
 	for i, o := range objects {
 		g := &keyspace{object: d.Objects[o.Name], as: records.Sync{ID: int64(i) + 1, Run: syncRun + int64(i)}}

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -281,9 +282,7 @@ func exampleOf(b *records.Batch, at int64) Example {
 // due is the sample of a request that is sent now. intended is when it was due; 0: now.
 func (w *worker) due(intended int64, waited bool) sample {
 	start := w.e.clock.Now()
-	if intended == 0 {
-		intended = start
-	}
+	intended = cmp.Or(intended, start)
 	return sample{intended: intended, start: start, waited: waited}
 }
 

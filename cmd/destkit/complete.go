@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // objectsWithin is how long a shell waits for the objects of an endpoint.
@@ -201,11 +203,7 @@ func checkWords(suite string) candidates {
 	if err != nil {
 		return nil
 	}
-	var all candidates
-	for _, check := range checks {
-		all = append(all, candidate(check.ID, check.Title))
-	}
-	return all
+	return lists.Of(checks, func(c *conformance.Check) string { return candidate(c.ID, c.Title) })
 }
 
 func bothSuites(*cobra.Command) candidates { return checkWords("") }
@@ -233,11 +231,7 @@ func selectors(cmd *cobra.Command) candidates {
 }
 
 func simulatorViolations(*cobra.Command) candidates {
-	var all candidates
-	for _, v := range destsim.Violations() {
-		all = append(all, candidate(v.ID, v.Changes))
-	}
-	return all
+	return lists.Of(destsim.Violations(), func(v destsim.Violation) string { return candidate(v.ID, v.Changes) })
 }
 
 func schemaNames(*cobra.Command) candidates {
@@ -245,11 +239,7 @@ func schemaNames(*cobra.Command) candidates {
 	if err != nil {
 		return nil
 	}
-	var all candidates
-	for _, s := range list {
-		all = append(all, candidate(s.name, s.title))
-	}
-	return all
+	return lists.Of(list, func(s namedSchema) string { return candidate(s.name, s.title) })
 }
 
 func protocolMethods(*cobra.Command) candidates {
@@ -257,11 +247,7 @@ func protocolMethods(*cobra.Command) candidates {
 	if err != nil {
 		return nil
 	}
-	var all candidates
-	for _, m := range book.Methods {
-		all = append(all, candidate(m.Name, m.Summary))
-	}
-	return all
+	return lists.Of(book.Methods, func(m protocol.Method) string { return candidate(m.Name, m.Summary) })
 }
 
 // variables are the names of the variables of the environment; their values may be
@@ -286,10 +272,9 @@ func reportWords(cmd *cobra.Command, _ []string, begun string) (candidates, cobr
 	if cmd.Name() == "load" || cmd.HasParent() && cmd.Parent().Name() == "load" {
 		formats = loads.FormatsOf(cmd)
 	}
-	var all candidates
-	for _, f := range formats {
-		all = append(all, cobra.CompletionWithDesc(f.Name+"=", strings.Join(f.Extensions, ", ")))
-	}
+	all := lists.Of(formats, func(f outputs.Format) string {
+		return cobra.CompletionWithDesc(f.Name+"=", strings.Join(f.Extensions, ", "))
+	})
 	return without(all, begun, nil), cobra.ShellCompDirectiveNoSpace
 }
 
@@ -339,9 +324,7 @@ func askObjects(cmd *cobra.Command) ([]rpc.Object, error) {
 			e.url = word
 		}
 	}
-	if e.url == "" {
-		e.url = os.Getenv(command.URLVariable)
-	}
+	e.url = cmp.Or(e.url, os.Getenv(command.URLVariable))
 	if e.url == "" {
 		return nil, errors.New("no endpoint is named")
 	}

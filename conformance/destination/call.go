@@ -2,9 +2,11 @@ package destination
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -78,16 +80,12 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 			}
 		}
 	}
-	if req.timeout == 0 {
-		req.timeout = s.deadline(req.method)
-	}
+	req.timeout = cmp.Or(req.timeout, s.deadline(req.method))
 	header := http.Header{}
 	if token := s.token.get(); token != s.target.Token && token != "" {
 		header.Set("Authorization", "Bearer "+token)
 	}
-	for name, values := range req.header {
-		header[name] = values
-	}
+	maps.Copy(header, req.header)
 	address := ""
 	if req.plain {
 		address = net.JoinHostPort(s.url.Hostname(), strconv.Itoa(s.opts.ProbePlainHTTP))

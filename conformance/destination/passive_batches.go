@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -60,9 +61,7 @@ func (t *traffic) keepBatch(p *Passive, c *sighted) {
 			}
 		default:
 			g.refused++
-			if g.first == nil {
-				g.first = c
-			}
+			g.first = cmp.Or(g.first, c)
 		}
 	}
 	place := c.object + " " + c.batch.operation

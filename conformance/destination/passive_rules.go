@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -251,9 +252,7 @@ func bearerOf(value string) string {
 	if rest == "" && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Basic")) {
 		return ""
 	}
-	if rest == "" {
-		rest = scheme
-	}
+	rest = cmp.Or(rest, scheme)
 	if rest = strings.TrimSpace(rest); len(rest) < leastSecret {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"hash/maphash"
 	"maps"
 	"net/http"
@@ -156,9 +157,7 @@ func (t *traffic) keepAccess(c *sighted) {
 		a.methods[c.method], a.latest = true, c.x.Started
 		t.authorized = c.auth
 	case c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden:
-		if a.refused[c.method] == nil {
-			a.refused[c.method] = c
-		}
+		a.refused[c.method] = cmp.Or(a.refused[c.method], c)
 	}
 }
 

@@ -3,6 +3,7 @@ package destination
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -22,9 +23,7 @@ type record struct {
 func (r *record) with(field string, raw json.RawMessage) *record {
 	c := *r
 	c.values = make(map[string]json.RawMessage, len(r.values)+1)
-	for k, v := range r.values {
-		c.values[k] = v
-	}
+	maps.Copy(c.values, r.values)
 	c.values[field] = raw
 	if field == r.id.APIName {
 		c.key = raw

@@ -250,10 +250,7 @@ func (m *sending) send(sc *scenario, s set) ([]*batch, error) {
 	if m.split == 0 {
 		return sc.write(s.operation, s.records, how)
 	}
-	var parts [][]*record
-	for part := range slices.Chunk(s.records, m.split) {
-		parts = append(parts, part)
-	}
+	parts := slices.Collect(slices.Chunk(s.records, m.split))
 	if m.parallel {
 		return sc.writeAtOnce(s.operation, parts, how)
 	}

@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -210,9 +211,7 @@ func (sc *scenario) fieldsChanged() error {
 	var hooked struct{ object, field string }
 	_ = json.Unmarshal(sc.altered["object"], &hooked.object)
 	_ = json.Unmarshal(sc.altered["field"], &hooked.field)
-	if hooked.object == "" {
-		hooked.object = sc.hookObject()
-	}
+	hooked.object = cmp.Or(hooked.object, sc.hookObject())
 	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != hooked.object })
 	if len(of) < 2 {
 		return inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)

@@ -2,6 +2,7 @@ package destination
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -48,9 +49,7 @@ func contentType(r *reply) (string, string) {
 	}
 	value := r.Header.Get("Content-Type")
 	if kind, _, err := mime.ParseMediaType(value); err != nil || kind != "application/json" {
-		if value == "" {
-			value = "no Content-Type"
-		}
+		value = cmp.Or(value, "no Content-Type")
 		return "Content-Type: application/json", value
 	}
 	return "", ""

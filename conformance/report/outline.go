@@ -42,12 +42,8 @@ func (o Options) outlined(of *c.Report, checks []c.CheckResult) (list []pagestyl
 		if len(r.Findings) > 0 {
 			result.Again = o.again(of, r)
 		}
-		for _, g := range findingGroups(r, maxExamples, htmlExcerptRoom) {
-			result.Causes = append(result.Causes, outlinedGroup(g, r))
-		}
-		for _, f := range r.Findings {
-			result.Findings = append(result.Findings, outlinedExample(f, place(f), 1))
-		}
+		result.Causes = lists.Of(findingGroups(r, maxExamples, htmlExcerptRoom), func(g findingGroup) pagestyle.Cause { return outlinedGroup(g, r) })
+		result.Findings = lists.Of(r.Findings, func(f c.Finding) pagestyle.Finding { return outlinedExample(f, place(f), 1) })
 		list = append(list, result)
 	}
 	return list

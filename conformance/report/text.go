@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -50,9 +51,7 @@ type terminal struct {
 // and what would decide it, notes, residue, warnings, and last the failures
 // with everything that is needed to repair them. The last line is the summary.
 func WriteText(w io.Writer, r *c.Report, opt Options) error {
-	if opt.Width == 0 {
-		opt.Width = 80
-	}
+	opt.Width = cmp.Or(opt.Width, 80)
 	opt.Width = max(opt.Width, 40)
 	t := &terminal{opt: opt, r: r}
 	checks := []func(){}

@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // options are the flags.
@@ -33,10 +35,7 @@ type options struct {
 
 func main() {
 	var o options
-	var names []string
-	for _, s := range sections(o) {
-		names = append(names, s.name)
-	}
+	names := lists.Of(sections(o), func(s section) string { return s.name })
 	flag.StringVar(&o.run, "run", "", "measure only the sections that match `REGEXP`, of "+strings.Join(names, ", "))
 	flag.IntVar(&o.seconds, "seconds", 10, "how long one run takes")
 	flag.IntVar(&o.rounds, "rounds", 3, "runs of each; medians are shown")

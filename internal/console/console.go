@@ -10,6 +10,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -104,9 +105,7 @@ type Next string
 // cannot be read is a mistake of the program, and panics, when the first page is shown:
 // most services and simulators live and end without a visitor.
 func New(opts Options) *Console {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	c := &Console{opts: opts, mux: http.NewServeMux(), views: http.NewServeMux(), pages: map[string]*pageRoute{}}
 	c.hub = newHub(c)
 	c.styled = newAsset("console.css", "text/css; charset=utf-8", []byte(page.Style+styleText+opts.Style))

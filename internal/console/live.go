@@ -198,10 +198,7 @@ func (h *hub) paint() {
 			h.mu.Unlock()
 			return
 		}
-		views := make([]*view, 0, len(h.views))
-		for _, one := range h.views {
-			views = append(views, one)
-		}
+		views := slices.Collect(maps.Values(h.views))
 		h.mu.Unlock()
 		stamp, fresh := h.stamp(), false
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -201,9 +202,7 @@ func (f *Frame) On(path string) bool {
 // value takes it away.
 func (f *Frame) With(name string, value any) string {
 	query := url.Values{}
-	for key, values := range f.Query {
-		query[key] = values
-	}
+	maps.Copy(query, f.Query)
 	if v := text(value); v == "" {
 		query.Del(name)
 	} else {

@@ -175,9 +175,7 @@ func connect(ctx context.Context, client *http.Client, address string) error {
 	if u.Scheme != "https" {
 		return nil
 	}
-	if cfg.ServerName == "" {
-		cfg.ServerName = u.Hostname()
-	}
+	cfg.ServerName = cmp.Or(cfg.ServerName, u.Hostname())
 	return tls.Client(conn, cfg).HandshakeContext(ctx)
 }
 

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,7 @@ func post(parent context.Context, client *http.Client, timeout time.Duration, na
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json")
-	if client == nil {
-		client = http.DefaultClient
-	}
+	client = cmp.Or(client, http.DefaultClient)
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, unreachable(ctx, parent, name, request.URL.Host, timeout, err)

@@ -290,9 +290,7 @@ func (p *Proxy) connect(ctx context.Context) (net.Conn, error) {
 	if p.cfg.TLS != nil {
 		cfg = p.cfg.TLS.Clone()
 	}
-	if cfg.ServerName == "" {
-		cfg.ServerName = p.to.Hostname()
-	}
+	cfg.ServerName = cmp.Or(cfg.ServerName, p.to.Hostname())
 	cfg.NextProtos = []string{"http/1.1"}
 	conn := tls.Client(raw, cfg)
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -12,6 +12,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/destkit/destkit/conformance"
@@ -78,9 +79,7 @@ func (p *Proxy) observe() {
 	defer close(p.drained)
 	for x := range p.queue {
 		seen := &Seen{Sight: &x.sight, Local: x.local, Lost: x.request.lost}
-		if seen.Lost == "" {
-			seen.Lost = x.response.lost
-		}
+		seen.Lost = cmp.Or(seen.Lost, x.response.lost)
 		if seen.Lost != "" {
 			p.notJudged.Add(1)
 		}

@@ -1,6 +1,7 @@
 package skeletons
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -62,9 +63,7 @@ func (Endpoint) Value(f rpc.Field) string {
 		"boolean": "true", "decimal": `"12.50"`, "float": "0.5", "integer": "42",
 		"date": `"2021-03-29"`, "date_time": `"2021-03-29T16:32:23Z"`,
 	}[f.Type]
-	if value == "" {
-		value = `"text {n}"`
-	}
+	value = cmp.Or(value, `"text {n}"`)
 	if f.Array {
 		return "[" + value + "]"
 	}

@@ -3,12 +3,14 @@ package source
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/source/internal/generated"
 	"github.com/destkit/destkit/server/api"
 )
@@ -169,12 +171,8 @@ func (w *warehouseEntry) check(credentials []connector.Field, problems *connecto
 }
 
 // kinds lists the kinds of values.
-func kinds() (names []string) {
-	for kind := range plainTypes {
-		names = append(names, string(kind))
-	}
-	slices.Sort(names)
-	return names
+func kinds() []string {
+	return lists.Of(slices.Sorted(maps.Keys(plainTypes)), func(kind api.Kind) string { return string(kind) })
 }
 
 func (t *tableEntry) check(place string, schemas []string, problems *connector.Problems) {

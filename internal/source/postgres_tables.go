@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,9 +116,7 @@ func (p *postgres) columns(ctx context.Context, conn *pgx.Conn, object Object) (
 	}
 	schema := object.Schema
 	// What the server assumes as well.
-	if schema == "" {
-		schema = "public"
-	}
+	schema = cmp.Or(schema, "public")
 	missing := fmt.Errorf("find table %s: %w", object, ErrNoTable)
 	if object.Catalog != "" && object.Catalog != p.s.text("database") || strings.ContainsRune(schema+object.Name, 0) {
 		return nil, "", missing

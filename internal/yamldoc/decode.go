@@ -8,6 +8,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -119,9 +120,7 @@ func keysOf(t reflect.Type) []string {
 			if name == "-" || !field.IsExported() {
 				continue
 			}
-			if name == "" {
-				name = strings.ToLower(field.Name)
-			}
+			name = cmp.Or(name, strings.ToLower(field.Name))
 			if !field.Anonymous {
 				keys = append(keys, name)
 			}

@@ -8,6 +8,7 @@
 package xk6
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -118,9 +119,7 @@ func (m *Module) share(c *config, given map[string]any) (*shared, error) {
 			return nil, fmt.Errorf("keyRange: another destination of this script, or of another VU, has keys of %d to %d: give each its own range", c.options.KeyFrom, c.options.KeyTo)
 		}
 	}
-	if c.options.RunID == "" {
-		c.options.RunID = m.run
-	}
+	c.options.RunID = cmp.Or(c.options.RunID, m.run)
 	s := &shared{module: m, number: len(m.shared), config: c}
 	m.shared[key] = s
 	return s, nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -80,9 +81,7 @@ type request struct {
 // its order are those that the service sends (published protocol text).
 func (c *Client) prepare(call *Call) (*request, error) {
 	q := &request{call: call, method: call.HTTPMethod, target: c.target}
-	if q.method == "" {
-		q.method = http.MethodPost
-	}
+	q.method = cmp.Or(q.method, http.MethodPost)
 	if !isToken(q.method) {
 		return nil, fmt.Errorf("check method %q: not a token", q.method)
 	}

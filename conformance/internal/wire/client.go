@@ -79,9 +79,7 @@ func New(opts Options) (*Client, error) {
 		opts.MaxBody = DefaultMaxBody
 	}
 	opts.UserAgent = cmp.Or(opts.UserAgent, "destkit")
-	if opts.Redactor == nil {
-		opts.Redactor = NewRedactor()
-	}
+	opts.Redactor = cmp.Or(opts.Redactor, NewRedactor())
 	if opts.Dial == nil {
 		opts.Dial = new(net.Dialer).DialContext
 	}

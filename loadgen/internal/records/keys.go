@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -34,9 +35,7 @@ type Keys struct {
 // integers between 2·10^12 and 3·10^12: far above what people number by hand,
 // above those of the judge, far below 2^53.
 func NewKeys(template, run string, from, to int64) (Keys, error) {
-	if template == "" {
-		template = DefaultTemplate
-	}
+	template = cmp.Or(template, DefaultTemplate)
 	if !strings.Contains(template, "{n}") {
 		return Keys{}, wire.Usagef("the key template %q has no {n}: every record would have the same key", template)
 	}

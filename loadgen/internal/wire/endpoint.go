@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -112,9 +113,7 @@ func NewEndpoint(t Target, tr Transport) (*Endpoint, error) {
 	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
 		return nil, Usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
 	}
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	e := &Endpoint{URL: u, address: net.JoinHostPort(u.Hostname(), port), Transport: tr.withDefaults(), host: u.Host,
 		Hidden: foreign.New(), memory: &memory{most: mostReplies}}
 	e.seed(t)

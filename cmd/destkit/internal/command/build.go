@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -32,9 +33,7 @@ func ReadBuild() Build {
 	info := Build{Version: linkedBuild.version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if ok {
-		if info.Version == "" {
-			info.Version = build.Main.Version
-		}
+		info.Version = cmp.Or(info.Version, build.Main.Version)
 		for _, setting := range build.Settings {
 			switch setting.Key {
 			case "vcs.revision":

@@ -27,11 +27,7 @@ func JudgeFormats() Formats {
 		report.Text: {".txt"}, report.JSON: {".json"}, report.JUnit: {".xml"}, report.HTML: {".html", ".htm"},
 		report.Markdown: {".md"}, report.SARIF: {".sarif", ".sarif.json"}, report.HAR: {".har"},
 	}
-	var all Formats
-	for _, name := range report.Formats() {
-		all = append(all, Format{name, extensions[name]})
-	}
-	return all
+	return lists.Of(report.Formats(), func(name string) Format { return Format{name, extensions[name]} })
 }
 
 func (r Formats) names() []string {
