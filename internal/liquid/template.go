@@ -42,11 +42,15 @@ type Error struct {
 // Unwrap gives the error behind it.
 func (e *Error) Unwrap() error { return e.error }
 
-// The beginnings of errors are published.
+// syntaxError is a mistake of the text, in the published form.
 func syntaxError(line int, err error) *Error {
-	return &Error{line, fmt.Errorf("Liquid syntax error: %w", err)}
-}                                           //nolint:staticcheck
-func valueError(line int, err error) *Error { return &Error{line, fmt.Errorf("Liquid error: %w", err)} } //nolint:staticcheck
+	return &Error{line, fmt.Errorf("Liquid syntax error: %w", err)} //nolint:staticcheck // published
+}
+
+// valueError is any other mistake, in the published form.
+func valueError(line int, err error) *Error {
+	return &Error{line, fmt.Errorf("Liquid error: %w", err)} //nolint:staticcheck // published
+}
 
 // Parse reads a template. Errors are of type *Error; unknown filters and variables
 // that nothing defines are found here already, not only when a record comes by.
@@ -94,14 +98,18 @@ var (
 	inlineComment = regexp.MustCompile(`(?s)(\{%-?)\s*#(.*?)(-?%\})`)
 	echoTag       = regexp.MustCompile(`(?s)\{%(-?)\s*echo\b(.*?)(-?)%\}`)
 	verbatim      = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}.*?\{%-?\s*endraw\s*-?%\}|\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}`)
-	tokens        = regexp.MustCompile(verbatim.String() + `|\{\{.*?\}\}|\{%.*?%\}`)
+	tokens        = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}`)
 	quoted        = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 	emptyOutput   = regexp.MustCompile(`\{\{-?\s*-?\}\}`)
 	openVerbatim  = regexp.MustCompile(`\{%-?\s*(raw|comment)\b`)
 )
 
-// spread brings such tokens into the library's form. Tags keep their lines.
+// spread brings such tokens into the library's form, but for those that are text.
+// Tags keep their lines.
 func spread(text string) string {
+	if at := verbatim.FindStringIndex(text); at != nil {
+		return spread(text[:at[0]]) + text[at[0]:at[1]] + spread(text[at[1]:])
+	}
 	text = liquidTag.ReplaceAllStringFunc(text, func(token string) string {
 		m := liquidTag.FindStringSubmatch(token)
 		lines := strings.Split(m[2], "\n")
@@ -114,9 +122,6 @@ func spread(text string) string {
 	})
 	text = inlineComment.ReplaceAllString(emptyOutput.ReplaceAllString(text, ""), "$1 comment %}$2{% endcomment $3")
 	return tokens.ReplaceAllStringFunc(echoTag.ReplaceAllString(text, "{{$1 $2 $3}}"), func(token string) string {
-		if verbatim.MatchString(token) {
-			return token
-		}
 		if token[1] == '{' {
 			token = strings.ReplaceAll(token, "\n", " ")
 		}
