@@ -148,8 +148,8 @@ func choose(items, keys []any, want func(key any) bool) []any {
 	return out
 }
 
-// wanted tells whether a property is the value asked for, or just true when none
-// is.
+// wanted reports whether a property has the value asked for, or is just true where none is
+// asked for.
 func wanted(args []any) func(key any) bool {
 	value := argument(args, 1, nil)
 	return func(key any) bool { return value == nil && truthy(key) || value != nil && equal(key, value) }
