@@ -166,7 +166,7 @@ func (b boxed) PropertyValue(key values.Value) values.Value { return b.step(key.
 // values that have no such key.
 func (b boxed) step(key any, command bool) values.Value {
 	name, _ := key.(string)
-	if columns, isRecord := b.v.(record); isRecord && !(command && name == "size") {
+	if columns, isRecord := b.v.(record); isRecord && (!command || name != "size") {
 		item, ok := columns[name]
 		if !ok {
 			fail(UnknownColumn(shown(key)))
