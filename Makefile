@@ -185,7 +185,7 @@ fuzz: ## run every fuzz test for FUZZTIME (20s)
 	  for name in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$name"; \
 	    $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$pkg 2>&1 | tee "$$said" \
-	      || { grep -q '^ *context deadline exceeded$$' "$$said" && ! grep -q 'Failing input' "$$said"; }; \
+	      || { grep -q '^ *context deadline exceeded$$' "$$said" && ! grep -q 'Failing input' "$$said"; } || exit 1; \
 	  done; \
 	done
 

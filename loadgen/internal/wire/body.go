@@ -107,6 +107,9 @@ func (l *Link) readChunks(most int64) ([]byte, error) {
 		if trailers += len(line); trailers > longestHead {
 			return nil, Newf(KindHTTP, "the trailers have more than %d bytes", longestHead)
 		}
+		if _, _, err := fieldLine(line); err != nil {
+			return nil, Newf(KindHTTP, "the end of the chunks has %v", err)
+		}
 	}
 	if l.r < l.w {
 		return nil, Newf(KindHTTP, "there are bytes after the last chunk")

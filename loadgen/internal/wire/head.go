@@ -35,15 +35,11 @@ func parseHead(text []byte) (h head, err error) {
 		if len(line) == 0 {
 			break
 		}
-		colon := bytes.IndexByte(line, ':')
-		if colon < 1 || !fieldName(line[:colon]) {
-			return h, fmt.Errorf("the head has a line that is no header: %q", foreign.Clip(line, LongestQuote))
+		name, value, err := fieldLine(line)
+		if err != nil {
+			return h, fmt.Errorf("the head has %w", err)
 		}
-		value := bytes.Trim(line[colon+1:], " \t")
-		if !fieldValue(value) {
-			return h, fmt.Errorf("the header %s has a control character", line[:colon])
-		}
-		if err := h.field(line[:colon], value); err != nil {
+		if err := h.field(name, value); err != nil {
 			return h, err
 		}
 	}
@@ -125,6 +121,18 @@ func is(b []byte, word string) bool {
 		}
 	}
 	return true
+}
+
+// fieldLine reads a header or a trailer.
+func fieldLine(line []byte) (name, value []byte, err error) {
+	name, value, found := bytes.Cut(line, []byte(":"))
+	if !found || !fieldName(name) {
+		return nil, nil, fmt.Errorf("a line that is no header: %q", foreign.Clip(line, LongestQuote))
+	}
+	if value = bytes.Trim(value, " \t"); !fieldValue(value) {
+		return nil, nil, fmt.Errorf("a control character in the header %s", name)
+	}
+	return name, value, nil
 }
 
 // fieldName tells the tokens of RFC 9110 section 5.6.2.
