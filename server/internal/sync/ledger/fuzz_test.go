@@ -117,7 +117,7 @@ func readAll(data []byte) (all []item, err error) {
 			return nil, err
 		}
 		one := it
-		one.key = bytes.Clone(it.key)
+		one.key, one.row = bytes.Clone(it.key), bytes.Clone(it.row) // the next one takes their place
 		all = append(all, one)
 	}
 }
