@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/seam"
-	"github.com/destkit/destkit/server/internal/snapshot"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -18,7 +17,7 @@ import (
 // configuration, and gives up what a stopped process has left.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		if err := snapshot.AbandonRefreshes(tx); err != nil {
+		if err := tx.AbandonRefreshes(); err != nil {
 			return err
 		}
 		first, err := tx.Setting(organizations.SettingFirst)

@@ -210,7 +210,7 @@ func assemble(config Config) (*Server, error) {
 		Gate: s.gate, Sources: s.sources, Ledger: func() *ledger.Ledger { return s.ledger },
 		Organizations: s.organizations, Connectors: s.declared, Rest: s.rest, Engine: s.engine, Schedule: s.schedule,
 		Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Binding: s.binding, Dir: config.Dir,
-		About: snapshot.About{Version: config.Version, Dialect: string(config.Dialect)},
+		Version: config.Version, Dialect: string(config.Dialect),
 	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()

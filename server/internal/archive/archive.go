@@ -67,45 +67,38 @@ func (a *Archive) Close() { a.spool.Close() }
 // ErrNone says that a stream is no snapshot.
 var ErrNone = errors.New("this is no snapshot of destkit")
 
-// Where a tar archive says that it is one, in a header of 512 bytes.
-const (
-	tarMagic  = "ustar"
-	tarPlace  = 257
-	tarHeader = 512
-)
-
 // Read spools a snapshot and checks that it is whole. Other things are refused at their
 // first bytes: a wrong file can be of any size. A bare copy of the store, which is what a
 // backup is, counts as a snapshot without parts.
 func Read(r io.Reader, dir string) (*Archive, error) {
-	head := make([]byte, tarHeader)
+	head := make([]byte, 512) // the header of a tar stream
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	if !bytes.HasPrefix(head, []byte(sqliteFileHeading)) && !bytes.HasPrefix(head[tarPlace:], []byte(tarMagic)) {
+	bare := bytes.HasPrefix(head, []byte(sqliteFileHeading))
+	if !bare && string(head[257:262]) != "ustar" {
 		return nil, fmt.Errorf("read snapshot: %w", ErrNone)
 	}
 	spooled, err := NewSpool(dir)
 	if err != nil {
 		return nil, err
 	}
-	var a *Archive
 	if _, err = io.Copy(spooled, io.MultiReader(bytes.NewReader(head[:n]), r)); err != nil {
-		err = fmt.Errorf("read snapshot: %w", err)
-	} else {
-		a, err = Open(spooled)
-	}
-	if err != nil {
 		spooled.Close()
+		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	return a, err
+	if bare {
+		return &Archive{Meta: Meta{Format: Format}, Parts: map[string]*io.SectionReader{PartStore: spooled.Reader()}, spool: spooled}, nil
+	}
+	return Open(spooled)
 }
 
-// Open reads what is in a spool, which stays the caller's.
+// Open reads the parts in a spool. It closes the spool where it fails.
 func Open(spooled *Spool) (*Archive, error) {
 	a := &Archive{Parts: map[string]*io.SectionReader{}, spool: spooled}
 	if err := a.open(); err != nil {
+		spooled.Close()
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	return a, nil
@@ -113,13 +106,6 @@ func Open(spooled *Spool) (*Archive, error) {
 
 func (a *Archive) open() error {
 	whole := a.spool.Reader()
-	// A backup is the bare file of the store.
-	head := make([]byte, len(sqliteFileHeading))
-	if _, err := whole.ReadAt(head, 0); err == nil && string(head) == sqliteFileHeading {
-		a.Parts[PartStore] = whole
-		a.Meta.Format = Format
-		return nil
-	}
 	stream := tar.NewReader(whole)
 	for {
 		header, err := stream.Next()
@@ -144,7 +130,7 @@ func (a *Archive) open() error {
 // mostRequests leaves room to count on: ids of requests have twelve digits.
 const mostRequests = 1e12 - 1
 
-// check demands every part that meta.json names.
+// check demands every part that meta.json names, as its checksum says.
 func (a *Archive) check() error {
 	meta := a.Parts[PartMeta]
 	if meta == nil || a.Parts[PartStore] == nil {
@@ -156,8 +142,23 @@ func (a *Archive) check() error {
 	if a.Meta.Format != Format {
 		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.Meta.Format, Format)
 	}
-	if err := a.intact(); err != nil {
-		return err
+	written := a.Parts[PartSums]
+	if written == nil {
+		return fmt.Errorf("%w: %s is missing, so it was cut off", ErrNone, PartSums)
+	}
+	var sums map[string]string
+	if err := json.NewDecoder(written).Decode(&sums); err != nil {
+		return errors.Join(ErrNone, err)
+	}
+	delete(a.Parts, PartSums)
+	for name := range a.Parts {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, a.Part(name)); err != nil {
+			return err
+		}
+		if sums[name] != hex.EncodeToString(sum.Sum(nil)) {
+			return fmt.Errorf("%w: the checksum of %s is wrong, so it was changed or damaged since it was made", ErrNone, foreign.Clip(name, 60))
+		}
 	}
 	if a.Meta.Requests < 0 || a.Meta.Requests > mostRequests {
 		return fmt.Errorf("%w: it cannot have seen %d requests", ErrNone, a.Meta.Requests)
@@ -172,42 +173,8 @@ func (a *Archive) check() error {
 	return nil
 }
 
-// intact compares every part with its checksum.
-func (a *Archive) intact() error {
-	written := a.Parts[PartSums]
-	if written == nil {
-		return fmt.Errorf("%w: %s is missing, so it was cut off", ErrNone, PartSums)
-	}
-	var sums map[string]string
-	if err := json.NewDecoder(written).Decode(&sums); err != nil {
-		return errors.Join(ErrNone, err)
-	}
-	for name := range a.Parts {
-		if name == PartSums {
-			continue
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, a.Part(name)); err != nil {
-			return err
-		}
-		if sums[name] != hex.EncodeToString(sum.Sum(nil)) {
-			return fmt.Errorf("%w: the checksum of %s is wrong, so it was changed or damaged since it was made", ErrNone, foreign.Clip(name, 60))
-		}
-	}
-	return nil
-}
-
 // Part reads a part from its beginning.
 func (a *Archive) Part(name string) io.Reader {
 	p := a.Parts[name]
 	return io.NewSectionReader(p, 0, p.Size())
-}
-
-// nameLength is the length of the name at the beginning of a tar stream, which may be
-// that of what is said about the first part.
-const nameLength = 100
-
-// Is knows a snapshot by its beginning: a tar stream that starts with what is in it.
-func Is(head []byte) bool {
-	return len(head) >= tarHeader && string(head[tarPlace:tarPlace+len(tarMagic)]) == tarMagic && bytes.Contains(head[:nameLength], []byte(PartMeta))
 }

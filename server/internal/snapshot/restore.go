@@ -21,7 +21,7 @@ func (s *Snapshots) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer a.Close()
-	release, err := s.hold(ctx)
+	release, err := s.hold(ctx, true)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
@@ -36,13 +36,14 @@ func (s *Snapshots) Restore(ctx context.Context, r io.Reader) error {
 	if err := s.replace(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
-	s.forgetCalls()
+	s.Faults.Forget()
+	s.Journal.Forget()
 	return nil
 }
 
 // Reset takes the service back to its first organization, as after the first start.
 func (s *Snapshots) Reset(ctx context.Context) error {
-	release, err := s.hold(ctx)
+	release, err := s.hold(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -52,36 +53,26 @@ func (s *Snapshots) Reset(ctx context.Context) error {
 		return err
 	}
 	// The rest follows whether the caller is still there or not.
-	s.forgetState()
+	s.Lifecycle.Forget()
+	s.Mail.Forget()
 	s.Rest.ForgetReplies()
-	s.forgetCalls()
+	s.Faults.Forget()
+	s.Journal.Forget()
 	return s.Organizations.Drop(left)
 }
 
 // hold stops the runs, and keeps calls out, until release.
-func (s *Snapshots) hold(ctx context.Context) (release func(), err error) {
+func (s *Snapshots) hold(ctx context.Context, replace bool) (release func(), err error) {
 	resume, err := s.Engine.Hold(ctx)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := s.Lock.Take(ctx, true)
+	unlock, err := s.Lock.Take(ctx, replace)
 	if err != nil {
 		resume()
 		return nil, err
 	}
 	return func() { unlock(); resume() }, nil
-}
-
-// forgetState drops what is about to be sent for a state that leaves.
-func (s *Snapshots) forgetState() {
-	s.Lifecycle.Forget()
-	s.Mail.Forget()
-}
-
-// forgetCalls empties the journals and takes the faults away.
-func (s *Snapshots) forgetCalls() {
-	s.Faults.Forget()
-	s.Journal.Forget()
 }
 
 // replace puts an archive in the place of the state. The store goes first: it refuses
@@ -92,13 +83,14 @@ func (s *Snapshots) replace(ctx context.Context, a *archive.Archive) error {
 		return err
 	}
 	s.Schedule.Forget()
-	s.forgetState()
+	s.Lifecycle.Forget()
+	s.Mail.Forget()
 	defer func() { s.Lifecycle.Resume(ctx); s.Mail.Resume(ctx) }()
 	if err := s.Shared.Store.Restore(ctx, a.Part(archive.PartStore)); err != nil {
 		return errors.Join(err, s.Schedule.GoOn(ctx))
 	}
 	s.Rest.ForgetReplies()
-	if err := s.Shared.Store.Update(ctx, AbandonRefreshes); err != nil {
+	if err := s.Shared.Store.Update(ctx, (*store.Tx).AbandonRefreshes); err != nil {
 		return err
 	}
 	// The ids of the new state may be those of the old one, so its records go before the
@@ -113,7 +105,7 @@ func (s *Snapshots) replace(ctx context.Context, a *archive.Archive) error {
 	if err := s.Fill(ctx, a); err != nil {
 		return err
 	}
-	// Killed before this, the next start knows that the restore was cut off.
+	// Where it is killed before this, the next start knows that the restore was cut off.
 	if err := s.Binding.BindRestored(ctx); err != nil {
 		return err
 	}
@@ -132,20 +124,13 @@ func (s *Snapshots) undo(before *archive.Spool) error {
 	return err
 }
 
-// AbandonRefreshes ends those that a stopped process, or the state of a snapshot, has left
-// behind.
-func AbandonRefreshes(tx *store.Tx) error {
-	_, err := tx.AbandonRefreshes("the service was stopped")
-	return err
-}
-
 // Fill brings in what a snapshot holds outside the store, whose content is that of the
 // snapshot already. A bare copy of a store has neither clock nor parts.
 func (s *Snapshots) Fill(ctx context.Context, a *archive.Archive) error {
 	if a.Parts[archive.PartMeta] == nil {
 		return nil
 	}
-	if err := s.fillOutside(ctx, a); err != nil {
+	if err := s.fill(ctx, a); err != nil {
 		return err
 	}
 	// Ids of requests go on as they did then.
@@ -161,11 +146,8 @@ func Refused(err error) error {
 		return problem.Refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, archive.ErrNone), errors.Is(err, store.ErrNotACopy):
 		return problem.Refuse(http.StatusBadRequest, "%v", err)
-	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDisk): // the service's own
-		return err
-	}
-	if problem.Of(err).Code != http.StatusInternalServerError {
-		return err
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDisk), problem.Of(err).Code != http.StatusInternalServerError:
+		return err // the service's own
 	}
 	return &problem.Failure{Code: http.StatusBadRequest, Message: fmt.Sprintf("the snapshot cannot be restored, nothing was changed: %v", err), Cause: err}
 }

@@ -43,8 +43,7 @@ func (s *Snapshots) get(c *call.Control) (any, error) {
 	c.W.Header().Set("Content-Type", "application/x-tar")
 	c.W.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
 	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.Size()))
-	_, err = io.Copy(c.W, spooled.Reader())
-	if err != nil {
+	if _, err := io.Copy(c.W, spooled.Reader()); err != nil {
 		s.Log.Warn("snapshot was not read to its end", "error", err)
 	}
 	return nil, nil

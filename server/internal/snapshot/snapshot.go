@@ -47,11 +47,9 @@ type Parts struct {
 	Mail          *lifecycle.Mailer
 	Binding       *binding.Binding
 	Dir           string // the data directory; "" in memory
-	About         About
+	Version       string // of the program
+	Dialect       string
 }
-
-// About is what a snapshot says of the service that it is of.
-type About struct{ Version, Dialect string }
 
 // Snapshots takes and restores snapshots, and resets the service.
 type Snapshots struct{ Parts }

@@ -53,14 +53,13 @@ type Hold struct {
 
 // Enter waits until no one writes or waits to. Leave ends the hold.
 func (l *Lock) Enter(ctx context.Context) *Hold {
-	h := l.begin(ctx)
-	h.set(false)
-	return h
+	return l.begin(ctx, false)
 }
 
-func (l *Lock) begin(ctx context.Context) *Hold {
+func (l *Lock) begin(ctx context.Context, waits bool) *Hold {
 	h := &Hold{lock: l}
 	h.Ctx, h.end = context.WithCancelCause(ctx)
+	h.set(waits)
 	return h
 }
 
@@ -112,8 +111,7 @@ func (h *Hold) Apart(fn func(ctx context.Context) error) error {
 // Wait runs what waits for the clock or for a latency, without the lock. A snapshot does
 // not wait for it; a restore or a reset ends it with ErrHeld.
 func (l *Lock) Wait(ctx context.Context, fn func(ctx context.Context) error) error {
-	h := l.begin(ctx)
-	h.set(true)
+	h := l.begin(ctx, true)
 	defer h.Leave()
 	return h.Failure(fn(h.Ctx))
 }
@@ -121,16 +119,15 @@ func (l *Lock) Wait(ctx context.Context, fn func(ctx context.Context) error) err
 // Take keeps calls out until release. It gives those under way the time of Grace, and
 // gives up when ctx ends. To replace the state, it also ends the calls that wait.
 func (l *Lock) Take(ctx context.Context, replace bool) (release func(), err error) {
-	defer time.AfterFunc(l.Grace, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.finish(false)
-	}).Stop()
-	defer context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.changed.Broadcast()
-	})()
+	locked := func(fn func()) func() {
+		return func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			fn()
+		}
+	}
+	defer time.AfterFunc(l.Grace, locked(func() { l.finish(false) })).Stop()
+	defer context.AfterFunc(ctx, locked(l.changed.Broadcast))()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	swaps := 0
@@ -156,12 +153,10 @@ func (l *Lock) Take(ctx context.Context, replace bool) (release func(), err erro
 	}
 	l.writing = true
 	l.number.Add(int64(swaps))
-	return sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+	return sync.OnceFunc(locked(func() {
 		l.writing = false
 		leave()
-	}), nil
+	})), nil
 }
 
 // busy reports whether there is a call that holds the lock, or also one that waits.

@@ -77,13 +77,13 @@ func (tx *Tx) LastRefresh(kind string, targetID int64) (at time.Time, err error)
 	return r[0].CompletedAt, nil
 }
 
-// AbandonRefreshes fails every refresh under way, since no process works on it any
-// more: for the start of a process. It says how many there were.
-func (tx *Tx) AbandonRefreshes(reason string) (int64, error) {
-	changed, err := tx.exec(`UPDATE refreshes SET status = 'failed', error = ?, completed_at = ?, updated_at = ?,
-		version = version + 1 WHERE status = 'processing'`, reason, tx.now, tx.now)
+// AbandonRefreshes fails every refresh that a stopped process, or the state of a snapshot,
+// has left under way.
+func (tx *Tx) AbandonRefreshes() error {
+	_, err := tx.exec(`UPDATE refreshes SET status = 'failed', error = ?, completed_at = ?, updated_at = ?,
+		version = version + 1 WHERE status = 'processing'`, "the service was stopped", tx.now, tx.now)
 	if err != nil {
-		return 0, fmt.Errorf("abandon refreshes: %w", err)
+		return fmt.Errorf("abandon refreshes: %w", err)
 	}
-	return changed, nil
+	return nil
 }

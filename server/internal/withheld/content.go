@@ -38,7 +38,7 @@ func secretContent(texts []string, masterKey []byte) func(head []byte, size int6
 		know(base64.RawURLEncoding.EncodeToString(masterKey))
 	}
 	return func(head []byte, size int64) bool {
-		if storeFile(head) || archive.Is(head) || bytes.Contains(head, []byte("PRIVATE KEY-----")) {
+		if storeFile(head) || snapshotFile(head) || bytes.Contains(head, []byte("PRIVATE KEY-----")) {
 			return true
 		}
 		whole := bytes.TrimSpace(head)
@@ -52,6 +52,12 @@ func secretContent(texts []string, masterKey []byte) func(head []byte, size int6
 		}
 		return false
 	}
+}
+
+// snapshotFile knows a snapshot: a tar stream that begins with meta.json.
+func snapshotFile(head []byte) bool {
+	const name, magic, place = 100, "ustar", 257
+	return len(head) >= place+len(magic) && string(head[place:place+len(magic)]) == magic && bytes.Contains(head[:name], []byte(archive.PartMeta))
 }
 
 // looksLikeKey reports whether a text is a master key and nothing else, of which
