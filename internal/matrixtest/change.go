@@ -5,14 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
-	"time"
 )
-
-// mostCommits bounds the change of a day.
-const mostCommits = 50
 
 // change is what a sample is drawn for.
 type change struct {
@@ -26,8 +21,7 @@ type change struct {
 var thisChange = sync.OnceValue(func() change { return changeOf("", os.Getenv("DESTKIT_BASE")) })
 
 // changeOf asks git for the change in a folder. The base is the first of these that there
-// is: the named commit; where the branch left origin/main; the last commit that is a day
-// older than the newest one, but at most 50 commits before it.
+// is: the named commit; where the branch left origin/main; the commit before.
 func changeOf(folder, named string) change {
 	git := func(args ...string) (string, error) {
 		cmd := exec.Command("git", append([]string{"-c", "core.quotePath=false"}, args...)...)
@@ -51,7 +45,8 @@ func changeOf(folder, named string) change {
 		}
 	}
 	if base == "" {
-		base, why = lastDay(git, head)
+		base, _ = git("rev-parse", "--verify", "--quiet", "HEAD~1")
+		why = "the commit before"
 	}
 	if base == "" {
 		return c
@@ -64,25 +59,4 @@ func changeOf(folder, named string) change {
 	c.files, c.known = strings.FieldsFunc(changed+"\n"+fresh, func(r rune) bool { return r == '\n' }), true
 	c.since = fmt.Sprintf("%.8s (%s)", base, why)
 	return c
-}
-
-// lastDay is the last commit a day before the head, or the fiftieth before it when that
-// is younger; none where the history does not go back so far.
-func lastDay(git func(...string) (string, error), head string) (base, why string) {
-	shown, err := git("log", "-1", "--format=%ct", head)
-	seconds, parseErr := strconv.ParseInt(shown, 10, 64)
-	if cmp.Or(err, parseErr) != nil {
-		return "", ""
-	}
-	day := time.Unix(seconds, 0).Add(-24 * time.Hour).UTC().Format(time.RFC3339)
-	base, _ = git("rev-list", "-1", "--before="+day, head)
-	if base != "" {
-		if n, err := git("rev-list", "--count", "--first-parent", base+".."+head); err == nil {
-			if count, err := strconv.Atoi(n); err == nil && count <= mostCommits {
-				return base, "a day before"
-			}
-		}
-	}
-	base, _ = git("rev-parse", "--verify", "--quiet", fmt.Sprintf("%s~%d", head, mostCommits))
-	return base, fmt.Sprintf("%d commits before", mostCommits)
 }

@@ -36,8 +36,7 @@ const (
 //
 //   - if it belongs to the twentieth that the hash of the commit chooses, or to a fifth when
 //     a file has changed that all cells share and no cell is about;
-//   - if a file has changed that it is about. Of many such cells as many run as are a fifth
-//     of the matrix: so wide a change is met whole by the next full run.
+//   - if a file has changed that it is about.
 //
 // At least one does. Which they are and why is appended to the file DESTKIT_CHOSEN. With
 // -short no cell runs: the test is skipped.
@@ -119,7 +118,6 @@ func (c change) width(shared []string, owned map[string]bool) (run uint32, why s
 // choose gives each cell the reason why it runs, "" where it does not.
 func (c change) choose(shared []string, cells []Cell) []string {
 	reasons := make([]string, len(cells))
-	var touched []int
 	owned := map[string]bool{}
 	for i, cell := range cells {
 		for _, file := range c.files {
@@ -128,14 +126,8 @@ func (c change) choose(shared []string, cells []Cell) []string {
 			}
 		}
 		if file := c.touched(cell.Files); file != "" {
-			touched, reasons[i] = append(touched, i), file+" changed"
+			reasons[i] = file + " changed"
 		}
-	}
-	slices.SortFunc(touched, func(a, b int) int {
-		return int(hash(c.commit, cells[a].Name)>>1) - int(hash(c.commit, cells[b].Name)>>1)
-	})
-	for _, i := range touched[min(len(touched), (len(cells)+sharedRuns)/(parts/sharedRuns)):] {
-		reasons[i] = "" // the fifth is full
 	}
 	run, why := c.width(shared, owned)
 	lowest := -1

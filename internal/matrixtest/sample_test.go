@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -88,14 +87,9 @@ func TestChangeChooses(t *testing.T) {
 	for i := range 30 {
 		files = append(files, fmt.Sprintf("features/A%02d.feature", i))
 	}
-	changed := 0
 	for _, why := range with(files...) {
-		if strings.HasSuffix(why, " changed") {
-			changed++
-		}
+		require.Contains(t, why, " changed", "all cells of a change that is about all run")
 	}
-	require.LessOrEqual(t, changed, 60, "of a change that is about all, a fifth runs")
-	require.Greater(t, changed, 50)
 }
 
 // TestNeverNone: a small matrix runs one cell at least, and a matrix without cells none.
@@ -144,41 +138,34 @@ func TestChangeOfARepository(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	commit := func(name string, at time.Time) {
+	commit := func(name string) {
 		t.Helper()
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 		git("add", "-A")
-		t.Setenv("GIT_COMMITTER_DATE", at.Format(time.RFC3339))
 		git("commit", "--quiet", "-m", name)
 	}
 	if exec.Command("git", "--version").Run() != nil {
 		t.Skip("git is not installed")
 	}
-	today := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 	git("init", "--quiet")
-	commit("old", today.AddDate(0, 0, -3))
-	require.False(t, changeOf(folder, "").known, "nothing is a day older")
-	commit("older", today.AddDate(0, 0, -2))
-	commit("new", today)
+	commit("old")
+	require.False(t, changeOf(folder, "").known, "nothing is before it")
+	commit("older")
+	commit("new")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "not committed"), nil, 0o600))
 	c := changeOf(folder, strings.Repeat("0", 40))
 	require.Equal(t, []string{"new", "not committed"}, c.files)
-	require.Contains(t, c.since, "(a day before)")
+	require.Contains(t, c.since, "(the commit before)")
 	require.Len(t, c.commit, 40)
 	require.Equal(t, []string{"new", "older", "not committed"}, changeOf(folder, "HEAD~2").files)
 
-	git("update-ref", "refs/remotes/origin/main", "HEAD~1")
+	git("update-ref", "refs/remotes/origin/main", "HEAD~2")
 	c = changeOf(folder, "no such commit")
-	require.Equal(t, []string{"new", "not committed"}, c.files)
+	require.Equal(t, []string{"new", "older", "not committed"}, c.files)
 	require.Contains(t, c.since, "(origin/main)")
 
-	git("update-ref", "-d", "refs/remotes/origin/main")
-	for i := range mostCommits {
-		commit(fmt.Sprint("many", i), today)
-	}
-	c = changeOf(folder, "")
-	require.Len(t, c.files, mostCommits+1)
-	require.Contains(t, c.since, "(50 commits before)")
+	git("update-ref", "refs/remotes/origin/main", "HEAD")
+	require.Contains(t, changeOf(folder, "").since, "(the commit before)", "all is in origin/main")
 }
 
 // TestFilesOfChecks: the files of a check are those with its steps, and those that break it.
