@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -327,13 +328,13 @@ func (sc *scenario) batchParams(operation string, records []*record, mapped []rp
 	ref, _ := json.Marshal(first.object.Ref())
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `{"sync_plan":{"object":%s,"operation":%s,"sync_run_id":%d,"sync_id":%d,"schema":{`,
-		ref, quote(operation), sc.syncRun(), sc.syncRun()/2)
+		ref, values.Quote(operation), sc.syncRun(), sc.syncRun()/2)
 	for i, f := range mapped {
 		if i > 0 {
 			out.WriteByte(',')
 		}
 		entry, _ := json.Marshal(rpc.SchemaField{ActiveIdentifier: f.APIName == first.id.APIName, Field: f})
-		fmt.Fprintf(&out, "%s:%s", quote(f.APIName), entry)
+		fmt.Fprintf(&out, "%s:%s", values.Quote(f.APIName), entry)
 	}
 	out.WriteString(`}},"records":[`)
 	for i, r := range records {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -49,7 +50,7 @@ func TestOnlyJournalledKeysAreDeleted(t *testing.T) {
 	e := newSmall()
 	others := map[string]rpc.Record{}
 	for _, key := range []string{"ada@example.com", "zz-conf-abc-WRI-001-1", "zz-conf-abc-WRI-001-4@example.com", "zz-conf-abc-WRI-001-@example.com", "zz-conf-other-WRI-001-1@example.com"} {
-		others[key] = rpc.Record{"email": quote(key)}
+		others[key] = rpc.Record{"email": values.Quote(key)}
 	}
 	e.stored["contact"] = others
 	opts := writing(e)
@@ -182,7 +183,7 @@ func killed(t *testing.T) string {
 	raw := func(keys ...string) []json.RawMessage {
 		var out []json.RawMessage
 		for _, k := range keys {
-			out = append(out, quote(killedKey(k)))
+			out = append(out, values.Quote(killedKey(k)))
 		}
 		return out
 	}
@@ -292,7 +293,7 @@ func TestTheCleanupHookHasItsOwnTime(t *testing.T) {
 	defer server.Close()
 	sc := &scenario{session: &session{opts: opts, hooks: server.Client()}, ctx: over}
 	sc.opts.Hooks.Cleanup.URL = server.URL + "/cleanup"
-	g := &cleaning{name: "contact", field: "email", keys: []journal.Key{{Object: "contact", Field: "email", Identifier: quote("a@example.com")}}, answers: map[string]deletion{}}
+	g := &cleaning{name: "contact", field: "email", keys: []journal.Key{{Object: "contact", Field: "email", Identifier: values.Quote("a@example.com")}}, answers: map[string]deletion{}}
 	sc.hookKeys(g, g.keys)
 	require.Len(t, e.asked, 1)
 	require.True(t, g.answers["a@example.com"].acknowledged, "%+v", g.answers)

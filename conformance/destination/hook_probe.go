@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 )
@@ -98,11 +99,9 @@ func (s *session) probeReadback(ctx context.Context) error {
 // from the range, which may be short.
 func (s *session) unusedKey(id rpc.Field) json.RawMessage {
 	if id.Type != rpc.TypeInteger {
-		return quote(s.keys.text("HOOK-000"))
+		return values.Quote(s.keys.NextText("HOOK-000"))
 	}
-	s.keys.mu.Lock()
-	defer s.keys.mu.Unlock()
-	return json.RawMessage(strconv.FormatInt(s.keys.nextInt, 10))
+	return json.RawMessage(strconv.FormatInt(s.keys.UnusedInteger(), 10))
 }
 
 // noticed notes when the hook gives no count.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -25,7 +26,7 @@ type ownership struct {
 	letters  *regexp.Regexp // the form of letters and digits only
 	ranged   bool           // the author gave the range of integers
 	from, to int64
-	keys     *keys
+	keys     *values.Keys
 	checks   []string
 	most     int                   // records of a check
 	hashed   map[[16]byte]struct{} // the form of a UUID; nil until one is asked for
@@ -50,12 +51,12 @@ func newOwnership(run string, o conformance.Options, checks []string) (*ownershi
 	switch {
 	case run == "":
 		return nil, usage("the file names no run, so that its keys cannot be told from others")
-	case k.given && !named && !derivedRun.MatchString(run):
+	case k.Given && !named && !derivedRun.MatchString(run):
 		return nil, usage("the run %q of the file is not the name of a run: with a key template of your own its keys cannot be told from others", foreign.Clip(run, 40))
 	}
-	w := &ownership{run: run, ranged: o.KeyFrom != 0 || o.KeyTo != 0, from: k.from, to: k.to, keys: k, most: o.MaxRecords}
+	w := &ownership{run: run, ranged: o.KeyFrom != 0 || o.KeyTo != 0, from: k.From, to: k.To, keys: k, most: o.MaxRecords}
 	w.whole = keyPattern(o.KeyTemplate, run, `[A-Za-z0-9_.-]{1,64}`)
-	if !k.given {
+	if !k.Given {
 		plain := strings.ToLower(strings.ReplaceAll(o.KeyTemplate, "-", ""))
 		w.letters = keyPattern(plain, strings.ToLower(strings.ReplaceAll(run, "-", "")), `[a-z0-9_.]{1,64}`)
 	}
@@ -114,15 +115,12 @@ func (w *ownership) odd(v int64) bool {
 		return false
 	}
 	run, _ := strconv.ParseInt(w.run, 16, 64) // six digits
-	first := oddKey(run, 0)
-	return v > first && v <= oddKey(run, mostOdd) && (v-first)%2 == 0
+	first := values.OddKey(run, 0)
+	return v > first && v <= values.OddKey(run, mostOdd) && (v-first)%2 == 0
 }
 
 // mostOdd is how many odd integers a table has at most.
 const mostOdd = 999
-
-// oddKey is the n-th number beyond 2^53 of a run, which doubles cannot hold.
-func oddKey(run int64, n int) int64 { return 9007199254740993 + 2*(run*1000+int64(n)) }
 
 // isHashed tells the keys in the form of a UUID by making them again.
 func (w *ownership) isHashed(text string) bool {
@@ -133,11 +131,11 @@ func (w *ownership) isHashed(text string) bool {
 	if w.hashed == nil {
 		w.hashed = map[[16]byte]struct{}{}
 		for _, check := range w.checks {
-			before, after, _ := strings.Cut(strings.NewReplacer("{run}", w.run, "{check}", check).Replace(w.keys.template), "{n}")
+			before, after, _ := strings.Cut(strings.NewReplacer("{run}", w.run, "{check}", check).Replace(w.keys.Template), "{n}")
 			key := []byte(before)
 			for n := range w.most {
 				key = append(strconv.AppendInt(key[:len(before)], int64(n+1), 10), after...)
-				w.hashed[hashOfKey(key)] = struct{}{}
+				w.hashed[values.HashOfKey(key)] = struct{}{}
 			}
 		}
 	}

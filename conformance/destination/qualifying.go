@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
@@ -302,7 +303,7 @@ func (sc *scenario) resembling(r *record) [][]byte {
 		if address {
 			other += "@" + domain
 		}
-		out = append(out, quote(other))
+		out = append(out, values.Quote(other))
 	}
 	return out
 }
@@ -325,7 +326,7 @@ func (sc *scenario) sendsLookAlikes(which string) error {
 			return err
 		}
 		records = append(records, bystander[0].with(bystander[0].id.APIName, records[1].key))
-		records[1] = records[1].with(records[1].id.APIName, quote(strings.Replace(plain, "-", "_", 1)))
+		records[1] = records[1].with(records[1].id.APIName, values.Quote(strings.Replace(plain, "-", "_", 1)))
 	}
 	for _, other := range sc.resembling(records[0]) {
 		r, err := sc.make(1, ops[0], rpc.Field{}, &sending{})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -15,7 +16,7 @@ type record struct {
 	id     rpc.Field // the active identifier
 	key    json.RawMessage
 	values map[string]json.RawMessage // by field, the identifier included
-	seed   seed                       // what the values are made from
+	seed   values.Seed                // what the values are made from
 	odd    odd                        // what a row of a table put into it
 }
 
@@ -62,7 +63,7 @@ func (r *record) encode(out *bytes.Buffer, operation string, mapped []rpc.Field)
 		if n > 0 {
 			out.WriteByte(',')
 		}
-		out.Write(quote(f.APIName))
+		out.Write(values.Quote(f.APIName))
 		out.WriteByte(':')
 		out.Write(raw)
 		n++
@@ -107,7 +108,7 @@ func everyWritable(sc *scenario, r *record) *record {
 		if _, ok := r.values[f.APIName]; ok || f.Identifier || !f.Createable || !f.Updateable || f.Array || f.Type != rpc.TypeString {
 			continue
 		}
-		r = r.with(f.APIName, sc.values.learned(r.object, f, r.seed))
+		r = r.with(f.APIName, learned(sc.made, r.object, f, r.seed))
 	}
 	return r
 }

@@ -3,7 +3,9 @@ package destination
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -29,7 +31,7 @@ func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*re
 		return nil, err
 	}
 	r := &record{
-		object: o, id: id, key: key, seed: newSeed(sc.Check(), sc.keys.record(sc.Check().ID)),
+		object: o, id: id, key: key, seed: values.NewSeed(sc.Check().Number, sc.keys.NextRecord(sc.Check().ID)),
 		values: map[string]json.RawMessage{id.APIName: key},
 	}
 	for _, f := range fields {
@@ -47,12 +49,28 @@ func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*re
 // identifier is unique too, so it gets a key of its own.
 func (sc *scenario) fieldValue(r *record, f rpc.Field) (json.RawMessage, error) {
 	if raw, ok := sc.opts.Fixtures[r.object.APIName].Fields[f.APIName]; ok {
-		return sc.values.expand(raw, r.seed, r.key), nil
+		return sc.made.Expand(raw, r.seed, r.key), nil
 	}
 	if f.Identifier {
 		return sc.key(r.object, f)
 	}
-	return sc.values.learned(r.object, f, r.seed), nil
+	return learned(sc.made, r.object, f, r.seed), nil
+}
+
+// key makes the next raw JSON key for an identifier field.
+func (sc *scenario) key(o *object, f rpc.Field) (json.RawMessage, error) {
+	if f.Type == rpc.TypeInteger {
+		n, ok := sc.keys.NextInteger()
+		if !ok {
+			return nil, notRun(deciderKeys, "the key range %d:%d is used up: give a longer --key-range", sc.keys.From, sc.keys.To)
+		}
+		return json.RawMessage(strconv.FormatInt(n, 10)), nil
+	}
+	text := sc.keys.NextText(sc.Check().ID)
+	if sc.keys.Given {
+		return values.Quote(text), nil
+	}
+	return values.Quote(values.FormOfKey(f, text, o.keyForm)), nil
 }
 
 // newRecords makes n records of the current object.
@@ -143,7 +161,7 @@ func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
 // that is no identifier is new. Different n give different values.
 func (sc *scenario) changed(r *record, n int) *record {
 	c := *r
-	c.seed = r.seed.version(n)
+	c.seed = r.seed.Version(n)
 	c.values = map[string]json.RawMessage{}
 	for name, raw := range r.values {
 		f, ok := r.object.field(name)
@@ -151,9 +169,9 @@ func (sc *scenario) changed(r *record, n int) *record {
 		case !ok || f.Identifier || !f.Updateable || name == r.id.APIName:
 			c.values[name] = raw // the same value again is no update of it
 		case is:
-			c.values[name] = sc.values.expand(fixed, c.seed, r.key)
+			c.values[name] = sc.made.Expand(fixed, c.seed, r.key)
 		default:
-			c.values[name] = sc.values.learned(r.object, f, c.seed)
+			c.values[name] = learned(sc.made, r.object, f, c.seed)
 		}
 	}
 	return &c

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -50,7 +51,7 @@ func (sc *scenario) refusedValue(b *batch, r *record, refusal string) {
 		return
 	}
 	f := r.odd.fields[0]
-	if f.Type == rpc.TypeString && guessed(f) != nil {
+	if f.Type == rpc.TypeString && values.Guessed(f) != nil {
 		sc.note("%s takes no %s: %s", f.APIName, r.odd.what, foreign.Clip(refusal, 160))
 		return
 	}

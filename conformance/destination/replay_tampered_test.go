@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -108,7 +109,7 @@ func TestReplayWritesKeysOfTheRunOnly(t *testing.T) {
 		{"an address", keyed("zz-conf-abc-RES-002-1@example.com"), conformance.Options{}, ""},
 		{"letters and digits", keyed("zzconfabcres0021"), conformance.Options{}, ""},
 		{"an odd form", keyed(" zz-conf-abc-RES-002-1 spaces "), conformance.Options{}, ""},
-		{"a UUID", keyed(formOfKey(rpc.Field{}, "zz-conf-abc-RES-002-7", 3)), conformance.Options{}, ""},
+		{"a UUID", keyed(values.FormOfKey(rpc.Field{}, "zz-conf-abc-RES-002-7", 3)), conformance.Options{}, ""},
 		{"a delete of its own", func(_ *conformance.Report, x *conformance.Exchange) { x.Request.Body.Text = sentBatch("$op", "delete") }, conformance.Options{}, ""},
 		{"the author's template", func(r *conformance.Report, x *conformance.Exchange) {
 			r.RunID = "123abc"
@@ -183,15 +184,15 @@ func TestOwnershipOfARun(t *testing.T) {
 	k, err := newKeys(o)
 	require.NoError(t, err)
 	for range 200 {
-		text := k.text("DAT-004")
-		for form := range keyForms {
-			key := formOfKey(rpc.Field{}, text, form)
+		text := k.NextText("DAT-004")
+		for form := range values.KeyForms {
+			key := values.FormOfKey(rpc.Field{}, text, form)
 			for _, odd := range []string{key, key + " Mixed CASE", " " + key + " spaces ", key + "#1/2", key + "-e\u0301"} {
-				require.True(t, owns.owns(quote(odd)), odd)
+				require.True(t, owns.owns(values.Quote(odd)), odd)
 			}
 		}
-		n, err := k.integer()
-		require.NoError(t, err)
+		n, ok := k.NextInteger()
+		require.True(t, ok)
 		raw, _ := json.Marshal(n)
 		require.True(t, owns.owns(raw))
 	}
@@ -206,7 +207,7 @@ func TestCleanLeavesForeignKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	j, err := journal.Create(path, journal.Header{Run: "abc", Target: "http://destination.localhost/"})
 	require.NoError(t, err)
-	ids := []json.RawMessage{quote(killedKey("a")), quote("ann@customer.com"), quote("zz-conf-def-RES-002-1")}
+	ids := []json.RawMessage{values.Quote(killedKey("a")), values.Quote("ann@customer.com"), values.Quote("zz-conf-def-RES-002-1")}
 	seq, err := j.Begin("contact", "email", "upsert", ids)
 	require.NoError(t, err)
 	require.NoError(t, j.Finish(seq, ids, nil))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -112,7 +113,7 @@ func (sc *scenario) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key
 func (sc *scenario) witnesses(o *object, id rpc.Field, keys []journal.Key) ([]*record, error) {
 	out := make([]*record, len(keys))
 	for i, k := range keys {
-		r := &record{object: o, id: id, key: k.Identifier, seed: newSeed(sc.Check(), sc.keys.record(sc.Check().ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
+		r := &record{object: o, id: id, key: k.Identifier, seed: values.NewSeed(sc.Check().Number, sc.keys.NextRecord(sc.Check().ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
 		for _, f := range o.ordinary(id) {
 			if f.APIName == id.APIName || !f.Updateable || f.Identifier && !f.Required {
 				continue

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -54,7 +55,7 @@ func (s *session) tier() conformance.Tier {
 // sumUp says what the run was about: the evidence, the speed, the objects, the calls.
 func (s *session) sumUp(r *conformance.Report) {
 	r.Tier = s.tier()
-	if r.Settings.KeyTemplate == defaultKeyTemplate {
+	if r.Settings.KeyTemplate == values.DefaultKeyTemplate {
 		r.Settings.KeyTemplate = ""
 	}
 	if s.catalog != nil && s.catalog.speed != nil {

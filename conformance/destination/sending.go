@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -53,7 +54,7 @@ func (sc *scenario) manner(words string) (*sending, error) {
 		})
 	case "mapping a new field":
 		name := sc.newFieldName()
-		m.shapes = append(m.shapes, func(_ *scenario, r *record) *record { return r.with(name, quote("new")) })
+		m.shapes = append(m.shapes, func(_ *scenario, r *record) *record { return r.with(name, values.Quote("new")) })
 	case "by each identifier":
 		m.identifiers = o.identifiers()
 	case "by the integer identifier":
@@ -194,7 +195,7 @@ func reversedPlan(sc *scenario, op string, records []*record) plan {
 }
 
 // newFieldName is the field that OBJ-005 creates on write.
-func (sc *scenario) newFieldName() string { return "zz_conf_" + sc.keys.run }
+func (sc *scenario) newFieldName() string { return "zz_conf_" + sc.keys.Run }
 
 // withoutKeyPlan is what the service never sends, as the check says: the first
 // half of the records without the identifier, the rest with null in its place.

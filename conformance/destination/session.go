@@ -15,11 +15,13 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/quantity"
@@ -36,10 +38,10 @@ type session struct {
 	hooks    *http.Client
 	readback hook.Readback
 	journal  *journal.Journal
-	keys     *keys
+	keys     *values.Keys
 	// owns recognises the keys of the run of a journal; nil: all in it are this run's.
 	owns    *ownership
-	values  valuer
+	made    values.Maker
 	watch   watch
 	overall overall
 	trees   trees
@@ -111,7 +113,7 @@ func newSession(target Target, opts conformance.Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.keys, s.values = k, newValuer(opts.RunID)
+	s.keys, s.made = k, values.NewMaker(opts.RunID)
 	s.pace = newPace()
 	s.syncRuns.Store(600)
 	return s, s.connect()
@@ -277,4 +279,18 @@ func (s *session) deadline(method string) time.Duration {
 		return s.opts.BatchTimeout
 	}
 	return s.opts.PlanningTimeout
+}
+
+// withDefaults fills what the caller left open, the form of the keys too.
+func withDefaults(o conformance.Options) conformance.Options {
+	o.KeyTemplate = cmp.Or(o.KeyTemplate, values.DefaultKeyTemplate)
+	return o.WithDefaults()
+}
+
+// newKeys makes the keys of a run that carry its options.
+func newKeys(o conformance.Options) (*values.Keys, error) {
+	if !utf8.ValidString(o.KeyTemplate + o.RunID) {
+		return nil, usage("key template %q with run id %q is not UTF-8", o.KeyTemplate, o.RunID)
+	}
+	return values.NewKeys(o.RunID, o.KeyTemplate, o.KeyFrom, o.KeyTo), nil
 }

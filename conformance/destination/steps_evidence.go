@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
@@ -173,12 +174,12 @@ func (sc *scenario) alteredKey(r *record) (string, error) {
 		return "", nil
 	}
 	var forms []*record
-	for _, other := range []string{strings.ToLower(text), strings.ToUpper(text), strings.TrimSpace(text), normalise(text), html.EscapeString(text)} {
+	for _, other := range []string{strings.ToLower(text), strings.ToUpper(text), strings.TrimSpace(text), values.Normalise(text), html.EscapeString(text)} {
 		if other == text {
 			continue
 		}
 		c := *r
-		c.key = quote(other)
+		c.key = values.Quote(other)
 		forms = append(forms, &c)
 	}
 	if len(forms) == 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -75,12 +76,12 @@ func (sc *scenario) listing(r *reply, key string) ([]*wire.Node, bool) {
 		return nil, false
 	}
 	if res == nil {
-		sc.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(values.Quote(key)), r.what()+": "+r.short(), r)
 		return nil, false
 	}
 	n := res.Get(key)
 	if !n.Is(wire.Array) {
-		sc.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(values.Quote(key)), r.what()+": "+r.short(), r)
 		return nil, false
 	}
 	return n.Items, true
@@ -146,7 +147,7 @@ func repeats(names []string) []string {
 	seen := map[string]int{}
 	for _, n := range names {
 		if seen[n]++; seen[n] == 2 {
-			out = append(out, string(quote(n)))
+			out = append(out, string(values.Quote(n)))
 		}
 	}
 	return out

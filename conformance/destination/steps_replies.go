@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -131,7 +132,7 @@ func sameID(r *reply) (string, string) {
 	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
-	expected := "id " + string(quote(foreign.Clip(r.id, 80)))
+	expected := "id " + string(values.Quote(foreign.Clip(r.id, 80)))
 	n := r.member("id")
 	switch {
 	case n == nil:

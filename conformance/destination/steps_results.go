@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -110,7 +111,7 @@ func (sc *scenario) identifiersExact() error {
 // folded, trimmed or normalised it is the same, or it is a nearby number.
 func resembles(sent, got string) bool {
 	fold := func(s string) string {
-		return strings.ToLower(strings.Join(strings.Fields(normalise(s)), ""))
+		return strings.ToLower(strings.Join(strings.Fields(values.Normalise(s)), ""))
 	}
 	if fold(sent) == fold(got) || html.UnescapeString(got) == sent {
 		return true

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -80,7 +81,7 @@ func (sc *scenario) sendsBad(good, bad int, which string) error {
 	for i := range bad {
 		at := badPlace(i, good+bad)
 		for name, raw := range fields {
-			records[at] = records[at].with(name, sc.values.expand(string(raw), records[at].seed, records[at].key))
+			records[at] = records[at].with(name, sc.made.Expand(string(raw), records[at].seed, records[at].key))
 		}
 		sc.bad = append(sc.bad, records[at])
 	}
@@ -231,8 +232,8 @@ func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*reco
 			return nil, nil // the author bounds integer keys: none beyond 2^53
 		}
 	}
-	run, _ := strconv.ParseInt(sc.keys.run, 16, 64)
-	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(oddKey(run, n), 10))
+	run, _ := strconv.ParseInt(sc.keys.Run, 16, 64)
+	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10))
 	text = strings.ReplaceAll(text, "{key}", key)
 	return r.with(id.APIName, json.RawMessage(text)), nil
 }
@@ -258,7 +259,7 @@ func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
 	if len(fields) == 0 {
 		return nil, nil
 	}
-	n := sc.values.number(r.seed)
+	n := sc.made.Number(r.seed)
 	text = strings.NewReplacer("{u}", strconv.FormatUint(uint64(n), 36), "{d}", strconv.FormatUint(uint64(n), 10)).Replace(text)
 	for _, size := range []int{300, 65536} {
 		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", size), strings.Repeat("abcdefghij", size/10+1)[:size])
@@ -278,12 +279,12 @@ func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
 }
 
 // arrayOf makes an array of ordinary items.
-func (sc *scenario) arrayOf(f rpc.Field, s seed, text string) json.RawMessage {
+func (sc *scenario) arrayOf(f rpc.Field, s values.Seed, text string) json.RawMessage {
 	items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
 	f.Array = false
 	parts := make([]string, len(items))
 	for i, v := range items {
-		parts[i] = string(sc.values.value(f, s.version(v), styleGuess))
+		parts[i] = string(sc.made.Value(f, s.Version(v), values.Guess))
 	}
 	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
 }
@@ -300,7 +301,7 @@ func (o *object) takes(id rpc.Field, kind string, differs bool) []rpc.Field {
 		if !fits || !bothWays(f) || f.APIName == id.APIName || o.avoids(f.APIName) || o.unique(f.APIName) && !differs {
 			continue
 		}
-		if kind == rpc.TypeString && (guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
+		if kind == rpc.TypeString && (values.Guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
 			formatted = append(formatted, f)
 			continue
 		}

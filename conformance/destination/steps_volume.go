@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
@@ -54,7 +55,7 @@ func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
 			sc.note("bodies of %s do not fit into %s", quantity.Count(size, "byte"), quantity.Count(most, "record"))
 			break
 		}
-		filler := quote(strings.Repeat("0123456789", size/most/10))
+		filler := values.Quote(strings.Repeat("0123456789", size/most/10))
 		part := slices.Clone(s.records[i*most : (i+1)*most])
 		for k := range part {
 			part[k] = part[k].with(f.APIName, filler)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 )
@@ -28,8 +29,8 @@ var trialCheck = &conformance.Check{ID: "TRIAL", Title: "Which values the object
 
 // lesson is what the trial learned about one field.
 type lesson struct {
-	style   style
-	format  format            // named by a refusal; nil: by the name of the field
+	style   values.Style
+	format  values.Format     // named by a refusal; nil: by the name of the field
 	choices []json.RawMessage // the values that a refusal named
 	avoid   bool              // refused in every style: left out where it is optional
 	unique  bool              // refuses a value that another record has
@@ -38,18 +39,17 @@ type lesson struct {
 }
 
 // learned is an ordinary value as the trial learned it.
-func (v valuer) learned(o *object, f rpc.Field, s seed) json.RawMessage {
+func learned(v values.Maker, o *object, f rpc.Field, s values.Seed) json.RawMessage {
 	l := o.lessons[f.APIName]
 	switch {
 	case l == nil:
-		return v.value(f, s, styleGuess)
+		return v.Value(f, s, values.Guess)
 	case len(l.choices) > 0 && !f.Array:
-		return l.choices[int(v.number(s))%len(l.choices)]
+		return l.choices[int(v.Number(s))%len(l.choices)]
 	case l.format != nil && !f.Array:
-		n := v.number(s)
-		return quote(l.format(n, strings.TrimPrefix(v.text(rpc.Field{}, n, styleWord), "c")))
+		return v.Formatted(l.format, s)
 	}
-	return v.value(f, s, l.style)
+	return v.Value(f, s, l.style)
 }
 
 // avoids reports whether the trial found no value that the field accepts.
@@ -167,7 +167,7 @@ func (o *object) noNull(field string) bool { return o.lessons[field] != nil && o
 // settle sends records of the wanted fields until one is accepted, each plainer
 // in what the last refusal complained about; nil when none was.
 func (t *trial) settle(wanted func() []rpc.Field) *record {
-	for range int(styles) + 4 {
+	for range int(values.Styles) + 4 {
 		if t.over() {
 			return nil
 		}
@@ -229,9 +229,9 @@ func (t *trial) learn(fields []rpc.Field, message string) bool {
 		switch {
 		case len(l.choices) == 0 && len(choices(f, message)) > 0:
 			l.choices = choices(f, message)
-		case len(l.choices) == 0 && l.format == nil && l.style == styleGuess && f.Type == rpc.TypeString && formatIn(message) != nil && len(named) < len(fields):
-			l.format = formatIn(message)
-		case l.style+1 < styles:
+		case len(l.choices) == 0 && l.format == nil && l.style == values.Guess && f.Type == rpc.TypeString && values.FormatIn(message) != nil && len(named) < len(fields):
+			l.format = values.FormatIn(message)
+		case l.style+1 < values.Styles:
 			l.choices, l.format, l.style = nil, nil, l.style+1
 		default:
 			continue
@@ -243,7 +243,7 @@ func (t *trial) learn(fields []rpc.Field, message string) bool {
 
 // plainerKey changes the form of string identifiers, once for each form.
 func (t *trial) plainerKey(string) bool {
-	if t.id.Type != rpc.TypeString || t.keys.given || t.object.keyForm+1 >= keyForms {
+	if t.id.Type != rpc.TypeString || t.keys.Given || t.object.keyForm+1 >= values.KeyForms {
 		return false
 	}
 	t.object.keyForm++
@@ -341,17 +341,6 @@ func mentions(message string, f rpc.Field) bool {
 	return false
 }
 
-// formatIn is the format that a message asks for, nil when it names none.
-func formatIn(message string) format {
-	said := words(message)
-	for _, k := range formats {
-		if slices.ContainsFunc(k.words, func(w string) bool { return slices.Contains(said, w) }) {
-			return k.make
-		}
-	}
-	return nil
-}
-
 var (
 	oneOf  = regexp.MustCompile(`(?i)\b(?:(?:(?:should|must) be )?(?:one of|allowed(?: values)?(?: are)?|valid (?:values|options)(?: are)?|choose|expected)|(?:should|must) be)\b\s*:?\s*[\[({]?\s*(.+)`)
 	quoted = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `]{1,60})["'` + "`" + `]`)
@@ -373,7 +362,7 @@ func choices(f rpc.Field, message string) []json.RawMessage {
 	var out []json.RawMessage
 	for _, text := range texts {
 		if text != "or" && text != "and" && !strings.EqualFold(text, f.APIName) {
-			out = append(out, quote(text))
+			out = append(out, values.Quote(text))
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -102,9 +103,9 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 	}
 	require.True(t, o.unique("nickname"))
 	require.False(t, o.unique("notes"))
-	require.Equal(t, []json.RawMessage{quote("active"), quote("inactive")}, o.lessons["status"].choices)
+	require.Equal(t, []json.RawMessage{values.Quote("active"), values.Quote("inactive")}, o.lessons["status"].choices)
 	require.NotNil(t, o.lessons["reply_to"].format, "the message names the format")
-	require.Equal(t, styleSmall, o.lessons["rank"].style)
+	require.Equal(t, values.Small, o.lessons["rank"].style)
 
 	for _, every := range []bool{false, true} {
 		records, err := sc.make(40, rpc.OperationUpsert, rpc.Field{}, &sending{every: every})

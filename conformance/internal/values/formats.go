@@ -1,4 +1,4 @@
-package destination
+package values
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// format makes a valid value of a known kind from a number and its short code.
-type format func(n uint32, code string) string
+// Format makes a valid value of a known kind from a number and its short code.
+type Format func(n uint32, code string) string
 
 // formats are recognised by the words in the name or the label of a string
 // field: many endpoints validate these, and a made-up text would be refused.
 var formats = []struct {
 	words []string
-	make  format
+	make  Format
 }{
 	{[]string{"email", "mail"}, func(_ uint32, code string) string { return "conf." + code + "@example.com" }},
 	{[]string{"phone", "mobile", "tel", "telephone", "fax", "cell"}, func(n uint32, _ string) string { return fmt.Sprintf("+4915%09d", n) }},
@@ -34,15 +34,15 @@ var formats = []struct {
 }
 
 // from cycles through a list of codes.
-func from(codes ...string) format {
+func from(codes ...string) Format {
 	return func(n uint32, _ string) string { return codes[int(n)%len(codes)] }
 }
 
-// guessed is the format of a string field by its name and label, nil for a text
+// Guessed is the format of a string field by its name and label, nil for a text
 // without one. A "country name" or an "email subject" is a text.
-func guessed(f rpc.Field) format {
+func Guessed(f rpc.Field) Format {
 	for _, name := range []string{f.APIName, f.Label} {
-		said := words(name)
+		said := Words(name)
 		if len(said) > 1 && slices.ContainsFunc([]string{"name", "title", "text", "note", "notes", "subject", "body", "description"}, func(w string) bool { return slices.Contains(said, w) }) {
 			continue
 		}
@@ -55,8 +55,8 @@ func guessed(f rpc.Field) format {
 	return nil
 }
 
-// words takes a field name such as "billing_postCode" or "E-Mail" apart.
-func words(name string) []string {
+// Words takes a field name such as "billing_postCode" or "E-Mail" apart.
+func Words(name string) []string {
 	var out []string
 	var word []rune
 	flush := func() {
@@ -87,5 +87,16 @@ func words(name string) []string {
 
 // emailKey reports whether string identifiers of the field look like addresses.
 func emailKey(f rpc.Field) bool {
-	return slices.ContainsFunc(words(f.APIName), func(w string) bool { return w == "email" || w == "mail" || w == "emailaddress" })
+	return slices.ContainsFunc(Words(f.APIName), func(w string) bool { return w == "email" || w == "mail" || w == "emailaddress" })
+}
+
+// FormatIn is the format that a message asks for, nil when it names none.
+func FormatIn(message string) Format {
+	said := Words(message)
+	for _, k := range formats {
+		if slices.ContainsFunc(k.words, func(w string) bool { return slices.Contains(said, w) }) {
+			return k.make
+		}
+	}
+	return nil
 }

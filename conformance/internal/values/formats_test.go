@@ -1,4 +1,4 @@
-package destination
+package values
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -75,14 +74,14 @@ func TestFormatsAreGuessedFromNames(t *testing.T) {
 		{"description", "Email text", "text"},
 	} {
 		f := rpc.Field{APIName: c.name, Label: c.label, Type: rpc.TypeString}
-		values := newValuer("00ab12")
+		values := NewMaker("00ab12")
 		for record := range 300 {
 			var text string
-			require.NoError(t, json.Unmarshal(values.value(f, newSeed(&conformance.Check{Number: 3}, record), styleGuess), &text))
+			require.NoError(t, json.Unmarshal(values.Value(f, NewSeed(3, record), Guess), &text))
 			require.True(t, shapes[c.shape](text), "%s %q as %s: %s", c.name, c.label, c.shape, text)
 			require.LessOrEqual(t, len(text), 40)
 		}
-		require.Equal(t, c.shape == "text", guessed(f) == nil, c.name)
+		require.Equal(t, c.shape == "text", Guessed(f) == nil, c.name)
 	}
 }
 
@@ -92,13 +91,13 @@ func TestKeysOfAddressFieldsAreAddresses(t *testing.T) {
 		"id": false, "email_id": true, "customer_no": false, "mailbox": false,
 	} {
 		f := rpc.Field{APIName: name, Type: rpc.TypeString}
-		require.Equal(t, address, shapes["email"](formOfKey(f, "zz-conf-00ab12-SEM-001-1", 0)), name)
+		require.Equal(t, address, shapes["email"](FormOfKey(f, "zz-conf-00ab12-SEM-001-1", 0)), name)
 		seen := map[string]bool{}
-		for form := range keyForms {
-			seen[formOfKey(f, "zz-conf-00ab12-SEM-001-1", form)] = true
+		for form := range KeyForms {
+			seen[FormOfKey(f, "zz-conf-00ab12-SEM-001-1", form)] = true
 		}
-		require.Len(t, seen, keyForms, "each form is another one")
-		require.True(t, shapes["uuid"](formOfKey(f, "zz-conf-00ab12-SEM-001-1", keyForms-1)))
+		require.Len(t, seen, KeyForms, "each form is another one")
+		require.True(t, shapes["uuid"](FormOfKey(f, "zz-conf-00ab12-SEM-001-1", KeyForms-1)))
 	}
 }
 
@@ -112,6 +111,6 @@ func TestWordsOfNames(t *testing.T) {
 		"":                 nil,
 		"__":               nil,
 	} {
-		require.Equal(t, want, words(name), name)
+		require.Equal(t, want, Words(name), name)
 	}
 }
