@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -32,9 +33,9 @@ func (r result) text() string {
 		return ""
 	}
 	if r.message.Kind == wire.String {
-		return beginning(r.message.Text)
+		return exchange.Beginning(r.message.Text)
 	}
-	return beginning(string(r.message.Raw))
+	return exchange.Beginning(string(r.message.Raw))
 }
 
 // batch is one sync_batch call with what came back.
@@ -110,7 +111,7 @@ func (b *batch) failed(r *record) bool {
 // refused reports whether a record was refused: by its results, or by an error in place
 // of them where it was sent alone.
 func (b *batch) refused(r *record) bool {
-	return b.failed(r) || len(b.records) == 1 && b.reply.isError()
+	return b.failed(r) || len(b.records) == 1 && b.reply.IsError()
 }
 
 // refusalOf is the message of a record that was refused, "" when it was not. It looks for
@@ -122,7 +123,7 @@ func (b *batch) refusalOf(r *record) string {
 	case b.failed(r):
 		return b.clean(cmp.Or(b.of(r)[0].text(), "no message"))
 	default:
-		return b.clean(cmp.Or(b.reply.errorText(), "an error without a message"))
+		return b.clean(cmp.Or(b.reply.ErrorText(), "an error without a message"))
 	}
 }
 
@@ -153,7 +154,7 @@ func (b *batch) why(r *record) string {
 	all := b.of(r)
 	switch {
 	case !b.answered():
-		return b.reply.short()
+		return b.reply.Short()
 	case len(all) == 0:
 		return "no result came back"
 	}
@@ -162,7 +163,7 @@ func (b *batch) why(r *record) string {
 
 func (b *batch) read() {
 	b.byKey = map[string][]int{}
-	res := b.reply.result()
+	res := b.reply.Result()
 	if res == nil {
 		return
 	}

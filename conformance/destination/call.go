@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/openapi"
@@ -53,6 +54,8 @@ func (r *request) refusedEarly() bool {
 	_, changed := r.header["Authorization"]
 	return r.conn == nil && (changed || r.httpMethod != "")
 }
+
+type reply = exchange.Reply
 
 // send sends one request and reads its reply. An error means that the judge
 // failed or that the run is over; what the endpoint does wrong is in the reply.
@@ -116,7 +119,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if over(ctx) {
 		return nil, overtime(ctx)
 	}
-	if ended(got) {
+	if got.Ended() {
 		s.responded.Store(true)
 	}
 	s.watch.hears(got)
@@ -124,16 +127,16 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		return nil, err
 	}
 	s.noticeRateLimit(got)
-	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object, plain: req.plain, replica: replica}
+	r := &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object, Plain: req.plain, Replica: replica}
 	if to := s.redirect(got, req); to != "" {
 		req.url, req.hops = to, req.hops+1
 		next, err := s.send(ctx, check, req)
 		if next != nil {
-			next.redirected = append([]*reply{r}, next.redirected...)
+			next.Redirected = append([]*reply{r}, next.Redirected...)
 		}
 		return next, err
 	}
-	r.parse(&s.trees)
+	r.Parse(&s.trees)
 	s.notice(req, r)
 	return r, nil
 }
@@ -195,15 +198,43 @@ func overtime(ctx context.Context) error {
 	return notRun("", "the run was interrupted")
 }
 
-func round(d time.Duration) time.Duration {
-	if d > time.Second {
-		return d.Round(10 * time.Millisecond)
-	}
-	return d.Round(time.Millisecond)
-}
-
 // objectParams are the params of list_fields and supported_operations.
 func objectParams(o rpc.Object) []byte {
 	b, _ := json.Marshal(map[string]rpc.ObjectRef{"object": o.Ref()})
 	return b
+}
+
+const (
+	// The bodies themselves stay until the end of their scenario: so many bytes of those
+	// that are asked for object by object, over all scenarios.
+	keptBodies = 24 << 20
+	fewBytes   = 1 << 20 // are not counted
+)
+
+// reserve waits until the answers about all these objects have room beside those that
+// other scenarios keep. Calls are counted twice: some are made again.
+func (sc *scenario) reserve(calls []request) error {
+	size := 0
+	for _, c := range calls {
+		if o := sc.catalog.object(c.object); o != nil {
+			size += 2 * o.size
+		}
+	}
+	if size < fewBytes || sc.reserved > 0 {
+		return nil
+	}
+	n := int64(min(size, keptBodies))
+	if err := sc.wide.Acquire(sc.ctx, n); err != nil {
+		return overtime(sc.ctx)
+	}
+	sc.reserved = n
+	return nil
+}
+
+// release gives the room to others.
+func (sc *scenario) release() {
+	if sc.reserved > 0 {
+		sc.wide.Release(sc.reserved)
+	}
+	sc.reserved = 0
 }

@@ -48,7 +48,7 @@ func TestFailuresInPlainWords(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			r := &reply{Reply: c.Do(t.Context(), wire.Call{Body: []byte("{}"), Timeout: time.Minute})}
-			require.Contains(t, r.failure(), test.says)
+			require.Contains(t, r.Failure(), test.says)
 		})
 	}
 }

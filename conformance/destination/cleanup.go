@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -204,22 +203,7 @@ func passing(b *batch, err error) bool {
 	if err != nil {
 		return errors.Is(err, wire.ErrAway)
 	}
-	return !b.reply.complete() && b.reply.Kind != wire.KindTimeout || b.reply.passing() && !b.answered()
-}
-
-// passing reports whether the status is one of a disturbance that passes.
-func (r *reply) passing() bool {
-	switch r.Status {
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
-		return true
-	}
-	return false
-}
-
-// inPlace reports whether what stands before the endpoint answered in its place, as a
-// balancer and a limit do.
-func (r *reply) inPlace() bool {
-	return r.passing() && r.member("result") == nil && r.member("error") == nil
+	return !b.reply.Ended() && b.reply.Kind != wire.KindTimeout || b.reply.Passing() && !b.answered()
 }
 
 // pause waits, as long as a Retry-After in seconds asks for; false when the clean-up is over.
@@ -309,7 +293,7 @@ func (s *session) cleanJournal(ctx context.Context, path string) (res *conforman
 		return nil, asError(p)
 	}
 	if len(c.objects) == 0 && !s.opts.Hooks.Cleanup.Set() {
-		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.failure()))
+		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.Failure()))
 	}
 	s.catalog = c
 	res = &conformance.Residue{Journal: path, Refused: []conformance.Leftover{}, Unknown: []conformance.Leftover{}}

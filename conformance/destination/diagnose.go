@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -103,7 +104,7 @@ func (sc *scenario) whyMissing() cause {
 }
 
 func notAwaited(after time.Duration, what string) cause {
-	return seenCause("the write is not awaited: %s after the reply %s.", round(after), what)
+	return seenCause("the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
 }
 
 // whyLostTogether distinguishes batches that lose records from records that are lost

@@ -59,19 +59,19 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	c.first, c.planning = first, []*reply{first}
-	if !first.complete() {
+	if !first.Ended() {
 		// One lost connection is no proof: ask once more before giving up.
 		again, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
 		if err != nil {
 			return nil, err
 		}
-		if !again.complete() && again.Received > 0 {
+		if !again.Ended() && again.Received > 0 {
 			// Something is there, and these two methods may hang alone.
 			if again, err = s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed}); err != nil {
 				return nil, err
 			}
 		}
-		if !again.complete() {
+		if !again.Ended() {
 			return c, nil
 		}
 	}
@@ -109,21 +109,13 @@ func (s *session) list(ctx context.Context, c *catalog) error {
 // listedBy reads the objects that a reply names, and describes them.
 func (s *session) listedBy(ctx context.Context, c *catalog, listed *reply) {
 	c.planning = append(c.planning, listed)
-	c.listed, c.objects = listed.complete(), readObjects(listed)
+	c.listed, c.objects = listed.Ended(), readObjects(listed)
 	s.describe(ctx, c.objects)
-}
-
-// complete reports whether an HTTP response came to an end, be it a bad one. One that
-// began and was waited for in vain shows as little as none.
-func (r *reply) complete() bool { return ended(r.Reply) }
-
-func ended(r *wire.Reply) bool {
-	return r.Status != 0 && r.Kind != wire.KindTimeout && r.Kind != wire.KindCanceled && r.Kind != wire.KindCut
 }
 
 // unhealthy returns the message of a test_connection that says success:false.
 func unhealthy(r *reply) string {
-	res := r.result()
+	res := r.Result()
 	if res == nil {
 		return ""
 	}
@@ -156,21 +148,9 @@ func (s *session) describe(ctx context.Context, objects []*object) {
 	_ = calls.Wait() // what was not answered stays empty
 }
 
-// items returns the elements of an array member of the result.
-func (r *reply) items(name string) []*wire.Node {
-	res := r.result()
-	if res == nil {
-		return nil
-	}
-	if n := res.Get(name); n != nil && n.Kind == wire.Array {
-		return n.Items
-	}
-	return nil
-}
-
 func readObjects(r *reply) []*object {
 	var out []*object
-	for _, n := range r.items("objects") {
+	for _, n := range r.Items("objects") {
 		name, label := n.Get("object_api_name"), n.Get("label")
 		if name == nil || name.Kind != wire.String || name.Text == "" {
 			continue
@@ -191,7 +171,7 @@ func readObjects(r *reply) []*object {
 
 func readFields(r *reply) []rpc.Field {
 	var out []rpc.Field
-	for _, n := range r.items("fields") {
+	for _, n := range r.Items("fields") {
 		var f rpc.Field
 		if n.Kind != wire.Object || json.Unmarshal(n.Raw, &f) != nil || f.APIName == "" || !slices.Contains(rpc.FieldTypes(), f.Type) {
 			continue
@@ -203,7 +183,7 @@ func readFields(r *reply) []rpc.Field {
 
 func readOperations(r *reply) []string {
 	var out []string
-	for _, n := range r.items("operations") {
+	for _, n := range r.Items("operations") {
 		if n.Kind == wire.String && !slices.Contains(out, n.Text) {
 			out = append(out, n.Text)
 		}
@@ -213,7 +193,7 @@ func readOperations(r *reply) []string {
 
 // readSpeed returns nil unless all three numbers are integers of 1 or more.
 func readSpeed(r *reply) *rpc.Speed {
-	res := r.result()
+	res := r.Result()
 	if res == nil {
 		return nil
 	}

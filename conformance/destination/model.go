@@ -68,7 +68,7 @@ func (m *model) apply(b *batch) {
 		switch {
 		case b.succeeded(r):
 			e.acknowledge(b.operation, r)
-		case b.failed(r), len(b.records) == 1 && b.reply.isError():
+		case b.failed(r), len(b.records) == 1 && b.reply.IsError():
 			e.written = false // a refusal leaves things as they were
 		default:
 			e.known = false

@@ -26,9 +26,9 @@ func answered(t *testing.T, operation, results string, records ...*record) *batc
 	if results == "" {
 		body = `{"jsonrpc":"2.0","id":"1","error":{"code":-32000,"message":"no"}}`
 	}
-	doc, err := wire.Parse([]byte(body))
-	require.NoError(t, err)
-	b := &batch{object: records[0].object, operation: operation, records: records, reply: &reply{Reply: &wire.Reply{}, small: doc}}
+	r := &reply{Reply: &wire.Reply{Body: []byte(body)}}
+	r.Parse(nil)
+	b := &batch{object: records[0].object, operation: operation, records: records, reply: r}
 	b.read()
 	return b
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -21,13 +21,13 @@ import (
 // endpoint serves one connection at a time.
 func (s *session) listBeside(ctx context.Context, earlier *reply) (*reply, error) {
 	kept := request{method: rpc.MethodListObjects}
-	if !earlier.complete() || earlier.ConnClosed || len(s.replicas.lines) > 1 {
+	if !earlier.Ended() || earlier.ConnClosed || len(s.replicas.lines) > 1 {
 		return s.send(ctx, "", kept)
 	}
 	beside := kept
 	beside.fresh = true
 	hung, err := s.send(ctx, "", beside)
-	if err != nil || !waitedInVain(hung) {
+	if err != nil || !hung.WaitedInVain() {
 		return hung, err
 	}
 	soon := min(s.opts.PlanningTimeout, max(time.Second, 4*earlier.Total))
@@ -39,7 +39,7 @@ func (s *session) listBeside(ctx context.Context, earlier *reply) (*reply, error
 	// A connection is open again. One late reply is no proof, and neither are calls that
 	// hang in turn: the second time, more of them must be answered.
 	again, err := s.send(ctx, "", beside)
-	if err != nil || !waitedInVain(again) {
+	if err != nil || !again.WaitedInVain() {
 		return listed, err
 	}
 	last, err := s.answeredAlone(ctx, kept, 3)
@@ -56,15 +56,12 @@ func (s *session) listBeside(ctx context.Context, earlier *reply) (*reply, error
 func (s *session) answeredAlone(ctx context.Context, req request, n int) (last *reply, err error) {
 	s.client.CloseIdle()
 	for range n {
-		if last, err = s.send(ctx, "", req); err != nil || !last.complete() || last.ConnClosed {
+		if last, err = s.send(ctx, "", req); err != nil || !last.Ended() || last.ConnClosed {
 			return nil, err
 		}
 	}
 	return last, nil
 }
-
-// waitedInVain reports whether nothing of a reply came in its time.
-func waitedInVain(r *reply) bool { return r.Kind == wire.KindTimeout && r.Received == 0 }
 
 const (
 	symptomOneConnection = "one connection at a time"
@@ -77,7 +74,7 @@ const (
 func (sc *scenario) servesOneConnection() error {
 	sc.Add(conformance.Finding{
 		Expected: "calls over several connections at once are answered",
-		Actual:   oneConnection + ": " + sc.queued.method + " had no answer within " + round(sc.queued.Total).String() + ", and was answered at once when the other connection was closed",
+		Actual:   oneConnection + ": " + sc.queued.Method + " had no answer within " + exchange.Round(sc.queued.Total).String() + ", and was answered at once when the other connection was closed",
 		Fix:      oneConnectionFix,
 	}, symptomOneConnection, []conformance.Exchange{sc.queued.Exchange()})
 	sc.Explain(func(s string) bool { return s == symptomOneConnection },

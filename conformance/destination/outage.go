@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -171,7 +172,7 @@ func (s *session) away(ctx context.Context, to *wire.Client, call *underWay, req
 	if silent {
 		name = waiting // the one that hangs has begun before, and may have been given more time
 	}
-	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, silent: silent, reply: &reply{Reply: got, id: req.id, method: req.method, object: req.object}})
+	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, silent: silent, reply: &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object}})
 }
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve
@@ -348,9 +349,9 @@ func (sc *scenario) stayedUp() error {
 			actual = stopped + " while several calls were under way, " + fmt.Sprintf(part, o.call) + " (--serial finds the one)"
 		}
 		if o.ended {
-			actual += fmt.Sprintf("; it was back after %s", round(o.back))
+			actual += fmt.Sprintf("; it was back after %s", exchange.Round(o.back))
 		} else {
-			actual += fmt.Sprintf("; it was not back after %s", round(o.back))
+			actual += fmt.Sprintf("; it was not back after %s", exchange.Round(o.back))
 		}
 		sc.brokenAs(symptom, "", expected, actual, o.reply)
 	}

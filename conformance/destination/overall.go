@@ -43,24 +43,24 @@ var everywhere = []struct {
 
 func answeredAtAll(r *reply) (string, string) {
 	if r.Kind == wire.KindClosed || r.Kind == wire.KindReset {
-		return "a response to every call", r.failure()
+		return "a response to every call", r.Failure()
 	}
 	return "", ""
 }
 
 func framedWell(r *reply) (string, string) {
 	if r.Kind == wire.KindMalformed || r.Kind == wire.KindTruncated {
-		return "a response whose length is as its head says, with nothing behind it", r.failure()
+		return "a response whose length is as its head says, with nothing behind it", r.Failure()
 	}
 	return "", ""
 }
 
 // successes looks at the status of each record result.
 func successes(r *reply) (string, string) {
-	if r.method != rpc.MethodSyncBatch {
+	if r.Method != rpc.MethodSyncBatch {
 		return "", ""
 	}
-	for _, n := range r.items("record_results") {
+	for _, n := range r.Items("record_results") {
 		if _, is := n.Get("success").Bool(); n.Kind == wire.Object && !is {
 			return `"success" as true or false in every record result`, foreign.Clip(string(n.Raw), 200)
 		}
@@ -76,16 +76,16 @@ func (s *session) notice(req request, r *reply) {
 	}
 	// What was not read is not known.
 	var unread *wire.SyntaxError
-	if r.Kind == wire.KindUnread || errors.As(r.docErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
+	if r.Kind == wire.KindUnread || errors.As(r.DocErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
 		return
 	}
 	for _, rule := range everywhere {
 		// A library that could not read the request answers with a null id.
 		expected, actual := rule.claim(r)
-		if actual == "" || rule.check == "RPC-003" && req.odd && r.member("id").Is(wire.Null) {
+		if actual == "" || rule.check == "RPC-003" && req.odd && r.Member("id").Is(wire.Null) {
 			continue
 		}
-		symptom := r.kindOf()
+		symptom := r.Symptom()
 		if rule.check == "RES-005" {
 			symptom = "no boolean success"
 		}
@@ -100,7 +100,7 @@ func (s *session) notice(req request, r *reply) {
 		}
 		b := of[symptom]
 		if b == nil {
-			b = &breach{expected: expected, actual: r.what() + ": " + actual}
+			b = &breach{expected: expected, actual: r.What() + ": " + actual}
 			of[symptom] = b
 		}
 		if b.times++; len(b.replies) < 3 {

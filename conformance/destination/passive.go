@@ -104,7 +104,7 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Passive{s: s, suite: suite, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
+	p := &Passive{s: s, suite: suite, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
 	for _, c := range selected {
 		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: suite.Findings(c)}
 		if pc.rule != nil {
@@ -187,7 +187,7 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 // judged is what is known of an exchange before it is judged.
 func (p *Passive) judged(c *sighted) *Judged {
 	return &Judged{
-		Method: c.method, Object: c.object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		Method: c.Method, Object: c.Object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
 		exchange: func(recording bool) conformance.Exchange {
 			e := c.Exchange
 			if recording {
@@ -200,7 +200,7 @@ func (p *Passive) judged(c *sighted) *Judged {
 
 // named puts method and id of a call into its record.
 func (p *Passive) named(c *sighted, e conformance.Exchange) conformance.Exchange {
-	e.RPC, e.RPCID = p.s.redactor.String(foreign.Clip(c.method, 200)), p.s.redactor.String(foreign.Clip(c.id, 400))
+	e.RPC, e.RPCID = p.s.redactor.String(foreign.Clip(c.Method, 200)), p.s.redactor.String(foreign.Clip(c.ID, 400))
 	return e
 }
 
@@ -265,10 +265,10 @@ func (pc *passiveCheck) count(c *sighted) {
 		found.Saw(conformance.SeenResponses, 1)
 	}
 	switch {
-	case c.isError():
+	case c.IsError():
 		found.Saw(conformance.SeenErrors, 1)
 		found.Saw(conformance.SeenEnvelopes, 1)
-	case c.result() != nil:
+	case c.Result() != nil:
 		found.Saw(conformance.SeenAnswers, 1)
 		found.Saw(conformance.SeenEnvelopes, 1)
 	}
@@ -286,7 +286,7 @@ func (pc *passiveCheck) count(c *sighted) {
 }
 
 // known reports whether the method is one of the protocol.
-func (c *sighted) known() bool { return slices.Contains(rpc.Methods(), c.method) }
+func (c *sighted) known() bool { return slices.Contains(rpc.Methods(), c.Method) }
 
 // TLSConfig is how a line to the endpoint is opened: certificates are looked at by
 // VerifyTLS alone, so that what is wrong with them can be reported.

@@ -36,7 +36,7 @@ func (t *traffic) keepBatch(p *Passive, c *sighted) {
 	if c.batch.isArray {
 		t.results += len(c.batch.results)
 	}
-	if c.records == 0 || c.Kind == wire.KindTimeout || !c.enveloped() && !ended(c.Reply) || c.refusedOutside() {
+	if c.records == 0 || c.Kind == wire.KindTimeout || !c.enveloped() && !c.Ended() || c.refusedOutside() {
 		return
 	}
 	processed := c.batch.isArray && len(c.batch.results) > 0
@@ -64,8 +64,8 @@ func (t *traffic) keepBatch(p *Passive, c *sighted) {
 			g.first = cmp.Or(g.first, c)
 		}
 	}
-	place := c.object + " " + c.batch.operation
-	if ops := t.operations[c.object]; ops != nil {
+	place := c.Object + " " + c.batch.operation
+	if ops := t.operations[c.Object]; ops != nil {
 		o := &object{Operations: readOperations(ops.reply)}
 		if o.accepts(c.batch.operation) {
 			note("advertised", place)
@@ -102,7 +102,7 @@ func (c *sighted) repeats() bool {
 func (t *traffic) keepContent(c *sighted, processed bool, again func()) {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
-	_, _ = h.WriteString(c.object + "\x00" + c.batch.operation + "\x00")
+	_, _ = h.WriteString(c.Object + "\x00" + c.batch.operation + "\x00")
 	_, _ = h.Write(c.params.Get("records").Raw)
 	sum := h.Sum64()
 	if t.contents[sum] {
@@ -145,7 +145,7 @@ func (p *Passive) processed(pc *passiveCheck, kind string) {
 			p.judge(pc, g.first)
 			pc.found.Note("%s %s refused as a whole, and none was processed", quantity.Count(g.refused, "batch"), quantity.Verb(g.refused, "was", "were"))
 		default:
-			pc.reason = fmt.Sprintf("one batch was refused as a whole, and there was no other: %s", g.first.short())
+			pc.reason = fmt.Sprintf("one batch was refused as a whole, and there was no other: %s", g.first.Short())
 			pc.looked++
 		}
 	}

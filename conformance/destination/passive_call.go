@@ -55,16 +55,16 @@ func (p *Passive) look(x *conformance.Sight) *sighted {
 	} else {
 		c.badBody = len(x.RequestBody) > 0
 	}
-	c.method, c.id = text(c.request.Get("method")), text(c.request.Get("id"))
+	c.Method, c.ID = text(c.request.Get("method")), text(c.request.Get("id"))
 	c.params = c.request.Get("params")
 	c.empty = c.params.Is(wire.Object) && len(c.params.Members) == 0
-	c.object = text(c.params.Get("object", "object_api_name"))
-	if c.method == rpc.MethodSyncBatch {
-		c.object = text(c.params.Get("sync_plan", "object", "object_api_name"))
+	c.Object = text(c.params.Get("object", "object_api_name"))
+	if c.Method == rpc.MethodSyncBatch {
+		c.Object = text(c.params.Get("sync_plan", "object", "object_api_name"))
 	}
 	c.form = c.envelope()
-	c.parse(&p.s.trees)
-	if c.method == rpc.MethodSyncBatch && c.form == goodForm {
+	c.Parse(&p.s.trees)
+	if c.Method == rpc.MethodSyncBatch && c.form == goodForm {
 		p.readBatch(c)
 	}
 	return c
@@ -87,20 +87,20 @@ func (c *sighted) envelope() envelopeForm {
 		return noJSON
 	case !c.request.Is(wire.Object):
 		return notObject
-	case text(c.request.Get("jsonrpc")) != rpc.Version || c.method == "":
+	case text(c.request.Get("jsonrpc")) != rpc.Version || c.Method == "":
 		return noEnvelope
 	case !id.Is(wire.String):
 		return noID
 	case !c.params.Is(wire.Object):
 		return badParams
 	}
-	switch c.method {
+	switch c.Method {
 	case rpc.MethodListFields, rpc.MethodSupportedOperations:
-		if c.object == "" {
+		if c.Object == "" {
 			return badParams
 		}
 	case rpc.MethodSyncBatch:
-		if c.object == "" || !c.params.Get("records").Is(wire.Array) || !c.params.Get("sync_plan", "schema").Is(wire.Object) ||
+		if c.Object == "" || !c.params.Get("records").Is(wire.Array) || !c.params.Get("sync_plan", "schema").Is(wire.Object) ||
 			!c.params.Get("sync_plan", "operation").Is(wire.String) {
 			return badParams
 		}
@@ -111,9 +111,9 @@ func (c *sighted) envelope() envelopeForm {
 // readBatch makes of a sync_batch what the judge knows of its own.
 func (p *Passive) readBatch(c *sighted) {
 	plan := c.params.Get("sync_plan")
-	o := p.s.catalog.object(c.object)
+	o := p.s.catalog.object(c.Object)
 	if o == nil {
-		o = &object{Object: rpc.Object{APIName: c.object, Label: text(plan.Get("object", "label"))}}
+		o = &object{Object: rpc.Object{APIName: c.Object, Label: text(plan.Get("object", "label"))}}
 	}
 	var id rpc.Field
 	for _, m := range plan.Get("schema").Members {
@@ -149,7 +149,7 @@ func (c *sighted) refusedOutside() bool {
 	switch c.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return !envelope(c.reply)
+		return !c.Enveloped()
 	}
 	return false
 }

@@ -39,7 +39,7 @@ func init() {
 		}
 	}
 	// What the endpoint itself has answered, whatever was asked.
-	answers := func(c *sighted) bool { return ended(c.Reply) && !c.refusedOutside() }
+	answers := func(c *sighted) bool { return c.Ended() && !c.refusedOutside() }
 	each(answers, "RPC-001", "RPC-002", "RPC-004", "RPC-005", "RPC-006", "RPC-007", "RPC-014", "RPC-015", "RPC-017",
 		"HTTP-001", "HTTP-002", "HTTP-011", "ERR-004", "ERR-003")
 	each(func(c *sighted) bool { return answers(c) && (c.form == goodForm || c.form == badParams) }, "RPC-003")
@@ -52,15 +52,15 @@ func init() {
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm }, "HTTP-003")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && c.Status/100 != 3 }, "HTTP-010")
 	each(func(c *sighted) bool { return c.Status != 0 && c.Kind != wire.KindCanceled }, "HTTP-004", "HTTP-006", "TIM-003")
-	each(func(c *sighted) bool { return ended(c.Reply) && c.x.Method == http.MethodPost }, "HTTP-007")
+	each(func(c *sighted) bool { return c.Ended() && c.x.Method == http.MethodPost }, "HTTP-007")
 	each(func(c *sighted) bool {
 		return answers(c) && c.x.Method != http.MethodPost && c.x.Method != http.MethodOptions
 	}, "HTTP-005")
-	each(func(c *sighted) bool { return ended(c.Reply) && len(c.Header.Values(rateHeader)) > 0 }, "RL-001", "RL-002", "RL-006")
+	each(func(c *sighted) bool { return c.Ended() && len(c.Header.Values(rateHeader)) > 0 }, "RL-001", "RL-002", "RL-006")
 
 	// Results of one method.
 	of := func(method string, ids ...string) {
-		each(func(c *sighted) bool { return c.form == goodForm && c.method == method && c.result() != nil }, ids...)
+		each(func(c *sighted) bool { return c.form == goodForm && c.Method == method && c.Result() != nil }, ids...)
 	}
 	of(rpc.MethodTestConnection, "CON-001", "VER-001")
 	of(rpc.MethodListObjects, "OBJ-001", "OBJ-002", "OBJ-003")
@@ -71,7 +71,7 @@ func init() {
 	// error may have another cause.
 	empty := func(method, id string) {
 		each(func(c *sighted) bool {
-			return c.form == goodForm && c.method == method && c.empty && (c.result() != nil || c.isError() && c.errorCode() == "-32602")
+			return c.form == goodForm && c.Method == method && c.empty && (c.Result() != nil || c.IsError() && c.ErrorCode() == "-32602")
 		}, id)
 	}
 	empty(rpc.MethodTestConnection, "CON-004")
@@ -89,7 +89,7 @@ func planningRules() {
 		passiveRules[id] = &passiveRule{
 			takes: func(p *Passive, c *sighted) bool {
 				b := before(p, c)
-				return c.form == goodForm && c.result() != nil && b != nil && c.near(b)
+				return c.form == goodForm && c.Result() != nil && b != nil && c.near(b)
 			},
 			with: func(p *Passive, c *sighted, sc *scenario) {
 				sc.replies = append(sc.replies[:0], before(p, c).reply, c.reply)
@@ -98,7 +98,7 @@ func planningRules() {
 	}
 	of := func(method string, known func(p *Passive, c *sighted) *sighted) func(p *Passive, c *sighted) *sighted {
 		return func(p *Passive, c *sighted) *sighted {
-			if c.method != method {
+			if c.Method != method {
 				return nil
 			}
 			return known(p, c)
@@ -106,7 +106,7 @@ func planningRules() {
 	}
 	pair("OBJ-004", of(rpc.MethodListObjects, func(p *Passive, _ *sighted) *sighted { return p.seen.objects }))
 	pair("SPD-005", of(rpc.MethodGetSyncSpeed, func(p *Passive, _ *sighted) *sighted { return p.seen.speed }))
-	fields := func(p *Passive, c *sighted) *sighted { return p.seen.fields[c.object] }
+	fields := func(p *Passive, c *sighted) *sighted { return p.seen.fields[c.Object] }
 	labelled := func(same bool) func(p *Passive, c *sighted) *sighted {
 		return of(rpc.MethodListFields, func(p *Passive, c *sighted) *sighted {
 			if b := fields(p, c); b != nil && (b.label() == c.label()) == same {
@@ -125,22 +125,22 @@ func planningRules() {
 	}))
 	passiveRules["FLD-007"] = &passiveRule{
 		takes: func(p *Passive, c *sighted) bool {
-			return c.form == goodForm && c.method == rpc.MethodListFields && c.result() != nil && p.seen.operations[c.object] != nil
+			return c.form == goodForm && c.Method == rpc.MethodListFields && c.Result() != nil && p.seen.operations[c.Object] != nil
 		},
 		with: func(p *Passive, c *sighted, sc *scenario) {
-			sc.replies = append(sc.replies[:0], p.seen.operations[c.object].reply, c.reply)
+			sc.replies = append(sc.replies[:0], p.seen.operations[c.Object].reply, c.reply)
 		},
 	}
 	unknown := func(method string) *passiveRule {
 		return &passiveRule{takes: func(p *Passive, c *sighted) bool {
 			listed := p.seen.objects
-			return c.form == goodForm && c.method == method && listed != nil && c.near(listed) && c.doc() != nil && !c.refusedOutside() &&
-				!slices.Contains(texts(listed.items("objects"), "object_api_name"), c.object)
+			return c.form == goodForm && c.Method == method && listed != nil && c.near(listed) && c.Doc() != nil && !c.refusedOutside() &&
+				!slices.Contains(texts(listed.Items("objects"), "object_api_name"), c.Object)
 		}}
 	}
 	passiveRules["FLD-009"], passiveRules["OPS-003"] = unknown(rpc.MethodListFields), unknown(rpc.MethodSupportedOperations)
 	passiveRules["RL-003"] = &passiveRule{
-		takes: func(p *Passive, c *sighted) bool { return ended(c.Reply) && len(c.Header.Values(rateHeader)) > 0 },
+		takes: func(p *Passive, c *sighted) bool { return c.Ended() && len(c.Header.Values(rateHeader)) > 0 },
 		with: func(p *Passive, c *sighted, sc *scenario) {
 			sc.replies = sc.replies[:0]
 			for _, b := range p.seen.limits {
@@ -156,7 +156,7 @@ func planningRules() {
 		with:  func(_ *Passive, _ *sighted, sc *scenario) { sc.measured.reached = new(1.0) },
 	}
 	passiveRules["TIM-001"] = &passiveRule{takes: func(p *Passive, c *sighted) bool {
-		return c.known() && c.method != rpc.MethodSyncBatch && (ended(c.Reply) || c.Total > p.s.opts.PlanningTimeout)
+		return c.known() && c.Method != rpc.MethodSyncBatch && (c.Ended() || c.Total > p.s.opts.PlanningTimeout)
 	}}
 	for _, id := range []string{"TLS-001", "TLS-002", "TLS-003", "TLS-004", "TLS-005", "TLS-006", "TLS-009"} {
 		passiveRules[id] = &passiveRule{takes: func(*Passive, *sighted) bool { return false }, late: (*Passive).judgeTLS}
@@ -170,9 +170,9 @@ func batchRules() {
 			passiveRules[id] = &passiveRule{takes: func(p *Passive, c *sighted) bool { return c.batch != nil && takes(p, c) }}
 		}
 	}
-	answeredWell := func(c *sighted) bool { return c.result() != nil }
+	answeredWell := func(c *sighted) bool { return c.Result() != nil }
 	named := func(_ *Passive, c *sighted) bool { return c.batch.isArray && c.keyless == 0 && c.records > 0 }
-	batches(func(_ *Passive, c *sighted) bool { return c.result() != nil && c.records > 0 }, "RES-001")
+	batches(func(_ *Passive, c *sighted) bool { return c.Result() != nil && c.records > 0 }, "RES-001")
 	batches(func(_ *Passive, c *sighted) bool { return c.batch.isArray && len(c.batch.records) > 0 }, "RES-002")
 	batches(named, "RES-003", "RES-004")
 	batches(func(_ *Passive, c *sighted) bool { return len(c.batch.results) > 0 }, "RES-005", "RES-007")
@@ -183,18 +183,18 @@ func batchRules() {
 		return named(p, c) && slices.ContainsFunc(c.batch.records, func(r *record) bool { return len(r.key) > 0 && r.key[0] != '"' })
 	}, "RES-017")
 	batches(func(p *Passive, c *sighted) bool {
-		return c.records == 0 && (c.result() != nil || c.isError() && p.seen.admitted(c))
+		return c.records == 0 && (c.Result() != nil || c.IsError() && p.seen.admitted(c))
 	}, "RES-011")
 	batches(func(p *Passive, c *sighted) bool {
 		return c.keyless > 0 && c.keyless == c.records && answeredWell(c)
 	}, "RES-019")
 	passiveRules["RES-019"].claims = []string{"no record is acknowledged"}
 	batches(func(p *Passive, c *sighted) bool {
-		ops := p.seen.operations[c.object]
+		ops := p.seen.operations[c.Object]
 		return c.records > 0 && ops != nil && c.near(ops) && c.batch.operation != "" && !(&object{Operations: readOperations(ops.reply)}).accepts(c.batch.operation)
 	}, "OPS-005")
 	batches(func(p *Passive, c *sighted) bool {
-		fields := p.seen.fields[c.object]
+		fields := p.seen.fields[c.Object]
 		return c.records > 0 && c.active != "" && fields != nil && c.near(fields) && !identifierIn(fields.reply, c.active)
 	}, "FLD-013")
 	batches(func(p *Passive, c *sighted) bool {
@@ -217,7 +217,7 @@ func batchRules() {
 // callerRules are about who may call.
 func callerRules() {
 	stranger := func(p *Passive, c *sighted) bool {
-		return c.auth == "" && p.seen.authorized != "" && c.form == goodForm && c.known() && ended(c.Reply)
+		return c.auth == "" && p.seen.authorized != "" && c.form == goodForm && c.known() && c.Ended()
 	}
 	for _, id := range []string{"AUTH-002", "AUTH-006"} {
 		passiveRules[id] = &passiveRule{takes: stranger}
@@ -235,7 +235,7 @@ func callerRules() {
 			}
 			// Looking for a secret in every encoding takes long: errors, where echoes
 			// are, a few of the others, and what holds it as it is.
-			return c.isError() || c.doc() == nil || c.x.Number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
+			return c.IsError() || c.Doc() == nil || c.x.Number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
 		},
 		with: func(p *Passive, c *sighted, sc *scenario) { sc.target.Token = bearerOf(c.auth) },
 	}
@@ -260,7 +260,7 @@ func bearerOf(value string) string {
 }
 
 // enveloped reports whether the endpoint has answered a good call by an envelope.
-func (c *sighted) enveloped() bool { return c.result() != nil || c.isError() }
+func (c *sighted) enveloped() bool { return c.Result() != nil || c.IsError() }
 
 // almost is the method of the protocol that differs from the one that was called in
 // case or space only.
@@ -269,7 +269,7 @@ func (c *sighted) almost() string {
 		return ""
 	}
 	for _, m := range rpc.Methods() {
-		if strings.EqualFold(strings.TrimSpace(c.method), m) {
+		if strings.EqualFold(strings.TrimSpace(c.Method), m) {
 			return m
 		}
 	}

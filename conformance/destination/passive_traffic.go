@@ -102,26 +102,26 @@ func (t *traffic) keep(p *Passive, c *sighted) {
 		t.keepBatch(p, c)
 		return
 	}
-	if c.result() == nil {
+	if c.Result() == nil {
 		return
 	}
 	keep := func(in map[string]*sighted) {
-		if in[c.object] != nil || len(in) < mostKept {
-			in[c.object] = c
+		if in[c.Object] != nil || len(in) < mostKept {
+			in[c.Object] = c
 		}
 	}
-	switch c.method {
+	switch c.Method {
 	case rpc.MethodListObjects:
 		t.objects = c
 		p.listed(readObjects(c.reply))
 	case rpc.MethodListFields:
 		keep(t.fields)
-		if o := p.s.catalog.object(c.object); o != nil {
+		if o := p.s.catalog.object(c.Object); o != nil {
 			o.Fields = readFields(c.reply)
 		}
 	case rpc.MethodSupportedOperations:
 		keep(t.operations)
-		if o := p.s.catalog.object(c.object); o != nil {
+		if o := p.s.catalog.object(c.Object); o != nil {
 			o.Operations = readOperations(c.reply)
 		}
 	case rpc.MethodGetSyncSpeed:
@@ -141,7 +141,7 @@ func (p *Passive) listed(now []*object) {
 }
 
 func (t *traffic) keepAccess(c *sighted) {
-	if !c.known() || c.auth == "" || !ended(c.Reply) {
+	if !c.known() || c.auth == "" || !c.Ended() {
 		return
 	}
 	a := t.accepted[c.auth]
@@ -153,11 +153,11 @@ func (t *traffic) keepAccess(c *sighted) {
 		t.accepted[c.auth] = a
 	}
 	switch {
-	case c.result() != nil:
-		a.methods[c.method], a.latest = true, c.x.Started
+	case c.Result() != nil:
+		a.methods[c.Method], a.latest = true, c.x.Started
 		t.authorized = c.auth
 	case c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden:
-		a.refused[c.method] = cmp.Or(a.refused[c.method], c)
+		a.refused[c.Method] = cmp.Or(a.refused[c.Method], c)
 	}
 }
 

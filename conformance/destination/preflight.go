@@ -72,7 +72,7 @@ func (s *session) unhealthyProblem(c *catalog) conformance.Problem {
 // nothingToJudge says why no check could look at anything, nil when there is
 // something to look at.
 func (s *session) nothingToJudge(ctx context.Context, c *catalog) *conformance.Problem {
-	if c.first != nil && !c.first.complete() && c.objects == nil && c.speed == nil && !s.responded.Load() {
+	if c.first != nil && !c.first.Ended() && c.objects == nil && c.speed == nil && !s.responded.Load() {
 		return s.unreachable(ctx, c.first)
 	}
 	p := s.uniform(ctx, c.planning)
@@ -122,11 +122,11 @@ func (s *session) whyUnreached(r *reply, name, host string) (what, fix string) {
 		return fmt.Sprintf("HTTP %d and %s came%s: the response has neither Content-Length nor chunked encoding, and the connection stays open",
 			r.Status, quantity.Count(len(r.Body), "byte"), then), "send Content-Length, or close the connection"
 	case r.Kind == wire.KindTimeout && r.Received > 0:
-		return r.failure(), "look whether the " + name + " hangs in the middle of a response, or announces a longer one than it sends"
+		return r.Failure(), "look whether the " + name + " hangs in the middle of a response, or announces a longer one than it sends"
 	case cause == unreached.Cause{} || r.Received > 0:
-		return r.failure(), "check the URL, that the " + name + " runs, and that this machine may reach it"
+		return r.Failure(), "check the URL, that the " + name + " runs, and that this machine may reach it"
 	case cause.Late:
-		return r.failure(), cause.Fix // with the time
+		return r.Failure(), cause.Fix // with the time
 	}
 	return cause.What, cause.Fix
 }

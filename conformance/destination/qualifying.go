@@ -130,8 +130,8 @@ func (sc *scenario) operationsAccept() error {
 			}
 		default:
 			symptom := "refused " + p.String()
-			if where.isError() {
-				symptom = where.kindOf()
+			if where.IsError() {
+				symptom = where.Symptom()
 			}
 			sc.brokenAs(symptom, s.operation, p.String()+" accepted, with values of the declared types",
 				fmt.Sprintf("%s refused: %s", allRecords(no), foreign.Clip(refusal, 300)), where)
@@ -172,7 +172,7 @@ func (sc *scenario) refusedForItself(p purpose) bool {
 	}
 	change := forOperation(p.operation, []*record{sc.changed(fuller[0], 1)})
 	b, err := sc.writeOne(p.operation, change, plan{})
-	return err != nil || b.reply.isError()
+	return err != nil || b.reply.IsError()
 }
 
 // changesNothing reports whether the records carry nothing but what identifies them.
@@ -228,9 +228,9 @@ func (sc *scenario) leastPlanWorks() error {
 		if yes > 0 || no == 0 {
 			continue
 		}
-		if p.existing && where.isError() && !sc.refusedForItself(p) {
-			sc.brokenAs(where.kindOf(), s.operation, p.String()+" answered record by record, also where nothing but the identifier and what is required is mapped",
-				where.short(), where)
+		if p.existing && where.IsError() && !sc.refusedForItself(p) {
+			sc.brokenAs(where.Symptom(), s.operation, p.String()+" answered record by record, also where nothing but the identifier and what is required is mapped",
+				where.Short(), where)
 			continue
 		}
 		if p.existing {

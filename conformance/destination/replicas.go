@@ -49,7 +49,7 @@ func (r *replicas) describe(replies []*reply) string {
 	}
 	calls := make([][]string, len(r.lines))
 	for i, reply := range replies {
-		calls[reply.replica] = append(calls[reply.replica], strconv.Itoa(i+1))
+		calls[reply.Replica] = append(calls[reply.Replica], strconv.Itoa(i+1))
 	}
 	var parts []string
 	for i, numbers := range calls {
@@ -77,10 +77,10 @@ func (r *replicas) shown(where []*reply) string {
 	for _, reply := range where {
 		switch {
 		case reply == nil:
-		case one >= 0 && one != reply.replica:
+		case one >= 0 && one != reply.Replica:
 			return ""
 		default:
-			one = reply.replica
+			one = reply.Replica
 		}
 	}
 	if len(r.lines) < 2 || one < 0 {
@@ -171,13 +171,13 @@ func (s *session) silent(ctx context.Context) (string, error) {
 	for i := 1; i < len(s.replicas.lines); i++ {
 		req := request{method: rpc.MethodTestConnection, replica: i}
 		r, err := s.send(ctx, "", req)
-		if err == nil && !r.complete() {
+		if err == nil && !r.Ended() {
 			r, err = s.send(ctx, "", req) // one lost connection is no proof
 		}
 		if err != nil {
 			return "", err
 		}
-		if !r.complete() {
+		if !r.Ended() {
 			what, _ := s.whyUnreached(r, "replica", s.replicas.names[i])
 			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], what)), nil
 		}

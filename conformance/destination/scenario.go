@@ -116,7 +116,7 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 		return
 	}
 	if symptom == "" && len(where) > 0 && where[0] != nil {
-		symptom = where[0].kindOf()
+		symptom = where[0].Symptom()
 	}
 	f := conformance.Finding{Expected: expected, Actual: actual, Operation: operation, Replica: sc.replicas.shown(where)}
 	if sc.object != nil {
@@ -128,8 +128,8 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 			continue
 		}
 		exchanges = append(exchanges, r.Exchange())
-		if f.Object == "" && r.object != "" {
-			f.Object = r.object
+		if f.Object == "" && r.Object != "" {
+			f.Object = r.Object
 		}
 	}
 	if replica := sc.replicas.describe(sc.replies); replica != "" {
@@ -138,7 +138,7 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 	}
 	before := len(sc.All())
 	sc.Add(f, symptom, exchanges)
-	if i := slices.IndexFunc(where, func(r *reply) bool { return r != nil && r.inPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {
+	if i := slices.IndexFunc(where, func(r *reply) bool { return r != nil && r.InPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {
 		added := &sc.All()[before]
 		added.Cause = fmt.Sprintf("what stands before the endpoint, such as a balancer, answered HTTP %d in its place: this says nothing of what its calls share.", where[i].Status)
 		added.Fix = "find out why it had no answer (workers that are full or restart, timeouts, a limit); judge once more when every call reaches the endpoint."
@@ -187,7 +187,7 @@ func (sc *scenario) incomplete() string {
 	if n == 0 {
 		return ""
 	}
-	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, quantity.Count(len(sc.replies), "call"), first.what(), foreign.Clip(first.failure(), 200)))
+	return sc.redactor.String(fmt.Sprintf("%d of %s got no complete reply (%s: %s)", n, quantity.Count(len(sc.replies), "call"), first.What(), foreign.Clip(first.Failure(), 200)))
 }
 
 // count adds up the evidence that every scenario has: what came back.
@@ -199,10 +199,10 @@ func (sc *scenario) count() {
 			sc.Saw(conformance.SeenResponses, 1)
 		}
 		switch {
-		case r.isError():
+		case r.IsError():
 			sc.Saw(conformance.SeenErrors, 1)
 			sc.Saw(conformance.SeenEnvelopes, 1)
-		case r.result() != nil:
+		case r.Result() != nil:
 			sc.Saw(conformance.SeenAnswers, 1)
 			sc.Saw(conformance.SeenEnvelopes, 1)
 		}

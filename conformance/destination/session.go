@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -44,7 +45,7 @@ type session struct {
 	made    values.Maker
 	watch   watch
 	overall overall
-	trees   trees
+	trees   exchange.Trees
 	wide    *semaphore.Weighted // of keptBodies
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	late      time.Duration
@@ -174,7 +175,7 @@ func (s *session) connect() error {
 		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
 	}
 	s.hooks = &http.Client{Transport: hooks}
-	o.Spare = s.trees.spare()
+	o.Spare = s.trees.Spare()
 	client, err := wire.New(o)
 	if err != nil {
 		return usage("%s", s.redactor.String(err.Error()))

@@ -35,13 +35,13 @@ func (sc *scenario) secretConfigured() error {
 // refused tells a reply that did not do what was asked: any error will do,
 // AUTH-006 judges its form.
 func refused(r *reply) bool {
-	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.isError() {
+	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.IsError() {
 		return true
 	}
-	if ok := r.result().Get("success"); ok != nil && ok.Kind == wire.Bool {
+	if ok := r.Result().Get("success"); ok != nil && ok.Kind == wire.Bool {
 		return string(ok.Raw) == "false"
 	}
-	return !r.OK() || r.result() == nil
+	return !r.OK() || r.Result() == nil
 }
 
 func (sc *scenario) refusesCaller(which, what, form string) error {
@@ -54,7 +54,7 @@ func (sc *scenario) refusesCaller(which, what, form string) error {
 	if which == "every" {
 		return sc.everyReply(func(r *reply) (string, string) {
 			if !refused(r) {
-				return "a refusal: an error, or status 401 or 403", r.short()
+				return "a refusal: an error, or status 401 or 403", r.Short()
 			}
 			return "", ""
 		})
@@ -65,12 +65,12 @@ func (sc *scenario) refusesCaller(which, what, form string) error {
 	}
 	err = sc.everyReply(func(r *reply) (string, string) {
 		if refusesStranger(r, stranger) {
-			return "an answer for the configured credentials, not the one that a stranger gets", r.short()
+			return "an answer for the configured credentials, not the one that a stranger gets", r.Short()
 		}
 		return "", ""
 	})
 	if r := sc.unansweredReply(); err == nil && r != nil {
-		return inconclusive("", "%s has neither a result nor an error: %s", r.what(), r.short())
+		return inconclusive("", "%s has neither a result nor an error: %s", r.What(), r.Short())
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (sc *scenario) refusesCaller(which, what, form string) error {
 func (sc *scenario) unansweredReply() *reply {
 	for _, r := range sc.replies {
 		refused := r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
-		if !refused && r.member("result") == nil && r.member("error") == nil {
+		if !refused && r.Member("result") == nil && r.Member("error") == nil {
 			return r
 		}
 	}
@@ -90,7 +90,7 @@ func (sc *scenario) unansweredReply() *reply {
 // about something else is none.
 func refusesStranger(r *reply, stranger string) bool {
 	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden ||
-		stranger != "" && r.isError() && string(r.member("error").Raw) == stranger
+		stranger != "" && r.IsError() && string(r.Member("error").Raw) == stranger
 }
 
 // strangerError is the error that a caller without credentials gets, "" when
@@ -111,8 +111,8 @@ func (sc *scenario) strangerError() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r.isError() {
-		return string(r.member("error").Raw), nil
+	if r.IsError() {
+		return string(r.Member("error").Raw), nil
 	}
 	return "", nil
 }
@@ -121,12 +121,12 @@ func (sc *scenario) strangerError() (string, error) {
 // result has no such key (spec 7.2.1); test_connection has it.
 func properRefusal(r *reply) (string, string) {
 	switch {
-	case !refused(r), r.isError(), r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
+	case !refused(r), r.IsError(), r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return "", ""
-	case r.method == rpc.MethodTestConnection && r.result() != nil:
+	case r.Method == rpc.MethodTestConnection && r.Result() != nil:
 		return "", ""
 	}
-	return "a JSON-RPC error, or status 401 or 403", r.short()
+	return "a JSON-RPC error, or status 401 or 403", r.Short()
 }
 
 // keepsSecrets searches head and body of every reply for the token and the URL
@@ -144,7 +144,7 @@ func (sc *scenario) keepsSecrets() error {
 		find.Add(secret, "\x00")
 		for _, r := range sc.replies {
 			if n := holds(find, r); n != "" {
-				sc.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.what(), name, n), r)
+				sc.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.What(), name, n), r)
 			}
 		}
 	}

@@ -39,9 +39,9 @@ var storedClaims = map[string]func(*scenario) error{
 // fail, its batch may not. The error of a lone record is a refusal of it.
 func (sc *scenario) unanswered() {
 	for _, b := range sc.latest {
-		lone := len(b.records) == 1 && b.reply.isError()
+		lone := len(b.records) == 1 && b.reply.IsError()
 		if !b.answered() && !lone {
-			sc.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, "a result for each record", b.reply.Short(), b.reply)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (sc *scenario) rotate(reply map[string]json.RawMessage) error {
 		return err
 	}
 	if refusesStranger(r, stranger) {
-		sc.broken("an answer for the new token", r.short(), r)
+		sc.broken("an answer for the new token", r.Short(), r)
 	}
 	return sc.held()
 }
@@ -121,17 +121,17 @@ func (sc *scenario) rotate(reply map[string]json.RawMessage) error {
 // reportsFault: success:false with a message, or an error (spec 7.2.3).
 func reportsFault(r *reply) (string, string) {
 	const expected = "success false with an error_message, or an error"
-	if r.isError() {
+	if r.IsError() {
 		return "", ""
 	}
-	res := r.result()
+	res := r.Result()
 	ok, is := res.Get("success").Bool()
 	message := res.Get("error_message")
 	switch {
 	case res == nil || !is || ok:
-		return expected, r.short()
+		return expected, r.Short()
 	case !message.Is(wire.String) || strings.TrimSpace(message.Text) == "":
-		return expected, "no error_message: " + r.short()
+		return expected, "no error_message: " + r.Short()
 	}
 	return "", ""
 }
@@ -144,14 +144,14 @@ func (sc *scenario) connectionResults(claim string) error {
 		return sc.resultsAreArrays()
 	case "reports the fault":
 		if !slices.ContainsFunc(sc.replies, func(r *reply) bool { return r.OK() }) {
-			return inconclusive("", "test_connection was not answered at all: %s", sc.replies[0].failure())
+			return inconclusive("", "test_connection was not answered at all: %s", sc.replies[0].Failure())
 		}
 		return sc.everyReply(reportsFault)
 	}
 	var first *reply
 	judged := 0
 	for _, r := range sc.of(rpc.MethodTestConnection) {
-		res := r.result()
+		res := r.Result()
 		if res == nil {
 			continue
 		}
@@ -160,13 +160,13 @@ func (sc *scenario) connectionResults(claim string) error {
 		switch {
 		case claim == hasBoolean:
 			if !is {
-				sc.broken(`"success" as true or false`, r.short(), r)
+				sc.broken(`"success" as true or false`, r.Short(), r)
 			}
 		case first == nil:
 			first = r
 		default:
-			if before, _ := first.result().Get("success").Bool(); before != ok {
-				sc.broken("the same answer each time", r.short(), first, r)
+			if before, _ := first.Result().Get("success").Bool(); before != ok {
+				sc.broken("the same answer each time", r.Short(), first, r)
 			}
 		}
 	}
@@ -192,16 +192,16 @@ func (sc *scenario) newFieldListed() error {
 		return sc.noneAccepted()
 	}
 	name := sc.newFieldName()
-	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != sc.object.APIName })
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.Object != sc.object.APIName })
 	if len(of) == 0 {
 		return inconclusive("", "list_fields was not answered")
 	}
 	last := of[len(of)-1]
-	if last.result() == nil {
-		return inconclusive("", "list_fields was not answered: %s", last.short())
+	if last.Result() == nil {
+		return inconclusive("", "list_fields was not answered: %s", last.Short())
 	}
-	if !slices.Contains(texts(last.items("fields"), "field_api_name"), name) {
-		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(texts(last.items("fields"), "field_api_name")), last)
+	if !slices.Contains(texts(last.Items("fields"), "field_api_name"), name) {
+		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(texts(last.Items("fields"), "field_api_name")), last)
 	}
 	return sc.held()
 }
@@ -212,15 +212,15 @@ func (sc *scenario) fieldsChanged() error {
 	_ = json.Unmarshal(sc.altered["object"], &hooked.object)
 	_ = json.Unmarshal(sc.altered["field"], &hooked.field)
 	hooked.object = cmp.Or(hooked.object, sc.hookObject())
-	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != hooked.object })
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.Object != hooked.object })
 	if len(of) < 2 {
 		return inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
 	}
 	before, after := of[0], of[len(of)-1]
-	names := texts(after.items("fields"), "field_api_name")
-	was, now := before.result().Get("fields"), after.result().Get("fields")
+	names := texts(after.Items("fields"), "field_api_name")
+	was, now := before.Result().Get("fields"), after.Result().Get("fields")
 	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
-	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.items("fields"), "field_api_name")) {
+	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.Items("fields"), "field_api_name")) {
 		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
 	}
 	return sc.held()

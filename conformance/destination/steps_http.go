@@ -37,14 +37,14 @@ var httpClaims = map[string]replyClaim{
 }
 
 func resultStatus(r *reply) (string, string) {
-	if r.result() != nil && r.Status/100 != 2 {
+	if r.Result() != nil && r.Status/100 != 2 {
 		return "status 200 for a result", fmt.Sprintf("status %d with a result", r.Status)
 	}
 	return "", ""
 }
 
 func contentType(r *reply) (string, string) {
-	if r.doc() == nil || r.doc().Kind != wire.Object {
+	if r.Doc() == nil || r.Doc().Kind != wire.Object {
 		return "", ""
 	}
 	value := r.Header.Get("Content-Type")
@@ -63,8 +63,8 @@ func holdsAnswer(r *reply) (string, string) {
 		return "", ""
 	case len(bytes.TrimSpace(r.Body)) == 0:
 		return expected, fmt.Sprintf("status %d with an empty body", r.Status)
-	case r.Status == http.StatusAccepted && r.member("result") == nil && r.member("error") == nil:
-		return expected, r.short()
+	case r.Status == http.StatusAccepted && r.Member("result") == nil && r.Member("error") == nil:
+		return expected, r.Short()
 	}
 	return "", ""
 }
@@ -73,8 +73,8 @@ func holdsAnswer(r *reply) (string, string) {
 func (sc *scenario) noRedirects() error {
 	var sent []*reply
 	for _, r := range sc.replies {
-		if len(r.redirected) > 0 {
-			r = r.redirected[0]
+		if len(r.Redirected) > 0 {
+			r = r.Redirected[0]
 		}
 		sent = append(sent, r)
 	}
@@ -92,12 +92,12 @@ func complete(r *reply) (string, string) {
 	const expected = "a response whose length and chunks are as announced"
 	switch r.Kind {
 	case wire.KindTruncated, wire.KindMalformed:
-		return expected, r.failure()
+		return expected, r.Failure()
 	case wire.KindTooLarge:
-		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.failure()
+		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.Failure()
 	case wire.KindTimeout:
 		if r.Received > 0 { // one that never began is a matter of time
-			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.failure())
+			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.What(), r.Failure())
 		}
 	}
 	return "", ""
@@ -105,14 +105,14 @@ func complete(r *reply) (string, string) {
 
 func honestEncoding(r *reply) (string, string) {
 	if r.Kind == wire.KindEncoding {
-		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.failure()
+		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.Failure()
 	}
 	return "", ""
 }
 
 func holdsEnvelope(r *reply) (string, string) {
-	if r.OK() && r.member("error") == nil && r.member("result") == nil {
-		return "a JSON-RPC envelope, whatever the status", r.short()
+	if r.OK() && r.Member("error") == nil && r.Member("result") == nil {
+		return "a JSON-RPC envelope, whatever the status", r.Short()
 	}
 	return "", ""
 }

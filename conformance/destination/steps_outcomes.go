@@ -20,7 +20,7 @@ func (sc *scenario) isBad(r *record) bool { return slices.Contains(sc.bad, r) }
 func (sc *scenario) perRecord() (*batch, error) {
 	b := sc.latest[0]
 	if !b.answered() {
-		return nil, inconclusive("", "the batch failed as a whole because of one bad record: %s", b.reply.short())
+		return nil, inconclusive("", "the batch failed as a whole because of one bad record: %s", b.reply.Short())
 	}
 	return b, nil
 }
@@ -209,7 +209,7 @@ func (sc *scenario) sameInParallel() error {
 			if strings.Contains(is, unclear) {
 				symptom = symptomNoResult
 			}
-			sc.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.short(), b.reply)
+			sc.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.Short(), b.reply)
 		}
 	}
 	return sc.held()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -77,10 +78,10 @@ const latencyNoise = 100 * time.Millisecond
 
 func (sc *scenario) latencyHolds() error {
 	single, parallel, width := sc.measured.single, sc.measured.atOnce, sc.measured.width
-	sc.note("median latency of one call %s, of %s at once %s", round(single), quantity.Count(width, "call"), round(parallel))
+	sc.note("median latency of one call %s, of %s at once %s", exchange.Round(single), quantity.Count(width, "call"), exchange.Round(parallel))
 	if parallel > 3*single && parallel > latencyNoise {
-		sc.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),
-			fmt.Sprintf("%s with %s at once", round(parallel), quantity.Count(width, "call")), sc.replies[len(sc.replies)-1])
+		sc.broken(fmt.Sprintf("at most three times the %s of a single call", exchange.Round(single)),
+			fmt.Sprintf("%s with %s at once", exchange.Round(parallel), quantity.Count(width, "call")), sc.replies[len(sc.replies)-1])
 	}
 	return sc.held()
 }

@@ -64,24 +64,24 @@ func (sc *scenario) relabelled(calls []request) []request {
 
 // of returns the replies of a method.
 func (sc *scenario) of(method string) []*reply {
-	return lists.Where(sc.replies, func(r *reply) bool { return r.method == method })
+	return lists.Where(sc.replies, func(r *reply) bool { return r.Method == method })
 }
 
 // listing returns the items of a list result; without one there is nothing to
 // judge, and a finding says so once.
 func (sc *scenario) listing(r *reply, key string) ([]*wire.Node, bool) {
-	res := r.result()
+	res := r.Result()
 	if !r.OK() {
 		sc.notArrived = r // the time and HTTP checks judge that
 		return nil, false
 	}
 	if res == nil {
-		sc.broken("a result with the array "+string(values.Quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(values.Quote(key)), r.What()+": "+r.Short(), r)
 		return nil, false
 	}
 	n := res.Get(key)
 	if !n.Is(wire.Array) {
-		sc.broken("a result with the array "+string(values.Quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(values.Quote(key)), r.What()+": "+r.Short(), r)
 		return nil, false
 	}
 	return n.Items, true
@@ -93,7 +93,7 @@ func (sc *scenario) heldOver() error {
 	if err := sc.held(); err != nil || sc.notArrived == nil {
 		return err
 	}
-	return inconclusive("", "%s did not arrive: %s", sc.notArrived.what(), sc.notArrived.failure())
+	return inconclusive("", "%s did not arrive: %s", sc.notArrived.What(), sc.notArrived.Failure())
 }
 
 func (sc *scenario) listsObjects() error {
@@ -179,7 +179,7 @@ func (sc *scenario) objectsIdentifiable() error {
 		items, ok := sc.listing(r, "fields")
 		// An empty list is FLD-010's.
 		if ok && len(items) > 0 && !slices.ContainsFunc(items, func(n *wire.Node) bool { v, is := n.Get("identifier").Bool(); return is && v }) {
-			sc.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.what()+" has none", r)
+			sc.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.What()+" has none", r)
 		}
 	}
 	return sc.heldOver()
@@ -194,24 +194,24 @@ func (sc *scenario) sameFields() error {
 			continue
 		}
 		if len(items) == 0 {
-			sc.broken("the fields of the object, whether it holds records or not", r.what()+" is empty", r)
+			sc.broken("the fields of the object, whether it holds records or not", r.What()+" is empty", r)
 		}
-		before := first[r.object]
+		before := first[r.Object]
 		if before == nil {
-			first[r.object] = r
+			first[r.Object] = r
 			continue
 		}
-		was, now := texts(before.items("fields"), "field_api_name"), texts(items, "field_api_name")
+		was, now := texts(before.Items("fields"), "field_api_name"), texts(items, "field_api_name")
 		slices.Sort(was)
 		slices.Sort(now)
 		if !slices.Equal(was, now) {
-			sc.broken("the same fields on every call: "+quantity.List(was), r.what()+" now lists "+quantity.List(now), before, r)
+			sc.broken("the same fields on every call: "+quantity.List(was), r.What()+" now lists "+quantity.List(now), before, r)
 			continue
 		}
-		kinds := fieldKinds(before.items("fields"))
+		kinds := fieldKinds(before.Items("fields"))
 		for name, kind := range fieldKinds(items) {
 			if kinds[name] != kind {
-				sc.broken("the same fields on every call: "+foreign.Clip(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
+				sc.broken("the same fields on every call: "+foreign.Clip(kinds[name], 160), r.What()+": "+name+" has other types or flags: "+foreign.Clip(kind, 160), before, r)
 			}
 		}
 	}
@@ -304,12 +304,12 @@ func (sc *scenario) everyField(claim string) error {
 			var expected string
 			var holds bool
 			if claim == "that a new record needs is createable" {
-				expected, holds = sc.createableWhereNeeded(r.object, f, items)
+				expected, holds = sc.createableWhereNeeded(r.Object, f, items)
 			} else {
 				expected, holds = fieldClaims[claim](f)
 			}
 			if !holds {
-				sc.broken(expected, r.what()+": "+string(n.Raw), r)
+				sc.broken(expected, r.What()+": "+string(n.Raw), r)
 			}
 		}
 	}
@@ -322,9 +322,9 @@ func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 			v := n.Get(key.name)
 			switch {
 			case v == nil:
-				sc.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.what(), i+1, foreign.Clip(string(n.Raw), 240)), r)
+				sc.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.What(), i+1, foreign.Clip(string(n.Raw), 240)), r)
 			case v.Kind != key.kind:
-				sc.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.what(), i+1, foreign.Clip(string(v.Raw), 120)), r)
+				sc.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.What(), i+1, foreign.Clip(string(v.Raw), 120)), r)
 			}
 		}
 	}
@@ -333,10 +333,10 @@ func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 func (sc *scenario) fieldNames(r *reply, items []*wire.Node) {
 	names := texts(items, "field_api_name")
 	if twice := repeats(names); len(twice) > 0 {
-		sc.broken("each field_api_name once", r.what()+": "+quantity.List(twice)+" stands twice", r)
+		sc.broken("each field_api_name once", r.What()+": "+quantity.List(twice)+" stands twice", r)
 	}
 	if slices.Contains(names, "") {
-		sc.broken("a non-empty field_api_name", r.what()+": a field has an empty name", r)
+		sc.broken("a non-empty field_api_name", r.What()+": a field has an empty name", r)
 	}
 }
 
@@ -345,7 +345,7 @@ func (sc *scenario) fieldNames(r *reply, items []*wire.Node) {
 func (sc *scenario) createableWhereNeeded(name string, f rpc.Field, items []*wire.Node) (string, bool) {
 	creates := false
 	for _, r := range sc.of(rpc.MethodSupportedOperations) {
-		if r.object == name {
+		if r.Object == name {
 			o := &object{Operations: readOperations(r)}
 			creates = creates || o.creating() != ""
 		}
@@ -371,9 +371,9 @@ func (sc *scenario) operationsAre(claim string) error {
 		for _, n := range items {
 			switch {
 			case n.Kind == wire.String && n.Text == rpc.OperationDelete && claim == "known words":
-				sc.note(`%s lists "delete", which is the operation of batches and is never chosen by a sync`, r.what())
+				sc.note(`%s lists "delete", which is the operation of batches and is never chosen by a sync`, r.What())
 			case claim == "known words" && (n.Kind != wire.String || !slices.Contains(knownOperations, n.Text)):
-				sc.broken("insert, update, upsert or mirror", r.what()+": "+string(n.Raw), r)
+				sc.broken("insert, update, upsert or mirror", r.What()+": "+string(n.Raw), r)
 			}
 			names = append(names, nodeText(n))
 		}
@@ -381,10 +381,10 @@ func (sc *scenario) operationsAre(claim string) error {
 			continue
 		}
 		if len(items) == 0 {
-			sc.broken("at least one operation", r.what()+" is empty", r)
+			sc.broken("at least one operation", r.What()+" is empty", r)
 		}
 		if twice := repeats(names); len(twice) > 0 {
-			sc.broken("each operation once", r.what()+": "+quantity.List(twice)+" stands twice", r)
+			sc.broken("each operation once", r.What()+": "+quantity.List(twice)+" stands twice", r)
 		}
 	}
 	return sc.heldOver()

@@ -3,7 +3,6 @@ package destination
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,7 +62,7 @@ func (sc *scenario) every(replies []*reply, claim replyClaim) error {
 	}
 	for _, r := range replies {
 		if expected, actual := claim(r); actual != "" {
-			sc.broken(expected, r.what()+": "+actual, r)
+			sc.broken(expected, r.What()+": "+actual, r)
 		}
 	}
 	return sc.held()
@@ -71,114 +70,110 @@ func (sc *scenario) every(replies []*reply, claim replyClaim) error {
 
 func oneValue(r *reply) (string, string) {
 	const expected = "one JSON value encoded as UTF-8, with nothing before or after it"
-	if r.doc() != nil {
+	if r.Doc() != nil {
 		return "", ""
 	}
 	if !r.OK() || len(r.Body) == 0 {
 		return "", "" // an incomplete or empty response is judged elsewhere
 	}
 	if !utf8.Valid(r.Body) {
-		return expected, "the body is not valid UTF-8: " + r.short()
+		return expected, "the body is not valid UTF-8: " + r.Short()
 	}
 	var bad *wire.SyntaxError
-	if errors.As(r.docErr, &bad) {
-		return expected, fmt.Sprintf("%s: %s", bad.Error(), r.short())
+	if errors.As(r.DocErr, &bad) {
+		return expected, fmt.Sprintf("%s: %s", bad.Error(), r.Short())
 	}
-	return expected, fmt.Sprintf("%v: %s", r.docErr, r.short())
+	return expected, fmt.Sprintf("%v: %s", r.DocErr, r.Short())
 }
 
 func isObject(r *reply) (string, string) {
-	if r.doc() != nil && r.doc().Kind != wire.Object {
-		return "a JSON object", r.short()
+	if r.Doc() != nil && r.Doc().Kind != wire.Object {
+		return "a JSON object", r.Short()
 	}
 	return "", ""
 }
 
 func hasEither(r *reply) (string, string) {
-	if r.doc() != nil && r.doc().Kind == wire.Object && r.member("result") == nil && r.member("error") == nil {
-		return `a member "result" or "error"`, r.short()
+	if r.Doc() != nil && r.Doc().Kind == wire.Object && r.Member("result") == nil && r.Member("error") == nil {
+		return `a member "result" or "error"`, r.Short()
 	}
 	return "", ""
 }
 
 func notBoth(r *reply) (string, string) {
-	if r.member("result") == nil || r.member("error") == nil {
+	if r.Member("result") == nil || r.Member("error") == nil {
 		return "", ""
 	}
-	if r.member("error").Kind == wire.Null {
-		return `"result" alone; a null "error" beside it is present all the same: leave it out`, r.short()
+	if r.Member("error").Kind == wire.Null {
+		return `"result" alone; a null "error" beside it is present all the same: leave it out`, r.Short()
 	}
-	return `"result" or "error", never both`, r.short()
+	return `"result" or "error", never both`, r.Short()
 }
 
 func objectResult(r *reply) (string, string) {
-	if n := r.member("result"); n != nil && n.Kind != wire.Object {
-		return `"result" as a JSON object`, r.short()
+	if n := r.Member("result"); n != nil && n.Kind != wire.Object {
+		return `"result" as a JSON object`, r.Short()
 	}
 	return "", ""
 }
 
 func saysVersion(r *reply) (string, string) {
-	if r.doc() == nil || r.doc().Kind != wire.Object {
+	if r.Doc() == nil || r.Doc().Kind != wire.Object {
 		return "", ""
 	}
-	if n := r.member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {
-		return `"jsonrpc":"2.0" as a string`, r.short()
+	if n := r.Member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {
+		return `"jsonrpc":"2.0" as a string`, r.Short()
 	}
 	return "", ""
 }
 
 func sameID(r *reply) (string, string) {
-	if r.doc() == nil || r.doc().Kind != wire.Object {
+	if !r.OtherID() {
 		return "", ""
 	}
-	expected := "id " + string(values.Quote(foreign.Clip(r.id, 80)))
-	n := r.member("id")
+	expected := "id " + string(values.Quote(foreign.Clip(r.ID, 80)))
+	n := r.Member("id")
 	switch {
 	case n == nil:
-		return expected, "no id: " + r.short()
-	case n.Kind == wire.Null && r.Status == http.StatusRequestEntityTooLarge:
-		return "", "" // the body was not read, so the id is not known: JSON-RPC has null for that
+		return expected, "no id: " + r.Short()
 	case n.Kind != wire.String:
 		return expected, fmt.Sprintf("id %s, which is no string", foreign.Clip(string(n.Raw), 80))
-	case n.Text != r.id:
-		return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
-			foreign.Clip(string(n.Raw), 80), quantity.Count(utf8.RuneCountInString(r.id), "character"), utf8.RuneCountInString(n.Text))
 	}
-	return "", ""
+	return expected, fmt.Sprintf("id %s (%s were sent, %d came back)",
+		foreign.Clip(string(n.Raw), 80), quantity.Count(utf8.RuneCountInString(r.ID), "character"), utf8.RuneCountInString(n.Text))
 }
 
 func uniqueKeys(r *reply) (string, string) {
-	if r.doc() != nil && len(r.doc().Duplicates) > 0 {
-		return "each key once in its object", "twice: " + quantity.List(r.doc().Duplicates) + " in " + r.short()
+	if r.Doc() != nil && len(r.Doc().Duplicates) > 0 {
+		return "each key once in its object", "twice: " + quantity.List(r.Doc().Duplicates) + " in " + r.Short()
 	}
 	return "", ""
 }
 
 func hasResult(r *reply) (string, string) {
-	if r.result() == nil {
-		return "a result", r.short()
+	if r.Result() == nil {
+		return "a result", r.Short()
 	}
 	return "", ""
 }
 
 func noResult(r *reply) (string, string) {
-	if r.plain && r.member("error") != nil {
-		return "no protocol over plain http", r.short()
+	if r.Plain && r.Member("error") != nil {
+		return "no protocol over plain http", r.Short()
 	}
-	if r.member("result") != nil {
-		return "no result", r.short()
+	if r.Member("result") != nil {
+		return "no result", r.Short()
 	}
 	return "", ""
 }
 
 func isErrorReply(r *reply) (string, string) {
 	const expected = "a JSON-RPC error with the id of the request"
-	if !r.isError() {
-		return expected, r.short()
+	if !r.IsError() {
+		return expected, r.Short()
 	}
 	// A library that could not read the request answers with a null id.
-	if n := r.member("id"); n != nil && n.Kind == wire.Null {
+	if n := r.Member("id"); n != nil && n.Kind == wire.Null {
 		return "", ""
 	}
 	if _, actual := sameID(r); actual != "" {
@@ -222,20 +217,20 @@ func (sc *scenario) takesNote(what string) error {
 }
 
 func codeAndMessage(r *reply) (string, string) {
-	e := r.member("error")
-	if e == nil || r.member("result") != nil {
+	e := r.Member("error")
+	if e == nil || r.Member("result") != nil {
 		return "", ""
 	}
 	const expected = `"error" as an object with an integer "code" and a non-empty string "message"`
 	if e.Kind != wire.Object {
-		return expected, r.short()
+		return expected, r.Short()
 	}
 	code, message := e.Get("code"), e.Get("message")
 	switch {
 	case code == nil || code.Kind != wire.Number || strings.ContainsAny(string(code.Raw), ".eE"):
-		return expected, "the code is no integer: " + r.short()
+		return expected, "the code is no integer: " + r.Short()
 	case message == nil || message.Kind != wire.String || strings.TrimSpace(message.Text) == "":
-		return expected, "the message is missing, empty or no string: " + r.short()
+		return expected, "the message is missing, empty or no string: " + r.Short()
 	}
 	return "", ""
 }
@@ -246,14 +241,14 @@ func (sc *scenario) everyErrorHasCode(code, nullID string) error {
 		if nullID != "" {
 			expected += ` and "id":null`
 		}
-		if !r.isError() {
-			return expected, r.short()
+		if !r.IsError() {
+			return expected, r.Short()
 		}
-		if c := r.member("error").Get("code"); c == nil || string(c.Raw) != code {
-			return expected, r.short()
+		if c := r.Member("error").Get("code"); c == nil || string(c.Raw) != code {
+			return expected, r.Short()
 		}
-		if id := r.member("id"); nullID != "" && (id == nil || id.Kind != wire.Null) {
-			return expected, r.short()
+		if id := r.Member("id"); nullID != "" && (id == nil || id.Kind != wire.Null) {
+			return expected, r.Short()
 		}
 		return "", ""
 	})
@@ -263,10 +258,10 @@ func (sc *scenario) notesExtraKeys() error {
 	known := []string{"jsonrpc", "id", "result", "error"}
 	var extra []string
 	for _, r := range sc.replies {
-		if r.doc() == nil {
+		if r.Doc() == nil {
 			continue
 		}
-		for _, m := range r.doc().Members {
+		for _, m := range r.Doc().Members {
 			if !slices.Contains(known, m.Name) && !slices.Contains(extra, m.Name) {
 				extra = append(extra, m.Name)
 			}
@@ -282,7 +277,7 @@ func (sc *scenario) notesExtraKeys() error {
 
 func (sc *scenario) notesAnswers() error {
 	for _, r := range sc.replies {
-		sc.note("reply to %s: %s", foreign.Clip(string(r.Request), 60), r.short())
+		sc.note("reply to %s: %s", foreign.Clip(string(r.Request), 60), r.Short())
 	}
 	return nil
 }

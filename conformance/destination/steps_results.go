@@ -49,22 +49,22 @@ var resultClaims = map[string]func(*scenario) error{
 func (sc *scenario) resultsAreArrays() error {
 	if len(sc.batches) == 0 { // empty batches carry no records to follow
 		for _, r := range sc.of(rpc.MethodSyncBatch) {
-			if res := r.result(); res != nil && !res.Get("record_results").Is(wire.Array) {
-				sc.broken(`"record_results" as an array`, r.short(), r)
+			if res := r.Result(); res != nil && !res.Get("record_results").Is(wire.Array) {
+				sc.broken(`"record_results" as an array`, r.Short(), r)
 			}
 		}
 	}
 	for _, b := range sc.batches {
-		if res := b.reply.result(); res != nil && !b.isArray {
-			sc.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
+		if res := b.reply.Result(); res != nil && !b.isArray {
+			sc.brokenFor(b.operation, `"record_results" as an array`, b.reply.Short(), b.reply)
 		}
 		if b.reply.Kind == wire.KindTimeout {
-			sc.brokenFor(b.operation, "an answer within the batch deadline", b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, "an answer within the batch deadline", b.reply.Short(), b.reply)
 			continue
 		}
-		if b.reply.result() == nil {
+		if b.reply.Result() == nil {
 			// An operation may be refused as a whole; OPS-004 judges that.
-			sc.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())
+			sc.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.Short())
 		}
 	}
 	return sc.held()
@@ -267,9 +267,9 @@ func (sc *scenario) batchesProcessed() error {
 		case b.reply.Kind == wire.KindTimeout:
 			late = b
 		case !b.answered():
-			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", quantity.Count(len(b.records), "record")), b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", quantity.Count(len(b.records), "record")), b.reply.Short(), b.reply)
 		case len(b.results) == 0:
-			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
+			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.Short(), b.reply)
 		}
 	}
 	if err := sc.held(); err != nil {

@@ -36,7 +36,7 @@ var speedKeys = []string{"maximum_batch_size", "maximum_parallel_batches", "maxi
 func (sc *scenario) speedNumbers() error {
 	judged := false
 	for _, r := range sc.of(rpc.MethodGetSyncSpeed) {
-		res := r.result()
+		res := r.Result()
 		if res == nil {
 			continue // SPD-002 judges that
 		}
@@ -45,7 +45,7 @@ func (sc *scenario) speedNumbers() error {
 			v, ok := n.Int()
 			switch {
 			case n == nil:
-				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.short(), r)
+				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.Short(), r)
 			case !ok || !n.IsInteger() || v < 1:
 				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), foreign.Clip(string(n.Raw), 80), r)
 			case key == "maximum_parallel_batches" && v > 50:
@@ -151,7 +151,7 @@ func (sc *scenario) rateLimitHeader(claim string) error {
 			}
 			// One step may be a limit that is changed now and then, but not one
 			// that results and errors do not share.
-			if len(seen) > 2 || len(seen) == 2 && r.isError() {
+			if len(seen) > 2 || len(seen) == 2 && r.IsError() {
 				sc.brokenAs("rate limit header", "", "the same limit on every reply", strings.Join(seen, ", then "), r)
 				return sc.held()
 			}
@@ -231,7 +231,7 @@ func (sc *scenario) callsAtRate(method, share string) error {
 func (sc *scenario) rateAccepted() error {
 	for _, r := range sc.replies {
 		if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
-			sc.broken("no refusal below the declared rate limit", r.short(), r)
+			sc.broken("no refusal below the declared rate limit", r.Short(), r)
 		}
 	}
 	if err := sc.held(); err != nil {

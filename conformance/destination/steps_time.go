@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -31,12 +32,12 @@ func (sc *scenario) arrives(claim string) error {
 	for _, r := range sc.replies {
 		if claim == "without a stall" {
 			if r.Status != 0 && r.MaxGap > sc.opts.PlanningTimeout/2 {
-				sc.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.what(), round(r.MaxGap)), r)
+				sc.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.What(), exchange.Round(r.MaxGap)), r)
 			}
 			continue
 		}
 		if r.Kind == wire.KindTimeout || r.Total > limit {
-			sc.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.what(), round(r.Total)), r)
+			sc.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.What(), exchange.Round(r.Total)), r)
 		}
 	}
 	if err := sc.held(); err != nil {
@@ -51,13 +52,13 @@ func (sc *scenario) arrives(claim string) error {
 // everyCallAnswered judges the good calls that follow disturbed ones.
 func (sc *scenario) everyCallAnswered() error {
 	for _, r := range sc.replies {
-		if r.method != rpc.MethodListObjects || r.Status >= 300 && r.Status <= 399 {
+		if r.Method != rpc.MethodListObjects || r.Status >= 300 && r.Status <= 399 {
 			continue // HTTP-004 judges redirects
 		}
 		if expected, actual := sameID(r); actual != "" {
 			sc.broken(expected+": the answer to this call", actual, r)
-		} else if r.member("result") == nil && r.member("error") == nil {
-			sc.broken("an answer to a good call", r.short(), r)
+		} else if r.Member("result") == nil && r.Member("error") == nil {
+			sc.broken("an answer to a good call", r.Short(), r)
 		}
 	}
 	return sc.held()
@@ -82,11 +83,11 @@ var internals = []struct {
 
 func (sc *scenario) errorText(claim string) error {
 	for _, r := range sc.replies {
-		if !r.isError() {
+		if !r.IsError() {
 			continue
 		}
-		e := r.member("error")
-		text := r.wholeErrorText()
+		e := r.Member("error")
+		text := r.WholeErrorText()
 		if claim == "reveals nothing internal" {
 			whole := text
 			if data := e.Get("data"); data != nil {
@@ -94,22 +95,22 @@ func (sc *scenario) errorText(claim string) error {
 			}
 			for _, i := range internals {
 				if m := i.mark.FindString(whole); m != "" {
-					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, foreign.Clip(m, 120)), r)
+					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.What(), i.what, foreign.Clip(m, 120)), r)
 				}
 			}
 			continue
 		}
 		switch {
 		case strings.TrimSpace(text) == "":
-			sc.broken("a short readable message", r.what()+": the message is empty", r)
+			sc.broken("a short readable message", r.What()+": the message is empty", r)
 		case utf8.RuneCountInString(text) > maxMessage:
-			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.what(), quantity.Count(utf8.RuneCountInString(text), "character")), r)
+			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %s", r.What(), quantity.Count(utf8.RuneCountInString(text), "character")), r)
 		case !strings.ContainsFunc(text, unicode.IsLetter):
-			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), foreign.Clip(text, 80)), r)
+			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.What(), foreign.Clip(text, 80)), r)
 		case markup.MatchString(text):
-			sc.broken("plain text", r.what()+": the message holds HTML: "+foreign.Clip(text, 80), r)
+			sc.broken("plain text", r.What()+": the message holds HTML: "+foreign.Clip(text, 80), r)
 		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
-			sc.broken("readable text", r.what()+": the message holds control characters", r)
+			sc.broken("readable text", r.What()+": the message holds control characters", r)
 		}
 	}
 	return sc.held()

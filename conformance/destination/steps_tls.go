@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/conformance/internal/exchange"
 )
 
 // leastValidity is how long a certificate should stay valid.
@@ -59,7 +61,7 @@ func (sc *scenario) connectionIs(what string) error {
 		case sc.url.Scheme != "https":
 			return sc.seen("an https URL", "the URL begins with "+sc.url.Scheme+"://")
 		case f.err != nil:
-			return sc.seen("a TLS handshake", inWords(f.err, sc.url.Host))
+			return sc.seen("a TLS handshake", exchange.InWords(f.err, sc.url.Host))
 		}
 		return nil
 	}
@@ -84,7 +86,7 @@ func (sc *scenario) certificate(claim string) error {
 			return nil // TLS-005 says that the chain is not whole
 		}
 		if err := f.verify("", f.inValidity()); err != nil {
-			return sc.seen("a chain that ends at "+sc.rootsWords(), inWords(err, sc.url.Host))
+			return sc.seen("a chain that ends at "+sc.rootsWords(), exchange.InWords(err, sc.url.Host))
 		}
 	case "names the host":
 		if err := leaf.VerifyHostname(f.name); err != nil {

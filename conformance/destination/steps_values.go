@@ -200,7 +200,7 @@ func (sc *scenario) sendRefusedApart(operation string) error {
 func (sc *scenario) sendAlone(operation string, sent []*batch) ([]*batch, error) {
 	var out []*batch
 	for _, b := range sent {
-		if len(b.records) == 1 || !b.reply.isError() {
+		if len(b.records) == 1 || !b.reply.IsError() {
 			out = append(out, b)
 			continue
 		}

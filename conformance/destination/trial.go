@@ -202,8 +202,8 @@ func (t *trial) send(r *record) (accepted bool, message string) {
 		return true, ""
 	case b.failed(r):
 		return false, cmp.Or(b.of(r)[0].text(), "refused")
-	case b.reply.isError():
-		return false, cmp.Or(b.reply.errorText(), "refused")
+	case b.reply.IsError():
+		return false, cmp.Or(b.reply.ErrorText(), "refused")
 	}
 	return false, ""
 }

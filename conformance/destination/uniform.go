@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -72,7 +71,7 @@ func strangerOf(r *reply) stranger {
 		return strangerGuard
 	case speaksOfCredentials(refusalText(r)):
 		return strangerGuard
-	case envelope(r):
+	case r.Enveloped():
 		return ""
 	case r.Status == http.StatusNotFound || r.Status == http.StatusGone || r.Status == http.StatusMethodNotAllowed || r.Status == http.StatusNotImplemented:
 		return strangerRouter
@@ -113,20 +112,11 @@ func fixOfFault(status int) string {
 	return "the application fails before it gets to the call: look into its log. Is the path right?"
 }
 
-// envelope reports whether the body is a JSON-RPC response, be it a poor one:
-// then it is the endpoint that answers.
-func envelope(r *reply) bool {
-	if r.doc() == nil || r.doc().Kind != wire.Object {
-		return false
-	}
-	return r.doc().Get("jsonrpc") != nil || r.doc().Get("result") != nil || r.doc().Get("id") != nil && r.doc().Get("error") != nil
-}
-
 // refusalText is the message of an answer that refuses: a JSON-RPC error, or the
 // success:false of test_connection, which has a message of its own.
 func refusalText(r *reply) string {
-	if r.isError() {
-		return r.errorText()
+	if r.IsError() {
+		return r.ErrorText()
 	}
 	return unhealthy(r)
 }
@@ -204,7 +194,7 @@ func (s *session) explainPage(p *conformance.Problem, planning []*reply) {
 	}
 	p.Kind = "web-page"
 	p.Message = fmt.Sprintf("every call is answered with HTTP status %s and %s, not with JSON", statusesOf(planning), what)
-	if len(planning[0].redirected) > 0 {
+	if len(planning[0].Redirected) > 0 {
 		p.Message += ", behind a redirect"
 	}
 	switch {

@@ -50,7 +50,7 @@ func (sc *scenario) witnessed(records []*record, want bool) error {
 	for _, b := range batches {
 		for _, r := range b.records {
 			if !b.answered() {
-				return inconclusive("readback", "the witness operation %s was not answered: %s", op, b.reply.short())
+				return inconclusive("readback", "the witness operation %s was not answered: %s", op, b.reply.Short())
 			}
 			if !b.succeeded(r) && !b.failed(r) {
 				return inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.key)

@@ -115,6 +115,12 @@ type Reply struct {
 // may still be wrong (KindEncoding).
 func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
 
+// Ended reports whether an HTTP response came to an end, be it a bad one. One that began
+// and was waited for in vain shows as little as none.
+func (r *Reply) Ended() bool {
+	return r.Status != 0 && r.Kind != KindTimeout && r.Kind != KindCanceled && r.Kind != KindCut
+}
+
 // JSON parses the body, within the memory bound of the client. Its errors are those of
 // Parse, and one of KindUnread when other replies hold the memory.
 func (r *Reply) JSON() (*Node, error) {
