@@ -19,53 +19,15 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// result is the verdict of the endpoint on one record.
-type result struct {
-	node       *wire.Node
-	identifier *wire.Node
-	success    *bool // nil when it is not a boolean
-	message    *wire.Node
-}
-
-// text is the error message of a failed record, "" when there is none.
-func (r result) text() string {
-	if r.message == nil || r.message.Kind == wire.Null {
-		return ""
-	}
-	if r.message.Kind == wire.String {
-		return exchange.Beginning(r.message.Text)
-	}
-	return exchange.Beginning(string(r.message.Raw))
-}
-
 // batch is one sync_batch call with what came back.
 type batch struct {
 	object    *object
 	operation string
 	records   []*record
 	reply     *reply
-	isArray   bool // record_results is an array
-	results   []result
-	byKey     map[string][]int
-	sent      map[string]*record // by the text of the key, once it was asked for
-	secrets   *wire.Redactor
-}
-
-// keyText is the text by which identifiers are compared: decoded strings,
-// numbers as they stand on the wire.
-func keyText(raw []byte) string {
-	n, err := wire.Parse(raw)
-	if err != nil {
-		return string(raw)
-	}
-	return nodeText(n)
-}
-
-func nodeText(n *wire.Node) string {
-	if n.Kind == wire.String {
-		return n.Text
-	}
-	return string(n.Raw)
+	exchange.Results
+	sent    map[string]*record // by the text of the key, once it was asked for
+	secrets *wire.Redactor
 }
 
 // keyed is the first record with a key, nil when none was sent.
@@ -73,7 +35,7 @@ func (b *batch) keyed(key string) *record {
 	if b.sent == nil {
 		b.sent = make(map[string]*record, len(b.records))
 		for _, r := range b.records {
-			if k := keyText(r.key); b.sent[k] == nil {
+			if k := exchange.KeyText(r.key); b.sent[k] == nil {
 				b.sent[k] = r
 			}
 		}
@@ -82,31 +44,13 @@ func (b *batch) keyed(key string) *record {
 }
 
 // of returns the results for a record, in the order of the reply.
-func (b *batch) of(r *record) []result {
-	return lists.Of(b.byKey[keyText(r.key)], func(i int) result { return b.results[i] })
-}
+func (b *batch) of(r *record) []result { return b.Of(exchange.KeyText(r.key)) }
 
 // succeeded reports whether the record has a result and that each says success.
-func (b *batch) succeeded(r *record) bool {
-	all := b.of(r)
-	for _, res := range all {
-		if res.success == nil || !*res.success {
-			return false
-		}
-	}
-	return len(all) > 0
-}
+func (b *batch) succeeded(r *record) bool { return b.Say(exchange.KeyText(r.key), true) }
 
 // failed reports whether the record has a result and that each says failure.
-func (b *batch) failed(r *record) bool {
-	all := b.of(r)
-	for _, res := range all {
-		if res.success == nil || *res.success {
-			return false
-		}
-	}
-	return len(all) > 0
-}
+func (b *batch) failed(r *record) bool { return b.Say(exchange.KeyText(r.key), false) }
 
 // refused reports whether a record was refused: by its results, or by an error in place
 // of them where it was sent alone.
@@ -121,7 +65,7 @@ func (b *batch) refusalOf(r *record) string {
 	case !b.refused(r):
 		return ""
 	case b.failed(r):
-		return b.clean(cmp.Or(b.of(r)[0].text(), "no message"))
+		return b.clean(cmp.Or(b.of(r)[0].Text(), "no message"))
 	default:
 		return b.clean(cmp.Or(b.reply.ErrorText(), "an error without a message"))
 	}
@@ -135,19 +79,8 @@ func (b *batch) clean(text string) string {
 	return b.secrets.String(text)
 }
 
-// contradicts reports whether two results of one identifier disagree.
-func (b *batch) contradicts(key string) bool {
-	yes, no := false, false
-	for _, i := range b.byKey[key] {
-		if ok := b.results[i].success; ok != nil {
-			yes, no = yes || *ok, no || !*ok
-		}
-	}
-	return yes && no
-}
-
 // answered reports whether results came back, be they good or bad.
-func (b *batch) answered() bool { return b.isArray }
+func (b *batch) answered() bool { return b.IsArray }
 
 // why describes what came instead of a success for a record.
 func (b *batch) why(r *record) string {
@@ -158,36 +91,10 @@ func (b *batch) why(r *record) string {
 	case len(all) == 0:
 		return "no result came back"
 	}
-	return strings.Join(lists.Of(all, func(res result) string { return foreign.Clip(string(res.node.Raw), 160) }), " and ")
+	return strings.Join(lists.Of(all, func(res result) string { return foreign.Clip(string(res.Node.Raw), 160) }), " and ")
 }
 
-func (b *batch) read() {
-	b.byKey = map[string][]int{}
-	res := b.reply.Result()
-	if res == nil {
-		return
-	}
-	list := res.Get("record_results")
-	if list == nil || list.Kind != wire.Array {
-		return
-	}
-	b.isArray = true
-	for i, n := range list.Items {
-		r := result{node: n}
-		if n.Kind == wire.Object {
-			r.identifier, r.message = n.Get("identifier"), n.Get("error_message")
-			if s := n.Get("success"); s != nil && s.Kind == wire.Bool {
-				ok := string(s.Raw) == "true"
-				r.success = &ok
-			}
-		}
-		b.results = append(b.results, r)
-		if r.identifier != nil {
-			k := nodeText(r.identifier)
-			b.byKey[k] = append(b.byKey[k], i)
-		}
-	}
-}
+func (b *batch) read() { b.Results = b.reply.RecordResults() }
 
 // plan is how a batch is sent; the zero value is what the service would do.
 type plan struct {

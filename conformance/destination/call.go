@@ -55,7 +55,10 @@ func (r *request) refusedEarly() bool {
 	return r.conn == nil && (changed || r.httpMethod != "")
 }
 
-type reply = exchange.Reply
+type (
+	reply  = exchange.Reply
+	result = exchange.Result
+)
 
 // send sends one request and reads its reply. An error means that the judge
 // failed or that the run is over; what the endpoint does wrong is in the reply.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -131,7 +132,7 @@ func (s *session) pendingGroups() []*cleaning {
 // deleteGroup removes the keys: what the delete batches leave goes to the hook.
 func (sc *scenario) deleteGroup(g *cleaning) {
 	for _, k := range g.keys {
-		g.answers[keyText(k.Identifier)] = deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
+		g.answers[exchange.KeyText(k.Identifier)] = deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
 	}
 	if o := g.object; o != nil && o.accepts(rpc.OperationDelete) {
 		if id, ok := o.field(g.field); ok {
@@ -144,7 +145,7 @@ func (sc *scenario) deleteGroup(g *cleaning) {
 			}
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(g.keys), func(k journal.Key) bool { return g.answers[keyText(k.Identifier)].acknowledged })
+	left := slices.DeleteFunc(slices.Clone(g.keys), func(k journal.Key) bool { return g.answers[exchange.KeyText(k.Identifier)].acknowledged })
 	if len(left) > 0 && sc.opts.Hooks.Cleanup.Set() {
 		sc.hookKeys(g, left)
 	}
@@ -186,7 +187,7 @@ func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answ
 		default:
 			d.why = "delete: " + b.why(r)
 		}
-		answers[keyText(keys[i].Identifier)] = d
+		answers[exchange.KeyText(keys[i].Identifier)] = d
 	}
 }
 
@@ -252,7 +253,7 @@ func (sc *scenario) hookKeys(g *cleaning, left []journal.Key) {
 		if err != nil {
 			d.why = "cleanup hook: " + err.Error()
 		}
-		g.answers[keyText(k.Identifier)] = d
+		g.answers[exchange.KeyText(k.Identifier)] = d
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -80,7 +81,7 @@ func TestLeftovers(t *testing.T) {
 			require.Equal(t, "contact", l.Object)
 			require.Equal(t, "email", l.Field)
 			require.Contains(t, l.Reason, "takes no delete batches")
-			left = append(left, keyText([]byte(l.Identifier)))
+			left = append(left, exchange.KeyText([]byte(l.Identifier)))
 		}
 		require.Subset(t, left, writtenKeys)
 		require.ElementsMatch(t, e.keys("contact"), left, "every record that is there is named, and no other")

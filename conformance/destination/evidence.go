@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
 )
@@ -52,7 +53,7 @@ func (sc *scenario) observe(records []*record) (map[string]observed, error) {
 			return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
 		}
 		for _, rec := range reply.Records {
-			out[keyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
+			out[exchange.KeyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
 		}
 		if len(reply.Records) > 0 {
 			sc.hookShown.Store(g.object, true)
@@ -117,7 +118,7 @@ func (sc *scenario) testHook() error {
 		return nil
 	}
 	never := func(seen map[string]observed, err error) error {
-		if _, there := seen[keyText(fresh[0].key)]; there {
+		if _, there := seen[exchange.KeyText(fresh[0].key)]; there {
 			return harness("the read-back hook reports the key %s of %q, which was never used", fresh[0].key, sc.object.APIName)
 		}
 		return err

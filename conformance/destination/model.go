@@ -3,6 +3,7 @@ package destination
 import (
 	"encoding/json"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -10,7 +11,7 @@ import (
 type place struct{ object, field, key string }
 
 func (r *record) place() place {
-	return place{r.object.APIName, r.id.APIName, keyText(r.key)}
+	return place{r.object.APIName, r.id.APIName, exchange.KeyText(r.key)}
 }
 
 // expected is what the destination must hold for a key after what it has

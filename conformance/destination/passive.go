@@ -158,10 +158,10 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	j := p.judged(c)
 	if c.batch != nil {
 		j.Operation = c.batch.operation
-		for _, r := range c.batch.results {
+		for _, r := range c.batch.List {
 			switch {
-			case r.success == nil:
-			case *r.success:
+			case r.Success == nil:
+			case *r.Success:
 				j.Succeeded++
 			default:
 				j.Failed++
@@ -275,11 +275,11 @@ func (pc *passiveCheck) count(c *sighted) {
 	if c.batch == nil {
 		return
 	}
-	found.Saw(conformance.SeenResults, len(c.batch.results))
-	for _, r := range c.batch.results {
-		if r.success != nil && *r.success {
+	found.Saw(conformance.SeenResults, len(c.batch.List))
+	for _, r := range c.batch.List {
+		if r.Success != nil && *r.Success {
 			found.Saw(conformance.SeenAccepted, 1)
-		} else if r.success != nil {
+		} else if r.Success != nil {
 			found.Saw(conformance.SeenRefused, 1)
 		}
 	}

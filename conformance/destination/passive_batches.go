@@ -33,13 +33,13 @@ func processedRules() {
 
 // keepBatch counts a batch under each of its kinds.
 func (t *traffic) keepBatch(p *Passive, c *sighted) {
-	if c.batch.isArray {
-		t.results += len(c.batch.results)
+	if c.batch.IsArray {
+		t.results += len(c.batch.List)
 	}
 	if c.records == 0 || c.Kind == wire.KindTimeout || !c.enveloped() && !c.Ended() || c.refusedOutside() {
 		return
 	}
-	processed := c.batch.isArray && len(c.batch.results) > 0
+	processed := c.batch.IsArray && len(c.batch.List) > 0
 	if !processed && c.Status == 429 {
 		return
 	}

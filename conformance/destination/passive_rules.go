@@ -171,13 +171,13 @@ func batchRules() {
 		}
 	}
 	answeredWell := func(c *sighted) bool { return c.Result() != nil }
-	named := func(_ *Passive, c *sighted) bool { return c.batch.isArray && c.keyless == 0 && c.records > 0 }
+	named := func(_ *Passive, c *sighted) bool { return c.batch.IsArray && c.keyless == 0 && c.records > 0 }
 	batches(func(_ *Passive, c *sighted) bool { return c.Result() != nil && c.records > 0 }, "RES-001")
-	batches(func(_ *Passive, c *sighted) bool { return c.batch.isArray && len(c.batch.records) > 0 }, "RES-002")
+	batches(func(_ *Passive, c *sighted) bool { return c.batch.IsArray && len(c.batch.records) > 0 }, "RES-002")
 	batches(named, "RES-003", "RES-004")
-	batches(func(_ *Passive, c *sighted) bool { return len(c.batch.results) > 0 }, "RES-005", "RES-007")
+	batches(func(_ *Passive, c *sighted) bool { return len(c.batch.List) > 0 }, "RES-005", "RES-007")
 	batches(func(_ *Passive, c *sighted) bool {
-		return slices.ContainsFunc(c.batch.results, func(r result) bool { return r.success != nil && !*r.success })
+		return slices.ContainsFunc(c.batch.List, func(r result) bool { return r.Success != nil && !*r.Success })
 	}, "RES-006")
 	batches(func(p *Passive, c *sighted) bool {
 		return named(p, c) && slices.ContainsFunc(c.batch.records, func(r *record) bool { return len(r.key) > 0 && r.key[0] != '"' })
@@ -198,7 +198,7 @@ func batchRules() {
 		return c.records > 0 && c.active != "" && fields != nil && c.near(fields) && !identifierIn(fields.reply, c.active)
 	}, "FLD-013")
 	batches(func(p *Passive, c *sighted) bool {
-		return p.seen.beside(c) && c.batch.isArray && len(c.batch.records) > 0
+		return p.seen.beside(c) && c.batch.IsArray && len(c.batch.records) > 0
 	}, "PAR-002")
 	passiveRules["PAR-002"].claims = []string{"every record has a result"}
 	batches(func(p *Passive, c *sighted) bool {
@@ -209,7 +209,7 @@ func batchRules() {
 	batches(func(_ *Passive, c *sighted) bool {
 		const most = 4 << 20
 		n := len(c.x.RequestBody)
-		return n >= 100<<10 && n <= most && c.Status == http.StatusRequestEntityTooLarge || n >= most*9/10 && c.batch.isArray
+		return n >= 100<<10 && n <= most && c.Status == http.StatusRequestEntityTooLarge || n >= most*9/10 && c.batch.IsArray
 	}, "DAT-012")
 	processedRules()
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -296,7 +297,7 @@ func (sc *scenario) resembling(r *record) [][]byte {
 		}
 		return [][]byte{append(slices.Clone(r.key), '0'), append([]byte("-"), r.key...)}
 	}
-	text := keyText(r.key)
+	text := exchange.KeyText(r.key)
 	local, domain, address := strings.Cut(text, "@")
 	var out [][]byte
 	for _, other := range lookAlikes(local) {
@@ -320,7 +321,7 @@ func (sc *scenario) sendsLookAlikes(which string) error {
 		return err
 	}
 	// As a pattern, the second key matches that of a record which is created later.
-	if plain := keyText(records[1].key); records[1].id.Type == rpc.TypeString && strings.Contains(plain, "-") {
+	if plain := exchange.KeyText(records[1].key); records[1].id.Type == rpc.TypeString && strings.Contains(plain, "-") {
 		bystander, err := sc.make(1, ops[0], rpc.Field{}, &sending{})
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
@@ -20,7 +21,7 @@ import (
 // notASCII reports whether a record holds a character outside ASCII.
 func notASCII(r rpc.Record) bool {
 	for _, raw := range r {
-		if strings.ContainsFunc(keyText(raw), func(c rune) bool { return c > 127 }) {
+		if strings.ContainsFunc(exchange.KeyText(raw), func(c rune) bool { return c > 127 }) {
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -121,7 +122,7 @@ func (e *refuser) record(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) r
 	defer e.small.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	text := keyText(key)
+	text := exchange.KeyText(key)
 	if string(orNull(key)) == "null" {
 		return rpc.RecordResult{Identifier: json.RawMessage("null"), ErrorMessage: "a record has no identifier"}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/internal/hook"
 	"github.com/destkit/destkit/internal/quantity"
@@ -60,7 +61,7 @@ func (sc *scenario) findSight(g *cleaning, witnesses bool) sight {
 			why = "the read-back hook failed: " + sc.redactor.String(err.Error())
 			break
 		}
-		if slices.ContainsFunc(g.keys, func(k journal.Key) bool { return found[keyText(k.Identifier)].there }) {
+		if slices.ContainsFunc(g.keys, func(k journal.Key) bool { return found[exchange.KeyText(k.Identifier)].there }) {
 			return sight{by: byReadback}
 		}
 		why = fmt.Sprintf("the read-back hook has shown no record of %q, so that it does not show their end", g.name)
@@ -85,7 +86,7 @@ func (sc *scenario) look(g *cleaning) map[string]seen {
 				return nil
 			}
 			late := slices.ContainsFunc(g.keys, func(k journal.Key) bool {
-				text := keyText(k.Identifier)
+				text := exchange.KeyText(k.Identifier)
 				return found[text].there && g.answers[text].acknowledged
 			})
 			if !late || !time.Now().Before(deadline) || elapse(sc.ctx, 100*time.Millisecond) != nil {
@@ -104,14 +105,14 @@ func (sc *scenario) lookThroughHook(g *cleaning) (map[string]seen, error) {
 	out := make(map[string]seen, len(g.keys))
 	for i, k := range g.keys {
 		ids[i] = k.Identifier
-		out[keyText(k.Identifier)] = seen{}
+		out[exchange.KeyText(k.Identifier)] = seen{}
 	}
 	reply, err := hook.Paged(sc.readback)(sc.ctx, hook.ReadbackRequest{Object: g.name, IdentifierField: g.field, Identifiers: ids})
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range reply.Records {
-		out[keyText(r.Identifier)] = seen{there: true, copies: r.Count}
+		out[exchange.KeyText(r.Identifier)] = seen{there: true, copies: r.Count}
 	}
 	return out, nil
 }
@@ -122,7 +123,7 @@ func settle(res *conformance.Residue, sc *scenario, g *cleaning, found map[strin
 	var gone []journal.Key
 	cleaned := 0
 	for _, k := range g.keys {
-		text := keyText(k.Identifier)
+		text := exchange.KeyText(k.Identifier)
 		answer, refused := g.answers[text], k.State == journal.Refused
 		look, known := found[text]
 		switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -35,7 +36,7 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *confo
 			continue
 		}
 		sc := s.newScenario(ctx, check, g.object)
-		first := keyText(g.denied[0].Identifier)
+		first := exchange.KeyText(g.denied[0].Identifier)
 		sc.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
 			fmt.Sprintf("the read-back still shows it, and %d of the %s of the clean-up in all", len(g.denied), quantity.Count(len(g.keys), "record")),
 			g.answers[first].reply)

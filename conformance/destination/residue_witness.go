@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -48,8 +49,8 @@ func (sc *scenario) calibrateWitness(g *cleaning) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	found := slices.ContainsFunc(keys, func(k journal.Key) bool { return said[keyText(k.Identifier)] == "" })
-	none := said[keyText(never)]
+	found := slices.ContainsFunc(keys, func(k journal.Key) bool { return said[exchange.KeyText(k.Identifier)] == "" })
+	none := said[exchange.KeyText(never)]
 	return none, found && none != ""
 }
 
@@ -96,7 +97,7 @@ func (sc *scenario) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key
 			continue
 		}
 		for i, r := range records {
-			text := keyText(part[i].Identifier)
+			text := exchange.KeyText(part[i].Identifier)
 			switch {
 			case sc.skipped(b, r):
 				out[text] = "skipped " + skipWords(b, r)
@@ -138,8 +139,8 @@ var digits = regexp.MustCompile(`[0-9]+`)
 func skipWords(b *batch, r *record) string {
 	var words []string
 	for _, res := range b.of(r) {
-		text := res.text()
-		if key := keyText(r.key); len(key) >= 4 { // a shorter one may be part of a word
+		text := res.Text()
+		if key := exchange.KeyText(r.key); len(key) >= 4 { // a shorter one may be part of a word
 			text = strings.ReplaceAll(text, key, "")
 		}
 		words = append(words, digits.ReplaceAllString(text, "#"))

@@ -208,7 +208,7 @@ func (sc *scenario) count() {
 		}
 	}
 	for _, b := range sc.batches {
-		sc.Saw(conformance.SeenResults, len(b.results))
+		sc.Saw(conformance.SeenResults, len(b.List))
 		for _, r := range b.records {
 			switch {
 			case b.succeeded(r) && (len(sc.latest) == 0 || slices.Contains(sc.latest, b)):

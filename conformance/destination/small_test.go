@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -169,7 +170,7 @@ func (e *small) one(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) rpc.Re
 		table = map[string]rpc.Record{}
 		e.stored[plan.Object.APIName] = table
 	}
-	k := keyText(key)
+	k := exchange.KeyText(key)
 	_, there := table[k]
 	skip := rpc.RecordResult{Identifier: key, ErrorMessage: "skipped"}
 	operation := plan.Operation
@@ -207,7 +208,7 @@ func (e *small) readback(_ context.Context, q conformance.ReadbackRequest) (conf
 	defer e.mu.Unlock()
 	out := conformance.ReadbackReply{Records: []conformance.ReadbackRecord{}, Complete: true}
 	for _, raw := range q.Identifiers {
-		if r, ok := e.stored[q.Object][keyText(raw)]; ok {
+		if r, ok := e.stored[q.Object][exchange.KeyText(raw)]; ok {
 			out.Records = append(out.Records, conformance.ReadbackRecord{Identifier: raw, Count: 1, Fields: maps.Clone(r)})
 		}
 	}

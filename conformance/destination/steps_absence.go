@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -42,7 +43,7 @@ func (sc *scenario) noneExists() error {
 		return err
 	}
 	for _, r := range records {
-		if got, ok := seen[keyText(r.key)]; ok && got.count > 0 {
+		if got, ok := seen[exchange.KeyText(r.key)]; ok && got.count > 0 {
 			sc.brokenAs("still there", sc.lastOperation(), "no record "+string(r.key)+" in the destination", "it is there", sc.replyFor(r))
 			continue
 		}
@@ -82,7 +83,7 @@ func (sc *scenario) existOnce() error {
 		return err
 	}
 	for _, e := range due {
-		switch n := seen[keyText(e.record.key)].count; n {
+		switch n := seen[exchange.KeyText(e.record.key)].count; n {
 		case 1:
 			sc.Saw(conformance.SeenStored, 1)
 		case 0:
@@ -123,7 +124,7 @@ func (sc *scenario) nowhereElse() error {
 			}
 			looked += len(elsewhere)
 			for _, r := range elsewhere {
-				if seen[keyText(r.key)].count > 0 {
+				if seen[exchange.KeyText(r.key)].count > 0 {
 					sc.brokenFor(sc.lastOperation(), fmt.Sprintf("%s in %q only", r.key, sc.object.APIName), fmt.Sprintf("%q holds it too", o.APIName), sc.replyFor(due[0].record))
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
@@ -52,7 +53,7 @@ func (sc *scenario) haveChanged() error {
 func (sc *scenario) same(due []*expected, seen map[string]observed) []difference {
 	var out []difference
 	for _, e := range due {
-		got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
+		got, before := seen[exchange.KeyText(e.record.key)], sc.before[e.record.place()]
 		if got.count == 0 || before.count == 0 {
 			continue
 		}
@@ -76,7 +77,7 @@ func orNull(raw []byte) string { return cmp.Or(string(raw), "null") }
 
 // differs reports whether a field of the record is not as it was before.
 func (sc *scenario) differs(e *expected, seen map[string]observed) bool {
-	got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
+	got, before := seen[exchange.KeyText(e.record.key)], sc.before[e.record.place()]
 	if got.count == 0 || before.count == 0 {
 		return false
 	}
@@ -148,7 +149,7 @@ func (sc *scenario) unchanged(what string) error {
 	for _, r := range records {
 		if sc.keptAsItWas(r, seen, what == "everything else") {
 			sc.Saw(conformance.SeenKept, 1)
-		} else if seen[keyText(r.key)].count == 0 {
+		} else if seen[exchange.KeyText(r.key)].count == 0 {
 			gone++
 		}
 	}
@@ -173,7 +174,7 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 	if exempt && last != nil && operation == rpc.OperationDelete {
 		return false
 	}
-	before, got := sc.before[r.place()], seen[keyText(r.key)]
+	before, got := sc.before[r.place()], seen[exchange.KeyText(r.key)]
 	if other := sc.mergedWith(r); last == nil && other != nil {
 		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
 		return false

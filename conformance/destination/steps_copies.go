@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -23,7 +24,7 @@ func (sc *scenario) valuesOfOneBatch() error {
 		return err
 	}
 	for i, r := range parts[0] {
-		got := seen[keyText(r.key)]
+		got := seen[exchange.KeyText(r.key)]
 		whole := slices.ContainsFunc(parts, func(p []*record) bool {
 			e := &expected{record: p[i], values: p[i].values}
 			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.values)), func(name string) bool { return sc.fieldDiffers(e, name, got) != "" })
@@ -79,7 +80,7 @@ func (sc *scenario) notesStored() error {
 	same := true
 	for name := range first.values {
 		e := &expected{record: first, values: first.values}
-		same = same && sc.fieldDiffers(e, name, seen[keyText(first.key)]) == ""
+		same = same && sc.fieldDiffers(e, name, seen[exchange.KeyText(first.key)]) == ""
 	}
 	if same {
 		sc.note("an older batch that is sent again after a newer one wins: the last arrival counts")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -131,7 +132,7 @@ func (sc *scenario) presentIfShown() error {
 }
 
 func notThere(due []*expected, seen map[string]observed) []*expected {
-	return lists.Where(due, func(e *expected) bool { return seen[keyText(e.record.key)].count == 0 })
+	return lists.Where(due, func(e *expected) bool { return seen[exchange.KeyText(e.record.key)].count == 0 })
 }
 
 // symptoms name what was observed, so that findings of one cause can be kept apart from
@@ -169,7 +170,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 // alteredKey looks for a record under the forms that endpoints turn an
 // identifier into; "" when it is under none of them.
 func (sc *scenario) alteredKey(r *record) (string, error) {
-	text := keyText(r.key)
+	text := exchange.KeyText(r.key)
 	if r.id.Type != rpc.TypeString {
 		return "", nil
 	}
@@ -190,7 +191,7 @@ func (sc *scenario) alteredKey(r *record) (string, error) {
 		return "", err
 	}
 	for _, f := range forms {
-		if seen[keyText(f.key)].count > 0 {
+		if seen[exchange.KeyText(f.key)].count > 0 {
 			return string(f.key), nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
@@ -86,7 +87,7 @@ type difference struct {
 func (sc *scenario) differences(due []*expected, seen map[string]observed) []difference {
 	var out []difference
 	for _, e := range due {
-		got := seen[keyText(e.record.key)]
+		got := seen[exchange.KeyText(e.record.key)]
 		if got.count == 0 {
 			continue
 		}

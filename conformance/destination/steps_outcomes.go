@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -66,7 +67,7 @@ func (sc *scenario) badNotAcknowledged() error {
 		if err != nil {
 			return err
 		}
-		if seen[keyText(r.key)].count == 0 {
+		if seen[exchange.KeyText(r.key)].count == 0 {
 			sc.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
 		}
 	}
@@ -106,11 +107,11 @@ func (sc *scenario) statusesInPlace() error {
 // skipClass is how one result reports a record that does not qualify.
 func skipClass(r result) string {
 	switch {
-	case r.success == nil:
+	case r.Success == nil:
 		return "no status"
-	case !*r.success:
+	case !*r.Success:
 		return conformance.SkipFailure
-	case r.text() != "":
+	case r.Text() != "":
 		return conformance.SkipSuccessWithMessage
 	}
 	return conformance.SkipSuccess

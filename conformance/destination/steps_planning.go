@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -375,7 +376,7 @@ func (sc *scenario) operationsAre(claim string) error {
 			case claim == "known words" && (n.Kind != wire.String || !slices.Contains(knownOperations, n.Text)):
 				sc.broken("insert, update, upsert or mirror", r.What()+": "+string(n.Raw), r)
 			}
-			names = append(names, nodeText(n))
+			names = append(names, exchange.NodeText(n))
 		}
 		if claim == "known words" {
 			continue

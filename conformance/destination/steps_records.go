@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -276,7 +277,7 @@ func (sc *scenario) lookBefore() error {
 		return err
 	}
 	for _, e := range sc.model.all() {
-		was := seen[keyText(e.record.key)]
+		was := seen[exchange.KeyText(e.record.key)]
 		sc.before[e.record.place()] = was
 		if e.known && e.created && !e.exists && was.count > 0 {
 			return inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.record.key)

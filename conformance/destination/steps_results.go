@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -55,7 +56,7 @@ func (sc *scenario) resultsAreArrays() error {
 		}
 	}
 	for _, b := range sc.batches {
-		if res := b.reply.Result(); res != nil && !b.isArray {
+		if res := b.reply.Result(); res != nil && !b.IsArray {
 			sc.brokenFor(b.operation, `"record_results" as an array`, b.reply.Short(), b.reply)
 		}
 		if b.reply.Kind == wire.KindTimeout {
@@ -74,7 +75,7 @@ func (sc *scenario) resultsAreArrays() error {
 func (sc *scenario) eachResult(visit func(b *batch, r result)) error {
 	any := false
 	for _, b := range sc.batches {
-		for _, r := range b.results {
+		for _, r := range b.List {
 			any = true
 			visit(b, r)
 		}
@@ -90,16 +91,16 @@ func (sc *scenario) eachResult(visit func(b *batch, r result)) error {
 
 func (sc *scenario) identifiersExact() error {
 	return sc.eachResult(func(b *batch, r result) {
-		if r.identifier == nil {
-			sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.node.Raw), b.reply)
+		if r.Identifier == nil {
+			sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.Node.Raw), b.reply)
 			return
 		}
-		got := nodeText(r.identifier)
+		got := exchange.NodeText(r.Identifier)
 		if b.keyed(got) == nil {
 			// A stranger is RES-003's; a distorted one leaves a record without result.
 			for _, s := range b.records {
-				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
-					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
+				if len(b.of(s)) == 0 && resembles(exchange.KeyText(s.key), got) {
+					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+foreign.Clip(string(r.Identifier.Raw), 120), b.reply)
 					return
 				}
 			}
@@ -132,49 +133,49 @@ func isDigits(s string) bool {
 
 func (sc *scenario) identifierTypes() error {
 	return sc.eachResult(func(b *batch, r result) {
-		if r.identifier == nil {
+		if r.Identifier == nil {
 			return
 		}
-		s := b.keyed(nodeText(r.identifier))
+		s := b.keyed(exchange.NodeText(r.Identifier))
 		if s == nil {
 			return
 		}
-		if sent, err := wire.Parse(s.key); err == nil && sent.Kind != r.identifier.Kind {
+		if sent, err := wire.Parse(s.key); err == nil && sent.Kind != r.Identifier.Kind {
 			sc.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
-				fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
+				fmt.Sprintf("it came back as the %s %s", r.Identifier.Kind, r.Identifier.Raw), b.reply)
 		}
 	})
 }
 
 func (sc *scenario) successIsBoolean() error {
 	return sc.eachResult(func(b *batch, r result) {
-		if r.success == nil {
-			sc.brokenFor(b.operation, `"success" as true or false`, foreign.Clip(string(r.node.Raw), 200), b.reply)
+		if r.Success == nil {
+			sc.brokenFor(b.operation, `"success" as true or false`, foreign.Clip(string(r.Node.Raw), 200), b.reply)
 		}
 	})
 }
 
 func (sc *scenario) noStrangers() error {
 	return sc.eachResult(func(b *batch, r result) {
-		if r.identifier == nil {
+		if r.Identifier == nil {
 			return
 		}
-		got := nodeText(r.identifier)
+		got := exchange.NodeText(r.Identifier)
 		sent := 0
 		switch s := b.keyed(got); {
-		case s != nil && len(b.byKey[got]) > 1:
+		case s != nil && len(b.ByKey[got]) > 1:
 			sent = count(b.records, s)
 		case s != nil:
 			sent = 1
 		}
 		switch {
-		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
-			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
+		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(exchange.KeyText(s.key), got) }):
+			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.Identifier.Raw), 120), b.reply)
 		case sent == 0:
-			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.identifier.Raw), 120), b.reply)
-		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
-		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
-			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(len(b.byKey[got]), "result"), foreign.Clip(string(r.identifier.Raw), 120)), b.reply)
+			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.Identifier.Raw), 120), b.reply)
+		case len(b.ByKey[got]) > sent && b.Contradicts(got): // RES-002 judges that
+		case len(b.ByKey[got]) > sent && b.List[b.ByKey[got][0]].Node == r.Node:
+			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(len(b.ByKey[got]), "result"), foreign.Clip(string(r.Identifier.Raw), 120)), b.reply)
 		}
 	})
 }
@@ -182,12 +183,12 @@ func (sc *scenario) noStrangers() error {
 func (sc *scenario) failuresHaveMessages() error {
 	failures := 0
 	err := sc.eachResult(func(b *batch, r result) {
-		if r.success == nil || *r.success {
+		if r.Success == nil || *r.Success {
 			return
 		}
 		failures++
-		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
-			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, foreign.Clip(string(r.node.Raw), 240), b.reply)
+		if !r.Message.Is(wire.String) || strings.TrimSpace(r.Message.Text) == "" {
+			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, foreign.Clip(string(r.Node.Raw), 240), b.reply)
 		}
 	})
 	if err == nil && failures == 0 {
@@ -206,7 +207,7 @@ func (sc *scenario) everyRecordHasResult() error {
 		for _, r := range b.records {
 			if len(b.of(r)) == 0 {
 				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %s", quantity.Count(len(b.records), "record")),
-					fmt.Sprintf("%s came back; missing %s", quantity.Count(len(b.results), "result"), r.key), b.reply)
+					fmt.Sprintf("%s came back; missing %s", quantity.Count(len(b.List), "result"), r.key), b.reply)
 			}
 		}
 	}
@@ -227,8 +228,8 @@ const (
 // noResultSymptom tells a record whose result names an altered identifier from one
 // that has none.
 func (b *batch) noResultSymptom(r *record) string {
-	for _, res := range b.results {
-		if b.stranger(res) && resembles(keyText(r.key), nodeText(res.identifier)) {
+	for _, res := range b.List {
+		if b.stranger(res) && resembles(exchange.KeyText(r.key), exchange.NodeText(res.Identifier)) {
 			return symptomAltered
 		}
 	}
@@ -251,7 +252,7 @@ func (sc *scenario) resultsAgree() error {
 func count(records []*record, r *record) int {
 	n := 0
 	for _, o := range records {
-		if keyText(o.key) == keyText(r.key) {
+		if exchange.KeyText(o.key) == exchange.KeyText(r.key) {
 			n++
 		}
 	}
@@ -268,7 +269,7 @@ func (sc *scenario) batchesProcessed() error {
 			late = b
 		case !b.answered():
 			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %s that is processed record by record", quantity.Count(len(b.records), "record")), b.reply.Short(), b.reply)
-		case len(b.results) == 0:
+		case len(b.List) == 0:
 			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.Short(), b.reply)
 		}
 	}
@@ -286,18 +287,18 @@ func (sc *scenario) batchesProcessed() error {
 
 // stranger tells a result that names a record which was not sent.
 func (b *batch) stranger(r result) bool {
-	if r.identifier == nil || r.identifier.Kind == wire.Null {
+	if r.Identifier == nil || r.Identifier.Kind == wire.Null {
 		return false
 	}
-	return b.keyed(nodeText(r.identifier)) == nil
+	return b.keyed(exchange.NodeText(r.Identifier)) == nil
 }
 
 func (sc *scenario) acknowledged(which string) error {
 	for _, b := range sc.latest {
 		if which == "no" {
-			for _, r := range b.results {
-				if r.success != nil && *r.success && !b.stranger(r) && (r.identifier == nil || !b.contradicts(nodeText(r.identifier))) {
-					sc.brokenFor(b.operation, "a failure, or an error for the batch", foreign.Clip(string(r.node.Raw), 200), b.reply)
+			for _, r := range b.List {
+				if r.Success != nil && *r.Success && !b.stranger(r) && (r.Identifier == nil || !b.Contradicts(exchange.NodeText(r.Identifier))) {
+					sc.brokenFor(b.operation, "a failure, or an error for the batch", foreign.Clip(string(r.Node.Raw), 200), b.reply)
 					break
 				}
 			}
@@ -320,9 +321,9 @@ func (sc *scenario) acknowledged(which string) error {
 
 func (sc *scenario) notesMessages() error {
 	for _, b := range sc.batches {
-		for _, r := range b.results {
-			if r.success != nil && *r.success && r.message != nil {
-				sc.note("a success carries error_message %s: the service ignores it", foreign.Clip(string(r.message.Raw), 80))
+		for _, r := range b.List {
+			if r.Success != nil && *r.Success && r.Message != nil {
+				sc.note("a success carries error_message %s: the service ignores it", foreign.Clip(string(r.Message.Raw), 80))
 				return nil
 			}
 		}

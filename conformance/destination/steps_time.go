@@ -91,7 +91,7 @@ func (sc *scenario) errorText(claim string) error {
 		if claim == "reveals nothing internal" {
 			whole := text
 			if data := e.Get("data"); data != nil {
-				whole += "\n" + nodeText(data) + "\n" + strings.ReplaceAll(string(data.Raw), `\n`, "\n")
+				whole += "\n" + exchange.NodeText(data) + "\n" + strings.ReplaceAll(string(data.Raw), `\n`, "\n")
 			}
 			for _, i := range internals {
 				if m := i.mark.FindString(whole); m != "" {

@@ -201,7 +201,7 @@ func (t *trial) send(r *record) (accepted bool, message string) {
 	case b.succeeded(r):
 		return true, ""
 	case b.failed(r):
-		return false, cmp.Or(b.of(r)[0].text(), "refused")
+		return false, cmp.Or(b.of(r)[0].Text(), "refused")
 	case b.reply.IsError():
 		return false, cmp.Or(b.reply.ErrorText(), "refused")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -44,7 +45,7 @@ func (s *strict) validate(a attempt) string {
 	}
 	text := func(field string) (string, bool) {
 		raw, ok := a.record[field]
-		return keyText(raw), ok && string(raw) != "null"
+		return exchange.KeyText(raw), ok && string(raw) != "null"
 	}
 	if v, ok := text("reply_to"); ok && !strictMail.MatchString(v) {
 		return "reply_to must be a valid email address"
@@ -186,7 +187,7 @@ func TestChoicesOfMessages(t *testing.T) {
 	} {
 		var got []string
 		for _, raw := range choices(f, message) {
-			got = append(got, keyText(raw))
+			got = append(got, exchange.KeyText(raw))
 		}
 		require.Equal(t, want, got, message)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -57,7 +58,7 @@ func (sc *scenario) createsTwinsIn(o *object, id rpc.Field, sent []*record) erro
 		return err
 	}
 	for _, t := range twins {
-		if seen[keyText(t.key)].count > 0 {
+		if seen[exchange.KeyText(t.key)].count > 0 {
 			sc.twins = append(sc.twins, t)
 		}
 	}
@@ -71,7 +72,7 @@ func (sc *scenario) twinsKept() error {
 	for _, t := range sc.twins {
 		for _, b := range sc.latest {
 			for _, r := range b.records {
-				if keyText(r.key) == keyText(t.key) && b.succeeded(r) {
+				if exchange.KeyText(r.key) == exchange.KeyText(t.key) && b.succeeded(r) {
 					due = append(due, t)
 				}
 			}
@@ -85,7 +86,7 @@ func (sc *scenario) twinsKept() error {
 		return err
 	}
 	for _, t := range due {
-		if seen[keyText(t.key)].count > 0 {
+		if seen[exchange.KeyText(t.key)].count > 0 {
 			sc.Saw(conformance.SeenKept, 1)
 			continue
 		}

@@ -90,14 +90,14 @@ func (r *Reply) IsError() bool {
 
 // ErrorText returns the message of a JSON-RPC error, its beginning where it is so long
 // that no person would read it: what is made of it is redacted, searched and kept.
-func (r *Reply) ErrorText() string { return Beginning(r.WholeErrorText()) }
+func (r *Reply) ErrorText() string { return beginning(r.WholeErrorText()) }
 
 // longestMessage bounds a message of an endpoint in bytes, but for the checks that are
 // about its length.
 const longestMessage = 64 << 10
 
-// Beginning is a message up to longestMessage, without half a character at its end.
-func Beginning(message string) string {
+// beginning is a message up to longestMessage, without half a character at its end.
+func beginning(message string) string {
 	if len(message) <= longestMessage {
 		return message
 	}
