@@ -1,9 +1,12 @@
 package service
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -284,6 +287,20 @@ func responseHeader(x *wire.Sight) http.Header {
 	return out
 }
 
+// responseBody is that of the response without the framing of HTTP; nil where it is
+// broken.
+func responseBody(x *wire.Sight) []byte {
+	if x.Raw == nil {
+		return x.Body
+	}
+	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(x.Raw)), nil)
+	if err != nil {
+		return nil
+	}
+	body, _ := io.ReadAll(response.Body)
+	return body
+}
+
 // keep notes what later calls are compared with.
 func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 	if s, err := strconv.ParseFloat(c.Header("Retry-After"), 64); err == nil && s > 1 && c.Status == http.StatusTooManyRequests {
@@ -294,22 +311,17 @@ func (j *Caller) keep(c *endpoint.Call, x *wire.Sight) {
 	if c.Status != http.StatusOK {
 		return
 	}
-	body := x.Body
-	if x.Raw != nil {
-		_, rest, _ := strings.Cut(string(x.Raw), "\r\n\r\n")
-		body = []byte(rest)
-	}
 	switch c.Method {
 	case rpc.MethodGetSyncSpeed:
 		var reply struct{ Result rpc.Speed }
-		if n, err := wire.Parse(body); err == nil {
+		if n, err := wire.Parse(responseBody(x)); err == nil {
 			if json.Unmarshal(n.Raw, &reply) == nil && reply.Result.MaximumBatchSize > 0 {
 				j.asked++
 				j.speeds = append(j.speeds[max(0, len(j.speeds)-1):], reply.Result)
 			}
 		}
 	case rpc.MethodListFields:
-		n, err := wire.Parse(body)
+		n, err := wire.Parse(responseBody(x))
 		if err != nil || len(j.fields) >= mostRuns {
 			return
 		}
