@@ -11,13 +11,15 @@ const (
 	Node   = "Node"
 	Python = "Python"
 	Go     = "Go"
+	// SQLite is Python on a file of SQLite, as a newcomer writes it.
+	SQLite = "Python-SQLite"
 )
+
+// Languages are all of them.
+func Languages() []string { return []string{Node, Python, Go, SQLite} }
 
 // Mistake is one mistake of an author and what a judge must say about it.
 type Mistake struct {
-	// Open says why the judge does not tell the mistake for what it is yet, or blames
-	// another rule beside it; "" for all others. It counts as missed all the same.
-	Open     string
 	Name     string // the path of its server: /m/NAME/rpc
 	Language string
 	Sentence string // what the author did
@@ -37,11 +39,14 @@ type Mistake struct {
 	Setting
 }
 
-// Habit is a right and unusual endpoint: none of its checks may fail.
+// Habit is a right and unusual endpoint: none of its checks may fail or warn.
 type Habit struct {
 	Name     string
 	Language string
 	Sentence string
+	// Warns are the checks that warn because the author has limits that a recommendation
+	// is against.
+	Warns []string
 	Setting
 }
 
@@ -62,6 +67,8 @@ type Setting struct {
 	KeyFrom, KeyTo int64
 	KeyTemplate    string
 	SkipConvention string
+	// Code is a secret that the URL carries.
+	Code string
 	// Fixtures are values by object and field, as JSON.
 	Fixtures map[string]map[string]string
 }
@@ -73,6 +80,7 @@ func Mistakes() []Mistake {
 		named(Node, nodeEnvelope), named(Node, nodeBatches), named(Node, nodeValues),
 		named(Python, pythonPlanning), named(Python, pythonBatches), named(Python, pythonSQL), named(Python, pythonValues),
 		named(Go, goCalls), named(Go, goBatches), named(Go, goValues),
+		named(SQLite, sqliteBatches), named(SQLite, sqliteRows), named(SQLite, sqliteValues),
 	} {
 		out = append(out, part...)
 	}
@@ -100,6 +108,8 @@ func Objects(language string) []string {
 		return []string{"person", "device"}
 	case Go:
 		return []string{"account", "invoice"}
+	case SQLite:
+		return []string{"customers", "devices"}
 	default:
 		return []string{"contact", "order"}
 	}

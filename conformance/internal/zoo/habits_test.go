@@ -1,5 +1,8 @@
 package zoo_test
 
+// refuses is what warns about limits: a value of the declared type is refused.
+var refuses = []string{"DAT-014"}
+
 // unusual habits are right: they keep every rule, in a way that a judge may not expect.
 var unusual = []Habit{
 	{Name: "strict-formats", Language: Node, Sentence: "E-mail addresses, telephone numbers, countries, URLs, postcodes, currencies and languages are validated."},
@@ -29,16 +32,16 @@ var unusual = []Habit{
 	{Name: "duplicates-in-a-batch-refused", Language: Node, Sentence: "A key that is in one batch twice is refused, record by record."},
 	{Name: "many-required", Language: Node, Sentence: "Twelve fields of all types are required."},
 
-	{Name: "texts-of-100-characters", Language: Python, Sentence: "Longer texts are refused."},
+	{Name: "texts-of-100-characters", Language: Python, Sentence: "Longer texts are refused.", Warns: refuses},
 	{Name: "control-characters-refused", Language: Python, Sentence: "Control characters are refused."},
 	{Name: "dates-from-1900", Language: Python, Sentence: "Dates before 1900 are refused."},
-	{Name: "integers-of-32-bits-refused", Language: Python, Sentence: "Integers beyond 32 bits are refused."},
-	{Name: "decimals-of-18-digits", Language: Python, Sentence: "Decimals that do not fit NUMERIC(18, 4) are refused."},
-	{Name: "null-refused", Language: Python, Sentence: "Two fields that are not required refuse null."},
-	{Name: "three-byte-text-refused", Language: Python, Sentence: "Emoji are refused."},
+	{Name: "integers-of-32-bits-refused", Language: Python, Sentence: "Integers beyond 32 bits are refused.", Warns: refuses},
+	{Name: "decimals-of-18-digits", Language: Python, Sentence: "Decimals that do not fit NUMERIC(18, 4) are refused.", Warns: refuses},
+	{Name: "null-refused", Language: Python, Sentence: "Two fields that are not required refuse null.", Warns: refuses},
+	{Name: "three-byte-text-refused", Language: Python, Sentence: "Emoji are refused.", Warns: refuses},
 	{Name: "optional-enumeration", Language: Python, Sentence: "A field that is not required takes three values only, and its message names them."},
-	{Name: "required-enumeration", Language: Python, Sentence: "A required field takes three values only; the author gives one of them.", Setting: Setting{Fixtures: map[string]map[string]string{"person": {"status": `"lead"`}}}},
-	{Name: "keys-of-32-bits", Language: Python, Sentence: "Integer keys have 32 bits; the author gives a range.", Setting: Setting{KeyFrom: 2_000_000_000, KeyTo: 2_000_009_999}},
+	{Name: "required-enumeration", Language: Python, Sentence: "A required field takes three values only; the author gives one of them.", Warns: refuses, Setting: Setting{Fixtures: map[string]map[string]string{"person": {"status": `"lead"`}}}},
+	{Name: "keys-of-32-bits", Language: Python, Sentence: "Integer keys have 32 bits; the author gives a range.", Warns: refuses, Setting: Setting{KeyFrom: 2_000_000_000, KeyTo: 2_000_009_999}},
 	{Name: "rows-from-before", Language: Python, Sentence: "The table holds 2,000 rows of the author."},
 	{Name: "one-field", Language: Python, Sentence: "An object has its identifier and nothing else."},
 	{Name: "parent-must-exist", Language: Python, Sentence: "A field that is not required refers to rows that the judge cannot know."},
@@ -46,7 +49,20 @@ var unusual = []Habit{
 	{Name: "results-in-random-order", Language: Go, Sentence: "Results come out of a map, in random order."},
 	{Name: "results-sorted-by-status", Language: Go, Sentence: "Failures come first."},
 	{Name: "messages-are-codes", Language: Go, Sentence: "The message of a refusal is a code."},
-	{Name: "names-with-letters-only", Language: Go, Sentence: "A required field refuses punctuation of programs."},
+	{Name: "names-with-letters-only", Language: Go, Sentence: "A required field refuses punctuation of programs.", Warns: refuses},
 	{Name: "rate-limit-header", Language: Go, Sentence: "Every response has X-RateLimit-Limit: 500."},
 	{Name: "texts-of-64-kilobytes-at-most", Language: Go, Sentence: "Texts of more than 65,535 bytes are refused."},
+
+	{Name: "odd-names", Language: SQLite, Sentence: "Fields are named select, größe and Vor- und Nachname."},
+	{Name: "decimals-padded", Language: SQLite, Sentence: "The read-back shows decimals with ten places."},
+	{Name: "moments-with-offset", Language: SQLite, Sentence: "The read-back shows moments with +00:00."},
+	{Name: "absent-deletes-fail", Language: SQLite, Sentence: "A delete of an absent record is a failure of that record."},
+	{Name: "one-writer", Language: SQLite, Sentence: "One batch of 50 records at a time; a second one waits."},
+	{Name: "batches-of-4000", Language: SQLite, Sentence: "maximum_batch_size is 4,000."},
+	{Name: "more-members-in-results", Language: SQLite, Sentence: "Results carry the number of the row, warnings and the time that they took."},
+	{Name: "pretty-printed", Language: SQLite, Sentence: "Replies are indented, with lines before and after them."},
+	{Name: "chunked-replies", Language: SQLite, Sentence: "Replies come in chunks of 100 bytes."},
+	{Name: "http-1-0", Language: SQLite, Sentence: "Every reply announces that it closes the connection."},
+	{Name: "deleted-rows-are-kept", Language: SQLite, Sentence: "delete sets a date, and every look-up heeds it."},
+	{Name: "equal-rows-not-written", Language: SQLite, Sentence: "A record that changes nothing is acknowledged without a write."},
 }

@@ -131,7 +131,7 @@ var nodeBatches = []Mistake{
 		Finds: []string{"STA-003", "STA-006", "STA-002", "PAR-005"}, Never: []string{"RPC-*", "DAT-*"},
 	},
 	{
-		Name: "object-of-the-last-listing", Cause: "the object of the latest planning call is used", Open: "planning calls of the checks beside it decide what each batch hits", Sentence: "sync_batch writes into the object that list_fields was last asked for.",
+		Name: "object-of-the-last-listing", Cause: "the object of the latest planning call is used", Sentence: "sync_batch writes into the object that list_fields was last asked for.",
 		Finds: []string{"STA-003", "STA-002", "PAR-005"}, Never: []string{"RPC-*", "DAT-*"},
 		Setting: Setting{Objects: []string{"contact", "order"}},
 	},

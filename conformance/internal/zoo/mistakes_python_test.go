@@ -200,7 +200,7 @@ var pythonSQL = []Mistake{
 		Setting: Setting{Objects: []string{"person", "visit"}},
 	},
 	{
-		Name: "first-identifier-always", Open: "the second identifier cannot be changed apart from the first here", Sentence: "Rows are looked up by the first identifier of the object, whichever is active.",
+		Name: "first-identifier-always", Sentence: "Rows are looked up by the first identifier of the object, whichever is active.",
 		Finds: []string{"SEM-013", "FLD-012"}, Never: []string{"RPC-*", "DAT-*"}, Setting: Setting{Objects: []string{"device"}},
 	},
 	{

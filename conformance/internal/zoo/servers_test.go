@@ -22,6 +22,7 @@ const token = "t0ken-Of-The-Zoo"
 var programs = map[string][]string{
 	Node:   {"node", "testdata/node/server.mjs"},
 	Python: {"python3", "testdata/python/server.py"},
+	SQLite: {"python3", "testdata/sqlite/server.py"},
 }
 
 // process is a running server; it ends when its standard input does.
@@ -59,7 +60,7 @@ func start(language string, env ...string) (*process, error) {
 }
 
 // shared are the servers that all tests use, one for each language.
-var shared = map[string]*sharedServer{Node: {}, Python: {}}
+var shared = map[string]*sharedServer{Node: {}, Python: {}, SQLite: {}}
 
 type sharedServer struct {
 	once sync.Once
@@ -87,7 +88,7 @@ func baseURL(t *testing.T, language string) string {
 func ownURL(t *testing.T, language string, restarts bool) string {
 	t.Helper()
 	needProgram(t, language)
-	var env []string
+	env := []string{"ENDPOINT_FOLDER=" + t.TempDir()}
 	if restarts {
 		env = append(env, "ENDPOINT_RESTARTS=yes")
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,7 +43,7 @@ func TestMatrixTraffic(t *testing.T) {
 		seen, decided []string
 	)
 	t.Run("of", func(t *testing.T) {
-		for _, language := range []string{Node, Python, Go} {
+		for _, language := range Languages() {
 			t.Run("base/"+language, func(t *testing.T) {
 				t.Parallel()
 				r := syncsInto(t, language, "none", "none", Setting{})
@@ -250,7 +251,14 @@ func fieldsOf(t *testing.T, language, name, object string) []rpc.Field {
 	return slices.DeleteFunc(fields, func(f rpc.Field) bool { return !f.Createable && !f.Updateable })
 }
 
-func column(f rpc.Field) string { return strings.ToUpper("F_" + f.APIName) }
+func column(f rpc.Field) string {
+	return "F_" + strings.Map(func(r rune) rune {
+		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return unicode.ToUpper(r)
+		}
+		return '_'
+	}, f.APIName)
+}
 
 var sqlTypes = map[string]string{
 	"string": "TEXT", "integer": "INTEGER", "decimal": "DECIMAL(12,2)", "float": "FLOAT", "boolean": "BOOLEAN", "date": "DATE", "date_time": "DATETIME",

@@ -3,7 +3,6 @@ package zoo_test
 import (
 	"flag"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +33,10 @@ func TestZoo(t *testing.T) {
 	if !matrixtest.Whole() || matrixtest.Named() {
 		return
 	}
-	require.GreaterOrEqual(t, results.share(), 0.95, "mistakes that end in a FAIL with read-back: %s", results.missed())
+	t.Log(results.shares())
+	if !*update {
+		results.requireNoStale(t)
+	}
 	both, all := results.bothFound()
 	require.Equal(t, 45, all)
 	require.GreaterOrEqual(t, float64(both)/float64(all), 0.95, "pairs of which both mistakes are found in one run: %d of %d: %s", both, all, results.hidden())
@@ -42,11 +44,12 @@ func TestZoo(t *testing.T) {
 
 // base judges the servers without a mistake: nothing is found.
 func base(t *testing.T) {
-	for _, language := range []string{Node, Python, Go} {
+	for _, language := range Languages() {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			inBothWays(t, language, "none", Setting{Objects: Objects(language), Large: true}, func(t *testing.T, _ bool, r *conformance.Report) {
 				require.Empty(t, failed(r, append(broken, conformance.Warn)...), explain(r, append(broken, conformance.Warn)...))
+				require.Zero(t, r.Counts[conformance.HarnessError], explain(r, conformance.HarnessError))
 				require.Zero(t, r.ExitStatus, r.Summary)
 			})
 		})
@@ -65,7 +68,8 @@ func habits(t *testing.T) {
 			inBothWays(t, h.Language, h.Name, h.Setting, func(t *testing.T, readback bool, r *conformance.Report) {
 				results.habit(h, readback, r)
 				t.Logf("FAIL %v WARN %v: %s", failed(r, broken...), failed(r, conformance.Warn), r.Summary)
-				require.Empty(t, failed(r, broken...), explain(r, broken...))
+				require.Empty(t, failed(r, append(broken, conformance.HarnessError)...), explain(r, append(broken, conformance.HarnessError)...))
+				require.Subset(t, h.Warns, failed(r, conformance.Warn), explain(r, conformance.Warn))
 			})
 		})
 	}
@@ -76,6 +80,8 @@ func habits(t *testing.T) {
 func mistakes(t *testing.T) {
 	all := alternating(Mistakes())
 	runs := mistakeCells(t, all)
+	misses, err := readMisses()
+	require.NoError(t, err)
 	for i, m := range all {
 		if !runs[i] {
 			continue
@@ -90,18 +96,21 @@ func mistakes(t *testing.T) {
 					r = judge(t, m.Language, m.Name, s, readback)
 					o = found(r, m)
 				}
+				if readback {
+					o.missed = missed(r, m, o)
+				}
 				results.mistake(m, readback, o)
 				t.Logf("%s; FAIL %v WARN %v", o, failed(r, broken...), failed(r, conformance.Warn))
-				all := explain(r, append(broken, conformance.Warn)...)
-				// FLAKY says that calls disturb each other, not that this rule is broken.
+				t.Logf("cause %s (observed: %t): %s; seen: %s", o.cause(m), o.first.Observed, o.first.Cause, o.first.Actual)
+				known := misses[keyOf(m.Language, m.Name)]
+				if known != "" || *update {
+					t.Logf("known miss: %s; printed today: %s", known, o.missed)
+					return
+				}
+				all := explain(r, append(broken, conformance.Warn, conformance.HarnessError)...)
+				require.Empty(t, o.missed, "%s\n%s", m.Sentence, all)
 				for _, id := range failed(r, conformance.Fail) {
 					require.False(t, matches(m.Never, id), "%s has nothing to do with it: %s\n%s", id, m.Sentence, all)
-				}
-				if readback && m.Cause != "" {
-					require.Contains(t, strings.Join(observed(r), "\n"), m.Cause, all)
-				}
-				if readback && m.Open == "" {
-					require.NotEmpty(t, o.status, "no check found it: %s\n%s", m.Sentence, all)
 				}
 			})
 		})
@@ -115,7 +124,7 @@ func TestKeysAreProposed(t *testing.T) {
 		t.Skip("a full run")
 	}
 	r := judge(t, Python, "keys-of-32-bits", Setting{Objects: Objects(Python)[1:]}, true)
-	require.Empty(t, failed(r, broken...), explain(r, broken...))
+	require.Empty(t, failed(r, append(broken, conformance.HarnessError)...), explain(r, broken...))
 	require.Equal(t, 3, r.ExitStatus, r.Summary)
 	require.Equal(t, "keys", r.Problems[0].Kind)
 	require.Contains(t, r.Problems[0].Message, "out of range for type integer")
@@ -158,6 +167,7 @@ func pairs(t *testing.T) {
 				t.Parallel()
 				s := Setting{Objects: Objects(Node)}
 				r := judge(t, Node, first.Name+"+"+second.Name, s, true)
+				require.Zero(t, r.Counts[conformance.HarnessError], explain(r, conformance.HarnessError))
 				one, two := found(r, first), found(r, second)
 				results.pair(first, second, one, two)
 				t.Logf("%s | %s; FAIL %v WARN %v", one, two, failed(r, broken...), failed(r, conformance.Warn))
