@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
@@ -39,7 +40,7 @@ func (sc *scenario) haveChanged() error {
 	}
 	kept := sc.same(due, seen)
 	for _, d := range kept {
-		sc.brokenAs(symptomOldValue, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
+		sc.brokenValue(d)
 	}
 	for _, e := range due {
 		if sc.differs(e, seen) {
@@ -66,8 +67,11 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 			if now, _ := hook.SameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
 				continue // it had this value before
 			}
-			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(string(e.record.values[name]), 120)),
-				"it is " + foreign.Clip(orNull(is), 120) + ", as before", symptomOldValue})
+			sent, stored := values.Apart(e.record.values[name], []byte(orNull(is)))
+			out = append(out, difference{
+				record: e.record, symptom: symptomOldValue, class: values.Older, actual: "it is " + foreign.Clip(stored, 160) + ", as before",
+				expected: fmt.Sprintf("%s of %s changed to %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(sent, 160)),
+			})
 		}
 	}
 	return out
@@ -196,8 +200,9 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		}
 		if orNull(before.fields[name]) != orNull(got.fields[name]) {
 			kept = false
-			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.key), 60), foreign.Clip(orNull(before.fields[name]), 120)),
-				"it is "+foreign.Clip(orNull(got.fields[name]), 120), sc.lastReply())
+			was, is := values.Apart([]byte(orNull(before.fields[name])), []byte(orNull(got.fields[name])))
+			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.key), 60), foreign.Clip(was, 160)),
+				"it is "+foreign.Clip(is, 160), sc.lastReply())
 		}
 		raw, sent := r.values[name]
 		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {

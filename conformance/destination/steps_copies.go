@@ -27,7 +27,7 @@ func (sc *scenario) valuesOfOneBatch() error {
 		got := seen[exchange.KeyText(r.key)]
 		whole := slices.ContainsFunc(parts, func(p []*record) bool {
 			e := &expected{record: p[i], values: p[i].values}
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.values)), func(name string) bool { return sc.fieldDiffers(e, name, got) != "" })
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.values)), func(name string) bool { return sc.fieldDiffers(e, name, got) })
 		})
 		if got.count > 0 && whole {
 			sc.Saw(conformance.SeenStored, 1)
@@ -62,7 +62,7 @@ func (sc *scenario) acceptedTwice() bool {
 func (sc *scenario) strangeValue(parts [][]*record, i int, got observed) string {
 	for name := range parts[0][i].values {
 		sent := slices.ContainsFunc(parts, func(p []*record) bool {
-			return sc.fieldDiffers(&expected{record: p[i], values: p[i].values}, name, got) == ""
+			return !sc.fieldDiffers(&expected{record: p[i], values: p[i].values}, name, got)
 		})
 		if !sent {
 			return "value of " + name
@@ -80,7 +80,7 @@ func (sc *scenario) notesStored() error {
 	same := true
 	for name := range first.values {
 		e := &expected{record: first, values: first.values}
-		same = same && sc.fieldDiffers(e, name, seen[exchange.KeyText(first.key)]) == ""
+		same = same && !sc.fieldDiffers(e, name, seen[exchange.KeyText(first.key)])
 	}
 	if same {
 		sc.note("an older batch that is sent again after a newer one wins: the last arrival counts")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
@@ -44,7 +45,7 @@ func (sc *scenario) storedExactly() error {
 		return err
 	}
 	for _, d := range sc.differences(due, seen) {
-		sc.brokenAs(d.symptom, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
+		sc.brokenValue(d)
 	}
 	sc.Saw(conformance.SeenStored, len(due)-len(lost))
 	for _, e := range due {
@@ -81,6 +82,19 @@ func (sc *scenario) needReadbackOf(what string) error {
 type difference struct {
 	record                    *record
 	expected, actual, symptom string
+	class                     values.Class
+}
+
+// brokenValue adds a finding about a value. Its cause follows from what became of it.
+func (sc *scenario) brokenValue(d difference) {
+	before := len(sc.All())
+	sc.brokenAs(d.symptom, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
+	cause, fix := d.class.Cause()
+	for i := range sc.All()[before:] {
+		if f := &sc.All()[before+i]; cause != "" {
+			f.Cause, f.Fix = cause+strings.TrimPrefix(f.Cause, sc.Check().Cause), fix
+		}
+	}
 }
 
 // differences compares the values of the records that are there.
@@ -95,41 +109,65 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 			if len(e.record.odd.fields) > 0 && !slices.ContainsFunc(e.record.odd.fields, func(f rpc.Field) bool { return f.APIName == name }) {
 				continue // the row is about other fields
 			}
-			if d := sc.fieldDiffers(e, name, got); d != "" {
-				symptom := "value of " + name
-				if _, is := got.fields[name]; !is || string(got.fields[name]) == "null" {
-					symptom = "no value of " + name
-				}
-				if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 && string(before.fields[name]) == string(got.fields[name]) {
-					symptom = symptomOldValue
-				}
-				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(string(e.values[name]), 120)), d, symptom})
+			if !sc.fieldDiffers(e, name, got) {
+				continue
 			}
+			p := sc.pair(e, name, got)
+			for _, o := range due {
+				if o != e {
+					p.Records = append(p.Records, o.values[name])
+				}
+			}
+			out = append(out, differenceOf(e.record, p))
 		}
 	}
 	return out
 }
 
-func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string {
+// differenceOf describes what became of a value.
+func differenceOf(r *record, p values.Pair) difference {
+	what := values.Classify(p)
+	sent, stored := values.Apart(p.Sent, p.Stored)
+	d := difference{
+		record: r, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160) + ": " + what.How,
+		expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.key), 60), foreign.Clip(sent, 160)),
+	}
+	switch {
+	case what.Class == values.Older:
+		d.symptom = symptomOldValue
+	case p.Stored == nil:
+		d.symptom, d.actual = "no value of "+p.Field.APIName, what.How
+	case string(p.Stored) == "null":
+		d.symptom = "no value of " + p.Field.APIName
+	}
+	return d
+}
+
+// pair is a value of a record as it was sent and as it is shown.
+func (sc *scenario) pair(e *expected, name string, got observed) values.Pair {
 	f, ok := e.record.object.field(name)
 	if !ok {
 		f = newField(name)
 	}
-	raw, ok := got.fields[name]
-	if !ok {
-		if string(e.values[name]) == "null" {
-			return "" // hooks may leave null fields out
-		}
-		return "the field is missing"
+	p := values.Pair{Field: f, Sent: e.values[name], Stored: got.fields[name], Beside: e.record.values}
+	if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 {
+		p.Before = before.fields[name]
 	}
-	same, note := hook.SameValue(f, e.values[name], raw)
+	return p
+}
+
+// fieldDiffers reports whether a field is not as it was sent, and notes what is lost
+// and may be.
+func (sc *scenario) fieldDiffers(e *expected, name string, got observed) bool {
+	p := sc.pair(e, name, got)
+	if p.Stored == nil {
+		return string(p.Sent) != "null" // hooks may leave null fields out
+	}
+	same, note := hook.SameValue(p.Field, p.Sent, p.Stored)
 	if note != "" {
 		sc.note("%s: %s", name, note)
 	}
-	if same {
-		return ""
-	}
-	return "it is " + foreign.Clip(string(raw), 120)
+	return !same
 }
 
 func shown(o observed) string {
