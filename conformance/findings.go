@@ -71,7 +71,10 @@ func (found *Findings) Add(f Finding, symptom string, where []Exchange) {
 		found.surplus++
 		return
 	}
-	f.Rule, f.Cause, f.Fix = found.check.Title, found.check.Cause+f.Cause, cmp.Or(f.Fix, found.check.Fix)
+	if f.Rule = found.check.Title; f.Quote == nil || f.Cause == "" {
+		f.Cause = found.check.Cause + f.Cause
+	}
+	f.Fix = cmp.Or(f.Fix, found.check.Fix)
 	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
 		f.Curl = wire.Curl(f.Exchanges[0])
@@ -116,6 +119,16 @@ func (found *Findings) Explain(about func(symptom string) bool, cause string, ob
 	for i := range found.findings {
 		if f := &found.findings[i]; about(f.symptom) {
 			f.Cause, f.Observed, f.diagnosed = cause, observed, true
+		}
+	}
+}
+
+// ExplainAs is Explain with what to do.
+func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix string, observed bool) {
+	found.Explain(about, cause, observed)
+	for i := range found.findings {
+		if f := &found.findings[i]; about(f.symptom) && fix != "" {
+			f.Fix = fix
 		}
 	}
 }
@@ -217,7 +230,7 @@ func (c *CheckResult) takeCauses(again *CheckResult) {
 	for i := range c.Findings {
 		for _, f := range again.Findings {
 			if f.diagnosed && f.symptom == c.Findings[i].symptom && f.Object == c.Findings[i].Object {
-				c.Findings[i].Cause, c.Findings[i].Observed = f.Cause, f.Observed
+				c.Findings[i].Cause, c.Findings[i].Observed, c.Findings[i].Fix = f.Cause, f.Observed, f.Fix
 			}
 		}
 	}

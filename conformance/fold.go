@@ -81,6 +81,7 @@ var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", 
 func (sched *scheduler) foldLate() {
 	sched.foldFields()
 	sched.foldUnreadable()
+	sched.foldQuotes()
 	var by []string
 	for _, id := range disturbed {
 		if r := sched.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {

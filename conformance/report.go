@@ -226,8 +226,20 @@ type Finding struct {
 	Curl      string     `json:"curl"`
 	Exchanges []Exchange `json:"exchanges" redact:"-"`
 
+	// Quote is the reason that the endpoint gave, where it says why the rule is broken.
+	Quote *Quote `json:"-"`
+
 	symptom   string
 	diagnosed bool // a second run has looked for the cause
+}
+
+// Quote is a message of the endpoint.
+type Quote struct {
+	Text string
+	Key  string // the same for messages of one cause
+	When string // when an endpoint answers so that does not always; "" is not known
+	// Cause: the message leads to a cause, which is that of the finding.
+	Cause bool
 }
 
 // CauseLabel introduces the cause: a possible one, or the one that was observed.

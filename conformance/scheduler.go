@@ -220,6 +220,7 @@ func (sched *scheduler) confirm(ctx context.Context, c *Check) {
 		r.Status, r.Reason = Warn, "failed once and passed when it was run again alone"
 	default:
 		r.Status, r.Reason, r.unsteady = Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
+		r.blameOthers()
 	}
 	sched.settle(c, r)
 	sched.signal()

@@ -136,6 +136,7 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 		f.Actual += "; " + replica
 		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
+	sc.quote(&f, where)
 	before := len(sc.All())
 	sc.Add(f, symptom, exchanges)
 	if i := slices.IndexFunc(where, func(r *reply) bool { return r != nil && r.InPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {

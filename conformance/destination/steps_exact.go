@@ -3,11 +3,11 @@ package destination
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -56,15 +56,16 @@ func (sc *scenario) storedExactly() error {
 	return sc.held()
 }
 
-// statement is what a database says when a value has become part of a statement.
-var statement = regexp.MustCompile(`(?i)syntax error|unterminated|unrecognized token|unclosed quotation|not properly terminated|SQLSTATE.{0,4}42`)
-
 // statementsEnded looks at refusals: a value that ends a statement was not bound.
 func (sc *scenario) statementsEnded() {
 	for _, b := range sc.latest {
 		for _, r := range b.records {
-			if said := b.refusalOf(r); statement.MatchString(said) {
+			said := b.refusalOf(r)
+			switch cause, _ := causes.Of(causes.Message{Text: said, Names: sc.namesOf(b.reply)}); cause.Name {
+			case causes.StatementFromText:
 				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+foreign.Clip(said, 200), b.reply)
+			case causes.UnquotedName:
+				sc.brokenAs("statement", b.operation, "the value stored, whatever its field is called", "the statement is wrong: "+foreign.Clip(said, 200), b.reply)
 			}
 		}
 	}

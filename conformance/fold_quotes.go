@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/internal/quantity"
+)
+
+// What an endpoint says is evidence: checks whose findings quote messages of one cause
+// have found one defect.
+
+// quoted is the quote that all findings of a failed check share the key of; nil when they
+// quote nothing, or messages of several causes.
+func (r *CheckResult) quoted() *Quote {
+	if r == nil || r.Status != Fail && r.Status != Flaky && r.Status != Warn || len(r.Findings) == 0 {
+		return nil
+	}
+	first := r.Findings[0].Quote
+	if first == nil || slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Quote == nil || f.Quote.Key != first.Key }) {
+		return nil
+	}
+	return first
+}
+
+// foldQuotes makes one finding of those that quote messages of one cause. A text that
+// leads to no cause is one only where calls that pass alone were refused with it: steady
+// refusals with the same text can have as many reasons as there are rules.
+func (sched *scheduler) foldQuotes() {
+	groups := map[string][]*Check{}
+	var order []string
+	for _, c := range sched.checks {
+		q := sched.results[c.ID].quoted()
+		if q == nil || c.own {
+			continue
+		}
+		if groups[q.Key] == nil {
+			order = append(order, q.Key)
+		}
+		groups[q.Key] = append(groups[q.Key], c)
+	}
+	for _, key := range order {
+		sched.foldQuoted(groups[key])
+	}
+}
+
+func (sched *scheduler) foldQuoted(checks []*Check) {
+	unsteady := func(c *Check) bool { return sched.results[c.ID].unsteady }
+	n := len(checks)
+	if n == 1 || !sched.results[checks[0].ID].Findings[0].Quote.Cause && !slices.ContainsFunc(checks, unsteady) {
+		return
+	}
+	bearer := slices.MaxFunc(checks, func(a, b *Check) int { return sched.bearing(a) - sched.bearing(b) })
+	moment := slices.ContainsFunc(checks, unsteady)
+	for _, c := range checks {
+		if c == bearer {
+			continue
+		}
+		sched.replace(c, sched.results[c.ID], []string{bearer.ID})
+		for _, other := range sched.results {
+			if slices.Equal(other.BlockedBy, []string{c.ID}) {
+				other.BlockedBy, other.Reason = []string{bearer.ID}, sched.results[c.ID].Reason
+			}
+		}
+	}
+	if r := sched.results[bearer.ID]; moment {
+		f := &r.Findings[0]
+		when := f.Quote.When
+		if when == "" {
+			when = "calls that pass alone are refused after or at the same time as others"
+		}
+		f.Expected = "calls that are answered the same way whatever runs at the same time, and whatever went before"
+		f.Actual = fmt.Sprintf("%s: %s (in %s)", when, f.Quote.Text, quantity.Count(n, "check"))
+		r.Findings = r.Findings[:1]
+	}
+}
+
+// blameOthers gives the findings of a check that passes alone the cause of such a failure:
+// that of the check is one that a second run would have met as well.
+func (r *CheckResult) blameOthers() {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Quote == nil || !f.Quote.Cause {
+			f.Cause, f.Observed = "calls at the same time, or what went before, decide: they share a variable, a connection or a transaction, or there are too few connections or workers.", false
+			f.Fix = "keep everything of a call in the call, and look into the log of the endpoint at that moment."
+		}
+	}
+}
+
+// bearing is how much a failed check says of a defect that several have met: one that
+// gates and fails each time before others, and then one about calls at the same time.
+func (sched *scheduler) bearing(c *Check) int {
+	r, n := sched.results[c.ID], 0
+	if r.Gating {
+		n += 8
+	}
+	if r.Status == Fail {
+		n += 4
+	}
+	if slices.Contains(disturbed, c.ID) {
+		n += 2
+	}
+	return n
+}
