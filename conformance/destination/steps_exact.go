@@ -130,8 +130,11 @@ func differenceOf(r *record, p values.Pair) difference {
 	what := values.Classify(p)
 	sent, stored := values.Apart(p.Sent, p.Stored)
 	d := difference{
-		record: r, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160) + ": " + what.How,
+		record: r, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160),
 		expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.key), 60), foreign.Clip(sent, 160)),
+	}
+	if what.How != "" {
+		d.actual += ": " + what.How
 	}
 	switch {
 	case what.Class == values.Older:

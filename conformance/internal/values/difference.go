@@ -50,7 +50,7 @@ func Classify(p Pair) Difference {
 			return d
 		}
 	}
-	return Difference{Class: Other, How: "another value"}
+	return Difference{Class: Other}
 }
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }

@@ -36,7 +36,7 @@ func TestClassify(t *testing.T) {
 		{rpc.TypeString, `"00042"`, `"42"`, Reformatted, "it was read as a number and written again"},
 		{rpc.TypeString, `"00042"`, `42`, Retyped, "it was read as a number"},
 		{rpc.TypeString, `"a 'b' c"`, `"a b c"`, Removed, "without its quotes"},
-		{rpc.TypeString, `"mine"`, `"quite different"`, Other, "another value"},
+		{rpc.TypeString, `"mine"`, `"quite different"`, Other, ""},
 		{rpc.TypeInteger, `9223372036854775807`, `2147483647`, Clamped, "the limit of 32 bits"},
 		{rpc.TypeInteger, `9223372036854775807`, `99999999999`, Clamped, "the limit of a smaller type"},
 		{rpc.TypeInteger, `9007199254740993`, `9007199254740992`, Rounded, "rounded to the precision of a double"},
