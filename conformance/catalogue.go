@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"path"
@@ -57,7 +58,14 @@ type Check struct {
 	Number      int  `json:"-"` // its place in the catalogue, from 1
 	firstObject bool // one named object is enough
 	own         bool
-	source      []byte // a feature of this scenario only, lines as in the file
+	source      string // a feature of this scenario only
+	tables      []table
+}
+
+// table is what stands below a step.
+type table struct {
+	step string
+	rows [][]string
 }
 
 // Catalogue is the list of all checks in the order of the feature files.
@@ -160,7 +168,7 @@ func areaRank(file string) int {
 }
 
 func (c *Catalogue) addFile(name string, data []byte, own bool) error {
-	doc, err := parseFeature(data)
+	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(data), (&messages.Incrementing{}).NewId)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -169,24 +177,28 @@ func (c *Catalogue) addFile(name string, data []byte, own bool) error {
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	starts := scenarioStarts(doc.Feature)
-	n := 0
+	var background string
 	for _, child := range doc.Feature.Children {
+		switch {
+		case child.Background != nil && len(starts) > 0:
+			background = strings.Join(lines[child.Background.Location.Line-1:starts[0]-1], "")
+		case own && child.Rule != nil:
+			return fmt.Errorf("%s:%d: rules are not supported: move the scenarios up", name, child.Rule.Location.Line)
+		}
 		if child.Scenario == nil {
-			if own && child.Background == nil && child.Rule != nil {
-				return fmt.Errorf("%s:%d: rules are not supported: move the scenarios up", name, child.Rule.Location.Line)
-			}
 			continue
 		}
 		end := len(lines)
-		if n+1 < len(starts) {
-			end = starts[n+1] - 1
+		if len(starts) > 1 {
+			end = starts[1] - 1
 		}
 		check, err := newCheck(name, doc.Feature, child.Scenario, own)
 		if err != nil {
 			return err
 		}
-		check.cut(lines, starts[n], end, backgroundLines(doc.Feature, starts))
-		n++
+		check.Text = strings.TrimRight(strings.Join(lines[starts[0]-1:end], ""), "\n ")
+		check.cut(child.Scenario, background, lines[:end])
+		starts = starts[1:]
 		if c.byID[check.ID] != nil {
 			return fmt.Errorf("%s:%d: id %s is used twice", name, check.Line, check.ID)
 		}
@@ -212,47 +224,13 @@ func scenarioStarts(f *messages.Feature) []int {
 	return starts
 }
 
-func backgroundLines(f *messages.Feature, starts []int) [2]int {
-	for _, child := range f.Children {
-		if child.Background != nil && len(starts) > 0 {
-			return [2]int{int(child.Background.Location.Line), starts[0] - 1}
-		}
+// cut makes the feature of this scenario only: its steps and those of the background.
+// Tags and descriptions take longer to read than the steps to run.
+func (c *Check) cut(s *messages.Scenario, background string, lines []string) {
+	if len(s.Steps) > 0 {
+		lines = lines[s.Steps[0].Location.Line-1:]
+		c.source = "Feature: " + c.Area + "\n" + background + s.Keyword + ": " + c.ID + "\n" + strings.Join(lines, "")
 	}
-	return [2]int{}
-}
-
-// stepKeywords begin a step.
-var stepKeywords = []string{"Given ", "When ", "Then ", "And ", "But ", "* "}
-
-// cut builds the feature of this scenario alone: its steps and those of the
-// background. Tags and descriptions stay behind, since reading them takes longer
-// than running the steps.
-func (c *Check) cut(lines []string, from, to int, background [2]int) {
-	var b strings.Builder
-	b.WriteString("Feature: " + c.Area + "\n")
-	keep := func(from, to int) {
-		headed, described := false, false
-		for _, line := range lines[from-1 : to] {
-			text := strings.TrimSpace(line)
-			switch {
-			case !headed && strings.HasPrefix(text, gherkin.TagPrefix):
-				continue
-			case !headed && (strings.HasPrefix(text, "Scenario") || strings.HasPrefix(text, "Background")):
-				headed, described = true, true
-			case described && !slices.ContainsFunc(stepKeywords, func(k string) bool { return strings.HasPrefix(text, k) }):
-				continue
-			default:
-				described = false
-			}
-			b.WriteString(line)
-		}
-	}
-	if background[0] > 0 {
-		keep(background[0], background[1])
-	}
-	keep(from, to)
-	c.Text = strings.TrimRight(strings.Join(lines[from-1:to], ""), "\n ")
-	c.source = []byte(b.String())
 }
 
 func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) (*Check, error) {
@@ -262,6 +240,11 @@ func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) 
 	}
 	for _, step := range s.Steps {
 		c.Steps = append(c.Steps, strings.TrimSpace(step.Keyword)+" "+step.Text)
+		if step.DataTable != nil {
+			c.tables = append(c.tables, table{step.Text, lists.Of(step.DataTable.Rows, func(row *messages.TableRow) []string {
+				return lists.Of(row.Cells, func(cell *messages.TableCell) string { return cell.Value })
+			})})
+		}
 	}
 	c.describe(s.Description)
 	for _, tag := range slices.Concat(f.Tags, s.Tags) {
@@ -383,23 +366,10 @@ func isID(s string) bool {
 
 // Rows are those of the tables below the steps that have the words.
 func (c *Check) Rows(words string) [][]string {
-	doc, err := parseFeature(c.source)
-	if err != nil || doc.Feature == nil {
-		return nil
-	}
 	var out [][]string
-	for _, child := range doc.Feature.Children {
-		if child.Scenario == nil {
-			continue
-		}
-		for _, s := range child.Scenario.Steps {
-			if s.DataTable == nil || !strings.Contains(s.Text, words) {
-				continue
-			}
-			for _, row := range s.DataTable.Rows {
-				cells := lists.Of(row.Cells, func(cell *messages.TableCell) string { return cell.Value })
-				out = append(out, cells)
-			}
+	for _, t := range c.tables {
+		if strings.Contains(t.step, words) {
+			out = append(out, t.rows...)
 		}
 	}
 	return out

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -45,43 +44,11 @@ func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string)
 // Claims are claims of a check, tied to an actor: each returns what its step returns. The
 // texts are those of Check.Claims.
 func (s *Suite) Claims(c *Check, actor any, texts ...string) ([]func() error, error) {
-	read := parsed(c, s.Steps, actor)
-	if read.odd != nil {
-		return nil, fmt.Errorf("read %s: %s", c.ID, read.odd.reason)
-	}
-	var out []func() error
-	for _, b := range read.steps {
-		if slices.Contains(texts, b.text) {
-			out = append(out, direct(b, actor))
-		}
-	}
+	out := claimsOf(c, s.Steps, actor, texts)
 	if len(out) < len(texts) {
 		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), quantity.Count(len(texts), "claim"))
 	}
 	return out, nil
-}
-
-// direct is a step bound to an actor, without reflection for the usual forms: it is
-// called for every exchange.
-func direct(b boundStep, actor any) func() error {
-	step := b.of.bind(actor)
-	text := func(i int) string { return b.args[i].String() }
-	allText := !slices.ContainsFunc(b.args, func(v reflect.Value) bool { return v.Kind() != reflect.String })
-	switch do := step.(type) {
-	case func() error:
-		return do
-	case func(string) error:
-		if allText && len(b.args) == 1 {
-			arg := text(0)
-			return func() error { return do(arg) }
-		}
-	case func(string, string) error:
-		if allText && len(b.args) == 2 {
-			first, second := text(0), text(1)
-			return func() error { return do(first, second) }
-		}
-	}
-	return func() error { return b.call(actor) }
 }
 
 // Judge puts the claims to the actor as it is now; it reports whether one is broken.

@@ -168,7 +168,7 @@ func (s *Suite) Try(ctx context.Context, id string, alter func(source string) st
 		return &CheckResult{ID: id, Status: HarnessError, Reason: "no such check"}
 	}
 	altered := *check
-	altered.source = []byte(alter(string(check.source)))
+	altered.source = alter(check.source)
 	return s.judge(ctx, &altered, false, negated)
 }
 
@@ -248,7 +248,7 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 		}
 	}
 	actor, end := s.NewActor(ctx, found)
-	out := runScenario(found.check, s.Steps, actor, negated)
+	out := runScenario(ctx, found.check, s.Steps, actor, negated)
 	if err := end(); err != nil {
 		if o, says := errors.AsType[*outcome](err); says || out.status == Pass {
 			out = cmp.Or(o, asOutcome(err))

@@ -90,7 +90,7 @@ func (sc *scenario) sendsEverywhere(table *wire.DataTable) error {
 			continue
 		}
 		var plain, odd []*record
-		for _, row := range table.Rows() {
+		for _, row := range wire.Rows(table) {
 			r, err := sc.withValue(id, row)
 			if err != nil {
 				return err

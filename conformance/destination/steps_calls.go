@@ -158,7 +158,7 @@ func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
 		}
 		calls = calls[:1]
 	}
-	for _, row := range table.Rows() {
+	for _, row := range wire.Rows(table) {
 		name := row[0]
 		way, ok := ways[name]
 		if !ok {
@@ -176,7 +176,7 @@ func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
 func (sc *scenario) sendsBodies(table *wire.DataTable) error {
-	for _, row := range table.Rows() {
+	for _, row := range wire.Rows(table) {
 		body := row[0]
 		fresh := sc.newID()
 		uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", fresh[:8], fresh[8:12], fresh[13:16], fresh[17:20], fresh[20:])

@@ -108,7 +108,7 @@ func (sc *scenario) sendsThese(what, which string, table *wire.DataTable) error 
 		return sc.sendsIdentifiers(ops[0], table)
 	}
 	var records []*record
-	for _, row := range table.Rows() {
+	for _, row := range wire.Rows(table) {
 		r, err := sc.withValue(id, row)
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func (sc *scenario) sendsIdentifiers(operation string, table *wire.DataTable) er
 			return err
 		}
 		var records []*record
-		for _, row := range table.Rows() {
+		for _, row := range wire.Rows(table) {
 			r, err := sc.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
 			if err != nil {
 				return err

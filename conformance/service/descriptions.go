@@ -21,7 +21,7 @@ import (
 // updateable.
 func readObjects(t *wire.DataTable) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
-	for _, row := range t.Rows()[1:] {
+	for _, row := range wire.Rows(t)[1:] {
 		cell := func(i int) string { return row[i] }
 		o := rpc.Object{APIName: cell(0), Label: cell(1), CanCreateFields: cell(4)}
 		c.Objects = append(c.Objects, o)
@@ -166,7 +166,7 @@ func (sc *scenario) plan() (*plan, error) {
 // anEndpoint reads | object_api_name | label | operations | can_create_fields |.
 func (sc *scenario) anEndpoint(t *wire.DataTable) error {
 	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
-	for _, row := range t.Rows() {
+	for _, row := range wire.Rows(t) {
 		o := rpc.Object{APIName: row[0], Label: row[1]}
 		if len(row) > 3 {
 			o.CanCreateFields = row[3]
@@ -186,7 +186,7 @@ func (sc *scenario) itsFields(object string, t *wire.DataTable) error {
 		return err
 	}
 	pl.fields[object] = nil
-	for _, row := range t.Rows() {
+	for _, row := range wire.Rows(t) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(row[3]), word) }
 		pl.fields[object] = append(pl.fields[object], rpc.Field{
 			APIName: row[0], Label: row[1], Type: row[2],

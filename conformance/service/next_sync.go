@@ -100,7 +100,7 @@ func (sc *scenario) laid(body map[string]any, t *wire.DataTable) (map[string]any
 // cells are the rows of a table by the names in its first one.
 func cells(t *wire.DataTable) []map[string]string {
 	var out []map[string]string
-	rows := t.Rows()
+	rows := wire.Rows(t)
 	for _, row := range rows[1:] {
 		one := map[string]string{}
 		for i, cell := range row {

@@ -74,7 +74,7 @@ func literal(v any) string {
 // the identifier. NULL is one, and the column count has integers.
 func tableOf(t *wire.DataTable) (table, error) {
 	var out table
-	for i, line := range t.Rows() {
+	for i, line := range wire.Rows(t) {
 		if i == 0 {
 			out.columns = slices.Clone(line)
 			continue

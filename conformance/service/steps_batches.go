@@ -261,7 +261,7 @@ func (sc *scenario) runSends(run int, want *wire.DataTable) error {
 		return err
 	}
 	left := map[string]int{}
-	for _, line := range want.Rows() {
+	for _, line := range wire.Rows(want) {
 		for _, id := range strings.Fields(line[1]) {
 			left[line[0]+" "+id]++
 		}
@@ -288,7 +288,7 @@ func (sc *scenario) runSends(run int, want *wire.DataTable) error {
 // wording of a table of operations.
 func wording(t *wire.DataTable) string {
 	var parts []string
-	for _, line := range t.Rows() {
+	for _, line := range wire.Rows(t) {
 		parts = append(parts, line[0]+" "+line[1])
 	}
 	return strings.Join(parts, ", ")

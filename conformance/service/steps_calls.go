@@ -180,7 +180,7 @@ func (sc *scenario) callsWith(method, path, who string) error {
 
 func (sc *scenario) callsWithEach(method, path string, who *wire.DataTable) error {
 	sc.batch = nil
-	for _, line := range who.Rows() {
+	for _, line := range wire.Rows(who) {
 		q, err := sc.credentials(line[0])
 		if err != nil && sc.pat == "" {
 			sc.Note("%s was not tried: there is no personal access token", line[0])
@@ -218,7 +218,7 @@ func (sc *scenario) callsEach(who string, calls *wire.DataTable) error {
 // something else.
 func (sc *scenario) callsBy(calls *wire.DataTable, sign func(*request)) error {
 	sc.batch, sc.hints = nil, nil
-	for _, line := range calls.Rows() {
+	for _, line := range wire.Rows(calls) {
 		cell := func(i int) string {
 			if i < len(line) {
 				return line[i]

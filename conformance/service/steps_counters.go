@@ -30,13 +30,13 @@ func (sc *scenario) runCounts(run int, want *wire.DataTable) error {
 	if err != nil {
 		return err
 	}
-	for _, line := range want.Rows() {
+	for _, line := range wire.Rows(want) {
 		name, value := line[0], line[1]
 		if n, ok := a.at("data", name).Int(); !ok || strconv.FormatInt(n, 10) != value {
 			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
-	return sc.HeldBy("run %d: %s", run, quantity.Count(len(want.Rows()), "counter"))
+	return sc.HeldBy("run %d: %s", run, quantity.Count(len(wire.Rows(want)), "counter"))
 }
 
 // countsOneOf is for counters that published examples define in more than one way.
@@ -156,7 +156,7 @@ func (sc *scenario) watchedSync(n, invalid int, settings *wire.DataTable) error 
 		return err
 	}
 	changes := map[string]any{}
-	for _, line := range settings.Rows() {
+	for _, line := range wire.Rows(settings) {
 		var value any
 		if err := json.Unmarshal([]byte(line[1]), &value); err != nil {
 			return fmt.Errorf("read %s: %w", line[0], err)

@@ -63,7 +63,7 @@ func (sc *scenario) aDestinationAt(suffix string) error {
 
 // manyLimits makes a destination and a sync for each value of the header.
 func (sc *scenario) manyLimits(n int, t *wire.DataTable) error {
-	for _, line := range t.Rows() {
+	for _, line := range wire.Rows(t) {
 		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
 		if _, err := sc.connect(c); err != nil {
 			return err

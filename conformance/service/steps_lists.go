@@ -129,7 +129,7 @@ func (sc *scenario) readsAll(query string) error {
 // readsThese reads lists that spec 4 does not name; a service need not have them.
 func (sc *scenario) readsThese(paths *wire.DataTable) error {
 	var now []reading
-	for _, line := range paths.Rows() {
+	for _, line := range wire.Rows(paths) {
 		path, err := sc.filled(line[0])
 		if err != nil {
 			return err

@@ -35,7 +35,7 @@ func mappingsSteps() []conformance.Step {
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
 func (sc *scenario) rowsOf(t *wire.DataTable) (table, error) {
-	out := table{columns: slices.Clone(t.Rows()[0])}
+	out := table{columns: slices.Clone(wire.Rows(t)[0])}
 	for _, line := range cells(t) {
 		r := row{}
 		for column, text := range line {

@@ -140,7 +140,7 @@ func (sc *scenario) agrees(what string, t *wire.DataTable) error {
 		if !stated.Is(wire.Object) {
 			continue // another check tells that it does not belong there
 		}
-		for _, row := range t.Rows() {
+		for _, row := range wire.Rows(t) {
 			shown, want := v.member(row[0]), stated.Get(row[1])
 			a, b := jsonvalue.Raw(shown), jsonvalue.Raw(want)
 			if row[0] == "type" {

@@ -136,7 +136,7 @@ func (sc *scenario) dataHasMembers(t *wire.DataTable) error {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range t.Rows() {
+		for _, line := range wire.Rows(t) {
 			name, what := line[0], line[1]
 			n := one.Get(strings.Split(name, ".")...)
 			ok, err := jsonvalue.Fits(what, n)
@@ -171,7 +171,7 @@ func (sc *scenario) dataHasValues(t *wire.DataTable) error {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range t.Rows() {
+		for _, line := range wire.Rows(t) {
 			name := line[0]
 			want, err := sc.filled(line[1])
 			if err != nil {

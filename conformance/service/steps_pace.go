@@ -118,7 +118,7 @@ func (sc *scenario) allRun() error {
 }
 
 func (sc *scenario) runsWithSpeeds(t *wire.DataTable) error {
-	for _, line := range t.Rows() {
+	for _, line := range wire.Rows(t) {
 		sc.answersSpeed(line[0])
 		if err := sc.theSyncRuns(); err != nil {
 			return err

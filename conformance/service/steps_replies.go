@@ -64,7 +64,7 @@ func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*e
 
 // connectsEach makes a connection for each reply.
 func (sc *scenario) connectsEach(method string, status int, t *wire.DataTable) error {
-	for _, line := range t.Rows() {
+	for _, line := range wire.Rows(t) {
 		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply {
 			r := answered(line[0], c)
 			r.Status = status
@@ -122,7 +122,7 @@ func (sc *scenario) eachRefusesSync(object string) error {
 // answered as it should be, the others each with a reply of their own.
 func (sc *scenario) syncOfReplies(t *wire.DataTable) error {
 	replies := map[string]string{}
-	for i, line := range t.Rows() {
+	for i, line := range wire.Rows(t) {
 		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
 	}
 	d, err := sc.connect(connecting{

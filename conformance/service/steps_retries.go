@@ -260,7 +260,7 @@ func (sc *scenario) historyOf(run int, status string, want *wire.DataTable) erro
 	for _, l := range lines {
 		got = append(got, fmt.Sprint(l.Identifier))
 	}
-	for _, line := range want.Rows() {
+	for _, line := range wire.Rows(want) {
 		wanted = append(wanted, line[0])
 	}
 	if slices.Sort(got); !slices.Equal(got, wanted) {

@@ -166,8 +166,8 @@ func (sc *scenario) clientCreates(t *wire.DataTable) error {
 // each does something with every row of a table by itself.
 func each(do func(*wire.DataTable) error) func(*wire.DataTable) error {
 	return func(t *wire.DataTable) error {
-		for _, row := range t.Rows()[1:] {
-			if err := do(wire.NewDataTable(t.Rows()[0], row)); err != nil {
+		for _, row := range wire.Rows(t)[1:] {
+			if err := do(wire.NewDataTable(wire.Rows(t)[0], row)); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func (sc *scenario) answerSays(t *wire.DataTable) error {
 			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
-	return sc.heldBy(len(t.Rows())-1, "field")
+	return sc.heldBy(len(wire.Rows(t))-1, "field")
 }
 
 func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
@@ -36,7 +36,7 @@ func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
 			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
-	return sc.heldBy(len(t.Rows())-1, "field")
+	return sc.heldBy(len(wire.Rows(t))-1, "field")
 }
 
 // syncShows reads the latest sync and compares.
@@ -52,7 +52,7 @@ func (sc *scenario) syncShows(t *wire.DataTable) error {
 		}
 		sc.compare(a, row["field"], wanted)
 	}
-	return sc.heldBy(len(t.Rows())-1, "field")
+	return sc.heldBy(len(wire.Rows(t))-1, "field")
 }
 
 // compare holds one field of a sync against what was written.

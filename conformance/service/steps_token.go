@@ -187,7 +187,7 @@ func (sc *scenario) callsHost(paths *wire.DataTable) error {
 		return err
 	}
 	sc.batch = nil
-	for _, line := range paths.Rows() {
+	for _, line := range wire.Rows(paths) {
 		a, err := sc.api(request{method: http.MethodGet, path: line[0], outside: true})
 		if err != nil {
 			return err

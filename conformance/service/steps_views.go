@@ -30,7 +30,7 @@ func viewSteps() []conformance.Step {
 // them makes is deleted at the end.
 func (sc *scenario) callsAll(t *wire.DataTable) error {
 	var all []*answer
-	for _, row := range t.Rows() {
+	for _, row := range wire.Rows(t) {
 		var cells []string
 		for _, c := range row {
 			text, err := sc.spoken(c)
@@ -114,7 +114,7 @@ func (sc *scenario) answersHaveWord(want string) error {
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
 func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
 	return sc.eachView(kind, func(v *view) error {
-		for _, row := range t.Rows() {
+		for _, row := range wire.Rows(t) {
 			member, what := row[0], row[1]
 			n := v.member(member)
 			ok, err := jsonvalue.Fits(what, n)
@@ -158,7 +158,7 @@ func (sc *scenario) namedHasValues(kind, name string, t *wire.DataTable) error {
 }
 
 func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
-	for _, row := range t.Rows() {
+	for _, row := range wire.Rows(t) {
 		member := row[0]
 		want, err := sc.spoken(row[1])
 		if err != nil {

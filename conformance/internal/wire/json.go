@@ -147,12 +147,3 @@ type SyntaxError struct {
 
 // Error gives the reason with its place.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
-
-// DataTable is the table below a step. Steps must not change its rows.
-type DataTable struct{ rows [][]string }
-
-// NewDataTable makes a table of rows of cells.
-func NewDataTable(rows ...[]string) *DataTable { return &DataTable{rows} }
-
-// Rows returns the cells of every row, the first row included.
-func (t *DataTable) Rows() [][]string { return t.rows }
