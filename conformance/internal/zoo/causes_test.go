@@ -57,7 +57,7 @@ func TestCausesAreKnown(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, SQLite) {
+		if strings.HasPrefix(name, SQLite) || strings.HasPrefix(name, Postgres) {
 			require.NotEmpty(t, rightCauses[name], name)
 		}
 	}

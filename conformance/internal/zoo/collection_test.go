@@ -13,10 +13,12 @@ const (
 	Go     = "Go"
 	// SQLite is Python on a file of SQLite, as a newcomer writes it.
 	SQLite = "Python-SQLite"
+	// Postgres is Go with a pool of connections to PostgreSQL.
+	Postgres = "Go-PostgreSQL"
 )
 
 // Languages are all of them.
-func Languages() []string { return []string{Node, Python, Go, SQLite} }
+func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres} }
 
 // Mistake is one mistake of an author and what a judge must say about it.
 type Mistake struct {
@@ -81,6 +83,7 @@ func Mistakes() []Mistake {
 		named(Python, pythonPlanning), named(Python, pythonBatches), named(Python, pythonSQL), named(Python, pythonValues),
 		named(Go, goCalls), named(Go, goBatches), named(Go, goValues),
 		named(SQLite, sqliteBatches), named(SQLite, sqliteRows), named(SQLite, sqliteValues),
+		named(Postgres, postgresBatches), named(Postgres, postgresValues),
 	} {
 		out = append(out, part...)
 	}
@@ -110,6 +113,8 @@ func Objects(language string) []string {
 		return []string{"account", "invoice"}
 	case SQLite:
 		return []string{"customers", "devices"}
+	case Postgres:
+		return []string{"account", "item"}
 	default:
 		return []string{"contact", "order"}
 	}

@@ -65,4 +65,9 @@ var unusual = []Habit{
 	{Name: "http-1-0", Language: SQLite, Sentence: "Every reply announces that it closes the connection."},
 	{Name: "deleted-rows-are-kept", Language: SQLite, Sentence: "delete sets a date, and every look-up heeds it."},
 	{Name: "equal-rows-not-written", Language: SQLite, Sentence: "A record that changes nothing is acknowledged without a write."},
+
+	{Name: "pool-of-one", Language: Postgres, Sentence: "There is one connection, and one batch at a time is declared."},
+	{Name: "serializable-and-retried", Language: Postgres, Sentence: "Transactions are serializable, and repeated when they collide."},
+	{Name: "all-at-once-then-single", Language: Postgres, Sentence: "A batch is written without savepoints, and record by record when one of them fails."},
+	{Name: "history-by-trigger", Language: Postgres, Sentence: "A trigger writes each change into a second table."},
 }

@@ -3,6 +3,7 @@ package zoo_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -55,6 +56,10 @@ func judge(t *testing.T, language, name string, s Setting, readback bool) *confo
 		}
 		opts.Fixtures[object] = conformance.Fixture{Fields: fields}
 	}
+	if language == Postgres {
+		end := url + "/close"
+		t.Cleanup(func() { closed(t, end) })
+	}
 	url += "/rpc"
 	if s.Code != "" {
 		url, opts.URLSecret = url+"?code="+s.Code, "query:code"
@@ -62,6 +67,14 @@ func judge(t *testing.T, language, name string, s Setting, readback bool) *confo
 	r, err := destination.Run(context.Background(), destination.Target{URL: url, Token: token}, opts)
 	require.NoError(t, err)
 	return r
+}
+
+// closed gives the connections of an endpoint back.
+func closed(t *testing.T, url string) {
+	t.Helper()
+	response, err := http.Post(url, "", nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
 }
 
 // outcome is what one run found of a mistake.

@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance/internal/zoo/testdata/golang"
+	"github.com/destkit/destkit/conformance/internal/zoo/testdata/postgres"
 	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/testkit"
 )
 
 const token = "t0ken-Of-The-Zoo"
@@ -68,14 +70,34 @@ type sharedServer struct {
 	err  error
 }
 
-// goServer is in this process.
-var goServer = sync.OnceValue(func() *httptest.Server { return golang.Start(token) })
+// goServer and postgresServer are in this process.
+var (
+	goServer       = sync.OnceValue(func() *httptest.Server { return golang.Start(token) })
+	postgresServer struct {
+		once sync.Once
+		url  string
+	}
+)
+
+// postgresURL is where the endpoints on PostgreSQL answer.
+func postgresURL(t *testing.T) string {
+	t.Helper()
+	to := testkit.StartPostgres(t)
+	postgresServer.once.Do(func() {
+		dsn := fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres", to.Folder, to.Port, testkit.PostgresUser, testkit.PostgresPassword)
+		postgresServer.url = postgres.Start(token, dsn).URL
+	})
+	return postgresServer.url
+}
 
 // baseURL is where a server of the language answers.
 func baseURL(t *testing.T, language string) string {
 	t.Helper()
-	if language == Go {
+	switch language {
+	case Go:
 		return goServer().URL
+	case Postgres:
+		return postgresURL(t)
 	}
 	needProgram(t, language)
 	s := shared[language]
@@ -113,7 +135,7 @@ func needProgram(t *testing.T, language string) {
 // TestMain prints and writes what was found, and ends the servers; what they wrote to standard error is a mistake of
 // ours.
 func TestMain(m *testing.M) {
-	status := m.Run()
+	status := testkit.RunWithPostgres(m)
 	if len(results.mistakes) > 0 {
 		fmt.Println(results.summary())
 	}
