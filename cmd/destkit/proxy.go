@@ -240,16 +240,19 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		served = errors.Join(served, err)
 	}
-	control.finish()
 	counts := p.Counts()
 	result := recorder.Report()
 	noteCounts(result, counts)
 	status := side.deliver(cmd, &j.verdicts, result, written, j.verbose)
+	stay := served == nil && j.controlKeep && cmd.Context().Err() == nil
+	if stay {
+		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.port.URL)
+	}
+	control.finish() // last: who sees the end on a page may stop the program
 	if served != nil {
 		return exit.Untested(served)
 	}
-	if j.controlKeep && cmd.Context().Err() == nil {
-		foreign.Printf(screen, "the pages stay at %s until Ctrl-C\n", control.port.URL)
+	if stay {
 		<-cmd.Context().Done()
 	}
 	return exit.With(status)
