@@ -49,7 +49,7 @@ func Of(err error, name, host string) Cause {
 		return Cause{What: "no file descriptor is left on this machine", Fix: "raise 'ulimit -n', or use fewer connections"}
 	case dialling && timedOut(err):
 		return Cause{What: host + " did not accept a connection in time", Fix: "look whether a firewall is in between, and at the address in the URL"}
-	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/",
+	case errors.As(err, &record) && plainHTTP(record.RecordHeader),
 		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // package net/http has no value for it
 		return Cause{What: "plain http is spoken on this port, and the URL begins with https://", Fix: "begin the URL with http://"}
 	case errors.As(err, &record):
@@ -70,6 +70,10 @@ func Of(err error, name, host string) Cause {
 	}
 	return Cause{}
 }
+
+// plainHTTP reports whether a server that was greeted by TLS responds as one of plain
+// HTTP: with a status line, or with a page alone, as one of HTTP/0.9 does.
+func plainHTTP(head [5]byte) bool { return string(head[:]) == "HTTP/" || head[0] == '<' }
 
 // ofCertificate words why the certificate of a host is not trusted; the zero Cause for an
 // error of another kind.

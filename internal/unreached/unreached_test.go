@@ -32,6 +32,7 @@ func TestOf(t *testing.T) {
 		"no route":     {dial(syscall.EHOSTUNREACH), "no route leads to 127.0.0.1:8080", "network"},
 		"timeout":      {context.DeadlineExceeded, "a.example gave no response in time", "hangs"},
 		"plain http":   {tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, "plain http is spoken", "http://"},
+		"a page":       {tls.RecordHeaderError{RecordHeader: [5]byte([]byte("<!DOC"))}, "plain http is spoken on this port", "begin the URL with http://"},
 		"no tls":       {tls.RecordHeaderError{RecordHeader: [5]byte([]byte("SSH-2"))}, "no TLS is spoken", "port"},
 		"authority":    {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate of a.example is signed by an unknown authority", "--tls-roots FILE"},
 		"other name":   {x509.HostnameError{Host: "a.example", Certificate: &x509.Certificate{}}, "not made for a.example", "host name"},
