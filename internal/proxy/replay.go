@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/unreached"
 )
 
 // Replay sends the calls of a recording to another version of an endpoint and compares
@@ -37,6 +38,8 @@ type ReplayReport struct {
 	Different int `json:"different"`
 	// Unanswered were sent and got no complete response.
 	Unanswered int `json:"unanswered"`
+	// Unreached says why no call got a response, and what to do; "" where one did.
+	Unreached string `json:"unreached,omitempty"`
 	// NotSent counts the reasons for which calls were not sent.
 	NotSent map[string]int `json:"not_sent"`
 	// Groups are differences of one kind, the most frequent first.
@@ -80,8 +83,12 @@ func (r *Replay) Run(ctx context.Context, recording io.Reader) (*ReplayReport, S
 		out.Sent++
 		if err != nil {
 			out.Unanswered++
+			if cause := unreached.Of(err, "endpoint", "the host of the URL"); out.Sent == 1 && cause.What != "" {
+				out.Unreached = cause.What + ": " + cause.Fix
+			}
 			return nil
 		}
+		out.Unreached = ""
 		differences := compareAnswers(x.Status, x.Body, status, body)
 		if len(differences) == 0 {
 			out.Same++
