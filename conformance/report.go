@@ -80,7 +80,8 @@ const (
 // Verdict is the sum of a run.
 type Verdict string
 
-// The verdicts.
+// The verdicts. A run is conformant in part when it did not look at records, or at a
+// selection of the checks only.
 const (
 	Conformant       Verdict = "conformant"
 	ConformantInPart Verdict = "conformant in part"
@@ -187,6 +188,8 @@ type CheckResult struct {
 	Sections  []string    `json:"sections" redact:"-"` // "4.2", "7.2.4"
 	Area      string      `json:"area" redact:"-"`     // the name of its feature
 	Status    Status      `json:"status" redact:"-"`
+	// Consequence is what a failed check of a destination means for its users.
+	Consequence Consequence `json:"consequence,omitempty" redact:"-"`
 	// Reason says in one sentence why the status is not PASS.
 	Reason    string    `json:"reason"`
 	BlockedBy []string  `json:"blocked_by,omitempty" redact:"-"`

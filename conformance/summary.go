@@ -8,39 +8,60 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// summary is the one line that a person repeats to a colleague.
+// summary is the one line that a person repeats to a colleague: the worst consequence and
+// the verdict, why the exit status is what it is, and what was not tested.
 func summary(r *Report) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", r.Verdict)
-	untested := false
+	var parts []string
 	for _, p := range r.Problems {
 		if p.ExitStatus == 3 {
-			fmt.Fprintf(&b, "%s; ", p.Message)
-			untested = true
+			parts = append(parts, p.Message)
 		}
 	}
-	if untested && !r.looked() {
-		b.WriteString("nothing was judged; ")
+	head := string(r.Verdict) + ": "
+	if len(parts) > 0 && !r.looked() {
+		parts = append(parts, "nothing was judged")
 		if r.Records > 0 {
-			b.WriteString(r.Residue.summary(r.leftovers()) + "; ")
+			parts = append(parts, r.Residue.summary(r.leftovers()))
 		}
-		fmt.Fprintf(&b, "%.1f s", r.DurationMS/1000)
-		return b.String()
+		return head + strings.Join(append(parts, fmt.Sprintf("%.1f s", r.DurationMS/1000)), "; ")
 	}
-	for _, part := range []string{r.failedText(), r.blockersText(), r.warningsText(), r.undecidedText()} {
-		if part != "" {
-			b.WriteString(part + "; ")
-		}
+	if why := r.exitText(); why != "" {
+		parts = append(parts, why)
+	}
+	untested := r.untestedText()
+	if r.Verdict == Conformant && (len(parts) > 0 || untested != "") {
+		head = string(r.Verdict) + "; "
+	}
+	if worst := r.worst(); worst != "" {
+		head = string(worst) + ": " + string(r.Verdict) + "; "
+	}
+	if len(r.Failed) == 0 && r.Counts[Warn] == 0 {
+		parts = append(parts, untested, r.failedText())
+	} else {
+		parts = append(parts, r.failedText(), r.warningsText(), r.fixFirstText(), untested)
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
-		fmt.Fprintf(&b, "only %s %s selected; ", quantity.Count(len(r.Checks), "check"), quantity.Verb(len(r.Checks), "was", "were"))
+		parts = append(parts, fmt.Sprintf("only %s %s selected", quantity.Count(len(r.Checks), "check"), quantity.Verb(len(r.Checks), "was", "were")))
 	}
-	fmt.Fprintf(&b, "%s; tier %s; %.1f s", r.Residue.summary(r.leftovers()), r.Tier, r.DurationMS/1000)
-	return b.String()
+	parts = append(parts, r.Residue.summary(r.leftovers()), "tier "+string(r.Tier), fmt.Sprintf("%.1f s", r.DurationMS/1000))
+	return head + strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// failedText counts what failed. Where nothing did, it comes behind what would
-// decide the rest: that is what the reader can act on.
+// exitText says why a run that found nothing does not end with 0.
+func (r *Report) exitText() string {
+	if r.ExitStatus < 4 {
+		return ""
+	}
+	var why []string
+	for _, p := range r.Problems {
+		if p.ExitStatus == r.ExitStatus {
+			why = append(why, p.Message)
+		}
+	}
+	return fmt.Sprintf("exit status %d: %s", r.ExitStatus, quantity.List(why))
+}
+
+// failedText counts what failed.
 func (r *Report) failedText() string {
 	kind := "MUSTs"
 	if r.Profile == ProfileStrict {
@@ -49,19 +70,7 @@ func (r *Report) failedText() string {
 	if len(r.Failed) > 0 {
 		return fmt.Sprintf("%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, quantity.List(r.Failed))
 	}
-	none := fmt.Sprintf("none of %d %s failed", r.Musts, kind)
-	if open := r.undecidedParts(); open != "" {
-		return open + "; " + none
-	}
-	return none
-}
-
-// undecidedText is what stays undecided beside failures; see failedText.
-func (r *Report) undecidedText() string {
-	if len(r.Failed) == 0 {
-		return ""
-	}
-	return r.undecidedParts()
+	return fmt.Sprintf("none of %d %s failed", r.Musts, kind)
 }
 
 func (r *Report) warningsText() string {
@@ -71,80 +80,87 @@ func (r *Report) warningsText() string {
 	return ""
 }
 
-// blockersText names the failed check that the most others wait for.
-func (r *Report) blockersText() string {
-	waiting, most := map[string]int{}, ""
-	for _, c := range r.Checks {
-		for _, id := range c.BlockedBy {
-			waiting[id]++
-		}
+// fixFirstText names the check to mend first, where there is a choice.
+func (r *Report) fixFirstText() string {
+	id, waiting := r.fixFirst()
+	switch {
+	case waiting > 0:
+		return fmt.Sprintf("fix %s first: %s %s on it", id, quantity.Count(waiting, "check"), quantity.Verb(waiting, "builds", "build"))
+	case id != "" && len(r.Failed) > 1:
+		return "fix " + id + " first"
 	}
-	for _, c := range r.Checks { // in the order of the catalogue, so that the same report has one text
-		if waiting[c.ID] > waiting[most] {
-			most = c.ID
-		}
-	}
-	switch n := waiting[most]; n {
-	case 0:
-		return ""
-	case 1:
-		return "fix " + most + " first: 1 check builds on it"
-	default:
-		return fmt.Sprintf("fix %s first: %s build on it", most, quantity.Count(n, "check"))
-	}
+	return ""
 }
 
-// undecidedParts names what would decide most of the undecided MUSTs, the most
-// first: "52 of 65 undecided MUSTs need --write --object contact".
-func (r *Report) undecidedParts() string {
-	if len(r.Undecided) == 0 {
+// untested are the checks that could not be decided, and for which no failed one stands.
+func (r *Report) untested() (checks []CheckResult) {
+	for _, c := range r.Checks {
+		if (c.Status == NotRun || c.Status == Inconclusive) && len(c.BlockedBy) == 0 {
+			checks = append(checks, c)
+		}
+	}
+	return checks
+}
+
+// untestedText counts the rules that were not decided, and names what would decide most
+// of them, the most first: "12 rules not tested (TLS, load): 8 need …, 4 need --load".
+func (r *Report) untestedText() string {
+	checks := r.untested()
+	if len(checks) == 0 {
 		return ""
 	}
 	type need struct {
-		what string
-		n    int
+		what, topic string
+		n           int
 	}
 	var needs []need
-	for _, c := range r.Checks {
-		if !slices.Contains(r.Undecided, c.ID) || c.Decider == "" {
+	for _, c := range checks {
+		if c.Decider == "" {
 			continue
 		}
 		what := r.needed(c.Decider)
 		at := slices.IndexFunc(needs, func(n need) bool { return n.what == what })
 		if at < 0 {
-			needs, at = append(needs, need{what: what}), len(needs)
+			needs, at = append(needs, need{what: what, topic: topicOf(c.Decider)}), len(needs)
 		}
 		needs[at].n++
 	}
-	slices.SortStableFunc(needs, func(a, b need) int { return b.n - a.n })
-	said := quantity.Count(len(r.Undecided), "undecided MUST")
+	said := quantity.Count(len(checks), "rule") + " not tested"
 	if len(needs) == 0 {
-		return strings.Replace(said, "undecided MUST", "MUST", 1) + " undecided"
+		return said
 	}
-	var parts []string
+	slices.SortStableFunc(needs, func(a, b need) int { return b.n - a.n })
+	var topics, parts []string
 	for i, n := range needs {
 		if i == mostNeeds {
-			parts = append(parts, "and more")
+			topics, parts = append(topics, "…"), append(parts, "and more")
 			break
 		}
-		verb := "need"
-		if n.n == 1 {
-			verb = "needs"
+		if !slices.Contains(topics, n.topic) {
+			topics = append(topics, n.topic)
 		}
-		switch {
-		case i == 0 && n.n == len(r.Undecided) && n.n == 1:
-			parts = append(parts, said+" needs "+n.what)
-			continue
-		case i == 0 && n.n == len(r.Undecided):
-			parts = append(parts, "all "+said+" need "+n.what)
-			continue
-		case i == 0:
-			parts = append(parts, fmt.Sprintf("%d of %s %s %s", n.n, said, verb, n.what))
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d %s %s", n.n, verb, n.what))
+		parts = append(parts, fmt.Sprintf("%d %s %s", n.n, quantity.Verb(n.n, "needs", "need"), n.what))
 	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("%s (%s): %s", said, strings.Join(topics, ", "), strings.Join(parts, ", "))
+}
+
+// topicOf says in a word what is missing to decide a check.
+func topicOf(decider string) string {
+	if strings.HasPrefix(decider, "hook ") {
+		return "hooks"
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(decider, "--"), " ")
+	if topic, ok := topics[name]; ok {
+		return topic
+	}
+	return strings.ReplaceAll(name, "-", " ")
+}
+
+// topics are the words for deciders.
+var topics = map[string]string{
+	"write": "writes", "object": "writes", "readback": "read-back", "load": "load", "max-records": "records", "timeout": "time",
+	"token": "token", "token-env": "token", "url-secret": "URL secret", "probe-plain-http": "plain http",
+	"development": "TLS", "tls-roots": "TLS", "https": "TLS", "tls": "TLS", "fixtures": "values",
 }
 
 // mostNeeds is how many deciders the summary names.

@@ -53,7 +53,8 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 func (o *Options) decide(r *Report, cat *Catalogue) {
 	gateFailed := r.count()
 	o.staleWaivers(r, cat)
-	r.harnessErrors()
+	r.harnessErrors(gateFailed)
+	r.weigh(cat)
 	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
 		len(r.Problems) == 0 && len(r.Undecided) > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
@@ -70,7 +71,8 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 			Fix:     "let a read-back hook show it"})
 	}
 	if o.RequireComplete && len(r.Undecided) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%d MUSTs stay undecided, and --require-complete asks for none", len(r.Undecided))})
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%s %s undecided, and --require-complete asks for none",
+			quantity.Count(len(r.Undecided), "MUST"), quantity.Verb(len(r.Undecided), "stays", "stay"))})
 	}
 	switch {
 	case gateFailed:
@@ -78,12 +80,20 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + quantity.List(r.Failed)})
 	case unknown:
 		r.Verdict = Unknown
-	case len(r.Undecided) > 0 || len(o.Select) > 0 || len(o.Skip) > 0:
+	case len(o.Select) > 0, len(o.Skip) > 0, len(r.Undecided) > 0 && !r.sawRecords():
 		r.Verdict = ConformantInPart
 	default:
 		r.Verdict = Conformant
 	}
 	r.ExitStatus = exitStatus(r.Problems)
+}
+
+// sawRecords reports whether the run could look at records: at one that was accepted, at
+// least. A judge of services makes all that it looks at.
+func (r *Report) sawRecords() bool {
+	return r.Suite == SuiteService || r.Settings.Passive && r.Tier != TierProtocol || slices.ContainsFunc(r.Checks, func(c CheckResult) bool {
+		return c.Seen[SeenAccepted]+c.Seen[SeenStored] > 0
+	})
 }
 
 // count fills in the counts; it reports whether a gate failed.
@@ -112,7 +122,7 @@ func (r *Report) count() (gateFailed bool) {
 
 // harnessErrors: where the judge or a hook failed in a check that gates, the
 // verdict is unknown; in one that does not, the verdict is made from the rest.
-func (r *Report) harnessErrors() {
+func (r *Report) harnessErrors(gateFailed bool) {
 	var gating, others []string
 	rest := false
 	for _, c := range r.Checks {
@@ -129,8 +139,11 @@ func (r *Report) harnessErrors() {
 		gating, others = append(gating, others...), nil // there is nothing to make a verdict from
 	}
 	if len(gating) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
-			Message: "the judge or a hook failed in " + quantity.List(gating) + ": the verdict is unknown"})
+		message := "the judge or a hook failed in " + quantity.List(gating)
+		if !gateFailed {
+			message += ": the verdict is unknown"
+		}
+		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: message})
 	}
 	if len(others) > 0 {
 		r.Notes = append(r.Notes, "the judge or a hook failed in "+quantity.List(others)+

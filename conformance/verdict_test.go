@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,8 +111,9 @@ func TestVerdictAndExitStatus(t *testing.T) {
 		{"an acquitted MUST does not gate", Options{}, nil, 0, []CheckResult{gated("A-001", Warn)}, Conformant, 0},
 		{"fail", Options{}, nil, 0, []CheckResult{gated("A-001", Fail)}, NonConformant, 1},
 		{"flaky gates", Options{}, nil, 0, []CheckResult{gated("A-001", Flaky)}, NonConformant, 1},
-		{"undecided is in part", Options{}, nil, 0, []CheckResult{gated("P-001", Pass), gated("A-001", Inconclusive)}, ConformantInPart, 0},
-		{"not run is in part", Options{}, nil, 0, []CheckResult{gated("P-001", Pass), gated("A-001", NotRun)}, ConformantInPart, 0},
+		{"undecided without a record is in part", Options{}, nil, 0, []CheckResult{gated("P-001", Pass), gated("A-001", Inconclusive)}, ConformantInPart, 0},
+		{"not run without a record is in part", Options{}, nil, 0, []CheckResult{gated("P-001", Pass), gated("A-001", NotRun)}, ConformantInPart, 0},
+		{"undecided with records", Options{}, nil, 0, []CheckResult{looked("P-001", Pass), gated("A-001", Inconclusive), gated("B-001", NotRun)}, Conformant, 0},
 		{"a selection is in part", Options{Select: []string{"A-*"}}, nil, 0, []CheckResult{gated("A-001", Pass)}, ConformantInPart, 0},
 		{"a skip is in part", Options{Skip: []string{"A-*"}}, nil, 0, []CheckResult{gated("A-001", Pass)}, ConformantInPart, 0},
 		{"undecided, and complete is asked for", complete, nil, 0, []CheckResult{gated("P-001", Pass), gated("A-001", Inconclusive)}, ConformantInPart, 6},
@@ -155,55 +158,123 @@ func TestHarnessErrorsAreReported(t *testing.T) {
 	require.Len(t, r.Notes, 1)
 }
 
-// TestSummaryCounts: the last line names what failed and counts what stays
-// undecided, with exit status 0 too.
-func TestSummaryCounts(t *testing.T) {
-	open := gated("C-001", Inconclusive)
-	open.Decider = "readback"
-	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open, gated("D-001", NotRun))
-	require.Zero(t, r.ExitStatus)
-	require.Equal(t, []string{"C-001", "D-001"}, r.Undecided)
-	require.Contains(t, r.Summary, "none of 3 MUSTs failed")
-	require.Contains(t, r.Summary, "conformant in part: 1 of 2 undecided MUSTs needs a read-back hook (--readback-url URL); none of")
-	require.Contains(t, r.Summary, "0 records left behind")
-
-	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open)
-	require.Contains(t, r.Summary, "conformant in part: 1 undecided MUST needs a read-back hook (--readback-url URL); none of 2 MUSTs failed")
-	other := gated("E-001", Inconclusive)
-	other.Decider = "readback"
-	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open, other)
-	require.Contains(t, r.Summary, "conformant in part: all 2 undecided MUSTs need a read-back hook (--readback-url URL); none of 3 MUSTs failed")
-
-	r = decidedReport(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
-	require.Equal(t, []string{"A-001", "B-001"}, r.Failed)
-	require.Contains(t, r.Summary, "non-conformant: 2 of 3 MUSTs failed (A-001, B-001)")
-	require.Contains(t, r.Summary, "1 record left behind")
-	require.Equal(t, map[Status]int{Fail: 1, Flaky: 1, Inconclusive: 1}, r.Counts)
+// opened is a check that was not decided, and what would decide it.
+func opened(id, decider string) CheckResult {
+	r := gated(id, NotRun)
+	r.Decider = decider
+	return r
 }
 
-// TestSummaryNamesWhatDecidesMost: the first clause is what a reader can do about
-// most of the open checks, and which failure stands in the way of most others.
-func TestSummaryNamesWhatDecidesMost(t *testing.T) {
-	open := func(id, decider string) CheckResult {
-		r := gated(id, NotRun)
-		r.Decider = decider
+// looked is a check that saw an accepted record.
+func looked(id string, status Status) CheckResult {
+	r := gated(id, status)
+	r.Seen = map[Evidence]int{SeenAccepted: 1}
+	return r
+}
+
+// TestSummaryOfWhatWasNotTested: a run that found nothing is conformant, and says how
+// much it could not try; "in part" is one that saw no record.
+func TestSummaryOfWhatWasNotTested(t *testing.T) {
+	for name, tt := range map[string]struct {
+		checks []CheckResult
+		want   string
+	}{
+		"all of it": {[]CheckResult{looked("A-001", Pass)}, "conformant: none of 1 MUSTs failed; 0 records left behind; "},
+		"something is missing": {[]CheckResult{looked("A-001", Pass), opened("TLS-001", "tls"), opened("TLS-002", "tls"), opened("SPD-008", "load")},
+			"conformant; 3 rules not tested (TLS, load): 2 need --development off or --tls-roots FILE, 1 needs --load; none of 4 MUSTs failed; 0 records left behind; "},
+		"nothing would decide it": {[]CheckResult{looked("A-001", Pass), gated("A-002", Inconclusive)}, "conformant; 1 rule not tested; none of 2 MUSTs failed; "},
+		"many things are missing": {[]CheckResult{looked("A-001", Pass), opened("B-001", "hook restart"), opened("B-002", "readback"), opened("B-003", "readback"),
+			opened("B-004", "hook alter_schema"), opened("B-005", "readback"), opened("B-006", "fixtures"), opened("B-007", "--load")},
+			"conformant; 7 rules not tested (read-back, hooks, values, …): 3 need a read-back hook (--readback-url URL), 2 need hooks (--hooks FILE), 1 needs fixtures (--config FILE), and more; none of 8 "},
+		"no record": {[]CheckResult{gated("A-001", Pass), opened("B-001", "--write")},
+			"conformant in part: 1 rule not tested (writes): 1 needs --write --object NAME; none of 2 MUSTs failed; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := decidedReport(t, Options{}, nil, 0, tt.checks...)
+			require.Zero(t, r.ExitStatus)
+			require.True(t, strings.HasPrefix(r.Summary, tt.want), r.Summary)
+		})
+	}
+	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), opened("B-001", "--write"))
+	r.Objects = []string{"two words", "lead"}
+	require.Contains(t, summary(r), "--write --object lead;")
+	r.Objects = []string{"two words"}
+	require.Contains(t, summary(r), "--write --object NAME;", "what needs quotes is no part of a line to paste")
+}
+
+// TestSummaryBeginsWithTheWorst: the consequence for the service comes first, and what to
+// fix first has it, whatever waits for other checks.
+func TestSummaryBeginsWithTheWorst(t *testing.T) {
+	cat, err := LoadCatalogue(SuiteDestination)
+	require.NoError(t, err)
+	failed := func(id string, status Status, calls ...string) CheckResult {
+		at := slices.IndexFunc(cat.Checks, func(c *Check) bool { return c.ID == id })
+		r := *cat.Checks[at].result(status, "")
+		r.Gating = status == Fail
+		for _, call := range calls {
+			r.Findings = append(r.Findings, Finding{Exchanges: []Exchange{{RPC: call}}})
+		}
 		return r
 	}
-	r := decidedReport(t, Options{}, nil, 0, gated("A-001", Pass), open("B-001", "hook restart"), open("B-002", "--write"),
-		open("B-003", "--write"), open("B-004", "hook alter_schema"), open("B-005", "--write"), open("B-006", "fixtures"),
-		open("B-007", "--load"))
-	r.Objects = []string{"two words", "lead"}
-	require.Equal(t, "conformant in part: 3 of 7 undecided MUSTs need --write --object lead, 2 need hooks (--hooks FILE), "+
-		"1 needs fixtures (--config FILE), and more; none of 8 MUSTs failed; 0 records left behind; tier protocol; 0.0 s", summary(r))
-	r.Objects = []string{"two words"}
-	require.Contains(t, summary(r), "--write --object NAME,", "what needs quotes is no part of a line to paste")
-
 	blocked := func(id string, by ...string) CheckResult {
-		r := gated(id, NotRun)
+		r := failed(id, NotRun)
 		r.BlockedBy = by
 		return r
 	}
-	r = decidedReport(t, Options{}, nil, 0, gated("A-001", Fail), gated("A-002", Fail), blocked("B-001", "A-002"),
-		blocked("B-002", "A-001", "A-002"))
-	require.Contains(t, r.Summary, "2 of 4 MUSTs failed (A-001, A-002); fix A-002 first: 2 checks build on it; 2 MUSTs undecided; ")
+	lost, every, some, advice := failed("SEM-006", Fail), failed("RPC-003", Fail, "test_connection", "list_fields"), failed("RES-012", Fail, "sync_batch"), failed("RES-003", Warn)
+	for name, tt := range map[string]struct {
+		checks    []CheckResult
+		head, fix string
+	}{
+		"records":                      {[]CheckResult{every, some, advice, lost}, "records lost or wrong: non-conformant; 3 of 3 MUSTs failed (RPC-003, RES-012, SEM-006); 1 warning; ", "fix SEM-006 first; "},
+		"records, and others wait":     {[]CheckResult{every, lost, blocked("RES-001", "RPC-003"), blocked("RES-002", "RPC-003")}, "records lost or wrong: ", "fix SEM-006 first; "},
+		"every call":                   {[]CheckResult{advice, some, every}, "every call fails: non-conformant; ", "fix RPC-003 first; "},
+		"one method":                   {[]CheckResult{failed("RPC-003", Fail, "list_fields", "list_fields"), advice}, "some calls fail: non-conformant; ", ""},
+		"a method that nobody calls":   {[]CheckResult{failed("RPC-001", Fail, "no_such_method")}, "some calls fail: non-conformant; ", ""},
+		"a call of every run":          {[]CheckResult{some, failed("CON-001", Fail, "test_connection")}, "every call fails: ", "fix CON-001 first; "},
+		"some calls":                   {[]CheckResult{advice, some, blocked("RES-002", "RES-012")}, "some calls fail: ", "fix RES-012 first: 1 check builds on it; "},
+		"a recommendation":             {[]CheckResult{looked("A-001", Pass), advice}, "recommendations not followed: conformant; none of 1 MUSTs failed; 1 warning; 0 records", ""},
+		"a recommendation about data":  {[]CheckResult{looked("A-001", Pass), failed("SEM-014", Warn)}, "recommendations not followed: ", ""},
+		"an acknowledged bad record":   {[]CheckResult{every, failed("RES-009", Fail, "sync_batch")}, "records lost or wrong: ", "fix RES-009 first; "},
+		"two records, one blocks more": {[]CheckResult{lost, failed("SEM-001", Fail), blocked("SEM-002", "SEM-001")}, "records lost or wrong: ", "fix SEM-001 first: 1 check builds on it; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := Options{}.WithDefaults()
+			r := opts.newReport(SuiteDestination, "", time.Now())
+			r.Checks = tt.checks
+			opts.decide(r, cat)
+			said := summary(r)
+			require.True(t, strings.HasPrefix(said, tt.head), said)
+			require.Contains(t, said, tt.fix)
+			require.Equal(t, tt.fix != "", strings.Contains(said, "fix "), said)
+		})
+	}
+}
+
+// TestSummarySaysWhyTheExitStatusIs: 4, 5 and 6 are explained in the line that all read.
+func TestSummarySaysWhyTheExitStatusIs(t *testing.T) {
+	passed, open := looked("P-001", Pass), gated("A-001", Inconclusive)
+	for _, tt := range []struct {
+		opts   Options
+		left   int
+		status int
+		want   string
+	}{
+		{Options{Waivers: []Waiver{{Check: "P-001", Reason: "r"}}}, 0, 4, "conformant; exit status 4: the waiver of P-001 "},
+		{Options{RequireClean: true}, 2, 5, "conformant; exit status 5: 2 records are left behind, and --require-clean asks for none; "},
+		{Options{RequireComplete: true}, 0, 6, "conformant; exit status 6: 1 MUST stays undecided, and --require-complete asks for none; "},
+	} {
+		r := decidedReport(t, tt.opts, nil, tt.left, passed, open)
+		require.Equal(t, tt.status, r.ExitStatus)
+		require.True(t, strings.HasPrefix(r.Summary, tt.want), r.Summary)
+	}
+}
+
+// TestSummaryHasOneVerdict: a hook that breaks next to a failure makes nothing unknown.
+func TestSummaryHasOneVerdict(t *testing.T) {
+	r := decidedReport(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", HarnessError), gated("B-002", Flaky))
+	require.Equal(t, "some calls fail: non-conformant; the judge or a hook failed in B-001; 2 of 3 MUSTs failed (A-001, B-002); fix A-001 first; 1 record left behind; tier protocol; 0.0 s", r.Summary)
+	require.Equal(t, map[Status]int{Fail: 1, Flaky: 1, HarnessError: 1}, r.Counts)
+	r = decidedReport(t, Options{}, nil, 0, gated("P-001", Pass), gated("B-001", HarnessError))
+	require.True(t, strings.HasPrefix(r.Summary, "unknown: the judge or a hook failed in B-001: the verdict is unknown; "), r.Summary)
 }

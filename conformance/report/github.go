@@ -127,7 +127,7 @@ func badgeColor(r *c.Report) string {
 		return "yellow"
 	case r.Settings.Roots != "public", len(r.Settings.Selected)+len(r.Settings.Skipped) > 0:
 		return "blue"
-	case r.Verdict == c.Conformant:
+	case r.Verdict == c.Conformant && len(r.Undecided) == 0:
 		return "brightgreen"
 	}
 	return "green"

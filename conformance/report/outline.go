@@ -16,7 +16,7 @@ import (
 // Outline puts a report into the order in which all formats show it.
 func (o Options) Outline(r *c.Report) *pagestyle.Outline {
 	out := &pagestyle.Outline{
-		Tone: verdictTone(r), Summary: text(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")),
+		Tone: verdictTone(r), Summary: text(withoutVerdict(r)),
 		Failures: o.outlined(r, failures(r.Checks)), Warnings: o.outlined(r, lists.Where(r.Checks, isWarning)), Waived: o.outlined(r, lists.Where(r.Checks, hasStatus(c.Waived))),
 	}
 	all := area{Checks: r.Checks}
@@ -32,6 +32,11 @@ func (o Options) Outline(r *c.Report) *pagestyle.Outline {
 		out.Undecided = append(out.Undecided, pagestyle.Undecided{What: g.What, How: g.How, Checks: o.outlined(r, g.Checks), Musts: g.Musts()})
 	}
 	return out
+}
+
+// withoutVerdict is the summary where the verdict is next to it.
+func withoutVerdict(r *c.Report) string {
+	return strings.TrimLeft(strings.TrimPrefix(r.Summary, string(r.Verdict)), ":; ")
 }
 
 func (o Options) outlined(of *c.Report, checks []c.CheckResult) (list []pagestyle.Check) {
@@ -95,7 +100,7 @@ type findingExample struct {
 }
 
 // maxExamples is how many findings of one cause are shown.
-const maxExamples = 3
+const maxExamples = 2
 
 // findingGroups groups the findings of a result. What the title or the reason says is
 // taken out, and a response is shown once.

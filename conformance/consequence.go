@@ -1,0 +1,129 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+)
+
+// Consequence is what a failed check means for whoever uses the destination.
+type Consequence string
+
+// The consequences, the worst first.
+const (
+	RecordsWrong   Consequence = "records lost or wrong"
+	EveryCallFails Consequence = "every call fails"
+	SomeCallsFail  Consequence = "some calls fail"
+	Recommendation Consequence = "recommendations not followed"
+)
+
+// consequences are all, in their order.
+var consequences = []Consequence{RecordsWrong, EveryCallFails, SomeCallsFail, Recommendation}
+
+// storedEvidence are the kinds of evidence of claims about what is stored.
+var storedEvidence = []Evidence{SeenStored, SeenChanged, SeenKept, SeenDeleted, SeenAbsent}
+
+// wrongRecords are further checks whose failure loses a record or changes it: the service
+// takes for written what is not, or a batch writes what another one says.
+var wrongRecords = []string{"RES-009", "ERR-001", "PAR-005"}
+
+// eachCall are the checks about every call, eachRun those about a call that every run
+// makes and that works or does not.
+var (
+	eachCall = []string{
+		"HTTP-001", "HTTP-003", "HTTP-006", "AUTH-001", "TLS-001", "TLS-002", "TLS-003", "TLS-004", "TLS-005",
+		"RPC-001", "RPC-002", "RPC-003", "RPC-004", "RPC-005", "RPC-006", "RPC-014",
+	}
+	eachRun = []string{"CON-001", "CON-004", "CON-005", "OBJ-001", "OBJ-002", "SPD-001", "SPD-002", "RES-001"}
+)
+
+// consequenceOf is what a failed check of a destination means; "" for one that has not
+// failed. known is the check in the catalogue, nil for one that is not there.
+func consequenceOf(r *CheckResult, known *Check) Consequence {
+	switch r.Status {
+	case Fail, Flaky, Warn:
+	default:
+		return ""
+	}
+	switch {
+	case r.Level != Must:
+		return Recommendation
+	case slices.Contains(wrongRecords, r.ID), known != nil && slices.ContainsFunc(known.Evidence, aboutRecords) && !onlyErrors(r):
+		return RecordsWrong
+	case slices.Contains(eachRun, r.ID), slices.Contains(eachCall, r.ID) && stopsRuns(r):
+		return EveryCallFails
+	}
+	return SomeCallsFail
+}
+
+func aboutRecords(kind Evidence) bool { return slices.Contains(storedEvidence, kind) }
+
+// onlyErrors reports whether all that was found are calls that failed: what is stored
+// was not seen.
+func onlyErrors(r *CheckResult) bool {
+	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
+}
+
+// stopsRuns reports whether the findings are about a call that every run makes, or about
+// several methods; a finding without an exchange is about all of them.
+func stopsRuns(r *CheckResult) bool {
+	methods := map[string]bool{}
+	for _, f := range r.Findings {
+		if len(f.Exchanges) == 0 {
+			return true
+		}
+		for _, x := range f.Exchanges {
+			switch x.RPC {
+			case "test_connection", "get_sync_speed", "list_objects":
+				return true
+			case "supported_operations", "list_fields", "sync_batch":
+				methods[x.RPC] = true
+			}
+		}
+	}
+	return len(methods) > 1
+}
+
+// weigh gives each failed check its consequence.
+func (r *Report) weigh(cat *Catalogue) {
+	if r.Suite != SuiteDestination {
+		return
+	}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		var known *Check
+		if at := slices.IndexFunc(cat.Checks, func(k *Check) bool { return k.ID == c.ID }); at >= 0 {
+			known = cat.Checks[at]
+		}
+		c.Consequence = consequenceOf(c, known)
+	}
+}
+
+// worst is the worst consequence of a run.
+func (r *Report) worst() Consequence {
+	for _, consequence := range consequences {
+		if slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Consequence == consequence }) {
+			return consequence
+		}
+	}
+	return ""
+}
+
+// fixFirst is the check to mend first: of those with the worst consequence the one that
+// most others wait for. waiting is how many do.
+func (r *Report) fixFirst() (id string, waiting int) {
+	waits := map[string]int{}
+	for _, c := range r.Checks {
+		for _, by := range c.BlockedBy {
+			waits[by]++
+		}
+	}
+	worst := r.worst()
+	most := -1
+	for _, c := range r.Checks { // in the order of the catalogue, so that the same report has one text
+		failed := c.Status == Fail || c.Status == Flaky || c.Status == Warn
+		if failed && c.Consequence == worst && waits[c.ID] > most {
+			id, most = c.ID, waits[c.ID]
+		}
+	}
+	return id, max(most, 0)
+}
