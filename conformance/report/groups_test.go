@@ -42,19 +42,19 @@ func manyFindings() []c.Finding {
 	return append(findings, other)
 }
 
-// TestFindingsAreGrouped: one block for each cause, three examples in it, and one
+// TestFindingsAreGrouped: one block for each cause, two examples in it, and one
 // command.
 func TestFindingsAreGrouped(t *testing.T) {
 	r := sample()
 	r.Checks = r.Checks[3:4]
 	r.Checks[0].Findings = manyFindings()
 	for format, more := range map[string][]string{
-		Text:     {"and 5 more, which --verbose lists", "cause 1 of 2", "response  HTTP 200 to sync_batch"},
-		Markdown: {"- and 5 more, in the JSON report", "**Cause 1 of 2**", "Response: HTTP 200 to sync\\_batch"},
+		Text:     {"and 6 more, which --verbose lists", "cause 1 of 2", "response  HTTP 200 to sync_batch"},
+		Markdown: {"- and 6 more, in the JSON report", "**Cause 1 of 2**", "Response: HTTP 200 to sync\\_batch"},
 	} {
 		text := string(render(t, format, r))
 		for want, n := range map[string]int{
-			"value 2": 1, "value 3": 0, "Possible cause: one cause": 1, "Possible cause: another cause": 1,
+			"value 1": 1, "value 2": 0, "Possible cause: one cause": 1, "Possible cause: another cause": 1,
 			"curl 1": 1, "curl 2": 1, "Fix: mend it": 2, "value 8": 1, more[0]: 1, more[1]: 1, more[2]: 1,
 		} {
 			require.Equal(t, n, strings.Count(text, want), "%s\n%s", want, text)
@@ -68,6 +68,44 @@ func TestFindingsAreGrouped(t *testing.T) {
 	}
 	require.NotContains(t, text, "more, which")
 	require.Equal(t, 1, strings.Count(text, "* exchange 1,"), "the same exchange is shown once")
+}
+
+// TestOneCauseOfSeveralChecks: why and what to do is said once, the command for each.
+func TestOneCauseOfSeveralChecks(t *testing.T) {
+	r := sample()
+	first := r.Checks[3]
+	first.Findings = []c.Finding{answered("value 1", "nothing")}
+	second, other := first, first
+	second.ID, second.Findings = "RES-020", []c.Finding{answered("value 2", "nothing")}
+	second.Findings[0].Curl = "curl 2"
+	other.ID, other.Findings = "RES-021", []c.Finding{answered("value 3", "nothing")}
+	other.Findings[0].Observed = true
+	r.Checks = []c.CheckResult{first, second, other}
+	var b strings.Builder
+	require.NoError(t, WriteText(&b, r, Options{}))
+	text := b.String()
+	require.Equal(t, 1, strings.Count(text, "Possible cause: one cause"), text)
+	require.Equal(t, 1, strings.Count(text, "Possible cause and fix: those of RES-002 above"), text)
+	require.Equal(t, 1, strings.Count(text, "Cause, as observed: one cause"), "what was observed is more than what may be")
+	for _, want := range []string{"value 1", "value 2", "value 3", "curl 1", "curl 2", "destkit explain RES-020"} {
+		require.Contains(t, text, want)
+	}
+}
+
+// TestNotesOfWhatHoldsAreForTheLongForm: the short one says how many there are.
+func TestNotesOfWhatHoldsAreForTheLongForm(t *testing.T) {
+	r := sample()
+	r.Checks = r.Checks[3:4]
+	holds := c.CheckResult{ID: "RPC-017", Level: c.Info, Status: c.Pass, Notes: []string{"replies have no extra keys"}}
+	open := c.CheckResult{ID: "FLD-010", Level: c.Must, Status: c.Inconclusive, Notes: []string{"judged without writes"}}
+	r.Checks = append(r.Checks, holds, open)
+	for verbose, want := range map[bool]string{false: "1 note on checks that hold, which --verbose lists", true: "RPC-017   replies have no extra keys"} {
+		var b strings.Builder
+		require.NoError(t, WriteText(&b, r, Options{Verbose: verbose}))
+		require.Contains(t, b.String(), want)
+		require.Equal(t, verbose, strings.Contains(b.String(), "no extra keys"))
+		require.Contains(t, b.String(), "FLD-010   judged without writes")
+	}
 }
 
 // TestTheSameIsSaidOnce: findings that differ in the id of a call are the same.

@@ -43,8 +43,15 @@ const (
 // terminal collects the text of one report.
 type terminal struct {
 	strings.Builder
-	opt Options
-	r   *c.Report
+	opt  Options
+	r    *c.Report
+	said map[cause]string // the checks whose findings have told a cause
+}
+
+// cause is what several checks may have in common.
+type cause struct {
+	text, fix string
+	observed  bool
 }
 
 // WriteText writes r for a terminal: a table of the areas, what is undecided
@@ -53,7 +60,7 @@ type terminal struct {
 func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	opt.Width = cmp.Or(opt.Width, 80)
 	opt.Width = max(opt.Width, 40)
-	t := &terminal{opt: opt, r: r}
+	t := &terminal{opt: opt, r: r, said: map[cause]string{}}
 	checks := []func(){}
 	if t.looked() {
 		checks = []func(){t.table, t.open}

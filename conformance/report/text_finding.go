@@ -66,7 +66,7 @@ func (t *terminal) result(r c.CheckResult, known bool) {
 		if i == 0 {
 			reason = line(r.Reason)
 		}
-		t.findings(g, reason, exchanges)
+		t.findings(g, r.ID, reason, exchanges)
 		if several {
 			t.curl(g.First.Curl)
 		}
@@ -79,8 +79,8 @@ func (t *terminal) result(r c.CheckResult, known bool) {
 	}
 }
 
-// findings writes the findings of one cause.
-func (t *terminal) findings(g findingGroup, reason string, exchanges map[int]bool) {
+// findings writes the findings of one cause of the check id.
+func (t *terminal) findings(g findingGroup, id, reason string, exchanges map[int]bool) {
 	for _, e := range g.Examples {
 		t.para(bodyIndent, "", e.Place)
 		t.example(e)
@@ -102,11 +102,22 @@ func (t *terminal) findings(g findingGroup, reason string, exchanges map[int]boo
 	}
 	t.para(bodyIndent, "", reason)
 	t.para(bodyIndent, "", line(g.First.Rule))
-	if g.First.Cause != "" {
-		t.para(bodyIndent, g.First.CauseLabel()+": ", line(g.First.Cause))
+	t.cause(g.First, id)
+}
+
+// cause writes why and what to do, once for all checks that show the same.
+func (t *terminal) cause(f c.Finding, id string) {
+	is := cause{line(f.Cause), line(f.Fix), f.Observed}
+	if first := t.said[is]; first != "" && first != id && is.text != "" {
+		t.para(bodyIndent, "", f.CauseLabel()+" and fix: those of "+first+" above")
+		return
 	}
-	if g.First.Fix != "" {
-		t.para(bodyIndent, "Fix: ", line(g.First.Fix))
+	t.said[is] = line(id)
+	if is.text != "" {
+		t.para(bodyIndent, f.CauseLabel()+": ", is.text)
+	}
+	if is.fix != "" {
+		t.para(bodyIndent, "Fix: ", is.fix)
 	}
 }
 

@@ -46,16 +46,25 @@ func ids(checks []c.CheckResult) []string {
 	return lists.Of(checks, func(r c.CheckResult) string { return r.ID })
 }
 
-// notes holds what was seen and breaks no rule, and the settings.
+// notes holds what was seen and breaks no rule, and the settings. What is noted of a
+// check that holds is for those who want to know all.
 func (t *terminal) notes() {
 	t.section("Notes")
 	for _, n := range t.r.Notes {
 		t.para(2, "", line(n))
 	}
+	hidden := 0
 	for _, r := range t.r.Checks {
+		if !t.opt.Verbose && (r.Status == c.Pass || r.Status == c.NotApplicable) {
+			hidden += len(r.Notes)
+			continue
+		}
 		for _, n := range r.Notes {
 			t.para(2, pad(line(r.ID), 9)+" ", line(n))
 		}
+	}
+	if hidden > 0 {
+		t.para(2, "", quantity.Count(hidden, "note")+" on checks that hold, which --verbose lists")
 	}
 	parts := lists.Of(settings(t.r), func(s setting) string { return glue(s.Name + " " + s.Value) })
 	t.para(2, "settings  ", strings.Join(parts, " · "))

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// curlInline is the largest body in bytes that stands in the command itself.
-const curlInline = 2 << 10
+// curlInline is the largest body in bytes that stands in the command itself: a longer one
+// hides the command.
+const curlInline = 300
 
 // curlOwn are header lines that curl writes by itself.
 var curlOwn = map[string]bool{
