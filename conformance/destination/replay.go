@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -52,7 +53,11 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 		}
 		for _, f := range c.Findings {
 			for _, x := range f.Exchanges {
-				out = append(out, p.resend(ctx, c.ID, x))
+				result, reply := p.resend(ctx, c.ID, x)
+				if reply != nil && slices.Contains([]wire.Kind{wire.KindRefused, wire.KindDNS, wire.KindTLS}, reply.Kind) && !s.responded.Load() {
+					return nil, asError(s.unreachable(ctx, reply)) // so would be all others
+				}
+				out = append(out, result)
 			}
 		}
 	}
@@ -63,23 +68,23 @@ func Replay(ctx context.Context, target Target, opts conformance.Options, r *con
 	return out, nil
 }
 
-// resend sends one exchange, or says why not.
-func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) ReplayResult {
-	res := ReplayResult{Check: check, Before: x}
+// resend sends one exchange, or says why not; the reply is nil when it was not sent.
+func (p *permission) resend(ctx context.Context, check string, x conformance.Exchange) (res ReplayResult, r *reply) {
+	res = ReplayResult{Check: check, Before: x}
 	body, header, does, why := p.request(ctx, x)
 	if res.Skipped = why; why != "" {
-		return res
+		return res, nil
 	}
 	r, err := p.s.send(ctx, check, request{method: does.method, body: body, header: header, httpMethod: x.Request.Method, records: does.records})
 	if err != nil {
 		res.Skipped = fmt.Sprint(err)
-		return res
+		return res, nil
 	}
 	res.After = r.Exchange()
 	if x.Response != nil && res.After.Response != nil {
 		res.Same = x.Response.Status == res.After.Response.Status && x.Response.Body == res.After.Response.Body
 	}
-	return res
+	return res, r
 }
 
 // request makes the request of an exchange again. why says that it is not sent.
