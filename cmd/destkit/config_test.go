@@ -105,6 +105,6 @@ func FuzzApplyConfig(f *testing.F) {
 	file := filepath.Join(f.TempDir(), "c.yaml")
 	f.Fuzz(func(t *testing.T, src []byte) {
 		require.NoError(t, os.WriteFile(file, src, 0o600))
-		_, _, _ = configfile.Apply(conformCommand(&judgement{}), file)
+		_, _ = configfile.Apply(conformCommand(&judgement{}), file)
 	})
 }

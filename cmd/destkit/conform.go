@@ -34,7 +34,7 @@ type verdicts struct {
 	quiet     bool
 	profiling command.Profiling
 
-	access, rerun string // of the commands that are shown, see hints.go
+	shown shownCommands
 }
 
 func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left string) {
@@ -166,11 +166,12 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
-	j.access, j.rerun = accessWords(cmd), rerunWords(cmd, url)
+	j.shown = j.commands(cmd, target)
 	files, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
 	}
+	j.settings.Announce(files.Screen(cmd))
 	failed, err := selectFailed(&options, files, j.watching.on)
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	}
 	defer stopProfile()
 	if j.watching.on {
-		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, places: j.places, outputs: files, failed: failed, quiet: j.quiet, noColor: j.noColor}
+		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, settings: j.settings, shown: j.shown, outputs: files, failed: failed, quiet: j.quiet, noColor: j.noColor}
 		return s.run(cmd.Context())
 	}
 	if err := checkJournal(options.Journal); err != nil {
@@ -197,7 +198,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	result, err := journalled(&options, options.Write, func() (*conformance.Report, error) { return destination.Run(cmd.Context(), target, options) })
 	done()
 	if err != nil {
-		return command.Failure(j.places.Placed(err))
+		return command.Failure(j.settings.Placed(err))
 	}
 	return j.deliver(cmd, result, files, j.verbose)
 }
@@ -231,23 +232,17 @@ func checkJournal(name string) error {
 // deliver writes the reports, shows the result and decides the exit status.
 func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, files outputs.List, verbose bool) error {
 	status := result.ExitStatus
+	v.shown.prepare(result)
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
-	if err := files.Write(cmd.OutOrStdout(), result, report.Options{Access: v.access, Rerun: v.rerun}); err != nil {
+	if err := files.Write(cmd.OutOrStdout(), result, report.Options{Access: v.shown.access, Rerun: v.shown.rerun}); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = exit.Worst(status, exit.NotTested)
 	}
-	screen := cmd.OutOrStdout()
-	if files.TakesStdout() {
-		screen = cmd.ErrOrStderr()
-	}
+	screen := files.Screen(cmd)
 	options := report.Options{
 		Color: command.Colourful(screen, v.noColor), Width: command.Width(screen), Verbose: verbose, ReportFile: files.File(report.JSON),
-		Access: v.access, Rerun: v.rerun, Group: outputs.Groups(screen),
-	}
-	if err := writeBodies(result); err != nil {
-		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
-		status = exit.Worst(status, exit.NotTested)
+		Access: v.shown.access, Rerun: v.shown.rerun, Group: outputs.Groups(screen),
 	}
 	if err := report.WriteText(screen, result, options); err != nil {
 		return exit.Untested(fmt.Errorf("print report: %w", err))

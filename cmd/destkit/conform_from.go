@@ -63,6 +63,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	j.settings.Announce(files.Screen(cmd))
 	side := &bothSides{side: judgeEndpoint}
 	if side.callerOutputs, err = outputs.Parse(j.recorded.callerReports); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (j *judgement) conformFrom(cmd *cobra.Command, args []string) error {
 	if skipped.Other > 0 {
 		result.Notes = append(result.Notes, sprintf("%s of the recording not judged: no JSON-RPC", quantity.Count(skipped.Other, "exchange")))
 	}
-	j.rerun = judgeRecording(j.recorded.file, side.caller != nil)
+	j.shown.rerun = judgeRecording(j.recorded.file, side.caller != nil)
 	return exit.With(side.deliver(cmd, &j.verdicts, result, files, j.verbose))
 }
 

@@ -101,7 +101,7 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service gives up a request that is not answered, such as its own deadline: the judge waits longer (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
-	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'")
+	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'", "YAML `FILE` of settings; each flag can stand there under its own name")
 }
 
 // conform judges, writes the reports and returns the exit status as an error.
@@ -110,7 +110,10 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
-	j.rerun = rerunWords(cmd, url)
+	j.shown = shownCommands{rerun: rerunWords(cmd, url), secrets: secretWords{}}
+	if name := j.control.Variable; name != "" {
+		j.shown.secrets["DESTKIT_CONTROL_TOKEN"] = "${" + name + "}"
+	}
 	files, err := outputs.Parse(j.reports)
 	if err != nil {
 		return err
@@ -138,7 +141,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 	}
 	j.target.BaseURL = url
 	if j.config != "" {
-		if _, _, err := configfile.Apply(cmd, j.config); err != nil {
+		if _, err := configfile.Apply(cmd, j.config); err != nil {
 			return o, err
 		}
 	}

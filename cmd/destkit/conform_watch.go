@@ -60,7 +60,8 @@ type watchSession struct {
 	watching watching
 	target   destination.Target
 	options  conformance.Options
-	places   configfile.Places // of the fixtures
+	settings configfile.Settings
+	shown    shownCommands
 	outputs  outputs.List
 	failed   failedChecks
 	quiet    bool
@@ -190,9 +191,9 @@ func (s *watchSession) round(ctx context.Context, reason string) error {
 	var usage *conformance.UsageError
 	switch {
 	case errors.As(err, &usage) && s.runs == 0:
-		return command.Failure(s.places.Placed(err))
+		return command.Failure(s.settings.Placed(err))
 	case err != nil || ctx.Err() != nil:
-		s.unjudged(ctx, reason, s.places.Placed(err))
+		s.unjudged(ctx, reason, s.settings.Placed(err))
 		return nil
 	}
 	s.show(reason, result)

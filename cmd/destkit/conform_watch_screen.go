@@ -50,7 +50,8 @@ func (s *watchSession) show(reason string, r *conformance.Report) {
 		clear(s.echoes) // its owner edits the endpoint
 	}
 	s.head(reason)
-	if err := s.outputs.Write(s.cmd.OutOrStdout(), r, report.Options{Access: accessWords(s.cmd), Rerun: rerunWords(s.cmd, s.target.URL)}); err != nil {
+	s.shown.prepare(r)
+	if err := s.outputs.Write(s.cmd.OutOrStdout(), r, report.Options{Access: s.shown.access, Rerun: s.shown.rerun}); err != nil {
 		foreign.Println(s.cmd.ErrOrStderr(), "destkit: "+err.Error())
 		s.status = exit.Worst(s.status, exit.NotTested)
 	}

@@ -24,7 +24,7 @@ func startEndpoint(kind string) (url string, stop func(), err error) {
 		}
 		url := "http://" + ln.Addr().String()
 		return url, func() {}, ln.Close()
-	case "hangs-up": // accepts and closes without a byte
+	case "hangs-up", "page": // accepts and closes without a byte, or behind a page without a head, as Python does when it is greeted by TLS
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", nil, err
@@ -34,6 +34,10 @@ func startEndpoint(kind string) (url string, stop func(), err error) {
 				conn, err := ln.Accept()
 				if err != nil {
 					return
+				}
+				if kind == "page" {
+					_, _ = conn.Read(make([]byte, 4<<10))
+					_, _ = io.WriteString(conn, "<!DOCTYPE HTML>\n<html><head><title>Error response</title></head></html>\n")
 				}
 				conn.Close()
 			}

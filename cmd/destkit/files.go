@@ -154,7 +154,7 @@ var unwatchedSuffixes = []string{
 // unwatchedFolder reports whether a folder holds nothing that its owner edits.
 func unwatchedFolder(name string) bool {
 	return strings.HasPrefix(name, ".") && name != "." && name != ".." ||
-		slices.Contains([]string{"node_modules", "__pycache__", "destkit-demo"}, name)
+		slices.Contains([]string{"node_modules", "__pycache__", "destkit-demo", "destkit-bodies"}, name)
 }
 
 // ignored reports whether a change of the file starts no run.

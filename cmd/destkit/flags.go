@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
@@ -26,7 +27,7 @@ type judging struct {
 	replicas        []string
 	leftovers       bool
 	hooks, keyRange string
-	places          configfile.Places // of the fixtures
+	settings        configfile.Settings
 }
 
 // register adds the flags that decide what is sent and how it is judged. Every
@@ -51,7 +52,7 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
 
 	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT` on which plain http must not answer the protocol (0: not probed)")
-	j.choosing.register(cmd, 2*time.Minute, "'RES-*'")
+	j.choosing.register(cmd, 2*time.Minute, "'RES-*'", configfile.Flag)
 }
 
 // resolve reads the configuration file and all files that flags name, and
@@ -59,13 +60,12 @@ func (j *judging) register(cmd *cobra.Command) {
 // checks about its options is not checked here again.
 func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, conformance.Options, error) {
 	var err error
-	if j.config != "" {
-		if j.options.Fixtures, j.places, err = configfile.Apply(cmd, j.config); err != nil {
-			return destination.Target{}, j.options, err
-		}
+	if j.settings, err = configfile.Load(cmd, j.config, keysOfOthers(cmd)...); err != nil {
+		return destination.Target{}, j.options, err
 	}
+	j.options.Fixtures = j.settings.Fixtures
 	target, err := j.Connection.Resolve(url, &j.options)
-	target.Replicas = command.Replicas(j.replicas)
+	target.Replicas = command.Replicas(cmd, j.replicas)
 	for _, replica := range target.Replicas {
 		if err == nil {
 			err = command.CheckScheme("replica", replica)
@@ -80,7 +80,47 @@ func (j *judging) resolve(cmd *cobra.Command, url string) (destination.Target, c
 			err = step()
 		}
 	}
-	return target, j.options, err
+	return target, j.options, j.settings.Placed(err)
+}
+
+// secrets are the words for the secrets of the run in the commands that it shows.
+func (j *judging) secrets(target destination.Target) secretWords {
+	s := secretWords{}
+	if name := j.TokenVariable(); name != "" {
+		s[command.TokenVariable] = "${" + name + "}"
+	}
+	if os.Getenv(command.URLVariable) != target.URL {
+		s[command.URLVariable] = "${" + command.URLVariable + ":?}" // what it holds is another URL
+	}
+	s.holding(command.URLVariable, target.URL)
+	for _, line := range j.Headers {
+		s.header(line)
+	}
+	return s
+}
+
+// keysOfOthers are the settings of conform that a command does not have: one file is
+// for both.
+func keysOfOthers(cmd *cobra.Command) (keys []string) {
+	if cmd.Name() == "conform" {
+		return nil
+	}
+	for _, key := range settingKeys() {
+		if cmd.Flags().Lookup(key) == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// settingKeys are all keys of a configuration of conform.
+func settingKeys() (keys []string) {
+	newConform().Flags().VisitAll(func(f *pflag.Flag) {
+		if configfile.Configurable(f) {
+			keys = append(keys, f.Name)
+		}
+	})
+	return keys
 }
 
 // resolveBounds refuses what the library would read as "not set", and parses

@@ -27,7 +27,7 @@ func TestListsTakeCommas(t *testing.T) {
 	require.Equal(t, []string{"RES-*", "OBJ-001", "SEM-005"}, j.options.Select)
 	require.Equal(t, []string{"A", "B"}, j.options.Skip)
 	require.Equal(t, []string{"contact", "order"}, j.options.Objects)
-	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": serve.New(), "fail-if": loads.New()} {
+	for name, cmd := range map[string]*cobra.Command{"violate": newDestsim(), "allow-hosts": serve.New(), "fail-if": loads.New(settingKeys)} {
 		require.Equal(t, "stringSlice", cmd.Flags().Lookup(name).Value.Type(), name)
 	}
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/destination"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -29,7 +30,7 @@ type choosing struct {
 }
 
 // register adds the flags; a judgement takes the time that it needs.
-func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob string) {
+func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob, config string) {
 	o, f := &c.options, cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&c.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict` (spec: MUSTs of the specification and of JSON-RPC; v1: published MUSTs too; strict: everything)")
@@ -42,7 +43,7 @@ func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob stri
 	f.BoolVar(&o.Serial, "serial", false, "judge one check at a time, slower and easier to follow in a log")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
 
-	f.StringVarP(&c.config, "config", "c", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")
+	f.StringVarP(&c.config, "config", "c", "", config)
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "list what would else be summed up, with its evidence")
 }
 
@@ -83,6 +84,22 @@ func (c *choosing) resolveFiles() error {
 // Commands that a run shows work when they are pasted into a new shell in the same
 // folder: they carry the flags that matter, and the files that they name exist.
 
+// shownCommands are the words of the commands that a run shows.
+type shownCommands struct {
+	access, rerun string
+	secrets       secretWords
+}
+
+// commands are those of a run.
+func (j *judging) commands(cmd *cobra.Command, target destination.Target) shownCommands {
+	secrets := j.secrets(target)
+	return shownCommands{
+		access:  secrets.in(accessWords(cmd, j.settings, j.TokenVariable(), target.URL)),
+		rerun:   secrets.in(rerunWords(cmd, target.URL)),
+		secrets: secrets,
+	}
+}
+
 // unrepeated are the flags that a command shown by a run leaves out: what was
 // selected and how it was told, and files of that run alone.
 var unrepeated = []string{
@@ -93,29 +110,51 @@ var unrepeated = []string{
 // accessFlags are those that every call of an endpoint needs.
 var accessFlags = []string{"token-env", "tls-roots", "development", "url-secret"}
 
-// accessWords are the flags by which the run of cmd got in.
-func accessWords(cmd *cobra.Command) string {
-	return flagWords(cmd, func(f *pflag.Flag) bool { return slices.Contains(accessFlags, f.Name) }) + headerWords(cmd)
+// accessWords are the flags by which the run of cmd got in: those of its settings, too,
+// for the commands that take them read no file of settings. They name the URL where
+// neither the report nor $DESTKIT_URL does.
+func accessWords(cmd *cobra.Command, settings configfile.Settings, token, url string) string {
+	set := func(f *pflag.Flag) bool { return f.Changed || settings.Sets(f.Name) }
+	words := flagWords(cmd, func(f *pflag.Flag) bool { return set(f) && slices.Contains(accessFlags, f.Name) })
+	if flag := cmd.Flags().Lookup("token-env"); token == command.TokenVariable && flag != nil && !set(flag) && !command.OnThisSide(url) {
+		words += " --token-env " + token
+	}
+	held := os.Getenv(command.URLVariable)
+	switch shown := command.ShownURL(url); {
+	case held == url:
+	case shown == "" || secretInPath(cmd):
+		words += ` --url "$DESTKIT_URL"`
+	case held != "":
+		words += " --url " + foreign.ShellWord(shown)
+	}
+	return words + headerWords(cmd, set)
 }
+
+// secretInPath reports whether a part of the URL is said to be a secret.
+func secretInPath(cmd *cobra.Command) bool {
+	secret := cmd.Flags().Lookup("url-secret")
+	return secret != nil && secret.Value.String() != ""
+}
+
+func changed(f *pflag.Flag) bool { return f.Changed }
 
 // rerunWords is the command line of cmd with its URL, $DESTKIT_URL where that holds a
 // secret.
 func rerunWords(cmd *cobra.Command, url string) string {
 	words := cmd.CommandPath()
-	secret := cmd.Flags().Lookup("url-secret")
-	if shown := command.ShownURL(url); shown != "" && (secret == nil || secret.Value.String() == "") {
+	if shown := command.ShownURL(url); shown != "" && !secretInPath(cmd) {
 		words += " " + foreign.ShellWord(shown)
 	} else if url != "" {
 		words += ` "$DESTKIT_URL"`
 	}
-	return words + flagWords(cmd, func(f *pflag.Flag) bool { return !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd)
+	return words + flagWords(cmd, func(f *pflag.Flag) bool { return f.Changed && !slices.Contains(unrepeated, f.Name) }) + headerWords(cmd, changed)
 }
 
-// flagWords are the flags that were given and are wanted. A value that looks like a
-// secret is left out with its flag.
+// flagWords are the flags that are wanted. A URL that holds a secret stands as a
+// variable.
 func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 	var words strings.Builder
-	cmd.Flags().Visit(func(f *pflag.Flag) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !wanted(f) {
 			return
 		}
@@ -128,6 +167,8 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 			case f.Value.Type() == "bool" && value == "true":
 				words.WriteString(" --" + f.Name)
 			case strings.Contains(value, "://") && command.ShownURL(value) == "":
+				held := cmp.Or(variableOf(value), "DESTKIT_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")))
+				words.WriteString(" --" + f.Name + ` "$` + held + `"`)
 			default:
 				words.WriteString(" --" + f.Name + " " + foreign.ShellWord(value))
 			}
@@ -137,42 +178,44 @@ func flagWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 }
 
 // headerWords are the headers with the names of variables in the place of values.
-func headerWords(cmd *cobra.Command) string {
+func headerWords(cmd *cobra.Command, wanted func(*pflag.Flag) bool) string {
 	f := cmd.Flags().Lookup("header")
-	if f == nil || !f.Changed {
+	if f == nil || !wanted(f) {
 		return ""
 	}
 	words := ""
 	for _, line := range f.Value.(pflag.SliceValue).GetSlice() {
 		name, _, _ := strings.Cut(line, ":")
-		variable := strings.Map(func(r rune) rune {
-			if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-				return r
-			}
-			return '_'
-		}, strings.ToUpper(strings.TrimSpace(name)))
-		words += fmt.Sprintf(` --header "%s: $DESTKIT_HEADER_%s"`, strings.TrimSpace(name), variable)
+		words += fmt.Sprintf(` --header "%s: $%s"`, strings.TrimSpace(name), headerVariable(name))
 	}
 	return words
 }
 
-// writeBodies writes the files that the commands of findings name into the folder of
-// the run.
-func writeBodies(result *conformance.Report) error {
-	var errs []error
-	for _, check := range result.Checks {
-		for _, finding := range check.Findings {
-			for name, body := range finding.BodyFiles() {
-				name = filepath.FromSlash(name)
-				if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-					errs = append(errs, fmt.Errorf("write the body of a finding: %w", err))
-					continue
-				}
-				if err := os.WriteFile(name, body, 0o600); err != nil {
-					errs = append(errs, fmt.Errorf("write the body of a finding: %w", err))
-				}
-			}
+// prepare makes the commands of a report work in the shell and in the folder of the run.
+func (s shownCommands) prepare(result *conformance.Report) {
+	for i := range result.Checks {
+		for k := range result.Checks[i].Findings {
+			writeBody(&result.Checks[i].Findings[k])
 		}
 	}
-	return errors.Join(errs...)
+	s.secrets.name(result)
+}
+
+// writeBody writes the files that the command of a finding names into the folder of the
+// run. Where that is not possible the body stands in the command.
+func writeBody(f *conformance.Finding) {
+	for name, body := range f.BodyFiles() {
+		name = filepath.FromSlash(name)
+		err := os.MkdirAll(filepath.Dir(name), 0o700)
+		if err == nil {
+			err = os.WriteFile(name, body, 0o600)
+		}
+		if err == nil {
+			continue
+		}
+		if whole := f.Exchanges[0].Curl(); whole != "" {
+			f.Curl = whole
+		}
+		return
+	}
 }

@@ -192,7 +192,7 @@ func hintedValues(cmd *cobra.Command) error {
 				_, err = selectChecks([]string{value}, "")
 			case f.Name == "report" && strings.HasPrefix(cmd.CommandPath(), "destkit conform"):
 				_, _, err = outputs.JudgeFormats().Parse(value)
-			case f.Name == "url":
+			case f.Name == "url" && !strings.HasPrefix(value, "$"):
 				err = command.CheckScheme("endpoint", value)
 			case f.Name == "token-env" && strings.ContainsAny(value, "$. "):
 				err = fmt.Errorf("--token-env %q is no name of a variable", value)

@@ -60,20 +60,23 @@ func cmdHints(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestRerunWordsHoldNoSecret(t *testing.T) {
+	t.Setenv("TOK", "t0ken-of-the-run")
 	var words, access string
 	j := &judgement{}
 	cmd := conformCommand(j)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words, access = rerunWords(cmd, args[0]), accessWords(cmd)
-		return nil
+		target, _, err := j.resolve(cmd, args[0])
+		shown := j.commands(cmd, target)
+		words, access = shown.rerun, shown.access
+		return err
 	}
 	cmd.SetArgs([]string{
 		"https://example.com/d?key=s3cr3t", "--write", "--object", "a b", "--object", "c", "--token-env", "TOK", "--select", "RES-*", "--report", "json=r.json",
 		"--header", "X-Key: s3cr3t", "--readback-url", "https://example.com/rb?key=s3cr3t", "--batch-timeout", "5s",
 	})
 	require.NoError(t, cmd.Execute())
-	require.Equal(t, ` --token-env TOK --header "X-Key: $DESTKIT_HEADER_X_KEY"`, access)
-	require.Equal(t, `conform "$DESTKIT_URL" --write --object 'a b' --object c --token-env TOK --batch-timeout 5s --header "X-Key: $DESTKIT_HEADER_X_KEY"`, words)
+	require.Equal(t, ` --token-env TOK --url "${DESTKIT_URL:?}" --header "X-Key: ${DESTKIT_HEADER_X_KEY:?}"`, access)
+	require.Equal(t, `conform "${DESTKIT_URL:?}" --token-env TOK --batch-timeout 5s --write --object 'a b' --object c --readback-url "${DESTKIT_READBACK_URL:?}" --header "X-Key: ${DESTKIT_HEADER_X_KEY:?}"`, words)
 
 	cmd.SetArgs([]string{"https://example.com/s3cr3t/d", "--url-secret", "path:0"})
 	for _, name := range []string{"write", "object", "token-env", "header", "readback-url", "batch-timeout"} {
@@ -81,6 +84,6 @@ func TestRerunWordsHoldNoSecret(t *testing.T) {
 	}
 	require.NoError(t, cmd.Execute())
 	require.NotContains(t, words, "s3cr3t")
-	require.Contains(t, words, `conform "$DESTKIT_URL" `)
+	require.Contains(t, words, `conform "${DESTKIT_URL:?}" `)
 	require.Contains(t, words, " --url-secret path:0")
 }

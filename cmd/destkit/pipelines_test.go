@@ -128,7 +128,7 @@ func TestPipelinesRun(t *testing.T) {
 	require.NoError(t, configfile.Read(pipeline("gitlab-ci.yml"), &gitlab))
 	var azure azurePipeline
 	require.NoError(t, configfile.Read(pipeline("azure-pipelines.yml"), &azure))
-	clean, broken := startSimulator(t), startSimulator(t, "RPC-002")
+	clean, broken := startSimulator(t), startSimulator(t, "RES-002", "RPC-002")
 
 	run := map[string]func(*testing.T, string, []string) (int, string){
 		"gitlab": func(t *testing.T, dir string, env []string) (int, string) {
@@ -163,12 +163,13 @@ func TestPipelinesRun(t *testing.T) {
 			for _, file := range []string{"junit.xml", "report.json", "report.html", "report.md"} {
 				require.FileExists(t, filepath.Join(j.dir, "destkit-reports", file))
 			}
-			// Now with settings, and with a baseline to compare with.
-			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit.yaml"), []byte("select: [RPC-002]\n"), 0o600))
+			// Now with settings, without which a broken result cannot be seen, and with a baseline to compare with.
+			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit.yaml"), []byte("write: true\nobject: [contact]\nselect: [RES-002, RPC-002]\n"), 0o600))
 			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit-baseline.json"), known, 0o600))
 			status, log = play(t, j.dir, append(env, "DESTKIT_URL="+broken))
 			require.Equal(t, 1, status, log)
-			require.Contains(t, log, "checks were selected")
+			require.Contains(t, log, "settings of destkit.yaml: write, object, select ")
+			require.Contains(t, log, "FAIL  RES-002")
 			require.Contains(t, readOrEmpty(filepath.Join(j.dir, "destkit-reports", "diff.md")), "Got worse")
 			require.NotContains(t, log+readOrEmpty(j.env["ARGUMENTS"]), "open-sesame-7431")
 		})

@@ -41,9 +41,14 @@ $DESTKIT_URL instead.`,
 			if err != nil {
 				return err
 			}
+			if screen := cmd.OutOrStdout(); !asJSON {
+				j.settings.Announce(screen)
+			} else {
+				j.settings.Announce(cmd.ErrOrStderr())
+			}
 			plan, err := destination.Plan(cmd.Context(), target, options)
 			if err != nil {
-				return command.Failure(j.places.Placed(err))
+				return command.Failure(j.settings.Placed(err))
 			}
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), plan)

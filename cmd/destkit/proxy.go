@@ -180,7 +180,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 	if j.control != "" {
 		keep = mostShown
 	}
-	j.rerun = judgeRecording(cmp.Or(j.journal, j.har), side.caller != nil)
+	j.shown.rerun = judgeRecording(cmp.Or(j.journal, j.har), side.caller != nil)
 	to := side.passive.Secrets().String(j.to)
 	recorder, err := proxy.NewRecorder(proxy.RecorderConfig{
 		Passive: side.passive, Caller: side.callerJudge(), Journal: files.journal(), HAR: files.har(),
@@ -210,7 +210,7 @@ func (j *proxying) run(cmd *cobra.Command) error {
 		ctx, cancel = context.WithTimeout(ctx, j.limit)
 	}
 	defer cancel()
-	control, err := j.serveControl(ctx, &proxyTraffic{recorder, p.Counts, report.Options{Rerun: j.rerun}}, url+"/", to)
+	control, err := j.serveControl(ctx, &proxyTraffic{recorder, p.Counts, report.Options{Rerun: j.shown.rerun}}, url+"/", to)
 	if err != nil {
 		ln.Close()
 		p.Close()

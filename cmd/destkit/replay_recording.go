@@ -116,6 +116,9 @@ func printRecordingReplay(w io.Writer, r *proxy.ReplayReport) {
 	if r.Unanswered > 0 {
 		foreign.Printf(w, "%d got no complete response\n", r.Unanswered)
 	}
+	if r.Unreached != "" {
+		foreign.Printf(w, "%s\n", r.Unreached)
+	}
 	foreign.Printf(w, "%s sent: %s %s the same, %d %s\n", quantity.Count(r.Sent, "call"), quantity.Count(r.Same, "answer"), quantity.Verb(r.Same, "means", "mean"), r.Different, quantity.Verb(r.Different, "differs", "differ"))
 }
 

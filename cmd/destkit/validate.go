@@ -27,9 +27,9 @@ import (
 // readers decode the files that people write as the commands do, by the names of their
 // schemas.
 var readers = map[string]func(file string) error{
-	"config": func(file string) error { _, _, err := configfile.Apply(newConform(), file); return err },
+	"config": func(file string) error { _, err := configfile.Apply(newConform(), file); return err },
 	"config-service": func(file string) error {
-		_, _, err := configfile.Apply(newConformService(), file)
+		_, err := configfile.Apply(newConformService(), file)
 		return err
 	},
 	"destsim": func(file string) error { return configfile.Read(file, &destsim.Config{}) },
@@ -130,7 +130,7 @@ func validate(kind, file string) error {
 	if kind == "config-service" {
 		cmd = newConformService()
 	}
-	if _, _, err := configfile.Apply(cmd, file); err != nil {
+	if _, err := configfile.Apply(cmd, file); err != nil {
 		return err
 	}
 	var all error

@@ -35,6 +35,9 @@ func (c *Connection) Register(cmd *cobra.Command, options *conformance.Options) 
 	f.DurationVar(&options.BatchTimeout, "batch-timeout", 30*time.Second, "deadline of a batch")
 }
 
+// TokenVariable is the environment variable that the token was read from, "" for none.
+func (c *Connection) TokenVariable() string { return c.token.Variable }
+
 // Resolve reads the token and the roots.
 func (c *Connection) Resolve(url string, options *conformance.Options) (destination.Target, error) {
 	target := destination.Target{URL: url}

@@ -33,10 +33,12 @@ func (t *TokenFlag) Register(f *pflag.FlagSet) {
 	f.StringVar(&t.Variable, "token-env", "", "environment variable `NAME` that holds the bearer token")
 }
 
-// FallBack takes the token from $DESTKIT_TOKEN where no flag names a variable.
+// FallBack takes the token from $DESTKIT_TOKEN where no flag names a variable; it wins
+// over a configuration file.
 func (t *TokenFlag) FallBack() {
 	given := t.flags != nil && t.flags.Changed("token-env")
-	if t.Variable == "" && !given && os.Getenv(TokenVariable) != "" {
+	named := t.flags == nil && t.Variable != ""
+	if !given && !named && os.Getenv(TokenVariable) != "" {
 		t.Variable = TokenVariable
 	}
 }

@@ -38,13 +38,13 @@ func EndpointURL(cmd *cobra.Command, args []string) (string, error) {
 // carry secrets as well.
 const replicasVariable = "DESTKIT_REPLICAS"
 
-// Replicas are those of --replica and the configuration file, else those in the
-// environment.
-func Replicas(named []string) []string {
-	if len(named) > 0 {
-		return named
+// Replicas are those of --replica, else those in the environment, else those of the
+// configuration file.
+func Replicas(cmd *cobra.Command, named []string) []string {
+	if set := strings.Fields(os.Getenv(replicasVariable)); len(set) > 0 && !cmd.Flags().Changed("replica") {
+		return set
 	}
-	return strings.Fields(os.Getenv(replicasVariable))
+	return named
 }
 
 // CheckScheme refuses a URL without a scheme, and says which was probably meant.
@@ -79,15 +79,15 @@ func EndpointURLOr(cmd *cobra.Command, given, file, named string) (string, error
 	if ShownURL(named) == "" {
 		return "", exit.Usagef("the URL of the endpoint is missing: give it, or set $%s; a URL that holds a secret is in no file", URLVariable)
 	}
-	if !cmd.Flags().Changed("token-env") && os.Getenv(TokenVariable) != "" && !onThisSide(named) {
+	if !cmd.Flags().Changed("token-env") && os.Getenv(TokenVariable) != "" && !OnThisSide(named) {
 		return "", exit.Usagef("%s names the endpoint %s, and $%s would go there: give --url, or --token-env %s if that is right",
 			file, named, TokenVariable, TokenVariable)
 	}
 	return named, nil
 }
 
-// onThisSide reports whether a URL leads to a loopback or private address.
-func onThisSide(raw string) bool {
+// OnThisSide reports whether a URL leads to a loopback or private address.
+func OnThisSide(raw string) bool {
 	u, err := url.Parse(raw)
 	return err == nil && reach.PrivateHost(u.Hostname())
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,61 +26,49 @@ import (
 type configuration struct {
 	file   string
 	src    []byte
-	places Places
-}
-
-// Places are where the entries of fixtures stand, by their path such as
-// fixtures.contact.name.
-type Places map[string]*yamldoc.Error
-
-// Placed is a message that begins with the path of an entry, with its place instead;
-// other errors stay as they are.
-func (p Places) Placed(err error) error {
-	if err == nil {
-		return nil
-	}
-	if path, message, ok := strings.Cut(err.Error(), ": "); ok && p[path] != nil {
-		at := *p[path]
-		at.Message = message
-		return exit.Usage(&at)
-	}
-	return err
+	places places
+	others []string // keys that the file may have for other commands
+	set    []string // flags that have their values from the file
 }
 
 // Apply sets every flag of cmd that the file names and the command line
-// does not, and returns the fixtures with their places. There is no second list of settings: the
-// flags themselves are the keys, so a new flag can stand in the file at once.
-func Apply(cmd *cobra.Command, file string) (map[string]conformance.Fixture, Places, error) {
+// does not, and returns the fixtures. There is no second list of settings: the
+// flags themselves are the keys, so a new flag can stand in the file at once. Keys of
+// others are passed over: they are for another command.
+func Apply(cmd *cobra.Command, file string, others ...string) (Settings, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, nil, exit.Usage(fmt.Errorf("read configuration: %w", err))
+		return Settings{}, exit.Usage(fmt.Errorf("read configuration: %w", err))
 	}
-	c := &configuration{file, src, Places{}}
+	c := &configuration{file: file, src: src, places: places{}, others: others}
 	body, err := parseYAML(file, src)
 	if err != nil || body == nil {
-		return nil, nil, err
+		return Settings{}, err
 	}
 	entries, err := c.entries(body)
 	if err != nil {
-		return nil, nil, err
+		return Settings{}, err
 	}
 	var fixtures map[string]conformance.Fixture
 	for _, entry := range entries {
 		if entry.key == "fixtures" {
 			if fixtures, err = c.fixtures(entry.value); err != nil {
-				return nil, nil, err
+				return Settings{}, err
 			}
 			continue
 		}
 		if err := c.setFlag(cmd, entry); err != nil {
-			return nil, nil, err
+			return Settings{}, err
 		}
 	}
-	return fixtures, c.places, nil
+	return Settings{Fixtures: fixtures, file: file, set: c.set, places: c.places}, nil
 }
 
 // setFlag gives one entry to the flag of that name.
 func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
+	if slices.Contains(c.others, entry.key) {
+		return nil
+	}
 	flag := cmd.Flags().Lookup(entry.key)
 	if flag == nil || !Configurable(flag) {
 		keys := []string{"fixtures"}
@@ -106,6 +95,12 @@ func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
 		if err := flag.Value.Set(value); err != nil {
 			return positionError(c.file, c.src, entry.value.GetToken(), fmt.Sprintf("%s: %q is not %s", entry.key, value, command.FlagKind(flag)))
 		}
+	}
+	if len(values) > 0 {
+		c.set = append(c.set, entry.key)
+		at := yamldoc.At(c.file, c.src, entry.value.GetToken(), "")
+		at.Excerpt = "" // the value may be a secret
+		c.places["--"+entry.key] = at
 	}
 	return nil
 }

@@ -14,16 +14,16 @@ import (
 func TestFixturesHavePlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("fixtures:\n  contact:\n    nofield: 3\n    bad: {email: x}\n"), 0o600))
-	fixtures, places, err := Apply(&cobra.Command{}, file)
+	settings, err := Apply(&cobra.Command{}, file)
 	require.NoError(t, err)
-	require.Equal(t, "3", fixtures["contact"].Fields["nofield"])
+	require.Equal(t, "3", settings.Fixtures["contact"].Fields["nofield"])
 	for told, want := range map[string]string{
 		"fixtures.contact: no object":          file + ":2:3: no object\n     2 |   contact:\n       |   ^",
 		"fixtures.contact.nofield: no field":   file + ":3:5: no field\n     3 |     nofield: 3\n       |     ^",
 		"fixtures.contact.bad.email: no field": file + ":4:11: no field\n     4 |     bad: {email: x}\n       |           ^",
 		"something else: is wrong":             "something else: is wrong",
 	} {
-		require.EqualError(t, places.Placed(errors.New(told)), want)
+		require.EqualError(t, settings.Placed(errors.New(told)), want)
 	}
-	require.NoError(t, places.Placed(nil))
+	require.NoError(t, settings.Placed(nil))
 }

@@ -168,7 +168,7 @@ func toneOf(r *conformance.Report) string {
 
 // summaryOf is the summary behind the verdict.
 func summaryOf(r *conformance.Report) template.HTML {
-	return page.Sentence(foreign.Line(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")))
+	return page.Sentence(foreign.Line(strings.TrimLeft(strings.TrimPrefix(r.Summary, string(r.Verdict)), ":; ")))
 }
 
 // writePage writes the one page with everything: runs, audit, judgements.

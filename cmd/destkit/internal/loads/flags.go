@@ -9,13 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/loadgen"
 )
 
 // resolve turns the flags that are words into options.
-func (l *loading) resolve(url string) error {
+func (l *loading) resolve(cmd *cobra.Command, url string) error {
 	target, err := l.Resolve(url, &l.dials)
 	if err != nil {
 		return err
@@ -26,7 +28,7 @@ func (l *loading) resolve(url string) error {
 	}
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
-		Replicas: command.Replicas(l.replicas),
+		Replicas: command.Replicas(cmd, l.replicas),
 	}
 	for _, replica := range o.Target.Replicas {
 		if err := command.CheckScheme("replica", replica); err != nil {

@@ -4,6 +4,7 @@ package loads
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/cmd/destkit/internal/command"
+	"github.com/destkit/destkit/cmd/destkit/internal/configfile"
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -23,6 +26,10 @@ type loading struct {
 	command.Connection
 	dials   conformance.Options // where the flags of a connection put their values
 	options loadgen.Options
+
+	config      string
+	settingKeys func() []string
+	settings    configfile.Settings
 
 	objects, operations, fields             []string
 	rate, recordsRate, stages, steps, burst string
@@ -43,9 +50,9 @@ type loading struct {
 	profiling                               command.Profiling
 }
 
-// New is the hammer's door.
-func New() *cobra.Command {
-	var l loading
+// New is the hammer's door; settings gives the keys of a configuration of conform.
+func New(settings func() []string) *cobra.Command {
+	l := loading{settingKeys: settings}
 	cmd := &cobra.Command{
 		Use:   "load [URL] --write --object NAME",
 		Short: "Measure how fast a custom destination takes batches",
@@ -149,7 +156,21 @@ func (l *loading) register(cmd *cobra.Command) {
 	l.Register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
+	f.StringVarP(&l.config, "config", "c", "", "YAML `FILE` of settings of conform, of which a load takes those about the endpoint, its objects and the read-back (default: "+configfile.Name+" of this folder; none: no file)")
 	l.registerOutput(cmd)
+}
+
+// sharedKeys are the settings of conform that mean the same for a load.
+var sharedKeys = []string{
+	"token-env", "header", "tls-roots", "development", "planning-timeout", "batch-timeout", "replica",
+	"write", "object", "key-range", "readback-url", "readback-command", "readback-window",
+}
+
+// readSettings takes from a configuration of conform what is about the endpoint.
+func (l *loading) readSettings(cmd *cobra.Command) (err error) {
+	l.settings, err = configfile.Load(cmd, l.config, lists.Where(l.settingKeys(), func(key string) bool { return !slices.Contains(sharedKeys, key) })...)
+	l.settings.Fixtures = nil // values of a load are other ones
+	return err
 }
 
 // registerRates adds the ways of an open loop.
@@ -201,8 +222,11 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err := l.checkDuration(cmd); err != nil {
 		return err
 	}
-	if err := l.resolve(address); err != nil {
+	if err := l.readSettings(cmd); err != nil {
 		return err
+	}
+	if err := l.resolve(cmd, address); err != nil {
+		return l.settings.Placed(err)
 	}
 	return l.send(cmd)
 }
@@ -242,6 +266,11 @@ func (l *loading) send(cmd *cobra.Command) error {
 	}
 	if err := l.dashboard.check(cmd); err != nil {
 		return err
+	}
+	if l.files.takesStdout() {
+		l.settings.Announce(cmd.ErrOrStderr())
+	} else {
+		l.settings.Announce(cmd.OutOrStdout())
 	}
 	stopProfile, err := l.profiling.Start()
 	if err != nil {

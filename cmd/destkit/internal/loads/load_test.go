@@ -84,7 +84,7 @@ func TestMistakesOfALoadNameTheirFlag(t *testing.T) {
 		"--json " + dir + ": that is a folder; name": {"--json", dir},
 		"--data nofile: there is no such file":       {"--data", "nofile"},
 	} {
-		cmd := New()
+		cmd := New(func() []string { return nil })
 		cmd.SetArgs(append([]string{"http://127.0.0.1:1/", "--write", "--object", "contact"}, flags...))
 		cmd.SilenceErrors, cmd.SilenceUsage = true, true
 		err := cmd.ExecuteContext(t.Context())

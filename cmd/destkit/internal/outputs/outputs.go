@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/destkit/destkit/cmd/destkit/internal/exit"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
@@ -71,6 +73,14 @@ func (o List) Write(stdout io.Writer, result *conformance.Report, options report
 // TakesStdout reports whether a report occupies standard output.
 func (o List) TakesStdout() bool {
 	return slices.ContainsFunc(o, func(out Output) bool { return out.File == "-" })
+}
+
+// Screen is where the command prints what is for people.
+func (o List) Screen(cmd *cobra.Command) io.Writer {
+	if o.TakesStdout() {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
 }
 
 // File returns the first file of a format, "" when there is none.
