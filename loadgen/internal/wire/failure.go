@@ -66,7 +66,7 @@ func TLS(err error) *Failure {
 	case errors.As(err, &certificate):
 		return Newf(KindTLS, "the certificate does not verify: %v", certificate.Err)
 	case errors.As(err, &record):
-		if string(record.RecordHeader[:]) != "HTTP/" {
+		if head := record.RecordHeader; string(head[:]) != "HTTP/" && head[0] != '<' { // a page without a head, as of HTTP/0.9, is plain http, too
 			return Newf(KindTLS, "no TLS is spoken on this port, and the URL begins with https://: look at the port")
 		}
 		return Newf(KindTLS, PlainPort)
