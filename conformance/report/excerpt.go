@@ -53,7 +53,7 @@ func decisive(f c.Finding, r room) *excerpt {
 		absent := absentFrom(f, x.Response.Body.Text)
 		marked := make([]bool, len(lines))
 		if absent == "" {
-			marked = mark(lines, f.Expected, actual)
+			marked = mark(lines, f.Expected, actual, x.Request.Body.Text)
 		}
 		is := 0
 		switch {
@@ -133,67 +133,6 @@ func withoutBody(actual string, b wire.Body) (rest string, quoted bool) {
 		return before + below + rest, true
 	}
 	return actual, false
-}
-
-// member is one line of JSON that is laid out: the name, the value as it is written.
-var member = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)": )?(.*?),?$`)
-
-// mark finds the lines that what was expected and what was seen speak of. The values
-// that were seen decide; where none is there the members that were expected, then
-// the values that were expected.
-func mark(lines []string, expected, actual string) []bool {
-	for _, speaks := range []func(name, value string) bool{
-		func(name, value string) bool { return quotes(actual, name, value) },
-		func(name, _ string) bool {
-			return name != "" && (strings.Contains(expected, `"`+name+`"`) || len(name) > 3 && name != "result" && hasWord(expected, name))
-		},
-		func(name, value string) bool { return quotes(expected, name, value) },
-		func(name, value string) bool { return name == "error" && value == "{" && hasWord(expected, "result") },
-	} {
-		marked := make([]bool, len(lines))
-		n := 0
-		for i, l := range lines {
-			if parts := member.FindStringSubmatch(l); parts != nil && speaks(parts[1], parts[2]) {
-				marked[i] = true
-				n++
-			}
-		}
-		if n > 0 && n <= maxMarks {
-			return marked
-		}
-	}
-	return make([]bool, len(lines))
-}
-
-// quotes reports whether a text holds the value of a member.
-func quotes(s, name, value string) bool {
-	text, is := strings.CutPrefix(value, `"`)
-	text = strings.TrimSuffix(text, `"`)
-	switch {
-	case is:
-		return text != "" && strings.Contains(s, `"`+text+`"`) || len(text) >= 8 && strings.Contains(s, text)
-	case value == "true" || value == "false" || value == "null":
-		return name != "" && strings.Contains(s, `"`+name+`"`) && hasWord(s, value)
-	}
-	return len(value) >= 3 && hasWord(s, value)
-}
-
-// hasWord reports whether s holds word with no letter or digit next to it.
-func hasWord(s, word string) bool {
-	part := func(b byte) bool {
-		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
-	}
-	for at := 0; ; {
-		i := strings.Index(s[at:], word)
-		if i < 0 {
-			return false
-		}
-		from, to := at+i, at+i+len(word)
-		if (from == 0 || !part(s[from-1])) && (to == len(s) || !part(s[to])) {
-			return true
-		}
-		at = to
-	}
 }
 
 // window keeps the marked lines with some around them.

@@ -227,3 +227,10 @@ func TestHTMLIsSelfContained(t *testing.T) {
 		require.Contains(t, page, `id="`+m[1]+`"`)
 	}
 }
+
+// TestGitHubPointsAtTheLine: what is about a line of a file of the repository is shown there.
+func TestGitHubPointsAtTheLine(t *testing.T) {
+	r := sample()
+	r.Problems = []c.Problem{{Kind: "waiver", ExitStatus: 4, Message: "ci/waivers.yaml:3: the waiver of RES-002 is stale: nothing failed", Fix: "remove it"}}
+	require.Contains(t, string(render(t, GitHub, r)), "::error file=ci/waivers.yaml,line=3,title=destkit%3A waiver::the waiver of RES-002 is stale: nothing failed%0Aremove it\n")
+}

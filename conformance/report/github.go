@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
@@ -20,6 +21,11 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 		fmt.Fprintf(&b, "::%s title=%s::%s\n", command, property(title), data(message))
 	}
 	for _, p := range problems(r) {
+		// What is about a line of a file, such as a waiver, is shown there.
+		if at := inFile.FindStringSubmatch(p.Message); at != nil {
+			fmt.Fprintf(&b, "::error file=%s,line=%s,title=%s::%s\n", property(at[1]), at[2], property("destkit: "+p.Kind), data(at[3]+"\n"+p.Fix))
+			continue
+		}
 		level := "warning"
 		if p.ExitStatus != 0 {
 			level = "error"
@@ -46,6 +52,9 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// inFile is a message about a line of a file.
+var inFile = regexp.MustCompile(`^([^:\s]+):(\d+): (.*)$`)
 
 // title is the line in bold of an annotation; the id makes it searchable.
 func title(r c.CheckResult) string {

@@ -15,7 +15,7 @@ import (
 func answered(expected, actual string, bodies ...string) c.Finding {
 	f := c.Finding{Expected: expected, Actual: actual, Cause: "one cause", Fix: "mend it", Curl: "curl 1"}
 	for i, b := range bodies {
-		f.Exchanges = append(f.Exchanges, wire.Exchange{ID: i + 1, RPC: "sync_batch", Response: &wire.Response{Status: 200, Body: wire.Body{Text: b, Size: int64(len(b))}}})
+		f.Exchanges = append(f.Exchanges, wire.Exchange{ID: i + 1, RPC: "sync_batch", Request: wire.Message{Body: wire.Body{Text: `["key-07","key-39"]`}}, Response: &wire.Response{Status: 200, Body: wire.Body{Text: b, Size: int64(len(b))}}})
 	}
 	return f
 }
@@ -127,15 +127,19 @@ func TestExcerpt(t *testing.T) {
 		f      c.Finding
 		marked []string
 	}{
-		"a value that was seen":          {answered(`"success" as a boolean`, `"key-07" has no`, results), []string{`"identifier": "key-07",`}},
-		"a member that was expected":     {answered(`an error with the code -32601`, "the wrong one", `{"error":{"code":-32000,"message":"no"}}`), []string{`"error": {`, `"code": -32000,`}},
-		"a value that was expected":      {answered(`age of "key-39" stored as 3`, "it is 4", results), []string{`"identifier": "key-39",`}},
+		"a value that was seen":          {answered(`"success" as a boolean`, `"key-07" has no`, results), []string{`"success": true`}},
+		"a member that was expected":     {answered(`an error with the code -32601`, "the wrong one", `{"error":{"code":-32000,"message":"no"}}`), []string{`"code": -32000,`}},
+		"a value that was expected":      {answered(`age of "key-39" stored as 3`, "it is 4", results), []string{`"success": true`}},
 		"an error for a result":          {answered("a result", "none", `{"error":{"text":1}}`), []string{`"error": {`}},
 		"what is not there":              {answered("3 results", `2 results; missing "key-77"`, results), []string{`missing: "key-77"`}},
 		"a member that is not there":     {answered(`"success" as true or false`, "none", `{"result":{}}`), []string{`missing: "success"`}},
 		"the second response":            {answered("the same", `"key-two" came`, `{"a":"key-one"}`, `{"a":"key-two"}`), []string{`"a": "key-two"`}},
 		"what is in every line":          {answered(`"success"`, "nothing", results), nil},
 		"text that is no JSON":           {answered("JSON", "HTML", "<html>\n<body>busy"), nil},
+		"the status of a record":         {answered("a failure for \"key-07\", which is not stored", "it is acknowledged", results), []string{`"success": true`}},
+		"a member of a quoted record":    {answered(`"success" as true or false`, `{"identifier":"key-07","success":1}`, strings.Replace(results, `"key-07","success":true`, `"key-07","success":1`, 1)), []string{`"success": 1`}},
+		"a member of a quoted field":     {answered("one of the types integer, string", `list_fields of "a": {"field_api_name":"b","label":"B","type":"text"}`, `{"fields":[{"field_api_name":"a","type":"string"},{"field_api_name":"b","label":"B","type":"text"}]}`), []string{`"type": "text"`}},
+		"a key that was not sent":        {answered(`the identifier "key-70"`, `it came back as "key-x"`, `{"r":[{"identifier":"key-x","success":true}]}`), []string{`"identifier": "key-x",`}},
 		"a number is no part of another": {answered("1", "it is 100", `{"a":1000,"b":100}`), []string{`"b": 100`}},
 	} {
 		x := decisive(tc.f, room{around: 2, lines: 10})

@@ -248,34 +248,41 @@ func sarifText(check c.CheckResult, f c.Finding) string {
 // sarifPlace points at the rule in the catalogue: an endpoint has no file,
 // and code scanning refuses results without one.
 func sarifPlace(r *c.Report, check c.CheckResult) sarifLocation {
+	at := placeOfRule(r.Suite, check)
 	return sarifLocation{
-		Physical: sarifPhysical{sarifArtifact{featureFile(r.Suite, check)}, sarifRegion{1}},
+		Physical: sarifPhysical{sarifArtifact{at.file}, sarifRegion{at.line}},
 		Logical:  []sarifLogical{{Name: check.ID, Full: line(check.Area) + "/" + check.ID, Kind: "member"}},
 	}
 }
 
-// featureFiles maps the ids of both catalogues to their files.
-var featureFiles = sync.OnceValue(func() map[string]string {
-	out := map[string]string{}
+// rulePlace is where the scenario of a check begins.
+type rulePlace struct {
+	file string
+	line int
+}
+
+// rulePlaces maps the ids of both catalogues to their scenarios.
+var rulePlaces = sync.OnceValue(func() map[string]rulePlace {
+	out := map[string]rulePlace{}
 	for _, suite := range []string{c.SuiteDestination, c.SuiteService} {
 		cat, err := c.LoadCatalogue(suite)
 		if err != nil {
 			continue // every check then gets a path from the name of its area
 		}
 		for _, check := range cat.Checks {
-			out[check.ID] = "features/" + check.File
+			out[check.ID] = rulePlace{"features/" + check.File, check.Line}
 		}
 	}
 	return out
 })
 
-// featureFile is the path of a check's feature in the repository. A check of
-// another version of the catalogue gets a path from the name of its area.
-func featureFile(suite string, check c.CheckResult) string {
-	if file := featureFiles()[check.ID]; file != "" {
-		return file
+// placeOfRule is the scenario of a check in the repository. A check of another version
+// of the catalogue gets a path from the name of its area.
+func placeOfRule(suite string, check c.CheckResult) rulePlace {
+	if at, known := rulePlaces()[check.ID]; known {
+		return at
 	}
-	return "features/" + slug(orWord(suite, "destination")) + "/" + slug(check.Area) + ".feature"
+	return rulePlace{"features/" + slug(orWord(suite, "destination")) + "/" + slug(check.Area) + ".feature", 1}
 }
 
 // slug turns a name into a part of a path.
