@@ -84,13 +84,17 @@ type difference struct {
 	record                    *record
 	expected, actual, symptom string
 	class                     values.Class
+	cause, fix                string // where the read-back hook may be what is wrong
 }
 
 // brokenValue adds a finding about a value. Its cause follows from what became of it.
 func (sc *scenario) brokenValue(d difference) {
 	before := len(sc.All())
 	sc.brokenAs(d.symptom, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
-	cause, fix := d.class.Cause()
+	cause, fix := d.cause, d.fix
+	if cause == "" {
+		cause, fix = d.class.Cause()
+	}
 	for i := range sc.All()[before:] {
 		if f := &sc.All()[before+i]; cause != "" {
 			f.Cause, f.Fix = cause+strings.TrimPrefix(f.Cause, sc.Check().Cause), fix
@@ -136,6 +140,7 @@ func differenceOf(r *record, p values.Pair) difference {
 	if what.How != "" {
 		d.actual += ": " + what.How
 	}
+	d.cause, d.fix = hookShows(p)
 	switch {
 	case what.Class == values.Older:
 		d.symptom = symptomOldValue
