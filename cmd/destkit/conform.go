@@ -84,7 +84,7 @@ Plain http and private certificates are for development: on loopback and private
 addresses they are accepted and the TLS checks do not run. --tls-roots FILE runs
 them against your own authority, --development off runs them always.
 
-Where nothing can be judged the first line says why and what to do, and the
+Where nothing can be judged the report begins with why and what to do, and the
 exit status is 3: no answer, 401 or 403 to every call, 404 or a web page in
 place of the endpoint, http where TLS is spoken, test_connection with
 "success": false, or a hook that is broken. Hooks are tried before the first
@@ -118,9 +118,10 @@ sent.
 
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
 line, those of replicas in $DESTKIT_REPLICAS with spaces between. Commands that
-a report shows have secrets as variables, to be set before they are run:
-$DESTKIT_TOKEN, $DESTKIT_URL, $DESTKIT_HEADER_NAME, and $DESTKIT_QUERY_NAME for
-the value of the parameter NAME of the URL, in upper case.
+a report shows name the variables of this shell that hold the secrets, such as
+$TOKEN with --token-env TOKEN.
+
+Settings are read from destkit.yaml of this folder, and the first line says so.
 
 A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
 FILE "-" is standard output, and needs a format. Formats, with the extensions

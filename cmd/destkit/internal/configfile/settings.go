@@ -31,7 +31,7 @@ type Settings struct {
 	Fixtures map[string]conformance.Fixture
 
 	file   string
-	found  bool // nobody has named the file
+	found  bool // the file is read without having been named
 	set    []string
 	places places
 }
@@ -52,8 +52,8 @@ func Load(cmd *cobra.Command, named string, others ...string) (Settings, error) 
 	return Apply(cmd, named, others...)
 }
 
-// Announce says which file nobody has named, and what it sets: the line comes first, so
-// that no setting works unseen.
+// Announce says which file was found, and what it sets: the line comes first, so that no
+// setting works unseen.
 func (s Settings) Announce(w io.Writer) {
 	if !s.found {
 		return
