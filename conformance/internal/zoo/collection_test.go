@@ -15,10 +15,12 @@ const (
 	SQLite = "Python-SQLite"
 	// Postgres is Go with a pool of connections to PostgreSQL.
 	Postgres = "Go-PostgreSQL"
+	// EventLog is Python with an append log instead of rows.
+	EventLog = "Python-log"
 )
 
 // Languages are all of them.
-func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres} }
+func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres, EventLog} }
 
 // Mistake is one mistake of an author and what a judge must say about it.
 type Mistake struct {
@@ -83,7 +85,7 @@ func Mistakes() []Mistake {
 		named(Python, pythonPlanning), named(Python, pythonBatches), named(Python, pythonSQL), named(Python, pythonValues),
 		named(Go, goCalls), named(Go, goBatches), named(Go, goValues),
 		named(SQLite, sqliteBatches), named(SQLite, sqliteRows), named(SQLite, sqliteValues),
-		named(Postgres, postgresBatches), named(Postgres, postgresValues),
+		named(Postgres, postgresBatches), named(Postgres, postgresValues), named(EventLog, eventlogRows),
 	} {
 		out = append(out, part...)
 	}
@@ -115,6 +117,8 @@ func Objects(language string) []string {
 		return []string{"customers", "devices"}
 	case Postgres:
 		return []string{"account", "item"}
+	case EventLog:
+		return []string{"order"}
 	default:
 		return []string{"contact", "order"}
 	}

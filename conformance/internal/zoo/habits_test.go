@@ -70,4 +70,8 @@ var unusual = []Habit{
 	{Name: "serializable-and-retried", Language: Postgres, Sentence: "Transactions are serializable, and repeated when they collide."},
 	{Name: "all-at-once-then-single", Language: Postgres, Sentence: "A batch is written without savepoints, and record by record when one of them fails."},
 	{Name: "history-by-trigger", Language: Postgres, Sentence: "A trigger writes each change into a second table."},
+
+	{Name: "no-event-for-equal-rows", Language: EventLog, Sentence: "A record that changes nothing is acknowledged without an event."},
+	{Name: "log-is-compacted", Language: EventLog, Sentence: "The log is written again with one event for each row, also between batches."},
+	{Name: "batches-of-seven", Language: EventLog, Sentence: "maximum_batch_size is 7."},
 }

@@ -67,7 +67,7 @@ func (c *collected) pair(first, second Mistake, one, two outcome) {
 // shares are what the goals are about, of the runs with read-back.
 type shares struct {
 	mistakes, found  int // against a rule or a recommendation
-	causes, right    int // of those that were found and are in the table of causes
+	causes, right    int // of those that were found
 	observedWrong    []string
 	habits, reported int // habits with a FAIL or a WARN that is not about a limit
 }
@@ -84,7 +84,7 @@ func (c *collected) shares() shares {
 		if o.status == conformance.Fail || m.Slip && o.status == conformance.Warn {
 			s.found++
 		}
-		if o.status == "" || rightCauses[name] == "" {
+		if o.status == "" {
 			continue
 		}
 		s.causes++
@@ -226,7 +226,7 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
 
 // causeCells are the printed cause, as one short line, and the verdict on it.
 func causeCells(m Mistake, o outcome) (cause, is string) {
-	if o.status == "" || rightCauses[keyOf(m.Language, m.Name)] == "" {
+	if o.status == "" {
 		return "", ""
 	}
 	line := []rune(strings.Join(strings.Fields(o.printed()), " "))

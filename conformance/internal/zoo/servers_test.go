@@ -22,9 +22,10 @@ const token = "t0ken-Of-The-Zoo"
 
 // programs start the servers of the other languages.
 var programs = map[string][]string{
-	Node:   {"node", "testdata/node/server.mjs"},
-	Python: {"python3", "testdata/python/server.py"},
-	SQLite: {"python3", "testdata/sqlite/server.py"},
+	Node:     {"node", "testdata/node/server.mjs"},
+	Python:   {"python3", "testdata/python/server.py"},
+	SQLite:   {"python3", "testdata/sqlite/server.py"},
+	EventLog: {"python3", "testdata/eventlog/server.py"},
 }
 
 // process is a running server; it ends when its standard input does.
@@ -62,7 +63,7 @@ func start(language string, env ...string) (*process, error) {
 }
 
 // shared are the servers that all tests use, one for each language.
-var shared = map[string]*sharedServer{Node: {}, Python: {}, SQLite: {}}
+var shared = map[string]*sharedServer{Node: {}, Python: {}, SQLite: {}, EventLog: {}}
 
 type sharedServer struct {
 	once sync.Once
