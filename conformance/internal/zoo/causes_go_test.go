@@ -25,7 +25,7 @@ var causesOfGo = map[string]explanation{
 	"Go/result-of-the-first-identifier": {right: "identifier"},
 	"Go/numbers-as-float64":             {right: "float|double|53"},
 	"Go/keys-printed-with-sprint":       {right: "float|number|format|e\\+", vague: "parsed"},
-	"Go/zero-values-for-null":           {right: "null.*(default|zero|0|empty|false|other value)|(default|zero|empty).*null|cast|without pointers"},
+	"Go/zero-values-for-null":           {right: "null.*(default|zero|\\b0\\b|other value)|(default|zero|other) values?.*null|cast|without pointers", vague: "null is formatted"},
 	"Go/struct-with-every-field":        {right: "whole row|every field|replac|all fields|default"},
 	"Go/arrays-appended":                {right: "append|added|merge|longer"},
 	"Go/empty-array-is-null":            {right: "empty.*null|null.*empty|empty (list|array)"},
