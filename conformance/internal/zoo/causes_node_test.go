@@ -65,9 +65,9 @@ var causesOfNode = map[string]explanation{
 	"Node/key-is-the-first-member":       {right: "first|position|order"},
 	"Node/keys-escaped-in-results":       {right: "escap|HTML|normalis|changed"},
 	"Node/floats-to-two-places":          {right: "round|digits|places|precision"},
-	"Node/null-made-a-number":            {right: "null.*(number|0|zero|default|other value)|(number|0|zero|default).*null|cast|Number\\(", vague: "null is formatted"},
-	"Node/null-made-a-boolean":           {right: "null.*(false|default|boolean|other value)|(false|default).*null|cast", vague: "null is formatted"},
-	"Node/null-made-a-date":              {right: "null.*(date|1970|default|other value)|(1970|default).*null|cast", vague: "null is formatted"},
+	"Node/null-made-a-number":            {right: "null.*(number|0|zero|default|other value)|(number|0|zero|default).*null|cast|Number\\(|has no null", vague: "null is formatted"},
+	"Node/null-made-a-boolean":           {right: "null.*(false|default|boolean|other value)|(false|default).*null|cast|has no null", vague: "null is formatted"},
+	"Node/null-made-a-date":              {right: "null.*(date|1970|default|other value)|(1970|default).*null|cast|has no null", vague: "null is formatted"},
 	"Node/null-in-a-template":            {right: "null.*text|text.*null|\"null\"", vague: "null is formatted"},
 	"Node/field-lower-cased":             {right: "lower|case"},
 }

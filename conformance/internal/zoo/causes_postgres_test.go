@@ -4,7 +4,7 @@ var causesOfPostgres = map[string]explanation{
 	"Go-PostgreSQL/connection-not-returned": {right: "connection.*(return|released|pool|in use|closed)|pool"},
 	"Go-PostgreSQL/aborted-transaction":     {right: "transaction|rolled back|savepoint"},
 	"Go-PostgreSQL/circuit-breaker":         {right: "circuit breaker"},
-	"Go-PostgreSQL/null-in-the-bulk-path":   {right: "(bulk|batch|large|full|more).*(null|empty)|null.*(bulk|large|full|empty)"},
+	"Go-PostgreSQL/null-in-the-bulk-path":   {right: "(bulk|batch|large|full|more).*(null|empty)|null.*(bulk|large|full|empty)|null is written as a text"},
 	"Go-PostgreSQL/one-statement-for-all":   {right: "second time|twice|one statement|same (key|identifier|record)"},
 	"Go-PostgreSQL/results-from-returning":  {right: "position|order|another record|shift|belong to|from the first"},
 	"Go-PostgreSQL/delete-without-commit":   {right: "commit|transaction|later|not awaited|asynchron"},
@@ -18,5 +18,5 @@ var causesOfPostgres = map[string]explanation{
 	"Go-PostgreSQL/numeric-of-two-places":   {right: "round|places|digits|scale|precision"},
 	"Go-PostgreSQL/real-column":             {right: "single precision|32 bits|digits|precision|narrow|rounded"},
 	"Go-PostgreSQL/array-literal-by-hand":   {right: "comma|quote|joined|separat|literal|split"},
-	"Go-PostgreSQL/escape-strings":          {right: "backslash|escape"},
+	"Go-PostgreSQL/escape-strings":          {right: "backslash|escape|decoded"},
 }

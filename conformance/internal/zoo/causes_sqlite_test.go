@@ -2,7 +2,7 @@ package zoo_test
 
 var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/dies-in-delete-batch":        {right: "delete.*(ends|kills|crash|dies|closes)|(ends|kills|crash|dies|closed).*delete"},
-	"Python-SQLite/999-variables":               {right: "too many SQL variables"},
+	"Python-SQLite/999-variables":               {right: "too many SQL variables|more parameters"},
 	"Python-SQLite/first-record-alone":          {right: "one record|single record|record alone|alone"},
 	"Python-SQLite/status-422-with-results":     {right: "422|sets the status"},
 	"Python-SQLite/batch-number-for-id":         {right: "as a number|is a number|no string"},
@@ -11,7 +11,7 @@ var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/removed-while-iterating":     {right: "every second|position|not processed|half|in turn"},
 	"Python-SQLite/results-without-identifier":  {right: "identifier.{0,40}(missing|forgotten|left out|absent|lack)|(without|no|lack|miss\\w*|leave\\w* out).{0,30}identifier"},
 	"Python-SQLite/refused-records-tried-again": {right: "refused.*(later|next batch|afterwards|tried again|kept)|(later|next) batch"},
-	"Python-SQLite/identifiers-alone":           {right: "identifier.{0,20}alone|maps only|no other field|nothing to (set|change)|empty (SET|list of)"},
+	"Python-SQLite/identifiers-alone":           {right: "identifier.{0,20}alone|maps only|no other field|nothing to (set|change)|empty (SET|list of)|part of the statement is empty"},
 	"Python-SQLite/method-missing":              {right: "(not implemented|unknown|missing|no) method|method is (missing|not)|-32601"},
 	"Python-SQLite/url-in-errors":               {right: "URL|echoed"},
 	"Python-SQLite/one-503-in-sixty":            {right: "503|unavailable|platform|gateway"},
@@ -34,13 +34,13 @@ var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/points-only-grow":            {right: "larger|smaller|greater|grow|maximum|upward|one direction"},
 	"Python-SQLite/moments-only-forward":        {right: "earlier|later|forward|newer|one direction|older (value|moment|date)"},
 	"Python-SQLite/false-values-kept":           {right: "false|falsy|empty|zero|\\b0\\b"},
-	"Python-SQLite/city-and-notes-swapped":      {right: "another field|swapped|(value|text) of .{0,9}(city|notes)|exchanged"},
+	"Python-SQLite/city-and-notes-swapped":      {right: "another field|swapped|(value|text) of .{0,9}(city|notes)|exchanged|by position, not by name"},
 	"Python-SQLite/points-clamped":              {right: "clamp|limit|constant|largest|maximum|1,?000,?000|range"},
 	"Python-SQLite/points-are-text":             {right: "another type|other type|as (a )?text|string"},
 	"Python-SQLite/notes-cut-at-120":            {right: "cut|truncat|120|shorter"},
 	"Python-SQLite/entities-decoded":            {right: "entit|decoded|unescap|HTML"},
 	"Python-SQLite/placeholders-rendered":       {right: "placeholder|template|\\{\\{|render"},
-	"Python-SQLite/plus-addresses-cut":          {right: "plus|\\+|address|normalis"},
+	"Python-SQLite/plus-addresses-cut":          {right: "plus|\\+|address|normalis|taken out"},
 	"Python-SQLite/moments-in-local-time":       {right: "local time|time ?zone|\\bzone|hour|summer"},
 	"Python-SQLite/seconds-of-32-bits":          {right: "32 bits|2038|overflow|wrap"},
 }
