@@ -17,10 +17,12 @@ const (
 	Postgres = "Go-PostgreSQL"
 	// EventLog is Python with an append log instead of rows.
 	EventLog = "Python-log"
+	// Express is Node on SQLite, as after a tutorial of a web framework.
+	Express = "Node-SQLite"
 )
 
 // Languages are all of them.
-func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres, EventLog} }
+func Languages() []string { return []string{Node, Python, Go, SQLite, Postgres, EventLog, Express} }
 
 // Mistake is one mistake of an author and what a judge must say about it.
 type Mistake struct {
@@ -85,7 +87,7 @@ func Mistakes() []Mistake {
 		named(Python, pythonPlanning), named(Python, pythonBatches), named(Python, pythonSQL), named(Python, pythonValues),
 		named(Go, goCalls), named(Go, goBatches), named(Go, goValues),
 		named(SQLite, sqliteBatches), named(SQLite, sqliteRows), named(SQLite, sqliteValues),
-		named(Postgres, postgresBatches), named(Postgres, postgresValues), named(EventLog, eventlogRows),
+		named(Postgres, postgresBatches), named(Postgres, postgresValues), named(EventLog, eventlogRows), named(Express, expressAll),
 	} {
 		out = append(out, part...)
 	}
@@ -119,6 +121,8 @@ func Objects(language string) []string {
 		return []string{"account", "item"}
 	case EventLog:
 		return []string{"order"}
+	case Express:
+		return []string{"product"}
 	default:
 		return []string{"contact", "order"}
 	}

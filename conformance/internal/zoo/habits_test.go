@@ -74,4 +74,8 @@ var unusual = []Habit{
 	{Name: "no-event-for-equal-rows", Language: EventLog, Sentence: "A record that changes nothing is acknowledged without an event."},
 	{Name: "log-is-compacted", Language: EventLog, Sentence: "The log is written again with one event for each row, also between batches."},
 	{Name: "batches-of-seven", Language: EventLog, Sentence: "maximum_batch_size is 7."},
+
+	{Name: "gzip-when-asked", Language: Express, Sentence: "Replies are compressed where the caller accepts it."},
+	{Name: "status-201-for-batches", Language: Express, Sentence: "Batches are answered with the status 201."},
+	{Name: "results-as-they-come", Language: Express, Sentence: "Results come in random order."},
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ var programs = map[string][]string{
 	Python:   {"python3", "testdata/python/server.py"},
 	SQLite:   {"python3", "testdata/sqlite/server.py"},
 	EventLog: {"python3", "testdata/eventlog/server.py"},
+	Express:  {"node", "testdata/express/server.mjs"},
 }
 
 // process is a running server; it ends when its standard input does.
@@ -63,7 +65,7 @@ func start(language string, env ...string) (*process, error) {
 }
 
 // shared are the servers that all tests use, one for each language.
-var shared = map[string]*sharedServer{Node: {}, Python: {}, SQLite: {}, EventLog: {}}
+var shared = map[string]*sharedServer{Node: {}, Python: {}, SQLite: {}, EventLog: {}, Express: {}}
 
 type sharedServer struct {
 	once sync.Once
@@ -127,9 +129,14 @@ func ownURL(t *testing.T, language string, restarts bool) string {
 // needProgram skips the test on a machine without the language.
 func needProgram(t *testing.T, language string) {
 	t.Helper()
-	name := programs[language][0]
-	if _, err := exec.LookPath(name); err != nil {
-		matrixtest.Missing(t, name, "%s is not installed: its endpoints are not judged", name)
+	needed := slices.Clone(programs[language][:1])
+	if language == Express {
+		needed = append(needed, "python3") // drives SQLite
+	}
+	for _, name := range needed {
+		if _, err := exec.LookPath(name); err != nil {
+			matrixtest.Missing(t, name, "%s is not installed: its endpoints are not judged", name)
+		}
 	}
 }
 

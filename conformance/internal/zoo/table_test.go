@@ -21,7 +21,7 @@ var (
 // TestTablesAndCodeAgree: every mistake and habit of a server is in the tables,
 // and every one of the tables is in its server.
 func TestTablesAndCodeAgree(t *testing.T) {
-	for language, glob := range map[string]string{Node: "testdata/node/*.mjs", Python: "testdata/python/*.py", Go: "testdata/golang/*.go", SQLite: "testdata/sqlite/*.py", Postgres: "testdata/postgres/*.go", EventLog: "testdata/eventlog/*.py"} {
+	for language, glob := range map[string]string{Node: "testdata/node/*.mjs", Python: "testdata/python/*.py", Go: "testdata/golang/*.go", SQLite: "testdata/sqlite/*.py", Postgres: "testdata/postgres/*.go", EventLog: "testdata/eventlog/*.py", Express: "testdata/express/*.mjs"} {
 		files, err := filepath.Glob(glob)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
