@@ -125,6 +125,9 @@ func (w *crowded) judge(c *crowd.Crowd, when string) {
 		if f.Status == http.StatusBadGateway && strings.Contains(f.Said, "the destination could not be asked") {
 			continue // it is the destination that does not answer, and the answer says so
 		}
+		if f.Status == http.StatusServiceUnavailable && when != "" && strings.Contains(f.Said, "the state of the service is being copied or replaced") {
+			continue // a slow call that a restore or a reset has ended, which says so
+		}
 		if f.Status == 0 && f.Operation == crowd.Dropped {
 			continue // a fault of the crowd
 		}
