@@ -118,6 +118,22 @@ func TestActionJudges(t *testing.T) {
 	require.Equal(t, []string{"contact", "order"}, report.Settings.Objects)
 }
 
+// TestActionReadsSettings: destkit.yaml of the workspace needs no input. Without what it
+// permits a broken result could not be seen, and the job would pass.
+func TestActionReadsSettings(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	j := newJob(t, g, map[string]string{"url": startSimulator(t, "RES-002"), "reports": "junit"})
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit.yaml"), []byte("write: true\nobject: [contact]\nselect: [RES-002]\n"), 0o600))
+	j.run(t)
+	require.Equal(t, 1, j.status)
+	require.Contains(t, j.log, "settings of destkit.yaml: write, object, select (--config none ignores the file)")
+	require.Contains(t, j.log, "::error title=FAIL RES-002")
+	j.with["config"], j.status = "none", 0
+	j.run(t)
+	require.Equal(t, 0, j.status, "nothing is written")
+}
+
 func TestActionPassesTheStatusOn(t *testing.T) {
 	matrixtest.Long(t)
 	t.Parallel()
@@ -148,7 +164,7 @@ func TestActionPassesTheStatusOn(t *testing.T) {
 		{"the token of a destination for a service", map[string]string{"url": clean, "suite": "service", "token-env": "REAL"}, 2, "token-env belongs to the suite destination", ""},
 		{"nobody there", map[string]string{"url": "http://127.0.0.1:1/"}, 3, "::error title=destkit%3A unreachable", ""},
 		{"nobody there, whatever fails", map[string]string{"url": "http://127.0.0.1:1/", "fail-on": "untested"}, 3, "unreachable", ""},
-		{"an expired waiver", map[string]string{"url": clean, "waivers": "expired.yaml"}, 4, "::error title=destkit%3A waiver", ""},
+		{"an expired waiver", map[string]string{"url": clean, "waivers": "expired.yaml"}, 4, "::error file=expired.yaml,line=2,title=destkit%3A waiver", ""},
 		{"an undecided MUST", map[string]string{"url": clean, "require-complete": "true", "args": "--select=RES-002"}, 6, "conformant in part", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

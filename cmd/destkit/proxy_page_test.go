@@ -189,7 +189,7 @@ func TestProxyPages(t *testing.T) {
 	}
 	require.Contains(t, findings, "exchanges/6\">exchange 6</a>")
 	require.Contains(t, findings, html.EscapeString(result.Checks[at].Reason))
-	for _, words := range []string{"Lovelace", `-H &#34;Authorization: Bearer $DESTKIT_TOKEN&#34;`, "The endpoint breaks", "first byte of the response after"} {
+	for _, words := range []string{"Lovelace", `-H &#34;Authorization: Bearer ${DESTKIT_TOKEN:?}&#34;`, "The endpoint breaks", "first byte of the response after"} {
 		require.Contains(t, exchange, words)
 	}
 	undecided := 0

@@ -202,7 +202,7 @@ const longestCommand = 100 << 10
 
 // pageCommand is the request as a command, "" where it is too long for one.
 func pageCommand(e conformance.Exchange) string {
-	command := e.Curl()
+	command := secretWords{}.in(e.Curl()) // a variable that is not set makes the shell say so
 	if len(command) > longestCommand {
 		return ""
 	}
