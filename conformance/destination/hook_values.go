@@ -18,7 +18,10 @@ func hookShows(p values.Pair) (cause, fix string) {
 	case p.Field.Array && listAsText(p.Sent, p.Stored):
 		shown, what = "the text of a list for the list", "a list"
 	case p.Field.Type == rpc.TypeBoolean && !p.Field.Array && boolAsOther(string(p.Sent), string(p.Stored)):
-		shown, what = fmt.Sprintf("%s for %s", p.Stored, p.Sent), "true and false"
+		shown, what = "1 for true and 0 for false", "true and false" // one cause for both values
+		if p.Stored[0] == '"' {
+			shown = "text for true and false"
+		}
 	default:
 		return "", ""
 	}

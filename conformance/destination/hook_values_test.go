@@ -19,9 +19,9 @@ func TestHookIsNamedBeforeTheEndpoint(t *testing.T) {
 		sent, stored string
 		want         string
 	}{
-		{flag, `true`, `1`, "the read-back hook shows 1 for true, as the database keeps it; or the endpoint "},
-		{flag, `false`, `0`, "the read-back hook shows 0 for false, "},
-		{flag, `true`, `"t"`, `the read-back hook shows "t" for true, `},
+		{flag, `true`, `1`, "the read-back hook shows 1 for true and 0 for false, as the database keeps it; or the endpoint "},
+		{flag, `false`, `0`, "the read-back hook shows 1 for true and 0 for false, "},
+		{flag, `true`, `"t"`, "the read-back hook shows text for true and false, "},
 		{list, `["a","b"]`, `"[\"a\", \"b\"]"`, "the read-back hook shows the text of a list for the list, "},
 		{list, `["a","b"]`, `"{a,b}"`, "the read-back hook shows the text of a list for the list, "},
 		{list, `[]`, `"[]"`, "the read-back hook shows the text of a list for the list, "},
