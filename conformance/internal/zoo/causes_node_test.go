@@ -56,7 +56,7 @@ var causesOfNode = map[string]explanation{
 	"Node/html-escaped":                  {right: "escap|HTML|entit"},
 	"Node/text-normalised":               {right: "normal|NFC|Unicode form"},
 	"Node/line-ends-converted":           {right: "line end|\\\\r|CRLF|line break|normal"},
-	"Node/arrays-joined":                 {right: "joined|comma|text"},
+	"Node/arrays-joined":                 {right: "joined|comma|text|another type"},
 	"Node/falsy-values-dropped":          {right: "falsy|false|empty|zero|\\b0\\b"},
 	"Node/nulls-ignored":                 {right: "null.*(left out|ignored|skipped|not written|keeps)|(left|leaves) out.*null"},
 	"Node/column-forgotten":              {right: "left out|leaves.*out|forgotten|not written|not there|is missing|names other fields|no column|only the first field|is null"},

@@ -72,7 +72,7 @@ var causesOfPython = map[string]explanation{
 	"Python/keys-stripped":                {right: "strip|trim|space|normalis"},
 	"Python/keys-through-a-data-frame":    {right: "float|number|type", vague: "parsed"},
 	"Python/form-encoded":                 {right: "decoded|form|plus|unescap|percent"},
-	"Python/backslashes-lost":             {right: "backslash|escape|taken out"},
+	"Python/backslashes-lost":             {right: "backslash|escape|taken out|decoded"},
 	"Python/missing-values-of-pandas":     {right: "missing value|null|NA\\b|marker"},
 	"Python/moments-to-the-minute":        {right: "second|minute|cut|round|precision|fewer digits"},
 	"Python/other-scripts-refused":        {right: "ASCII|script|charset|character|ordinal|validation"},

@@ -30,7 +30,7 @@ var causesOfSQLite = map[string]explanation{
 	"Python-SQLite/key-column-is-integer":       {right: "leading zero|number|integer"},
 	"Python-SQLite/keys-cut-at-64":              {right: "cut|truncat|64|short"},
 	"Python-SQLite/no-unique-index":             {right: "copy|copies|unique|second (row|record)|duplicate"},
-	"Python-SQLite/values-in-sql-text":          {right: "bound|parameter|built from text|put into (a|the) statement|syntax error|SQL"},
+	"Python-SQLite/values-in-sql-text":          {right: "bound|parameter|built from text|put into (a|the|the text of a) statement|syntax error|SQL"},
 	"Python-SQLite/points-only-grow":            {right: "larger|smaller|greater|grow|maximum|upward|one direction"},
 	"Python-SQLite/moments-only-forward":        {right: "earlier|later|forward|newer|one direction|older (value|moment|date)"},
 	"Python-SQLite/false-values-kept":           {right: "false|falsy|empty|zero|\\b0\\b"},
