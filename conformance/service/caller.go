@@ -3,6 +3,7 @@ package service
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
@@ -287,18 +288,29 @@ func responseHeader(x *wire.Sight) http.Header {
 	return out
 }
 
-// responseBody is that of the response without the framing of HTTP; nil where it is
+// mostPlain is how much of a compressed body is read.
+const mostPlain = 4 << 20
+
+// responseBody is that of the response without framing and compression; nil where it is
 // broken.
 func responseBody(x *wire.Sight) []byte {
-	if x.Raw == nil {
-		return x.Body
+	body, encoding := io.Reader(bytes.NewReader(x.Body)), responseHeader(x).Get("Content-Encoding")
+	if x.Raw != nil {
+		response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(x.Raw)), nil)
+		if err != nil {
+			return nil
+		}
+		body = response.Body
 	}
-	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(x.Raw)), nil)
-	if err != nil {
-		return nil
+	if encoding == "gzip" && !x.Decoded {
+		plain, err := gzip.NewReader(body)
+		if err != nil {
+			return nil
+		}
+		body = io.LimitReader(plain, mostPlain)
 	}
-	body, _ := io.ReadAll(response.Body)
-	return body
+	all, _ := io.ReadAll(body)
+	return all
 }
 
 // keep notes what later calls are compared with.
