@@ -60,7 +60,7 @@ func aboutRecords(kind Evidence) bool { return slices.Contains(storedEvidence, k
 // onlyErrors reports whether all that was found are calls that failed: what is stored
 // was not seen.
 func onlyErrors(r *CheckResult) bool {
-	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
+	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !strings.Contains(s, " error ") })
 }
 
 // stopsRuns reports whether the findings are about a call that every run makes, or about

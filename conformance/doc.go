@@ -1,10 +1,8 @@
-// Package conformance judges the two sides of the protocol: custom destinations and the
-// service that calls them. What a run sends, and what it looks at, is the matter of a
-// [Suite]: package destination has that of destinations, package service that of services.
+// Package conformance has the data of a judge of the two sides of the protocol: the
+// catalogue of checks, options, results, and the verdict that they come to. Package
+// destination judges custom destinations, package service the service that calls them.
 //
-// The checks are the scenarios of package features. A parser of Gherkin matches
-// their steps once; this package runs them, and it alone selects, schedules,
-// classifies and decides, the same for every suite. It owns the verdict.
-// It knows no simulator, no service, no protocol and no output format: a [Report] is data,
-// package report writes it.
+// The checks are the scenarios of package features. Package internal/engine runs them, the
+// same for both suites, and package report writes the [Report], which is data. This package
+// knows no simulator, no service, no protocol and no output format.
 package conformance

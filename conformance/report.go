@@ -204,11 +204,8 @@ type CheckResult struct {
 	DurationMS float64          `json:"duration_ms"`
 	Gating     bool             `json:"gating"`
 	Waiver     *Waiver          `json:"waiver,omitempty" redact:"-"`
-
-	away     bool         // the endpoint went away in the middle of it
-	unsteady bool         // it failed beside other calls and passed alone
-	original *CheckResult // what was folded under another check
-	symptoms []string     // what was observed, to tell one defect from another
+	// Symptoms are words for what was observed, by which one defect is known again.
+	Symptoms []string `json:"-" redact:"-"`
 }
 
 // Finding is one observed breach of a rule. It is data, not an error.
@@ -231,9 +228,6 @@ type Finding struct {
 
 	// Quote is the reason that the endpoint gave, where it says why the rule is broken.
 	Quote *Quote `json:"-"`
-
-	symptom   string
-	diagnosed bool // a second run has looked for the cause
 }
 
 // Quote is a message of the endpoint.

@@ -8,6 +8,26 @@ import (
 	"github.com/destkit/destkit/internal/suggest"
 )
 
+// SelectChecks are the checks of a run: those of the catalogue that it asks for, then the
+// author's own. Mistakes are *UsageError.
+func (o *Options) SelectChecks(cat *Catalogue) ([]*Check, error) {
+	if err := o.checkWaivers(); err != nil {
+		return nil, err
+	}
+	checks, err := o.selectChecks(cat)
+	if err != nil || o.Features == nil {
+		return checks, err
+	}
+	own, err := readCatalogue(o.Features, ".", true)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	if len(own.Checks) == 0 {
+		return nil, usage("the features directory holds no scenario: it needs *.feature files")
+	}
+	return append(checks, own.Checks...), nil
+}
+
 // selectChecks applies --select and --skip and adds what the selected checks
 // build on, so that a verdict never rests on an unjudged rule.
 func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {

@@ -11,7 +11,7 @@ import (
 
 // Gates reports whether a failure of the check decides the verdict of a profile.
 func (c *Check) Gates(p Profile) bool {
-	if c.own || c.Level == Info {
+	if c.Own || c.Level == Info {
 		return false
 	}
 	if p == ProfileStrict {
@@ -25,8 +25,8 @@ func (c *Check) Gates(p Profile) bool {
 	})
 }
 
-// newReport is an empty report of a suite.
-func (o *Options) newReport(suite, target string, started time.Time) *Report {
+// NewReport is an empty report of a suite.
+func (o *Options) NewReport(suite, target string, started time.Time) *Report {
 	span := ""
 	if o.KeyFrom != 0 || o.KeyTo != 0 {
 		span = fmt.Sprintf("%d:%d", o.KeyFrom, o.KeyTo)
@@ -49,7 +49,12 @@ func (o *Options) newReport(suite, target string, started time.Time) *Report {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// decide sums up: counts, verdict, exit status.
+// Conclude sums up: counts, verdict, exit status, the summary.
+func (o *Options) Conclude(r *Report, cat *Catalogue) {
+	o.decide(r, cat)
+	r.Summary = summary(r)
+}
+
 func (o *Options) decide(r *Report, cat *Catalogue) {
 	gateFailed := r.count()
 	o.staleWaivers(r, cat)

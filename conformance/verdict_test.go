@@ -39,7 +39,7 @@ func TestProfilesGate(t *testing.T) {
 		{"spec SHOULD", Check{Level: Should, Authority: []Authority{AuthoritySpec}}, gate{false, false, true}},
 		{"policy SHOULD", Check{Level: Should, Authority: []Authority{AuthorityPolicy}}, gate{false, false, true}},
 		{"spec INFO", Check{Level: Info, Authority: []Authority{AuthoritySpec}}, gate{}},
-		{"author's own MUST", Check{Level: Must, Authority: []Authority{AuthoritySpec}, own: true}, gate{}},
+		{"author's own MUST", Check{Level: Must, Authority: []Authority{AuthoritySpec}, Own: true}, gate{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestProfilesGateTheCatalogue(t *testing.T) {
 func decidedReport(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
 	t.Helper()
 	opts = opts.WithDefaults()
-	r := opts.newReport(SuiteDestination, "", time.Now())
+	r := opts.NewReport(SuiteDestination, "", time.Now())
 	r.Tier = TierProtocol
 	r.Checks, r.Problems = results, problems
 	for range left {
@@ -209,8 +209,7 @@ func TestSummaryBeginsWithTheWorst(t *testing.T) {
 	require.NoError(t, err)
 	failed := func(id string, status Status, calls ...string) CheckResult {
 		at := slices.IndexFunc(cat.Checks, func(c *Check) bool { return c.ID == id })
-		r := *cat.Checks[at].result(status, "")
-		r.Gating = status == Fail
+		r := CheckResult{ID: id, Level: cat.Checks[at].Level, Status: status, Gating: status == Fail}
 		for _, call := range calls {
 			r.Findings = append(r.Findings, Finding{Exchanges: []Exchange{{RPC: call}}})
 		}
@@ -240,7 +239,7 @@ func TestSummaryBeginsWithTheWorst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := Options{}.WithDefaults()
-			r := opts.newReport(SuiteDestination, "", time.Now())
+			r := opts.NewReport(SuiteDestination, "", time.Now())
 			r.Checks = tt.checks
 			opts.decide(r, cat)
 			said := summary(r)

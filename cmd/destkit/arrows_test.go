@@ -31,7 +31,7 @@ var layers = []struct{ who, may string }{
 	{`destsim`, `destsim/.*|internal/.*`},
 	{`loadgen/internal/.*`, `loadgen/internal/.*|destsim/rpc|internal/.*`},
 	{`loadgen`, `loadgen/.*|destsim/rpc|internal/.*`},
-	{`conformance/internal/(engine|journal|wire)`, `conformance/internal/.*|internal/.*`},
+	{`conformance/internal/(journal|wire)`, `conformance/internal/.*|internal/.*`},
 	{`conformance/internal/.*`, `conformance(/internal/.*)?|destsim/rpc|openapi|internal/.*`},
 	{`conformance`, `conformance/internal/.*|features|internal/.*`},
 	{`conformance/report`, `conformance(/internal/.*)?|features|internal/.*`},
@@ -56,7 +56,8 @@ var users = []struct{ what, who string }{
 	{`internal/(testkit(/.*)?|matrixtest)`, `internal/testkit(/.*)?`}, // and tests
 
 	{`github.com/chromedp/.*`, `internal/testkit/browser`},
-	{`github.com/cucumber/.*`, `conformance`},
+	{`github.com/cucumber/godog`, `conformance/internal/engine`},
+	{`github.com/cucumber/(gherkin|messages)/.*`, `conformance(/internal/engine)?`},
 	{`github.com/emersion/.*`, `server`},
 	{`github.com/fsnotify/.*`, `cmd/destkit`},
 	{`github.com/getkin/.*|github.com/santhosh-tekuri/.*`, `openapi`},

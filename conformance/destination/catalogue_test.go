@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // TestEveryStepIsDefined: each sentence of the catalogue has exactly one meaning.
 func TestEveryStepIsDefined(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteDestination)
 	require.NoError(t, err)
-	suite := conformance.Suite{Catalogue: cat, Steps: definitions()}
+	suite := engine.Suite{Catalogue: cat, Steps: definitions()}
 	require.Empty(t, suite.Undefined())
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // permitted says what keeps a check from being run: what the caller has not permitted
@@ -52,7 +53,7 @@ func (s *session) chosen() []string {
 }
 
 // newActor is the scenario of a check as the engine runs it.
-func (s *session) newActor(ctx context.Context, found *conformance.Findings) (actor any, end func() error) {
+func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor any, end func() error) {
 	s.confirming.Store(found.Confirming())
 	sc := s.scenarioOf(ctx, found)
 	return sc, sc.end

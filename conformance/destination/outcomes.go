@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // decided is an Outcome as it comes back from a step.
@@ -43,20 +44,20 @@ func deciderOf(err error) string {
 
 // notApplicable: the rule does not bind this endpoint.
 func notApplicable(format string, args ...any) error {
-	return conformance.Outcome(conformance.NotApplicable, "", format, args...)
+	return engine.Outcome(conformance.NotApplicable, "", format, args...)
 }
 
 // notRun: a permission, hook or budget is missing; decider names it.
 func notRun(decider, format string, args ...any) error {
-	return conformance.Outcome(conformance.NotRun, decider, format, args...)
+	return engine.Outcome(conformance.NotRun, decider, format, args...)
 }
 
 // inconclusive: the check ran and the evidence does not decide.
 func inconclusive(decider, format string, args ...any) error {
-	return conformance.Outcome(conformance.Inconclusive, decider, format, args...)
+	return engine.Outcome(conformance.Inconclusive, decider, format, args...)
 }
 
 // harness: the judge or a hook of the author failed, never the endpoint.
 func harness(format string, args ...any) error {
-	return conformance.Outcome(conformance.HarnessError, "", format, args...)
+	return engine.Outcome(conformance.HarnessError, "", format, args...)
 }

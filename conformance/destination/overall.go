@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -112,7 +112,7 @@ func (s *session) notice(req request, r *reply) {
 
 // brokenOverall adds to the findings of a rule what was broken outside its own scenario.
 // What a failed check shows already is not shown again, and one lost connection is none.
-func (s *session) brokenOverall(ctx context.Context, found *conformance.Findings, shown func(symptom string) bool) {
+func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, shown func(symptom string) bool) {
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	check := found.Check().ID

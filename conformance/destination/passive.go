@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
@@ -19,7 +20,7 @@ import (
 // may use it.
 type Passive struct {
 	s        *session
-	suite    *conformance.Suite
+	suite    *engine.Suite
 	viewer   *wire.Viewer
 	known    *wire.Calls
 	checks   []*passiveCheck
@@ -42,7 +43,7 @@ type passiveCheck struct {
 	rule   *passiveRule // nil: traffic alone does not decide it
 	sc     *scenario    // used again for each exchange
 	claims []func() error
-	found  *conformance.Findings // of all exchanges
+	found  *engine.Findings // of all exchanges
 	looked int
 	reason string // why the latest exchange decided nothing
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -14,7 +15,7 @@ import (
 const activeJudging = "active judging (destkit conform)"
 
 // result is what a check comes to.
-func (p *Passive) result(c *conformance.Check) *conformance.CheckResult {
+func (p *Passive) result(c *conformance.Check) *engine.Result {
 	pc := p.byID[c.ID]
 	found := *pc.found // a report may be asked for again
 	switch {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/values"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -78,7 +78,7 @@ func declared(f rpc.Field) string {
 
 // sendsEverywhere sends a record for each row of a table for every purpose of the
 // advertised operations: new ones, and changes of records that are there.
-func (sc *scenario) sendsEverywhere(table *wire.DataTable) error {
+func (sc *scenario) sendsEverywhere(table *engine.Table) error {
 	id, err := sc.object.identifier()
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (sc *scenario) sendsEverywhere(table *wire.DataTable) error {
 			continue
 		}
 		var plain, odd []*record
-		for _, row := range wire.Rows(table) {
+		for _, row := range engine.Rows(table) {
 			r, err := sc.withValue(id, row)
 			if err != nil {
 				return err

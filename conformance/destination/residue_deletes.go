@@ -43,7 +43,7 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *confo
 		found := &sc.All()[0]
 		found.Cause = wire.EitherCause("the size of the batches (this check deletes less at once)", "that other syncs have written the records",
 			"the request below again, with one of its records,")
-		res.Findings = append(res.Findings, *found)
+		res.Findings = append(res.Findings, found.Finding)
 	}
 	if len(res.Findings) > 0 {
 		res.Status, res.Reason = conformance.Fail, "the clean-up saw it: acknowledged deletes that were not done"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
@@ -39,8 +40,8 @@ func (s *session) run(ctx context.Context) (*conformance.Report, error) {
 }
 
 // suite is the run as the engine judges it.
-func (s *session) suite() *conformance.Suite {
-	return &conformance.Suite{
+func (s *session) suite() *engine.Suite {
+	return &engine.Suite{
 		Name: conformance.SuiteDestination, Target: s.redactor.String(s.target.URL), Catalogue: s.cat, Steps: definitions(), Secrets: s.redactor,
 		Symptoms: true, Permitted: s.permitted, Needs: s.needs, Objects: s.chosen,
 		NewActor: s.newActor, Open: s.open, Overall: s.brokenOverall, Finish: s.conclude,
@@ -117,7 +118,7 @@ func (s *session) conclude(ctx context.Context, r *conformance.Report, late bool
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
 func Steps() []string {
-	s := conformance.Suite{Steps: definitions()}
+	s := engine.Suite{Steps: definitions()}
 	return s.Sentences()
 }
 

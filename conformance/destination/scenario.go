@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -19,7 +20,7 @@ import (
 // back, and what was found.
 type scenario struct {
 	*session
-	*conformance.Findings
+	*engine.Findings
 	ctx context.Context
 	// object is the destination object under judgement, nil in checks that
 	// look at no single object.
@@ -82,11 +83,11 @@ type measuredPace struct {
 
 // newScenario is a scenario of a check for an object, or for none.
 func (s *session) newScenario(ctx context.Context, c *conformance.Check, o *object) *scenario {
-	return &scenario{session: s, Findings: (&conformance.Suite{Secrets: s.redactor}).Findings(c), ctx: ctx, object: o}
+	return &scenario{session: s, Findings: (&engine.Suite{Secrets: s.redactor}).Findings(c), ctx: ctx, object: o}
 }
 
 // scenarioOf is the scenario whose findings the engine looks at.
-func (s *session) scenarioOf(ctx context.Context, found *conformance.Findings) *scenario {
+func (s *session) scenarioOf(ctx context.Context, found *engine.Findings) *scenario {
 	sc := &scenario{session: s, Findings: found, ctx: ctx}
 	if found.Object() != "" {
 		sc.object = s.catalog.object(found.Object())

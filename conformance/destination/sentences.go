@@ -4,14 +4,14 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // definition is a step of the destination suite.
-type definition = conformance.Step
+type definition = engine.Step
 
 func step(pattern string, bind func(*scenario) any) definition {
-	return conformance.NewStep(pattern, bind)
+	return engine.NewStep(pattern, bind)
 }
 
 // definitions are all sentences that a feature file may use.

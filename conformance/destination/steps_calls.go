@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
@@ -149,7 +150,7 @@ func (sc *scenario) callsMethod(method, times, percent, declared string) error {
 func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
 
 // callsInWays sends the named call, or all six, in each way of the table.
-func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
+func (sc *scenario) callsInWays(what string, table *engine.Table) error {
 	calls := sc.everyCall()
 	if what != "every method" {
 		calls = sc.methodCalls(strings.Trim(what, `"`))
@@ -158,7 +159,7 @@ func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
 		}
 		calls = calls[:1]
 	}
-	for _, row := range wire.Rows(table) {
+	for _, row := range engine.Rows(table) {
 		name := row[0]
 		way, ok := ways[name]
 		if !ok {
@@ -175,8 +176,8 @@ func (sc *scenario) callsInWays(what string, table *wire.DataTable) error {
 
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
-func (sc *scenario) sendsBodies(table *wire.DataTable) error {
-	for _, row := range wire.Rows(table) {
+func (sc *scenario) sendsBodies(table *engine.Table) error {
+	for _, row := range engine.Rows(table) {
 		body := row[0]
 		fresh := sc.newID()
 		uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", fresh[:8], fresh[8:12], fresh[13:16], fresh[17:20], fresh[20:])

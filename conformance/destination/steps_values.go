@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/values"
-	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -95,7 +95,7 @@ func badPlace(i, n int) int { return min(3*i+1, n-1) }
 
 // sendsThese sends one record for each row: | identifier | or | type | value | or
 // | type | value | what it is |.
-func (sc *scenario) sendsThese(what, which string, table *wire.DataTable) error {
+func (sc *scenario) sendsThese(what, which string, table *engine.Table) error {
 	ops, err := sc.operations(which)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (sc *scenario) sendsThese(what, which string, table *wire.DataTable) error 
 		return sc.sendsIdentifiers(ops[0], table)
 	}
 	var records []*record
-	for _, row := range wire.Rows(table) {
+	for _, row := range engine.Rows(table) {
 		r, err := sc.withValue(id, row)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (sc *scenario) sendsThese(what, which string, table *wire.DataTable) error 
 }
 
 // sendsIdentifiers sends a record for each row, by the first identifier of its type.
-func (sc *scenario) sendsIdentifiers(operation string, table *wire.DataTable) error {
+func (sc *scenario) sendsIdentifiers(operation string, table *engine.Table) error {
 	sc.sets = nil
 	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
 		i := slices.IndexFunc(sc.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
@@ -141,7 +141,7 @@ func (sc *scenario) sendsIdentifiers(operation string, table *wire.DataTable) er
 			return err
 		}
 		var records []*record
-		for _, row := range wire.Rows(table) {
+		for _, row := range engine.Rows(table) {
 			r, err := sc.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
 			if err != nil {
 				return err

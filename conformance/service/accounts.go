@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // needsOrganization says that a check lacks the personal access token.
 func (sc *scenario) needsOrganization() error {
 	if sc.pat == "" {
-		return conformance.Outcome(conformance.NotRun, "DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN")
+		return engine.Outcome(conformance.NotRun, "DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN")
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func (sc *scenario) ownWorkspace() error {
 		return err
 	}
 	if key == "" {
-		return conformance.Outcome(conformance.Inconclusive, "", "the service gave no key of the new workspace")
+		return engine.Outcome(conformance.Inconclusive, "", "the service gave no key of the new workspace")
 	}
 	sc.key, sc.source = key, 0
 	sc.named.workspace = some(id)
@@ -130,7 +131,7 @@ func (sc *scenario) credentials(who string) (request, error) {
 	}
 	kind, ok := kinds[who]
 	if !ok {
-		return request{}, conformance.Outcome(conformance.HarnessError, "", "unknown credentials %q", who)
+		return request{}, engine.Outcome(conformance.HarnessError, "", "unknown credentials %q", who)
 	}
 	if strings.Contains(who, "personal") {
 		if err := sc.needsOrganization(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
@@ -118,7 +119,7 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 	}
 	reply := r.client.Do(ctx, call)
 	if ctx.Err() != nil {
-		return nil, conformance.Outcome(conformance.NotRun, "--timeout", "the run ended before the answer of %s %s", q.method, q.path)
+		return nil, engine.Outcome(conformance.NotRun, "--timeout", "the run ended before the answer of %s %s", q.method, q.path)
 	}
 	a := &answer{Reply: reply, request: q}
 	if reply.OK() {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
@@ -40,7 +41,7 @@ func (sc *scenario) emulatedOnes() error {
 		}
 	}
 	if len(ids) == 0 {
-		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
+		return engine.Outcome(conformance.NotRun, "", "the service emulates no application")
 	}
 	sc.emulated = ids
 	return nil
@@ -98,7 +99,7 @@ func (sc *scenario) advancedAgrees(what string) error {
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
+		return engine.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
 	}
 	return sc.heldBy(seen, "look")
 }
@@ -197,14 +198,14 @@ func (sc *scenario) writes(t table, body map[string]any) error {
 	ended, err := sc.runs(s)
 	sc.syncs = slices.DeleteFunc(sc.syncs, func(one *syncing) bool { return one == s })
 	if err == nil && (ended.text("data", "status") != "completed" || ended.id("data", "records_updated") != int64(len(t.rows))) {
-		err = conformance.Outcome(conformance.Inconclusive, "", "what the check builds on could not be written: %s", sc.secrets.String(ended.short()))
+		err = engine.Outcome(conformance.Inconclusive, "", "what the check builds on could not be written: %s", sc.secrets.String(ended.short()))
 	}
 	return err
 }
 
 // objectHolds compares all records that an application has in the object of the
 // latest sync with a table of the source's columns.
-func (sc *scenario) objectHolds(rows *wire.DataTable) error {
+func (sc *scenario) objectHolds(rows *engine.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -26,11 +27,11 @@ import (
 // claims of their checks. What a service shows elsewhere, such as in its API, is not
 // judged. One goroutine at a time may use it.
 type Caller struct {
-	suite   *conformance.Suite
+	suite   *engine.Suite
 	opts    conformance.Options
 	dest    *destination
 	run     *run
-	watched []*conformance.Watched
+	watched []*engine.Watched
 	rules   []*callerRule
 	seed    maphash.Seed
 	known   *wire.Calls
@@ -54,7 +55,7 @@ type Caller struct {
 
 // callerRule is a check with what is shown to its claims.
 type callerRule struct {
-	watched *conformance.Watched
+	watched *engine.Watched
 	sc      *scenario
 	// judge reports whether a call breaks the rule.
 	judge func(c *endpoint.Call) bool
@@ -105,7 +106,7 @@ func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*C
 	server := endpoint.NewServer(secrets)
 	j.run = &run{secrets: secrets}
 	j.dest = &destination{Endpoint: server.Add("observed", nil), url: url}
-	j.suite = &conformance.Suite{
+	j.suite = &engine.Suite{
 		Name: conformance.SuiteService, Target: "the caller of " + secrets.String(url), Catalogue: catalogue(), Steps: steps(), Secrets: secrets,
 	}
 	return j, j.prepare()
@@ -114,7 +115,7 @@ func NewCaller(url string, secrets *wire.Redactor, opts conformance.Options) (*C
 // rule adds a check; claims are lines of the catalogue, none where judge has its own.
 func (j *Caller) rule(id string, judge func(r *callerRule, c *endpoint.Call) bool, claims ...string) error {
 	r := &callerRule{}
-	w, err := j.suite.Watch(id, func(found *conformance.Findings) any {
+	w, err := j.suite.Watch(id, func(found *engine.Findings) any {
 		r.sc = &scenario{run: j.run, Findings: found, dest: j.dest}
 		return r.sc
 	}, claims...)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/matrixtest"
 )
@@ -23,7 +24,7 @@ func TestMatrixNegatedClaimsFail(t *testing.T) {
 	cat, err := conformance.LoadCatalogue(conformance.SuiteService)
 	require.NoError(t, err)
 	b, short := serve(t), serveImpatient(t)
-	suites := map[bool]*conformance.Suite{false: service.SuiteOf(t, b.target, b.opts), true: service.SuiteOf(t, short.target, short.opts)}
+	suites := map[bool]*engine.Suite{false: service.SuiteOf(t, b.target, b.opts), true: service.SuiteOf(t, short.target, short.opts)}
 	same := func(source string) string { return source }
 	runs := matrixtest.Sample(t, sharedCode, checkCells(t, cat.Checks))
 	for i, c := range cat.Checks {

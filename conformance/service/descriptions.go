@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -19,9 +20,9 @@ import (
 // fields are created on write. A field is its name and type and what is true of
 // it, as in "id:string:identifier:required"; what is not said is createable and
 // updateable.
-func readObjects(t *wire.DataTable) (SimulatorConfig, error) {
+func readObjects(t *engine.Table) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
-	for _, row := range wire.Rows(t)[1:] {
+	for _, row := range engine.Rows(t)[1:] {
 		cell := func(i int) string { return row[i] }
 		o := rpc.Object{APIName: cell(0), Label: cell(1), CanCreateFields: cell(4)}
 		c.Objects = append(c.Objects, o)
@@ -160,13 +161,13 @@ func (sc *scenario) plan() (*plan, error) {
 	if sc.planned != nil {
 		return sc.planned, nil
 	}
-	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
+	return nil, engine.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
 }
 
 // anEndpoint reads | object_api_name | label | operations | can_create_fields |.
-func (sc *scenario) anEndpoint(t *wire.DataTable) error {
+func (sc *scenario) anEndpoint(t *engine.Table) error {
 	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
-	for _, row := range wire.Rows(t) {
+	for _, row := range engine.Rows(t) {
 		o := rpc.Object{APIName: row[0], Label: row[1]}
 		if len(row) > 3 {
 			o.CanCreateFields = row[3]
@@ -180,13 +181,13 @@ func (sc *scenario) anEndpoint(t *wire.DataTable) error {
 }
 
 // itsFields reads | field_api_name | label | type | what is true of it |.
-func (sc *scenario) itsFields(object string, t *wire.DataTable) error {
+func (sc *scenario) itsFields(object string, t *engine.Table) error {
 	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
 	pl.fields[object] = nil
-	for _, row := range wire.Rows(t) {
+	for _, row := range engine.Rows(t) {
 		is := func(word string) bool { return slices.Contains(strings.Fields(row[3]), word) }
 		pl.fields[object] = append(pl.fields[object], rpc.Field{
 			APIName: row[0], Label: row[1], Type: row[2],

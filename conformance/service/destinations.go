@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -225,7 +226,7 @@ func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any
 	case err != nil:
 		return err
 	case !a.OK() || a.Status >= 500 || a.json == nil:
-		return conformance.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", sc.secrets.String(a.short()))
+		return engine.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", sc.secrets.String(a.short()))
 	}
 	if a.Status < 300 {
 		d.id = a.id("data", "id")

@@ -8,10 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // SuiteOf is an open suite, for tests of the catalogue.
-func SuiteOf(t *testing.T, target Target, opts Options) *conformance.Suite {
+func SuiteOf(t *testing.T, target Target, opts Options) *engine.Suite {
 	t.Helper()
 	opts.RunID, opts.Timeout = "tests", time.Hour
 	r, err := newRun(target, &opts)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -81,7 +82,7 @@ func refused(a *answer) bool {
 
 // laid gives a body with the rows of a table laid over it: a field by its path
 // with dots, and its value as JSON. The value "nothing" leaves the field out.
-func (sc *scenario) laid(body map[string]any, t *wire.DataTable) (map[string]any, error) {
+func (sc *scenario) laid(body map[string]any, t *engine.Table) (map[string]any, error) {
 	out := maps.Clone(body)
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
@@ -98,9 +99,9 @@ func (sc *scenario) laid(body map[string]any, t *wire.DataTable) (map[string]any
 }
 
 // cells are the rows of a table by the names in its first one.
-func cells(t *wire.DataTable) []map[string]string {
+func cells(t *engine.Table) []map[string]string {
 	var out []map[string]string
-	rows := wire.Rows(t)
+	rows := engine.Rows(t)
 	for _, row := range rows[1:] {
 		one := map[string]string{}
 		for i, cell := range row {
@@ -179,7 +180,7 @@ func (sc *scenario) aTopic() error {
 	}
 	id := a.id("data", "id")
 	if !accepted(a) || id == 0 {
-		return conformance.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", sc.secrets.String(a.short()))
+		return engine.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", sc.secrets.String(a.short()))
 	}
 	sc.made(thing{kind: "sources", id: id, name: name})
 	topic, err := sc.must(request{method: "POST", path: "/sources/" + strconv.FormatInt(id, 10) + "/topics", body: map[string]any{
@@ -221,7 +222,7 @@ func (sc *scenario) aTable() error {
 		g.over["mappings"] = []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))}
 		return nil
 	}
-	return conformance.Outcome(conformance.NotRun, "", "the source has no table")
+	return engine.Outcome(conformance.NotRun, "", "the source has no table")
 }
 
 // tableObject names a table as a sync does (spec 2.8).

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -72,9 +72,9 @@ func literal(v any) string {
 
 // tableOf reads the rows of a source: a head of columns, the first of which is
 // the identifier. NULL is one, and the column count has integers.
-func tableOf(t *wire.DataTable) (table, error) {
+func tableOf(t *engine.Table) (table, error) {
 	var out table
-	for i, line := range wire.Rows(t) {
+	for i, line := range engine.Rows(t) {
 		if i == 0 {
 			out.columns = slices.Clone(line)
 			continue
@@ -141,7 +141,7 @@ func (sc *scenario) holds(d *dataset, t table) error {
 
 // ownTable makes a table in an emulated warehouse of the scenario, and lets its
 // syncs read it: unlike a dataset, it gets columns without a word to the service.
-func (sc *scenario) ownTable(rows *wire.DataTable) error {
+func (sc *scenario) ownTable(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (sc *scenario) readsTable(name string, t table) error {
 		})
 		return nil
 	}
-	return conformance.Outcome(conformance.Inconclusive, "", "the source does not show the new table %s", name)
+	return engine.Outcome(conformance.Inconclusive, "", "the source does not show the new table %s", name)
 }
 
 // executes runs statements on the warehouse, as its owner would.
@@ -235,7 +235,7 @@ func (sc *scenario) liveSync(family string) error {
 
 // producerSends appends messages to the topic, and waits until the service has
 // nothing left to do. Nothing is triggered.
-func (sc *scenario) producerSends(rows *wire.DataTable) error {
+func (sc *scenario) producerSends(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err

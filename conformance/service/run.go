@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
@@ -113,14 +114,14 @@ func (r *run) close() {
 }
 
 // suite is the run as the engine judges it.
-func (r *run) suite() *conformance.Suite {
-	return &conformance.Suite{
+func (r *run) suite() *engine.Suite {
+	return &engine.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
 		// Where no one moves a clock those that wait disturb no others.
 		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
-		NewActor: func(ctx context.Context, found *conformance.Findings) (any, func() error) {
+		NewActor: func(ctx context.Context, found *engine.Findings) (any, func() error) {
 			sc := &scenario{run: r, Findings: found, ctx: ctx, extraEndpoints: map[string]*endpoint.Endpoint{},
 				before: map[string]*view{}, words: map[string]string{},
 				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -15,7 +15,7 @@ import (
 // scenario is one scenario on its way: what it has made, called and seen.
 type scenario struct {
 	*run
-	*conformance.Findings
+	*engine.Findings
 	ctx context.Context
 
 	// key, source and pat shadow those of the run where the scenario has a
@@ -109,7 +109,7 @@ func (sc *scenario) must(q request) (*answer, error) {
 	case err != nil:
 		return nil, err
 	case !a.OK() || a.Status >= 300 || a.json == nil:
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
+		return nil, engine.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
 	}
 	return a, nil
 }
@@ -230,7 +230,7 @@ type runLife struct {
 
 // repeatable are calls that are made again, and what they were answered.
 type repeatable struct {
-	calls   *wire.DataTable
+	calls   *engine.Table
 	answers []*answer
 }
 

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // steps are all sentences that a feature file of the suite may use.
-var steps = sync.OnceValue(func() []conformance.Step {
+var steps = sync.OnceValue(func() []engine.Step {
 	return slices.Concat(
 		callSteps(), tokenSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
 		listsSteps(),
@@ -48,10 +48,10 @@ var steps = sync.OnceValue(func() []conformance.Step {
 })
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
-func Steps() []string { return (&conformance.Suite{Steps: steps()}).Sentences() }
+func Steps() []string { return (&engine.Suite{Steps: steps()}).Sentences() }
 
 // step declares a sentence; the function that bind returns has one argument for
 // each group of the pattern.
-func step(pattern string, bind func(*scenario) any) conformance.Step {
-	return conformance.NewStep(pattern, bind)
+func step(pattern string, bind func(*scenario) any) engine.Step {
+	return engine.NewStep(pattern, bind)
 }

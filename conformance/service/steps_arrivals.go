@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
-func arrivalsSteps() []conformance.Step {
-	return []conformance.Step{
+func arrivalsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^an object that can be (mirrored)$`, func(sc *scenario) any { return sc.anObject }),
 		step(`^another sync has written into it$`, func(sc *scenario) any { return sc.anotherWrites }),
 		step(`^a sync writes to an object with field ordering for each of these:$`, func(sc *scenario) any { return sc.ordersRun }),
@@ -31,7 +32,7 @@ func arrivalsSteps() []conformance.Step {
 }
 
 // anotherWrites plants records in the object that the scenario is about.
-func (sc *scenario) anotherWrites(rows *wire.DataTable) error {
+func (sc *scenario) anotherWrites(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ type ordered struct {
 }
 
 // ordersRun lets a sync with each order write to a destination of its own.
-func (sc *scenario) ordersRun(t *wire.DataTable) error {
+func (sc *scenario) ordersRun(t *engine.Table) error {
 	var all []ordered
 	for _, line := range cells(t) {
 		if err := sc.anObject("field ordering"); err != nil {
@@ -84,7 +85,7 @@ func (sc *scenario) orderRuns(order string) (one ordered, err error) {
 		rows.rows[0][name] = sampleOf(jsonvalue.Text(f.Get("type")))
 	}
 	if len(mappings) < 3 {
-		return one, conformance.Outcome(conformance.NotRun, "", "the object has too few fields to tell orders apart")
+		return one, engine.Outcome(conformance.NotRun, "", "the object has too few fields to tell orders apart")
 	}
 	if sc.nextSync().rows, err = sc.newDataset(rows); err != nil {
 		return one, err
@@ -197,7 +198,7 @@ func (sc *scenario) mapsColumn(column, field string) error {
 
 // wasSent compares the records of all batches with a table; between different
 // identifiers no order is asked for.
-func (sc *scenario) wasSent(rows *wire.DataTable) error {
+func (sc *scenario) wasSent(rows *engine.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err

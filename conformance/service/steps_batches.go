@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -16,8 +17,8 @@ import (
 )
 
 // batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
-func batchSteps() []conformance.Step {
-	return []conformance.Step{
+func batchSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(sc *scenario) any {
 			return func(what, name string) error {
 				if what == "the operation" {
@@ -55,7 +56,7 @@ func (sc *scenario) latestBatches() ([]*endpoint.Call, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "the sync has sent no batch")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "the sync has sent no batch")
 	}
 	return out, nil
 }
@@ -190,7 +191,7 @@ func (sc *scenario) samePlans() error {
 		return "", ""
 	})
 	if err == nil && calls < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "the sync has sent only one call of %s", rpc.MethodSyncBatch)
+		return engine.Outcome(conformance.Inconclusive, "", "the sync has sent only one call of %s", rpc.MethodSyncBatch)
 	}
 	return err
 }
@@ -255,13 +256,13 @@ func (sc *scenario) sentIn(run int) ([]sent, error) {
 
 // runSends compares what a run sent with a table of operations and identifiers,
 // each of which has to come exactly as often as it stands there.
-func (sc *scenario) runSends(run int, want *wire.DataTable) error {
+func (sc *scenario) runSends(run int, want *engine.Table) error {
 	got, err := sc.sentIn(run)
 	if err != nil {
 		return err
 	}
 	left := map[string]int{}
-	for _, line := range wire.Rows(want) {
+	for _, line := range engine.Rows(want) {
 		for _, id := range strings.Fields(line[1]) {
 			left[line[0]+" "+id]++
 		}
@@ -286,9 +287,9 @@ func (sc *scenario) runSends(run int, want *wire.DataTable) error {
 }
 
 // wording of a table of operations.
-func wording(t *wire.DataTable) string {
+func wording(t *engine.Table) string {
 	var parts []string
-	for _, line := range wire.Rows(t) {
+	for _, line := range engine.Rows(t) {
 		parts = append(parts, line[0]+" "+line[1])
 	}
 	return strings.Join(parts, ", ")

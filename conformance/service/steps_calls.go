@@ -10,20 +10,20 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // callSteps make single calls of the API; what they name in braces is a thing
 // of the scenario.
-func callSteps() []conformance.Step {
-	return []conformance.Step{
+func callSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client calls "([A-Z]+) (/[^"]*)" with (the workspace API key|the personal access token|no token|an unknown token|a damaged key)$`,
 			func(sc *scenario) any { return sc.callsWith }),
 		step(`^a client makes each call with (the workspace API key|the personal access token|no token|an unknown token):$`,
 			func(sc *scenario) any { return sc.callsEach }),
 		step(`^a client makes each call with its own token:$`,
-			func(sc *scenario) any { return func(t *wire.DataTable) error { return sc.callsEach(itsOwn, t) } }),
+			func(sc *scenario) any { return func(t *engine.Table) error { return sc.callsEach(itsOwn, t) } }),
 		step(`^a client calls "([A-Z]+) (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
 		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(sc *scenario) any {
 			return func(what string) error { return sc.callsWere(what, sc.last) }
@@ -90,7 +90,7 @@ func (sc *scenario) filled(text string) (string, error) {
 		return place
 	})
 	if missing != "" {
-		return "", conformance.Outcome(conformance.HarnessError, "", "the scenario has no %q for %s", missing, text)
+		return "", engine.Outcome(conformance.HarnessError, "", "the scenario has no %q for %s", missing, text)
 	}
 	return out, nil
 }
@@ -178,9 +178,9 @@ func (sc *scenario) callsWith(method, path, who string) error {
 	return err
 }
 
-func (sc *scenario) callsWithEach(method, path string, who *wire.DataTable) error {
+func (sc *scenario) callsWithEach(method, path string, who *engine.Table) error {
 	sc.batch = nil
-	for _, line := range wire.Rows(who) {
+	for _, line := range engine.Rows(who) {
 		q, err := sc.credentials(line[0])
 		if err != nil && sc.pat == "" {
 			sc.Note("%s was not tried: there is no personal access token", line[0])
@@ -203,7 +203,7 @@ const itsOwn = "its own token"
 
 // callsEach makes the calls of a table: method and path, a body or nothing, and
 // a word that the answer is to hold, or nothing.
-func (sc *scenario) callsEach(who string, calls *wire.DataTable) error {
+func (sc *scenario) callsEach(who string, calls *engine.Table) error {
 	if who == itsOwn {
 		return sc.callsBy(calls, func(*request) {})
 	}
@@ -216,9 +216,9 @@ func (sc *scenario) callsEach(who string, calls *wire.DataTable) error {
 
 // callsBy makes calls with the token that each of them takes, unless sign says
 // something else.
-func (sc *scenario) callsBy(calls *wire.DataTable, sign func(*request)) error {
+func (sc *scenario) callsBy(calls *engine.Table, sign func(*request)) error {
 	sc.batch, sc.hints = nil, nil
-	for _, line := range wire.Rows(calls) {
+	for _, line := range engine.Rows(calls) {
 		cell := func(i int) string {
 			if i < len(line) {
 				return line[i]
@@ -256,7 +256,7 @@ func ofOrganization(path string) bool {
 // refused for.
 func (sc *scenario) callsWere(what string, answers ...*answer) error {
 	if len(answers) == 0 {
-		return conformance.Outcome(conformance.HarnessError, "", "no call was made")
+		return engine.Outcome(conformance.HarnessError, "", "no call was made")
 	}
 	for _, a := range answers {
 		refused := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden

@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // countersSteps are for CNT: the counters of a run (spec 2.9).
-func countersSteps() []conformance.Step {
-	return []conformance.Step{
+func countersSteps() []engine.Step {
+	return []engine.Step{
 		step(`^run (\d+) counts$`, func(sc *scenario) any { return sc.runCounts }),
 		step(`^([a-z_]+) of run (\d+) is one of "([0-9, ]+)"$`, func(sc *scenario) any { return sc.countsOneOf }),
 		step(`^run (\d+) counts no record as updated$`, func(sc *scenario) any { return sc.countsNone }),
@@ -25,18 +26,18 @@ func countersSteps() []conformance.Step {
 	}
 }
 
-func (sc *scenario) runCounts(run int, want *wire.DataTable) error {
+func (sc *scenario) runCounts(run int, want *engine.Table) error {
 	a, err := sc.ran(run)
 	if err != nil {
 		return err
 	}
-	for _, line := range wire.Rows(want) {
+	for _, line := range engine.Rows(want) {
 		name, value := line[0], line[1]
 		if n, ok := a.at("data", name).Int(); !ok || strconv.FormatInt(n, 10) != value {
 			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
-	return sc.HeldBy("run %d: %s", run, quantity.Count(len(wire.Rows(want)), "counter"))
+	return sc.HeldBy("run %d: %s", run, quantity.Count(len(engine.Rows(want)), "counter"))
 }
 
 // countsOneOf is for counters that published examples define in more than one way.
@@ -112,8 +113,8 @@ func (sc *scenario) countersAgree(run int) error {
 
 // alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). No one sees
 // them but in the mailbox of a stand-in.
-func alertsSteps() []conformance.Step {
-	return []conformance.Step{
+func alertsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, func(sc *scenario) any { return sc.noticedWorkspace }),
 		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, func(sc *scenario) any { return sc.watchedSync }),
 		step(`^the source has (\d+) rows, (\d+) of them invalid$`, func(sc *scenario) any { return sc.rowsBecome }),
@@ -147,7 +148,7 @@ func partly(n, invalid int) table {
 	return t
 }
 
-func (sc *scenario) watchedSync(n, invalid int, settings *wire.DataTable) error {
+func (sc *scenario) watchedSync(n, invalid int, settings *engine.Table) error {
 	if err := sc.someDestination(); err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (sc *scenario) watchedSync(n, invalid int, settings *wire.DataTable) error 
 		return err
 	}
 	changes := map[string]any{}
-	for _, line := range wire.Rows(settings) {
+	for _, line := range engine.Rows(settings) {
 		var value any
 		if err := json.Unmarshal([]byte(line[1]), &value); err != nil {
 			return fmt.Errorf("read %s: %w", line[0], err)
@@ -220,7 +221,7 @@ func (sc *scenario) mailNamesSync() error {
 			return err
 		}
 		if len(mails) == 0 {
-			return conformance.Outcome(conformance.Inconclusive, "", "no e-mail has come")
+			return engine.Outcome(conformance.Inconclusive, "", "no e-mail has come")
 		}
 		for _, m := range mails {
 			if text := jsonvalue.Text(m.Get("subject")) + "\n" + jsonvalue.Text(m.Get("text")); !strings.Contains(text, label) {

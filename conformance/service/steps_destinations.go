@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // destinationsSteps are for DST: connections to destinations (spec 2.2).
-func destinationsSteps() []conformance.Step {
-	return []conformance.Step{
+func destinationsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a connection(?: whose URL ends in "([^"]+)")?(?: with the credentials (\{.+\}))?(?: to an endpoint whose test (.+))?$`,
 			func(sc *scenario) any { return sc.aConnection }),
 		step(`^the endpoint's test (passes|says|fails|is|gets|lacks)(.*)$`, func(sc *scenario) any { return sc.testChanges }),
@@ -78,7 +79,7 @@ func (sc *scenario) connects(d *destination, body map[string]any) error {
 // here is the path of the latest destination; without one nothing is decided.
 func (sc *scenario) here() (string, error) {
 	if sc.dest == nil || sc.dest.id == 0 {
-		return "", conformance.Outcome(conformance.Inconclusive, "", "the destination could not be made")
+		return "", engine.Outcome(conformance.Inconclusive, "", "the destination could not be made")
 	}
 	return "/destinations/" + strconv.FormatInt(sc.dest.id, 10), nil
 }
@@ -152,7 +153,7 @@ func (sc *scenario) pages(path string, each func(*answer, *wire.Node)) ([]*answe
 func (sc *scenario) isListed(how string) error {
 	times, looked := sc.answered.listed.get()
 	if !looked {
-		return conformance.Outcome(conformance.Inconclusive, "", "the list was not looked at")
+		return engine.Outcome(conformance.Inconclusive, "", "the list was not looked at")
 	}
 	if times != map[string]int{"once": 1}[how] {
 		sc.broken("the destination stands "+how+" in the list", quantity.Count(times, "time"), sc.last)
@@ -237,7 +238,7 @@ func (sc *scenario) callsWithToken(word string) error {
 		return err
 	}
 	if calls[0].HTTP.Header.Get("Authorization") == "" {
-		return conformance.Outcome(conformance.Inconclusive, "", "the service does not take auth_token for the token of a connection")
+		return engine.Outcome(conformance.Inconclusive, "", "the service does not take auth_token for the token of a connection")
 	}
 	last := calls[len(calls)-1]
 	if last.HTTP.Header.Get("Authorization") != "Bearer "+token {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -14,8 +15,8 @@ import (
 )
 
 // envelopeSteps look at the requests that the service sends (spec 4.2).
-func envelopeSteps() []conformance.Step {
-	return []conformance.Step{
+func envelopeSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the calls of the service (are POSTs of one JSON-RPC request each|have ids of their own|have their members in the order "([^"]*)"|go to the URL of the connection|share connections of the network)$`,
 			func(sc *scenario) any { return sc.callsAre }),
 		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, func(sc *scenario) any { return sc.hasMembers }),
@@ -44,7 +45,7 @@ func (sc *scenario) callsAre(what, list string) error {
 func (sc *scenario) received() ([]*endpoint.Call, error) {
 	calls := sc.dest.Seen("")
 	if calls = calls[min(sc.skippedCalls, len(calls)):]; len(calls) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has not called the destination")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has not called the destination")
 	}
 	return calls, nil
 }
@@ -78,7 +79,7 @@ func (sc *scenario) receivedOf(method string) ([]*endpoint.Call, error) {
 		return calls, err
 	}
 	if calls = sc.dest.Seen(method); len(calls) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has not called %s", method)
+		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has not called %s", method)
 	}
 	return calls, nil
 }
@@ -104,7 +105,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 		}
 	}
 	if looked == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no call of %s has anything at %s", method, path)
+		return engine.Outcome(conformance.Inconclusive, "", "no call of %s has anything at %s", method, path)
 	}
 	return sc.HeldBy("%s in %s", quantity.Count(looked, "place"), quantity.Count(len(calls), "call"))
 }

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
-func failuresSteps() []conformance.Step {
-	return []conformance.Step{
+func failuresSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client makes each call with its own token and the Content-Type "([^"]*)":$`, func(sc *scenario) any { return sc.callsTyped }),
 		step(`^what these calls show:$`, func(sc *scenario) any { return sc.remembers }),
 		step(`^these calls show the same as before$`, func(sc *scenario) any { return sc.showsTheSame }),
@@ -38,21 +39,21 @@ func failuresSteps() []conformance.Step {
 }
 
 // callsTyped makes calls whose bodies come under another name.
-func (sc *scenario) callsTyped(kind string, calls *wire.DataTable) error {
+func (sc *scenario) callsTyped(kind string, calls *engine.Table) error {
 	return sc.callsBy(calls, func(q *request) {
 		q.header = http.Header{"Content-Type": {kind}}
 	})
 }
 
 // remembers keeps what calls show, to be compared.
-func (sc *scenario) remembers(calls *wire.DataTable) error {
+func (sc *scenario) remembers(calls *engine.Table) error {
 	sc.repeated = &repeatable{calls: calls}
 	if err := sc.callsEach(itsOwn, calls); err != nil {
 		return err
 	}
 	for _, a := range sc.batch {
 		if !accepted(a) {
-			return conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
+			return engine.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
 		}
 	}
 	sc.repeated.answers = sc.batch
@@ -61,7 +62,7 @@ func (sc *scenario) remembers(calls *wire.DataTable) error {
 
 func (sc *scenario) showsTheSame() error {
 	if sc.repeated == nil {
-		return conformance.Outcome(conformance.HarnessError, "", "no calls were made to compare with")
+		return engine.Outcome(conformance.HarnessError, "", "no calls were made to compare with")
 	}
 	was := sc.repeated.answers
 	if err := sc.callsEach(itsOwn, sc.repeated.calls); err != nil {
@@ -171,7 +172,7 @@ func (sc *scenario) allowNamesMethods() error {
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.NotApplicable, "", "the service never answers 405")
+		return engine.Outcome(conformance.NotApplicable, "", "the service never answers 405")
 	}
 	return sc.HeldBy("%s with 405", quantity.Count(seen, "answer"))
 }
@@ -210,7 +211,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 	seen := 0
 	for _, a := range sc.batch {
 		if !accepted(a) {
-			return conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
+			return engine.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
 		}
 		for _, m := range allMembers(a.at("data"), "") {
 			concerned, ok := good(m)
@@ -223,7 +224,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no answer has such a member")
+		return engine.Outcome(conformance.Inconclusive, "", "no answer has such a member")
 	}
 	return sc.heldBy(seen, "member")
 }

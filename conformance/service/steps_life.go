@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -15,8 +16,8 @@ import (
 )
 
 // lifeSteps are for LIFE: schedules, pauses and the life of a run (spec 2.6, 3).
-func lifeSteps() []conformance.Step {
-	return []conformance.Step{
+func lifeSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a sync that runs "([a-z_]+)" and is due in 2 minutes(, and is paused)?$`, func(sc *scenario) any { return sc.scheduledSync }),
 		step(`^another sync that runs after it$`, func(sc *scenario) any { return sc.followingSync }),
 		step(`^a client (pauses|resumes) the sync$`, func(sc *scenario) any { return sc.pauses }),
@@ -153,7 +154,7 @@ func (sc *scenario) hasRun(least string, want int) error {
 // someRuns are those of runsOf; none at all decides nothing.
 func (sc *scenario) someRuns() (runs []*wire.Node, a *answer, err error) {
 	if runs, a, err = sc.runsOf(); err == nil && len(runs) == 0 {
-		err = conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
+		err = engine.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
 	return runs, a, err
 }
@@ -240,7 +241,7 @@ func (sc *scenario) comesTo(which, how, want string) error {
 	runs := sc.life.runs
 	i := slices.Index([]string{"first", "second"}, which)
 	if i >= len(runs) {
-		return conformance.Outcome(conformance.Inconclusive, "", "there is no %s run", which)
+		return engine.Outcome(conformance.Inconclusive, "", "there is no %s run", which)
 	}
 	a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(runs[i], 10)})
 	if err == nil && how == "ends" {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -13,8 +14,8 @@ import (
 
 // limitSteps are about X-RateLimit-Limit, the limit that all calls of a
 // connection share (spec 8).
-func limitSteps() []conformance.Step {
-	return []conformance.Step{
+func limitSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a destination for single records, (\d+) at once$`, func(sc *scenario) any {
 			return func(parallel int) error { return sc.aDestinationOfSpeed(1, parallel, manyRecords) }
 		}),
@@ -62,8 +63,8 @@ func (sc *scenario) aDestinationAt(suffix string) error {
 }
 
 // manyLimits makes a destination and a sync for each value of the header.
-func (sc *scenario) manyLimits(n int, t *wire.DataTable) error {
-	for _, line := range wire.Rows(t) {
+func (sc *scenario) manyLimits(n int, t *engine.Table) error {
+	for _, line := range engine.Rows(t) {
 		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
 		if _, err := sc.connect(c); err != nil {
 			return err
@@ -172,7 +173,7 @@ func (sc *scenario) runsComplete() error {
 		}
 	}
 	if runs == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
+		return engine.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
 	return sc.heldBy(runs, "run")
 }

@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
-func listsSteps() []conformance.Step {
-	return []conformance.Step{
+func listsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^lists that nobody else adds to$`, func(sc *scenario) any { return sc.usesSharedLists }),
 		step(`^a client reads each list(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.readsEach }),
 		step(`^a client reads each list page by page(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.readsAll }),
@@ -87,7 +88,7 @@ func (sc *scenario) readsEach(query string) error {
 // lastReading is the latest; a list that was refused is a finding.
 func (sc *scenario) lastReading() ([]reading, error) {
 	if len(sc.readings) == 0 {
-		return nil, conformance.Outcome(conformance.HarnessError, "", "no list was read")
+		return nil, engine.Outcome(conformance.HarnessError, "", "no list was read")
 	}
 	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
@@ -127,9 +128,9 @@ func (sc *scenario) readsAll(query string) error {
 }
 
 // readsThese reads lists that spec 4 does not name; a service need not have them.
-func (sc *scenario) readsThese(paths *wire.DataTable) error {
+func (sc *scenario) readsThese(paths *engine.Table) error {
 	var now []reading
-	for _, line := range wire.Rows(paths) {
+	for _, line := range engine.Rows(paths) {
 		path, err := sc.filled(line[0])
 		if err != nil {
 			return err
@@ -149,7 +150,7 @@ func (sc *scenario) readsThese(paths *wire.DataTable) error {
 		now = append(now, r)
 	}
 	if len(now) == 0 {
-		return conformance.Outcome(conformance.NotApplicable, "", "the service has none of these lists")
+		return engine.Outcome(conformance.NotApplicable, "", "the service has none of these lists")
 	}
 	sc.readings = append(sc.readings, now)
 	return nil
@@ -240,7 +241,7 @@ func (sc *scenario) memberIsRight(member string) error {
 		}
 	}
 	if found == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no list had records")
+		return engine.Outcome(conformance.Inconclusive, "", "no list had records")
 	}
 	// A list of unknown length has to agree with what is on its pages.
 	if member == "total_records" {
@@ -286,7 +287,7 @@ func (sc *scenario) pagesAreBounded(most int) error {
 		seen = max(seen, r.total())
 	}
 	if seen <= most {
-		return conformance.Outcome(conformance.Inconclusive, "", "no list has more than %s", quantity.Count(most, "record"))
+		return engine.Outcome(conformance.Inconclusive, "", "no list has more than %s", quantity.Count(most, "record"))
 	}
 	return sc.heldBy(len(all), "list")
 }

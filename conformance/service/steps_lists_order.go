@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
@@ -83,7 +84,7 @@ func (sc *scenario) inOrder(first string) error {
 		}
 	}
 	if decided == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no list has two records whose order is known")
+		return engine.Outcome(conformance.Inconclusive, "", "no list has two records whose order is known")
 	}
 	return sc.HeldBy("%s with a known order", quantity.Count(decided, "list"))
 }
@@ -102,7 +103,7 @@ func createdAt(records []*wire.Node) []time.Time {
 // both are the last two readings of each list.
 func (sc *scenario) both() (before, after map[string][]string, by map[string]reading, err error) {
 	if len(sc.readings) < 2 {
-		return nil, nil, nil, conformance.Outcome(conformance.HarnessError, "", "the lists were not read twice")
+		return nil, nil, nil, engine.Outcome(conformance.HarnessError, "", "the lists were not read twice")
 	}
 	all, err := sc.lastReading()
 	if err != nil {
@@ -181,7 +182,7 @@ func (sc *scenario) nextLeads(path string) error {
 				sc.broken(fmt.Sprintf("next leads over all %s", quantity.Count(total, "record")), fmt.Sprintf("%d were met", len(ids)), now.answer)
 			}
 			if len(ids) < 2 {
-				return conformance.Outcome(conformance.Inconclusive, "--control-url", "the list has one page only; with the control API it gets more")
+				return engine.Outcome(conformance.Inconclusive, "--control-url", "the list has one page only; with the control API it gets more")
 			}
 			return sc.heldBy(len(ids), "page")
 		}

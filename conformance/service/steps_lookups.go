@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -109,7 +110,7 @@ func (sc *scenario) anObject(kind string) error {
 			}
 		}
 	}
-	return conformance.Outcome(conformance.NotRun, "", "no destination with such an object (%s) can be made here", kind)
+	return engine.Outcome(conformance.NotRun, "", "no destination with such an object (%s) can be made here", kind)
 }
 
 // writesTo lets the syncs of the scenario write to an object: the first column
@@ -137,8 +138,8 @@ func (sc *scenario) writesTo(object *wire.Node) {
 }
 
 // lookupSteps are about references to records of another object (spec 2.7).
-func lookupSteps() []conformance.Step {
-	return []conformance.Step{
+func lookupSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the object that is referred to holds$`, func(sc *scenario) any { return sc.referredHolds }),
 		step(`^every record refers to the record that its lookup finds$`, func(sc *scenario) any { return sc.refers }),
 	}
@@ -176,14 +177,14 @@ func (sc *scenario) lookup() []any {
 
 // referredHolds writes records that can be looked up: the column key goes to the
 // field that they are looked up by, the column name to those that they require.
-func (sc *scenario) referredHolds(rows *wire.DataTable) error {
+func (sc *scenario) referredHolds(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
 	}
 	object, by := sc.referred()
 	if object == nil || !slices.Contains(keyFields(object), by) {
-		return conformance.Outcome(conformance.NotRun, "", "no record that can be looked up can be written here")
+		return engine.Outcome(conformance.NotRun, "", "no record that can be looked up can be written here")
 	}
 	mappings := []any{identifies(mapping("key", by))}
 	for _, f := range itemsOf(object.Get("fields")) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -16,8 +16,8 @@ import (
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
 // destination (spec 2.7).
-func mappingsSteps() []conformance.Step {
-	return []conformance.Step{
+func mappingsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^these rows in the source:$`, func(sc *scenario) any { return sc.rowsAre }),
 		step(`^the source gets these rows:$`, func(sc *scenario) any { return sc.rowsCome }),
 		step(`^every row of the source gets a column "([^"]+)" with (.+)$`, func(sc *scenario) any { return sc.columnComes }),
@@ -34,8 +34,8 @@ func mappingsSteps() []conformance.Step {
 }
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
-func (sc *scenario) rowsOf(t *wire.DataTable) (table, error) {
-	out := table{columns: slices.Clone(wire.Rows(t)[0])}
+func (sc *scenario) rowsOf(t *engine.Table) (table, error) {
+	out := table{columns: slices.Clone(engine.Rows(t)[0])}
 	for _, line := range cells(t) {
 		r := row{}
 		for column, text := range line {
@@ -53,7 +53,7 @@ func (sc *scenario) rowsOf(t *wire.DataTable) (table, error) {
 	return out, nil
 }
 
-func (sc *scenario) rowsAre(t *wire.DataTable) error {
+func (sc *scenario) rowsAre(t *engine.Table) error {
 	content, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (sc *scenario) rowsAre(t *wire.DataTable) error {
 	return err
 }
 
-func (sc *scenario) rowsCome(t *wire.DataTable) error {
+func (sc *scenario) rowsCome(t *engine.Table) error {
 	more, err := sc.rowsOf(t)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (sc *scenario) columnGoes(name string) error {
 }
 
 // allStored holds every record of the source against what the destination has.
-func (sc *scenario) allStored(t *wire.DataTable) error {
+func (sc *scenario) allStored(t *engine.Table) error {
 	var ids []string
 	for _, r := range sc.nextSync().rows.table.rows {
 		ids = append(ids, fmt.Sprint(r["id"]))
@@ -103,11 +103,11 @@ func (sc *scenario) allStored(t *wire.DataTable) error {
 }
 
 // isStored holds one record of the destination against a table.
-func (sc *scenario) isStored(id string, t *wire.DataTable) error {
+func (sc *scenario) isStored(id string, t *engine.Table) error {
 	return sc.areStored([]string{id}, t)
 }
 
-func (sc *scenario) areStored(ids []string, t *wire.DataTable) error {
+func (sc *scenario) areStored(ids []string, t *engine.Table) error {
 	wanted, err := sc.asked(t)
 	if err != nil {
 		return err
@@ -162,14 +162,14 @@ func (sc *scenario) sentExactly(list string) error {
 		}
 	}
 	if n == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
+		return engine.Outcome(conformance.Inconclusive, "", "no record was sent")
 	}
 	return sc.heldBy(n, "record")
 }
 
 // fieldsAre connects a destination whose object has the fields of a table: each
 // is an identifier, required, or an ordinary one.
-func (sc *scenario) fieldsAre(t *wire.DataTable) error {
+func (sc *scenario) fieldsAre(t *engine.Table) error {
 	var fields []rpc.Field
 	for _, line := range cells(t) {
 		fields = append(fields, rpc.Field{
@@ -197,7 +197,7 @@ type form struct {
 }
 
 // formsRun lets a sync with each form write to a destination of its own.
-func (sc *scenario) formsRun(t *wire.DataTable) error {
+func (sc *scenario) formsRun(t *engine.Table) error {
 	for _, line := range cells(t) {
 		if err := sc.makesFields(); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (sc *scenario) formsWrote() error {
 		}
 	}
 	if len(sc.forms) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no sync has run")
+		return engine.Outcome(conformance.Inconclusive, "", "no sync has run")
 	}
 	return sc.heldBy(len(sc.forms), "form")
 }

@@ -11,14 +11,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
-func objectsSteps() []conformance.Step {
-	return []conformance.Step{
+func objectsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^an endpoint with the objects:$`, func(sc *scenario) any { return sc.anEndpoint }),
 		step(`^its object "([^"]+)" has the fields:$`, func(sc *scenario) any { return sc.itsFields }),
 		step(`^a connection to that endpoint$`, func(sc *scenario) any { return sc.connectsPlan }),
@@ -118,14 +119,14 @@ func (sc *scenario) objectsAreFound() error {
 		}
 	}
 	if found == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
+		return engine.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
 	}
 	return sc.heldBy(found, "object")
 }
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
 // seen with a capital letter.
-func (sc *scenario) agrees(what string, t *wire.DataTable) error {
+func (sc *scenario) agrees(what string, t *engine.Table) error {
 	pl, err := sc.plan()
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (sc *scenario) agrees(what string, t *wire.DataTable) error {
 		if !stated.Is(wire.Object) {
 			continue // another check tells that it does not belong there
 		}
-		for _, row := range wire.Rows(t) {
+		for _, row := range engine.Rows(t) {
 			shown, want := v.member(row[0]), stated.Get(row[1])
 			a, b := jsonvalue.Raw(shown), jsonvalue.Raw(want)
 			if row[0] == "type" {
@@ -153,7 +154,7 @@ func (sc *scenario) agrees(what string, t *wire.DataTable) error {
 		}
 	}
 	if compared == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
+		return engine.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
 	}
 	return sc.heldBy(compared, "value")
 }
@@ -246,7 +247,7 @@ func (sc *scenario) objectsAgree() error {
 		}
 	}
 	if compared == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
+		return engine.Outcome(conformance.Inconclusive, "", "every object was seen once only")
 	}
 	return sc.heldBy(compared, "comparison")
 }

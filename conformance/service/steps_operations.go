@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -17,8 +17,8 @@ import (
 )
 
 // operationsSteps are for OPER: operations and strategies end to end (spec 4.2, 2.6).
-func operationsSteps() []conformance.Step {
-	return []conformance.Step{
+func operationsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a sync with operation "([a-z]+)"(?: and (mirror_strategy) "([a-z_]+)")? of$`, func(sc *scenario) any { return sc.aSyncOf }),
 		step(`^the source then holds$`, func(sc *scenario) any { return sc.sourceHolds }),
 		step(`^the destination already holds$`, func(sc *scenario) any { return sc.alreadyHolds }),
@@ -36,7 +36,7 @@ func operationsSteps() []conformance.Step {
 	}
 }
 
-func (sc *scenario) aSyncOf(operation, setting, value string, rows *wire.DataTable) error {
+func (sc *scenario) aSyncOf(operation, setting, value string, rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (sc *scenario) aSyncOf(operation, setting, value string, rows *wire.DataTab
 	return err
 }
 
-func (sc *scenario) sourceHolds(rows *wire.DataTable) error {
+func (sc *scenario) sourceHolds(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (sc *scenario) sourceHolds(rows *wire.DataTable) error {
 }
 
 // alreadyHolds writes into the simulator as another client would.
-func (sc *scenario) alreadyHolds(rows *wire.DataTable) error {
+func (sc *scenario) alreadyHolds(rows *engine.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 		return err
 	}
 	if len(records) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "run %d sent no record", run)
+		return engine.Outcome(conformance.Inconclusive, "", "run %d sent no record", run)
 	}
 	count := 0
 	for _, r := range records {
@@ -196,7 +196,7 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 }
 
 // destinationHolds compares all that is there, in the columns of the table.
-func (sc *scenario) destinationHolds(rows *wire.DataTable) error {
+func (sc *scenario) destinationHolds(rows *engine.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func (sc *scenario) destinationHolds(rows *wire.DataTable) error {
 func (sc *scenario) someBatches() ([]*endpoint.Call, error) {
 	batches := sc.dest.Batches()
 	if len(batches) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has sent no batch")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has sent no batch")
 	}
 	return batches, nil
 }
@@ -258,7 +258,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 		return err
 	}
 	if len(batches) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
+		return engine.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
 	}
 	for _, c := range batches {
 		if jsonvalue.Text(c.Param("sync_plan", "operation")) == operation {

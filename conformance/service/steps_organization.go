@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
-func organizationSteps() []conformance.Step {
-	return []conformance.Step{
+func organizationSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a member of the organization$`, func(sc *scenario) any {
 			return func() error { _, err := sc.joined("member", nil); return err }
 		}),
@@ -124,19 +125,19 @@ func (sc *scenario) dataOf() (answers []*answer, data []*wire.Node, err error) {
 		return nil, nil, err
 	}
 	if len(data) == 0 {
-		return nil, nil, conformance.Outcome(conformance.Inconclusive, "", "no answer has data")
+		return nil, nil, engine.Outcome(conformance.Inconclusive, "", "no answer has data")
 	}
 	return answers, data, nil
 }
 
 // dataHasMembers holds data against a table, | member | type |.
-func (sc *scenario) dataHasMembers(t *wire.DataTable) error {
+func (sc *scenario) dataHasMembers(t *engine.Table) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range wire.Rows(t) {
+		for _, line := range engine.Rows(t) {
 			name, what := line[0], line[1]
 			n := one.Get(strings.Split(name, ".")...)
 			ok, err := jsonvalue.Fits(what, n)
@@ -165,13 +166,13 @@ func (sc *scenario) dataHasOnly(list string) error {
 }
 
 // dataHasValues compares with a table, | member | JSON |.
-func (sc *scenario) dataHasValues(t *wire.DataTable) error {
+func (sc *scenario) dataHasValues(t *engine.Table) error {
 	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range wire.Rows(t) {
+		for _, line := range engine.Rows(t) {
 			name := line[0]
 			want, err := sc.filled(line[1])
 			if err != nil {
@@ -196,7 +197,7 @@ func (sc *scenario) noneHas(name string) error {
 		}
 	}
 	if good == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
+		return engine.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
 	return sc.heldBy(good, "answer")
 }

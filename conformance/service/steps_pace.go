@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -15,8 +15,8 @@ import (
 )
 
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
-func paceSteps() []conformance.Step {
-	return slices.Concat(limitSteps(), []conformance.Step{
+func paceSteps() []engine.Step {
+	return slices.Concat(limitSteps(), []engine.Step{
 		step(`^(a destination that|another destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
 			func(sc *scenario) any { return sc.takesAtMost }),
 		step(`^each batch takes (\d+) ms$`, func(sc *scenario) any {
@@ -117,8 +117,8 @@ func (sc *scenario) allRun() error {
 	return nil
 }
 
-func (sc *scenario) runsWithSpeeds(t *wire.DataTable) error {
-	for _, line := range wire.Rows(t) {
+func (sc *scenario) runsWithSpeeds(t *engine.Table) error {
+	for _, line := range engine.Rows(t) {
 		sc.answersSpeed(line[0])
 		if err := sc.theSyncRuns(); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (sc *scenario) runsWithSpeeds(t *wire.DataTable) error {
 func (sc *scenario) sentBatches() ([]*endpoint.Call, error) {
 	batches := sc.dest.Batches()
 	if len(batches) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "no batch came")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no batch came")
 	}
 	return batches, nil
 }
@@ -146,7 +146,7 @@ func (sc *scenario) speedIsAsked() error {
 			return err
 		}
 		if len(batches) == 0 {
-			return conformance.Outcome(conformance.Inconclusive, "", "run %d sent no batch", run+1)
+			return engine.Outcome(conformance.Inconclusive, "", "run %d sent no batch", run+1)
 		}
 		fresh := false
 		for _, c := range asked {
@@ -289,7 +289,7 @@ func lasting(calls []*endpoint.Call) time.Duration {
 func (sc *scenario) runsFail() error {
 	s := sc.latest()
 	if len(s.runs) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
+		return engine.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
 	for i, run := range s.runs {
 		if run.text("data", "status") != "failed" {
@@ -326,5 +326,5 @@ const judgedSecond = 800 * time.Millisecond
 
 // few says that there were not enough calls to tell.
 func few(n int, of string) error {
-	return conformance.Outcome(conformance.Inconclusive, "", "only %d %s came: that is not enough to tell", n, of)
+	return engine.Outcome(conformance.Inconclusive, "", "only %d %s came: that is not enough to tell", n, of)
 }

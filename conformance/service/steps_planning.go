@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -17,8 +18,8 @@ import (
 )
 
 // planningSteps are for PLAN: planning and caching (spec 4.2).
-func planningSteps() []conformance.Step {
-	return []conformance.Step{
+func planningSteps() []engine.Step {
+	return []engine.Step{
 		step(`^(?:the|every) connection test has (passed|failed)$`, func(sc *scenario) any { return sc.testsHave }),
 		step(`^the (connection test|run) says "([^"]*)"$`, func(sc *scenario) any {
 			return func(what, text string) error {
@@ -50,14 +51,14 @@ func (sc *scenario) testsHave(what string) error {
 	for _, t := range sc.tests {
 		seen := t.d.Seen(rpc.MethodTestConnection)
 		if calls += len(seen); len(seen) == 0 {
-			return conformance.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
+			return engine.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
 		}
 		if t.passed() != (what == "passed") {
 			sc.brokenTest("the connection test has "+what, t, seen)
 		}
 	}
 	if calls == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no connection was tested")
+		return engine.Outcome(conformance.Inconclusive, "", "no connection was tested")
 	}
 	return sc.heldBy(len(sc.tests), "connection test")
 }
@@ -77,7 +78,7 @@ func (sc *scenario) testSays(text string) error {
 	for _, t := range sc.tests {
 		seen := t.d.Seen(rpc.MethodTestConnection)
 		if len(seen) == 0 {
-			return conformance.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
+			return engine.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
 		}
 		if !strings.Contains(strings.ToLower(t.message()), strings.ToLower(text)) {
 			sc.brokenTest(fmt.Sprintf("a message with %q", text), t, seen)
@@ -113,7 +114,7 @@ func (sc *scenario) connectionBecomes(what, value string) error {
 	return err
 }
 
-func (sc *scenario) withObjects(t *wire.DataTable) error {
+func (sc *scenario) withObjects(t *engine.Table) error {
 	c, err := readObjects(t)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (sc *scenario) refreshes() error {
 			return err
 		}
 	}
-	return conformance.Outcome(conformance.Inconclusive, "", "the refresh did not end")
+	return engine.Outcome(conformance.Inconclusive, "", "the refresh did not end")
 }
 
 func (sc *scenario) showsField(name, object string) error {
@@ -247,7 +248,7 @@ func (sc *scenario) runsCall(which, list string) error {
 		before = b.Number
 	}
 	if runs < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
+		return engine.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
 	}
 	return sc.heldBy(runs, "run")
 }

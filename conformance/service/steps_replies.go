@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -15,10 +16,10 @@ import (
 )
 
 // repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
-func repliesSteps() []conformance.Step {
-	return []conformance.Step{
+func repliesSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario) any {
-			return func(method string, t *wire.DataTable) error { return sc.connectsEach(method, http.StatusOK, t) }
+			return func(method string, t *engine.Table) error { return sc.connectsEach(method, http.StatusOK, t) }
 		}),
 		step(`^a client connects a destination that answers "([a-z_]+)" with status (\d+) and each of:$`, func(sc *scenario) any { return sc.connectsEach }),
 		step(`^a client connects a destination whose answer to "([a-z_]+)" (is cut in the middle|never begins|is shorter than its Content-Length)$`,
@@ -63,8 +64,8 @@ func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*e
 }
 
 // connectsEach makes a connection for each reply.
-func (sc *scenario) connectsEach(method string, status int, t *wire.DataTable) error {
-	for _, line := range wire.Rows(t) {
+func (sc *scenario) connectsEach(method string, status int, t *engine.Table) error {
+	for _, line := range engine.Rows(t) {
 		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply {
 			r := answered(line[0], c)
 			r.Status = status
@@ -120,9 +121,9 @@ func (sc *scenario) eachRefusesSync(object string) error {
 
 // syncOfReplies makes a sync whose batches are of one record; the last record is
 // answered as it should be, the others each with a reply of their own.
-func (sc *scenario) syncOfReplies(t *wire.DataTable) error {
+func (sc *scenario) syncOfReplies(t *engine.Table) error {
 	replies := map[string]string{}
-	for i, line := range wire.Rows(t) {
+	for i, line := range engine.Rows(t) {
 		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
 	}
 	d, err := sc.connect(connecting{
@@ -154,7 +155,7 @@ func (sc *scenario) destinationAnswers(method, text string) error {
 func (sc *scenario) latestRun() (*answer, error) {
 	s := sc.latest()
 	if len(s.runs) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "no run has ended")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no run has ended")
 	}
 	return s.runs[len(s.runs)-1], nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -18,8 +18,8 @@ import (
 
 // retriesSteps are for RTRY: what is sent again, and when everything is (spec
 // 7.2.4, 7.2.5, 4.2).
-func retriesSteps() []conformance.Step {
-	return []conformance.Step{
+func retriesSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the destination answers record "([^"]*)" with (a refusal|no result|a result without success|success and failure|two successes|the result of another record)( once)?$`,
 			func(sc *scenario) any { return sc.answersRecord }),
 		step(`^the destination answers (every|the first) ([a-z_]+)(?: with record "([^"]*)")? with (HTTP 500|an error object|no results|no reply|no reply, but stores it)$`,
@@ -131,7 +131,7 @@ func (sc *scenario) anotherRun() error {
 		}
 		switch {
 		case sc.patient() && sc.opts.time.now().After(until):
-			return conformance.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
+			return engine.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
 		case sc.patient():
 			err = sc.sleep(pollPatiently)
 		case n == anotherSteps:
@@ -154,7 +154,7 @@ func (sc *scenario) newest(s *syncing) (int64, error) {
 	}
 	var runs []struct{ ID int64 }
 	if err := a.decode(&runs, "data"); err != nil || len(runs) == 0 {
-		return 0, conformance.Outcome(conformance.Inconclusive, "", "the sync has no runs")
+		return 0, engine.Outcome(conformance.Inconclusive, "", "the sync has no runs")
 	}
 	return runs[0].ID, nil
 }
@@ -251,7 +251,7 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 }
 
 // historyOf compares the records of one status, by their identifiers.
-func (sc *scenario) historyOf(run int, status string, want *wire.DataTable) error {
+func (sc *scenario) historyOf(run int, status string, want *engine.Table) error {
 	lines, a, err := sc.history(run, "&status="+status)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ func (sc *scenario) historyOf(run int, status string, want *wire.DataTable) erro
 	for _, l := range lines {
 		got = append(got, fmt.Sprint(l.Identifier))
 	}
-	for _, line := range wire.Rows(want) {
+	for _, line := range engine.Rows(want) {
 		wanted = append(wanted, line[0])
 	}
 	if slices.Sort(got); !slices.Equal(got, wanted) {
@@ -302,7 +302,7 @@ func (sc *scenario) waitsGrow(run int) error {
 		waits = append(waits, times[batches[i].Number].Sub(times[batches[i-1].Number]))
 	}
 	if len(waits) < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))
+		return engine.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))
 	}
 	for i := 1; i < len(waits); i++ {
 		if float64(waits[i]) < growth*float64(waits[i-1]) {

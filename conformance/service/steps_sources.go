@@ -6,13 +6,14 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // sourcesSteps are for SRC: source types (spec 2.10).
-func sourcesSteps() []conformance.Step {
-	return []conformance.Step{
+func sourcesSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client lists the source types$`, func(sc *scenario) any { return sc.listsSourceTypes }),
 		step(`^a client fetches the (source of the run|dataset of the model)$`, func(sc *scenario) any { return sc.fetchesBehind }),
 		step(`^the type of every source shown is one of the source types$`, func(sc *scenario) any { return sc.sourceIsListed }),
@@ -37,7 +38,7 @@ func (sc *scenario) fetchesBehind(what string) error {
 		}
 		id, ok := models[0].member("dataset_id").Int()
 		if !ok {
-			return conformance.Outcome(conformance.Inconclusive, "", "the model names no dataset")
+			return engine.Outcome(conformance.Inconclusive, "", "the model names no dataset")
 		}
 		path, kind = "/datasets/"+strconv.FormatInt(id, 10), "dataset"
 	}
@@ -85,8 +86,8 @@ func (sc *scenario) noTwoAlike(kind, member string) error {
 }
 
 // topicsSteps are for MDL and TPC: models and topics (spec 2.11, 2.12).
-func topicsSteps() []conformance.Step {
-	return []conformance.Step{
+func topicsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a source that streams$`, func(sc *scenario) any { return sc.streams }),
 		step(`^a client creates a (model|topic) with (\{.*\})$`, func(sc *scenario) any { return sc.createsBelow }),
 		step(`^"([a-z_=]+)" of every ([a-z ]+) shown is its "([a-z_]+)"$`, func(sc *scenario) any { return sc.sameMembers }),
@@ -106,7 +107,7 @@ func (sc *scenario) streams() error {
 	case err != nil:
 		return err
 	case a.id("data", "id") == 0:
-		return conformance.Outcome(conformance.NotRun, "", "no source with topics could be made: %s", sc.secrets.String(a.short()))
+		return engine.Outcome(conformance.NotRun, "", "no source with topics could be made: %s", sc.secrets.String(a.short()))
 	}
 	sc.tidies(a)
 	sc.words["stream"] = sc.words["made"]
@@ -143,7 +144,7 @@ func (sc *scenario) createsBelow(kind, body string) error {
 // look at one (spec 4): an empty change shows it as it is.
 func (sc *scenario) updatesTopic(change, later string) error {
 	if sc.idOf("made") == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "the topic could not be made")
+		return engine.Outcome(conformance.Inconclusive, "", "the topic could not be made")
 	}
 	text, err := sc.spoken(change)
 	if err != nil {

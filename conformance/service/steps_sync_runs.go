@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -19,8 +20,8 @@ import (
 )
 
 // syncRunsSteps are for RUN: executions of syncs (spec 2.9).
-func syncRunsSteps() []conformance.Step {
-	return []conformance.Step{
+func syncRunsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the destination holds its batches back$`, func(sc *scenario) any { return sc.batchesWait }),
 		step(`^the destination lets its batches go$`, func(sc *scenario) any { return func() { sc.release() } }),
 		step(`^a client triggers the sync$`, func(sc *scenario) any { return sc.clientTriggers }),
@@ -53,7 +54,7 @@ func (sc *scenario) clientTriggers() error {
 		return err
 	}
 	if sc.underWay = a.id("data", "sync_run_id"); !accepted(a) || sc.underWay == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "the run was refused: %s", sc.secrets.String(a.short()))
+		return engine.Outcome(conformance.Inconclusive, "", "the run was refused: %s", sc.secrets.String(a.short()))
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (sc *scenario) holdBatches() {
 func (sc *scenario) waits(until func() bool, missing string, args ...any) error {
 	for deadline := time.Now().Add(runLimit); !until(); {
 		if time.Now().After(deadline) {
-			return conformance.Outcome(conformance.Inconclusive, "", missing, args...)
+			return engine.Outcome(conformance.Inconclusive, "", missing, args...)
 		}
 		if err := sc.sleep(pollEvery); err != nil {
 			return err
@@ -105,10 +106,10 @@ func (sc *scenario) runEnds() error {
 }
 
 // runShows compares the latest run, as it ended.
-func (sc *scenario) runShows(t *wire.DataTable) error {
+func (sc *scenario) runShows(t *engine.Table) error {
 	s := sc.latest()
 	if len(s.runs) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
+		return engine.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
 	run := s.runs[len(s.runs)-1]
 	wanted, err := sc.asked(t)
@@ -169,8 +170,8 @@ func (sc *scenario) notThere() error {
 }
 
 // runSteps make syncs run.
-func runSteps() []conformance.Step {
-	return []conformance.Step{
+func runSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a destination$`, func(sc *scenario) any {
 			return func() error { _, err := sc.connect(connecting{}); return err }
 		}),
@@ -225,8 +226,8 @@ func (sc *scenario) allArrived() error {
 }
 
 // modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).
-func modesSteps() []conformance.Step {
-	return []conformance.Step{
+func modesSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client lists the syncs$`, func(sc *scenario) any {
 			return func() error { return sc.call("GET", "/syncs?per_page=100") }
 		}),
@@ -256,7 +257,7 @@ func (sc *scenario) alertsHave(list string) error {
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", sc.secrets.String(sc.last.short()))
+		return engine.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", sc.secrets.String(sc.last.short()))
 	}
 	return sc.heldBy(seen, "alert")
 }

@@ -4,14 +4,13 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // syncsSteps are about syncs as resources (spec 2.6).
-func syncsSteps() []conformance.Step {
-	return []conformance.Step{
+func syncsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^syncs that have:$`, func(sc *scenario) any { return sc.syncsHave }),
 		step(`^a sync$`, func(sc *scenario) any { return func() error { return sc.given(nil) } }),
 		step(`^a sync with:$`, func(sc *scenario) any { return sc.given }),
@@ -51,7 +50,7 @@ func syncsSteps() []conformance.Step {
 }
 
 // syncsHave is for all syncs that the scenario makes from here on.
-func (sc *scenario) syncsHave(t *wire.DataTable) error {
+func (sc *scenario) syncsHave(t *engine.Table) error {
 	g := sc.nextSync()
 	if _, err := sc.draft(); err != nil { // placeholders need what it stands on
 		return err
@@ -70,7 +69,7 @@ func (sc *scenario) syncsHave(t *wire.DataTable) error {
 }
 
 // given makes a sync that the scenario builds on.
-func (sc *scenario) given(t *wire.DataTable) error {
+func (sc *scenario) given(t *engine.Table) error {
 	body, err := sc.draft()
 	if err == nil && t != nil {
 		body, err = sc.laid(body, t)
@@ -126,7 +125,7 @@ func (sc *scenario) tries(body, fields map[string]any, made bool) error {
 }
 
 // asked are the rows of a table as fields by path; nil for one that is left out.
-func (sc *scenario) asked(t *wire.DataTable) (map[string]any, error) {
+func (sc *scenario) asked(t *engine.Table) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
@@ -143,7 +142,7 @@ func (sc *scenario) asked(t *wire.DataTable) (map[string]any, error) {
 }
 
 // laidOver sends a body with the rows of a table laid over it.
-func (sc *scenario) laidOver(body map[string]any, t *wire.DataTable, send func(body, fields map[string]any) error) error {
+func (sc *scenario) laidOver(body map[string]any, t *engine.Table, send func(body, fields map[string]any) error) error {
 	body, err := sc.laid(body, t)
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ func (sc *scenario) laidOver(body map[string]any, t *wire.DataTable, send func(b
 	return send(body, fields)
 }
 
-func (sc *scenario) clientCreates(t *wire.DataTable) error {
+func (sc *scenario) clientCreates(t *engine.Table) error {
 	body, err := sc.draft()
 	if err != nil {
 		return err
@@ -164,10 +163,10 @@ func (sc *scenario) clientCreates(t *wire.DataTable) error {
 }
 
 // each does something with every row of a table by itself.
-func each(do func(*wire.DataTable) error) func(*wire.DataTable) error {
-	return func(t *wire.DataTable) error {
-		for _, row := range wire.Rows(t)[1:] {
-			if err := do(wire.NewDataTable(wire.Rows(t)[0], row)); err != nil {
+func each(do func(*engine.Table) error) func(*engine.Table) error {
+	return func(t *engine.Table) error {
+		for _, row := range engine.Rows(t)[1:] {
+			if err := do(engine.NewTable(engine.Rows(t)[0], row)); err != nil {
 				return err
 			}
 		}
@@ -176,12 +175,12 @@ func each(do func(*wire.DataTable) error) func(*wire.DataTable) error {
 }
 
 // clientUpdates sends the whole sync again, with changes.
-func (sc *scenario) clientUpdates(t *wire.DataTable) error {
+func (sc *scenario) clientUpdates(t *engine.Table) error {
 	return sc.laidOver(sc.latest().body, t, sc.update)
 }
 
 // clientSendsOnly sends no more than the table has.
-func (sc *scenario) clientSendsOnly(t *wire.DataTable) error {
+func (sc *scenario) clientSendsOnly(t *engine.Table) error {
 	return sc.laidOver(map[string]any{}, t, sc.update)
 }
 

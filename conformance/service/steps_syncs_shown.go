@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
@@ -12,7 +13,7 @@ import (
 // data is the resource of the latest answer; nil of an answer that has none.
 func (sc *scenario) data() *wire.Node { return sc.last.at("data") }
 
-func (sc *scenario) answerSays(t *wire.DataTable) error {
+func (sc *scenario) answerSays(t *engine.Table) error {
 	for _, row := range cells(t) {
 		wanted, err := sc.value(row["value"])
 		if err != nil {
@@ -26,21 +27,21 @@ func (sc *scenario) answerSays(t *wire.DataTable) error {
 			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
-	return sc.heldBy(len(wire.Rows(t))-1, "field")
+	return sc.heldBy(len(engine.Rows(t))-1, "field")
 }
 
-func (sc *scenario) answerHasTypes(t *wire.DataTable) error {
+func (sc *scenario) answerHasTypes(t *engine.Table) error {
 	for _, row := range cells(t) {
 		n := jsonvalue.Down(sc.data(), row["field"])
 		if !jsonvalue.HasType(n, row["type"]) {
 			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
-	return sc.heldBy(len(wire.Rows(t))-1, "field")
+	return sc.heldBy(len(engine.Rows(t))-1, "field")
 }
 
 // syncShows reads the latest sync and compares.
-func (sc *scenario) syncShows(t *wire.DataTable) error {
+func (sc *scenario) syncShows(t *engine.Table) error {
 	a, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (sc *scenario) syncShows(t *wire.DataTable) error {
 		}
 		sc.compare(a, row["field"], wanted)
 	}
-	return sc.heldBy(len(wire.Rows(t))-1, "field")
+	return sc.heldBy(len(engine.Rows(t))-1, "field")
 }
 
 // compare holds one field of a sync against what was written.
@@ -67,7 +68,7 @@ func (sc *scenario) compare(a *answer, field string, wanted any) {
 func (sc *scenario) tried() ([]*trial, error) {
 	sc.judged = true
 	if len(sc.trials) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "nothing was asked of the service")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "nothing was asked of the service")
 	}
 	return sc.trials, nil
 }

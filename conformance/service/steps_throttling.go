@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // throttlingSteps are for THR: 429 and Retry-After.
-func throttlingSteps() []conformance.Step {
-	return []conformance.Step{
+func throttlingSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the destination notes the time of every call$`, func(sc *scenario) any { return sc.timesCalls }),
 		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})$`, func(sc *scenario) any {
 			return func(first int64, last, method string, status int) error {
@@ -155,7 +156,7 @@ func (sc *scenario) following(latest string, status int) (refused *endpoint.Call
 		}
 	}
 	if began.IsZero() {
-		return nil, nil, nil, conformance.Outcome(conformance.Inconclusive, "", "status %d was never answered", status)
+		return nil, nil, nil, engine.Outcome(conformance.Inconclusive, "", "status %d was never answered", status)
 	}
 	d := sc.syncs[0].dest
 	if latest != "" {
@@ -175,7 +176,7 @@ func (sc *scenario) restsAfter(latest string, n int, unit string, status int) er
 		return err
 	}
 	if len(later) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no call came after status %d at all", status)
+		return engine.Outcome(conformance.Inconclusive, "", "no call came after status %d at all", status)
 	}
 	least := length(n, unit)
 	for i, c := range later {

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // timeoutsSteps are for TOUT: requests that take too long (spec 8).
-func timeoutsSteps() []conformance.Step {
-	return []conformance.Step{
+func timeoutsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, func(sc *scenario) any { return sc.stalls }),
 		step(`^a client connects a destination that does not answer ([a-z_]+)$`, func(sc *scenario) any { return sc.connectsSilent }),
 
@@ -86,11 +87,11 @@ func (sc *scenario) heldCall(method string) (*endpoint.Call, error) {
 		calls := sc.dest.Seen(method)
 		switch {
 		case len(calls) == 0:
-			return nil, conformance.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
+			return nil, engine.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
 		case calls[0].Done:
 			return calls[0], nil
 		case time.Now().After(deadline):
-			return nil, conformance.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
+			return nil, engine.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
 		}
 		if err := sc.sleep(pollEvery); err != nil {
 			return nil, err
@@ -122,12 +123,12 @@ func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
 	case c.Aborted && (known == 0 || took <= known+room(known)):
 		return false, nil
 	case c.Aborted:
-		return false, conformance.Outcome(conformance.Inconclusive, "",
+		return false, engine.Outcome(conformance.Inconclusive, "",
 			"the service gave the request up after %s, which is later than %s and not by much: is --request-timeout right?", took, inWords(known))
 	case known > 0:
 		return true, nil
 	}
-	return false, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
+	return false, engine.Outcome(conformance.Inconclusive, "--request-timeout",
 		"the service waits for longer than %s: say with --request-timeout how long it may", inWords(held))
 }
 

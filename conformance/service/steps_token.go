@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
@@ -17,8 +18,8 @@ import (
 )
 
 // tokenSteps are about who may call (spec 5.1).
-func tokenSteps() []conformance.Step {
-	return []conformance.Step{
+func tokenSteps() []engine.Step {
+	return []engine.Step{
 		step(`^no answer repeats the token$`, func(sc *scenario) any { return sc.tokensStayHidden }),
 		step(`^each refusal names the scheme to sign in with$`, func(sc *scenario) any { return sc.refusalsNameScheme }),
 		step(`^no workspace has come into being$`, func(sc *scenario) any { return sc.noNewWorkspace }),
@@ -85,15 +86,15 @@ func (sc *scenario) elsewhereUnseen() error {
 		}
 	}
 	if good == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
+		return engine.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
 	}
 	return sc.heldBy(good, "answer")
 }
 
 // secretsSteps are about the secrets of connections in all that a service tells
 // (spec 5.2).
-func secretsSteps() []conformance.Step {
-	return []conformance.Step{
+func secretsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^the endpoint gives no answer to any batch$`, func(sc *scenario) any { return sc.batchesUnanswered }),
 		step(`^a webhook with every event$`, func(sc *scenario) any { return sc.aWebhook }),
 		step(`^a client looks at all that tells of the sync$`, func(sc *scenario) any { return sc.looksAtAll }),
@@ -172,8 +173,8 @@ func (sc *scenario) looksAtAll() error {
 }
 
 // versionsSteps are for DEP: versions and what is deprecated (spec 9).
-func versionsSteps() []conformance.Step {
-	return []conformance.Step{
+func versionsSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client calls these addresses of the same host with its token:$`, func(sc *scenario) any { return sc.callsHost }),
 		step(`^none of them answers as the API$`, func(sc *scenario) any { return sc.noneIsAPI }),
 		step(`^(each answer|each request|no answer) says that something is deprecated$`, func(sc *scenario) any { return sc.deprecationIsAnnounced }),
@@ -182,12 +183,12 @@ func versionsSteps() []conformance.Step {
 
 // callsHost calls paths outside of the base address, and the base address
 // beside them: a host that answers nothing at all shows nothing.
-func (sc *scenario) callsHost(paths *wire.DataTable) error {
+func (sc *scenario) callsHost(paths *engine.Table) error {
 	if _, err := sc.must(request{method: http.MethodGet, path: "/syncs"}); err != nil {
 		return err
 	}
 	sc.batch = nil
-	for _, line := range wire.Rows(paths) {
+	for _, line := range engine.Rows(paths) {
 		a, err := sc.api(request{method: http.MethodGet, path: line[0], outside: true})
 		if err != nil {
 			return err
@@ -226,7 +227,7 @@ func (sc *scenario) deprecationIsAnnounced(which string) error {
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
+		return engine.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
 	return sc.heldBy(seen, "answer")
 }

@@ -12,13 +12,14 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // transportSteps look at the calls as HTTP requests (spec 4.2).
-func transportSteps() []conformance.Step {
-	return []conformance.Step{
+func transportSteps() []engine.Step {
+	return []engine.Step{
 		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.callsHaveHeader }),
 		step(`^(?:a client connects )?a destination that answers (with the header|in the encoding|with a redirect of status) "([^"]*)"$`, func(sc *scenario) any { return sc.answersAlways }),
 		step(`^(?:a client connects )?a destination whose (Auth Token|custom header|URL|end of the URL) is "([^"]*)"$`, func(sc *scenario) any { return sc.connectsWhose }),
@@ -59,7 +60,7 @@ func (sc *scenario) connectionsAreKept() error {
 		return err
 	}
 	if len(calls) < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "only one call came")
+		return engine.Outcome(conformance.Inconclusive, "", "only one call came")
 	}
 	peers := map[string]int{}
 	for _, c := range calls {

@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 const day = 24 * time.Hour
 
 // trustSteps are for CERT: certificates and tokens of destinations (spec 5.2).
-func trustSteps() []conformance.Step {
-	return []conformance.Step{
+func trustSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a destination with a good certificate that the service accepts$`, func(sc *scenario) any { return sc.goodIsAccepted }),
 		step(`^a client connects a destination with a certificate that (is good|is self-signed|is for another name|has expired|is not yet valid|comes without its intermediate|is of an unknown authority)$`,
 			func(sc *scenario) any { return sc.connectsWithBad }),
@@ -61,7 +62,7 @@ func (sc *scenario) standsWith(by *endpoint.Authority, c endpoint.Properties) (*
 	sc.endings = append(sc.endings, func(context.Context) error { stop(); return nil })
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" {
-		return nil, nil, conformance.Outcome(conformance.NotRun, "--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url")
+		return nil, nil, engine.Outcome(conformance.NotRun, "--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url")
 	}
 	shown, err := by.Issue(u.Hostname(), c)
 	if err != nil {
@@ -104,7 +105,7 @@ func (sc *scenario) goodIsAccepted() error {
 		return err
 	}
 	if t := sc.tests[len(sc.tests)-1]; !t.passed() {
-		return conformance.Outcome(conformance.Inconclusive, "", "the service does not accept a good certificate either: %s", t.message())
+		return engine.Outcome(conformance.Inconclusive, "", "the service does not accept a good certificate either: %s", t.message())
 	}
 	return nil
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.
-func viewSteps() []conformance.Step {
-	return []conformance.Step{
+func viewSteps() []engine.Step {
+	return []engine.Step{
 		step(`^a client calls, one after the other:$`, func(sc *scenario) any { return sc.callsAll }),
 		step(`^(?:the|every) answer has the HTTP status (\d+)(?: or (\d+))?$`, func(sc *scenario) any { return sc.answersHaveStatus }),
 		step(`^(?:the|every) answer has the status word "([a-z_]+)"$`, func(sc *scenario) any { return sc.answersHaveWord }),
@@ -28,9 +29,9 @@ func viewSteps() []conformance.Step {
 
 // callsAll makes the calls of a table, | method | path | body |. What one of
 // them makes is deleted at the end.
-func (sc *scenario) callsAll(t *wire.DataTable) error {
+func (sc *scenario) callsAll(t *engine.Table) error {
 	var all []*answer
-	for _, row := range wire.Rows(t) {
+	for _, row := range engine.Rows(t) {
 		var cells []string
 		for _, c := range row {
 			text, err := sc.spoken(c)
@@ -75,7 +76,7 @@ func (sc *scenario) latestOnes() ([]*answer, error) {
 		all = []*answer{sc.last}
 	}
 	if len(all) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
+		return nil, engine.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
 	return all, nil
 }
@@ -112,9 +113,9 @@ func (sc *scenario) answersHaveWord(want string) error {
 }
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
-func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
+func (sc *scenario) viewsHaveMembers(kind string, t *engine.Table) error {
 	return sc.eachView(kind, func(v *view) error {
-		for _, row := range wire.Rows(t) {
+		for _, row := range engine.Rows(t) {
 			member, what := row[0], row[1]
 			n := v.member(member)
 			ok, err := jsonvalue.Fits(what, n)
@@ -130,7 +131,7 @@ func (sc *scenario) viewsHaveMembers(kind string, t *wire.DataTable) error {
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
-func (sc *scenario) viewsHaveValues(kind string, t *wire.DataTable) error {
+func (sc *scenario) viewsHaveValues(kind string, t *engine.Table) error {
 	return sc.eachView(kind, func(v *view) error {
 		if err := sc.hasValues(v, t); err != nil {
 			return err
@@ -140,7 +141,7 @@ func (sc *scenario) viewsHaveValues(kind string, t *wire.DataTable) error {
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
-func (sc *scenario) namedHasValues(kind, name string, t *wire.DataTable) error {
+func (sc *scenario) namedHasValues(kind, name string, t *engine.Table) error {
 	found := 0
 	for _, v := range sc.shown(kind) {
 		if v.name() != name {
@@ -152,13 +153,13 @@ func (sc *scenario) namedHasValues(kind, name string, t *wire.DataTable) error {
 		}
 	}
 	if found == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
+		return engine.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
 	}
 	return sc.heldBy(found, "look")
 }
 
-func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
-	for _, row := range wire.Rows(t) {
+func (sc *scenario) hasValues(v *view, t *engine.Table) error {
+	for _, row := range engine.Rows(t) {
 		member := row[0]
 		want, err := sc.spoken(row[1])
 		if err != nil {
@@ -175,7 +176,7 @@ func (sc *scenario) hasValues(v *view, t *wire.DataTable) error {
 func (sc *scenario) comparesBefore(member, kind, how string) error {
 	before := sc.before[kind]
 	if before == nil || before.member(member) == nil {
-		return conformance.Outcome(conformance.Inconclusive, "", "%s of the %s was not shown before", member, kind)
+		return engine.Outcome(conformance.Inconclusive, "", "%s of the %s was not shown before", member, kind)
 	}
 	was := before.member(member)
 	return sc.eachView(kind, func(v *view) error {
@@ -215,7 +216,7 @@ func (sc *scenario) hidesSecret(word, butURL string) error {
 		}
 	}
 	if len(sc.answers) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
+		return engine.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
 	return sc.heldBy(len(sc.answers), "answer")
 }

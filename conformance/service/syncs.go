@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 )
 
 // syncing is a sync of the scenario with the runs that it has seen.
@@ -129,7 +130,7 @@ func (sc *scenario) ends(s *syncing, id int64) (*answer, error) {
 			return a, nil
 		}
 		if sc.opts.time.now().After(deadline) {
-			return nil, conformance.Outcome(conformance.Inconclusive, decider, "run %d was still %q after %s", id, a.text("data", "status"), limit)
+			return nil, engine.Outcome(conformance.Inconclusive, decider, "run %d was still %q after %s", id, a.text("data", "status"), limit)
 		}
 		if sc.Check().Clock && sc.target.ControlURL != "" { // it answers when nothing is left to run
 			if err := sc.advance(clockStep); err != nil {
@@ -156,7 +157,7 @@ func (sc *scenario) runs(s *syncing) (*answer, error) {
 // control calls the control API of a stand-in.
 func (sc *scenario) control(method, path string, body any) (*answer, error) {
 	if sc.target.ControlURL == "" {
-		return nil, conformance.Outcome(conformance.NotRun, "--control-url", "needs the control API: give --control-url")
+		return nil, engine.Outcome(conformance.NotRun, "--control-url", "needs the control API: give --control-url")
 	}
 	return sc.must(request{method: method, path: path, body: body, control: true})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -78,7 +79,7 @@ func (sc *scenario) shown(kind string) []*view {
 func (sc *scenario) looked(kind string) ([]*view, error) {
 	all := sc.shown(kind)
 	if len(all) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", kind)
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no %s was shown", kind)
 	}
 	return all, nil
 }

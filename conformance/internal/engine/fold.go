@@ -1,9 +1,10 @@
-package conformance
+package engine
 
 import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 
 // failed are the checks on which c builds, directly or through others, that have
 // failed and that count.
-func (sched *scheduler) failed(c *Check, counts func(id string, r *CheckResult) bool) []string {
+func (sched *scheduler) failed(c *conformance.Check, counts func(id string, r *Result) bool) []string {
 	var out []string
 	seen := map[string]bool{}
 	var visit func(ids []string)
@@ -25,12 +26,12 @@ func (sched *scheduler) failed(c *Check, counts func(id string, r *CheckResult) 
 			}
 			seen[id] = true
 			switch r.Status {
-			case Fail, Warn, Flaky, Waived:
+			case conformance.Fail, conformance.Warn, conformance.Flaky, conformance.Waived:
 				if counts(id, r) {
 					out = append(out, id)
 				}
 			}
-			if i := slices.IndexFunc(sched.checks, func(o *Check) bool { return o.ID == id }); i >= 0 {
+			if i := slices.IndexFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == id }); i >= 0 {
 				visit(sched.suite.needs(sched.checks[i]))
 			}
 		}
@@ -42,18 +43,18 @@ func (sched *scheduler) failed(c *Check, counts func(id string, r *CheckResult) 
 // explained are the failed checks that c builds on and whose findings show all
 // that c has found: one defect is reported once, and what follows from it is folded
 // under it. Whatever else c has found keeps it a failure of its own.
-func (sched *scheduler) explained(c *Check, r *CheckResult) []string {
-	if r.Status != Fail && r.Status != Flaky && r.Status != Warn || len(r.Findings) == 0 {
+func (sched *scheduler) explained(c *conformance.Check, r *Result) []string {
+	if r.Status != conformance.Fail && r.Status != conformance.Flaky && r.Status != conformance.Warn || len(r.Findings) == 0 {
 		return nil
 	}
 	var by []string
-	for _, symptom := range r.symptoms {
+	for _, symptom := range r.Symptoms {
 		if symptom == "" {
 			return nil
 		}
-		causes := sched.failed(c, func(id string, n *CheckResult) bool {
+		causes := sched.failed(c, func(id string, n *Result) bool {
 			// What passed alone is no cause: it follows from others itself.
-			return !n.unsteady && (slices.Contains(n.symptoms, symptom) || follows(id, symptom))
+			return !n.unsteady && (slices.Contains(n.Symptoms, symptom) || follows(id, symptom))
 		})
 		if len(causes) == 0 {
 			return nil
@@ -84,7 +85,7 @@ func (sched *scheduler) foldLate() {
 	sched.foldQuotes()
 	var by []string
 	for _, id := range disturbed {
-		if r := sched.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {
+		if r := sched.results[id]; r != nil && (r.Status == conformance.Fail || r.Status == conformance.Warn) {
 			by = append(by, id)
 		}
 	}
@@ -119,7 +120,7 @@ func (sched *scheduler) mostUnsteady() []string {
 		return nil
 	}
 	for _, id := range []string{"STA-002", "STA-006", "DUR-002"} {
-		if r := sched.results[id]; r != nil && (r.Status == Fail || slices.Contains(found, id)) {
+		if r := sched.results[id]; r != nil && (r.Status == conformance.Fail || slices.Contains(found, id)) {
 			return []string{id}
 		}
 	}
@@ -127,8 +128,8 @@ func (sched *scheduler) mostUnsteady() []string {
 }
 
 // replace folds a result under others.
-func (sched *scheduler) replace(c *Check, r *CheckResult, by []string) {
-	folded := c.blocked(by)
+func (sched *scheduler) replace(c *conformance.Check, r *Result, by []string) {
+	folded := blocked(c, by)
 	folded.Gating, folded.Attempts, folded.DurationMS, folded.original = r.Gating, r.Attempts, r.DurationMS, r
 	if len(r.Findings) > 0 {
 		folded.Notes = []string{"seen here as well: " + r.Findings[0].Actual}
@@ -141,7 +142,7 @@ func (sched *scheduler) replace(c *Check, r *CheckResult, by []string) {
 // is broken whatever is written into it (FLD-011); otherwise the check about the
 // type says it better.
 func (sched *scheduler) foldFields() {
-	i := slices.IndexFunc(sched.checks, func(c *Check) bool { return c.ID == "FLD-011" })
+	i := slices.IndexFunc(sched.checks, func(c *conformance.Check) bool { return c.ID == "FLD-011" })
 	if i < 0 || sched.results["FLD-011"] == nil {
 		return
 	}
@@ -149,19 +150,19 @@ func (sched *scheduler) foldFields() {
 	if field.original != nil {
 		field = field.original
 	}
-	if field.Status != Fail && field.Status != Warn || !aboutValues(field) {
+	if field.Status != conformance.Fail && field.Status != conformance.Warn || !aboutValues(field) {
 		return
 	}
-	var same []*Check
+	var same []*conformance.Check
 	whole := false
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
-		if r == nil || c.ID == "FLD-011" || !aboutValues(r) || r.Status != Fail && r.Status != Warn && r.Status != Flaky {
+		if r == nil || c.ID == "FLD-011" || !aboutValues(r) || r.Status != conformance.Fail && r.Status != conformance.Warn && r.Status != conformance.Flaky {
 			continue
 		}
-		if !slices.ContainsFunc(r.symptoms, func(s string) bool { return !slices.Contains(field.symptoms, s) }) {
+		if !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !slices.Contains(field.Symptoms, s) }) {
 			same = append(same, c)
-			whole = whole || slices.ContainsFunc(r.symptoms, func(s string) bool { return strings.HasPrefix(s, "no value of ") })
+			whole = whole || slices.ContainsFunc(r.Symptoms, func(s string) bool { return strings.HasPrefix(s, "no value of ") })
 		}
 	}
 	if !whole && len(same) < 2 {
@@ -174,8 +175,8 @@ func (sched *scheduler) foldFields() {
 }
 
 // aboutValues reports whether all that was found are values of fields.
-func aboutValues(r *CheckResult) bool {
-	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool {
+func aboutValues(r *Result) bool {
+	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool {
 		return !strings.HasPrefix(s, "value of ") && !strings.HasPrefix(s, "no value of ")
 	})
 }
@@ -183,13 +184,13 @@ func aboutValues(r *CheckResult) bool {
 // foldUnreadable folds warnings under RPC-001 where each reply that they show has a body
 // that is no JSON, which is all that is known of it.
 func (sched *scheduler) foldUnreadable() {
-	if r := sched.results["RPC-001"]; r == nil || r.Status != Fail {
+	if r := sched.results["RPC-001"]; r == nil || r.Status != conformance.Fail {
 		return
 	}
 	by := []string{"RPC-001"}
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
-		if r == nil || r.Status != Warn || c.own || c.ID == "RPC-001" || !unreadable(r) {
+		if r == nil || r.Status != conformance.Warn || c.Own || c.ID == "RPC-001" || !unreadable(r) {
 			continue
 		}
 		sched.replace(c, r, by)
@@ -202,18 +203,11 @@ func (sched *scheduler) foldUnreadable() {
 }
 
 // unreadable reports whether all that was found are bodies without JSON.
-func unreadable(r *CheckResult) bool {
-	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool { return !strings.HasSuffix(s, " without JSON") }) &&
-		!slices.ContainsFunc(r.Findings, func(f Finding) bool {
-			return len(f.Exchanges) == 0 || slices.ContainsFunc(f.Exchanges, func(x Exchange) bool {
+func unreadable(r *Result) bool {
+	return len(r.Symptoms) > 0 && !slices.ContainsFunc(r.Symptoms, func(s string) bool { return !strings.HasSuffix(s, " without JSON") }) &&
+		!slices.ContainsFunc(r.Findings, func(f conformance.Finding) bool {
+			return len(f.Exchanges) == 0 || slices.ContainsFunc(f.Exchanges, func(x conformance.Exchange) bool {
 				return x.Response == nil || x.Response.Body.Text == "" && x.Response.Body.Base64 == ""
 			})
 		})
-}
-
-// blocked is the result of a check that shows nothing beyond the failure of others.
-func (c *Check) blocked(by []string) *CheckResult {
-	r := c.result(NotRun, "blocked by "+strings.Join(by, ", "))
-	r.BlockedBy = by
-	return r
 }

@@ -1,9 +1,10 @@
-package conformance
+package engine
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -12,12 +13,12 @@ import (
 
 // quoted is the quote that all findings of a failed check share the key of; nil when they
 // quote nothing, or messages of several causes.
-func (r *CheckResult) quoted() *Quote {
-	if r == nil || r.Status != Fail && r.Status != Flaky && r.Status != Warn || len(r.Findings) == 0 {
+func (r *Result) quoted() *conformance.Quote {
+	if r == nil || r.Status != conformance.Fail && r.Status != conformance.Flaky && r.Status != conformance.Warn || len(r.Findings) == 0 {
 		return nil
 	}
 	first := r.Findings[0].Quote
-	if first == nil || slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Quote == nil || f.Quote.Key != first.Key }) {
+	if first == nil || slices.ContainsFunc(r.Findings, func(f conformance.Finding) bool { return f.Quote == nil || f.Quote.Key != first.Key }) {
 		return nil
 	}
 	return first
@@ -27,11 +28,11 @@ func (r *CheckResult) quoted() *Quote {
 // leads to no cause is one only where calls that pass alone were refused with it: steady
 // refusals with the same text can have as many reasons as there are rules.
 func (sched *scheduler) foldQuotes() {
-	groups := map[string][]*Check{}
+	groups := map[string][]*conformance.Check{}
 	var order []string
 	for _, c := range sched.checks {
 		q := sched.results[c.ID].quoted()
-		if q == nil || c.own {
+		if q == nil || c.Own {
 			continue
 		}
 		if groups[q.Key] == nil {
@@ -44,13 +45,13 @@ func (sched *scheduler) foldQuotes() {
 	}
 }
 
-func (sched *scheduler) foldQuoted(checks []*Check) {
-	unsteady := func(c *Check) bool { return sched.results[c.ID].unsteady }
+func (sched *scheduler) foldQuoted(checks []*conformance.Check) {
+	unsteady := func(c *conformance.Check) bool { return sched.results[c.ID].unsteady }
 	n := len(checks)
 	if n == 1 || !sched.results[checks[0].ID].Findings[0].Quote.Cause && !slices.ContainsFunc(checks, unsteady) {
 		return
 	}
-	bearer := slices.MaxFunc(checks, func(a, b *Check) int { return sched.bearing(a) - sched.bearing(b) })
+	bearer := slices.MaxFunc(checks, func(a, b *conformance.Check) int { return sched.bearing(a) - sched.bearing(b) })
 	moment := slices.ContainsFunc(checks, unsteady)
 	for _, c := range checks {
 		if c == bearer {
@@ -77,7 +78,7 @@ func (sched *scheduler) foldQuoted(checks []*Check) {
 
 // blameOthers gives the findings of a check that passes alone the cause of such a failure:
 // that of the check is one that a second run would have met as well.
-func (r *CheckResult) blameOthers() {
+func (r *Result) blameOthers() {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Quote == nil || !f.Quote.Cause {
 			f.Cause, f.Observed = "calls at the same time, or what went before, decide: they share a variable, a connection or a transaction, or there are too few connections or workers.", false
@@ -88,12 +89,12 @@ func (r *CheckResult) blameOthers() {
 
 // bearing is how much a failed check says of a defect that several have met: one that
 // gates and fails each time before others, and then one about calls at the same time.
-func (sched *scheduler) bearing(c *Check) int {
+func (sched *scheduler) bearing(c *conformance.Check) int {
 	r, n := sched.results[c.ID], 0
 	if r.Gating {
 		n += 8
 	}
-	if r.Status == Fail {
+	if r.Status == conformance.Fail {
 		n += 4
 	}
 	if slices.Contains(disturbed, c.ID) {

@@ -1,19 +1,18 @@
-package conformance
+package engine
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Findings is what a scenario has found so far, whatever it judges.
 type Findings struct {
-	check    *Check
+	check    *conformance.Check
 	object   string // the one that the check looks at; "" where it looks at no single one
 	again    bool   // the check has failed once, and runs alone
 	secrets  *wire.Redactor
@@ -22,17 +21,23 @@ type Findings struct {
 	surplus  int      // findings beyond maxFindings
 	notes    []string
 	evidence []string
-	seen     map[Evidence]int
+	seen     map[conformance.Evidence]int
 	refusal  string   // the first refusal of a record, as the endpoint words it
 	weak     *outcome // set when a claim holds on weak evidence only
 	// incomplete says which replies never came to their end; "" when all did.
 	incomplete string
 }
 
+// Finding is one of a scenario.
+type Finding struct {
+	conformance.Finding
+	mark
+}
+
 const maxFindings = 8
 
 // Check is the check under way.
-func (found *Findings) Check() *Check { return found.check }
+func (found *Findings) Check() *conformance.Check { return found.check }
 
 // Object is the one of Suite.Objects that the check looks at; "" where it looks at no
 // single one.
@@ -56,16 +61,15 @@ func (found *Findings) Proof(format string, args ...any) {
 
 // Broken adds a finding: what was expected, what was seen, on which exchanges
 // (at most four are kept).
-func (found *Findings) Broken(expected, actual string, where ...Exchange) {
-	found.Add(Finding{Expected: expected, Actual: actual}, "", where)
+func (found *Findings) Broken(expected, actual string, where ...conformance.Exchange) {
+	found.Add(conformance.Finding{Expected: expected, Actual: actual}, "", where)
 }
 
 // Add is Broken with what else is known: the object, the operation, a word for what was
 // observed, by which one defect is known again in another check.
-func (found *Findings) Add(f Finding, symptom string, where []Exchange) {
-	f.symptom = symptom
-	if !slices.Contains(found.symptoms, f.symptom) {
-		found.symptoms = append(found.symptoms, f.symptom)
+func (found *Findings) Add(f conformance.Finding, symptom string, where []conformance.Exchange) {
+	if !slices.Contains(found.symptoms, symptom) {
+		found.symptoms = append(found.symptoms, symptom)
 	}
 	if len(found.findings) >= maxFindings {
 		found.surplus++
@@ -75,33 +79,11 @@ func (found *Findings) Add(f Finding, symptom string, where []Exchange) {
 		f.Cause = found.check.Cause + f.Cause
 	}
 	f.Fix = cmp.Or(f.Fix, found.check.Fix)
-	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
+	f.Exchanges = append([]conformance.Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
 		f.Curl = wire.Curl(f.Exchanges[0])
 	}
-	found.findings = append(found.findings, f)
-}
-
-// BodyFiles are the files that the command of a finding names, by their path from the
-// folder of the run, with the secrets taken out.
-func (f Finding) BodyFiles() map[string][]byte {
-	files := map[string][]byte{}
-	for _, x := range f.Exchanges {
-		name := wire.CurlBodyFile(x)
-		if name == "" || !strings.Contains(f.Curl, name) {
-			continue
-		}
-		body := []byte(x.Request.Body.Text)
-		if x.Request.Body.Base64 != "" {
-			binary, err := base64.StdEncoding.DecodeString(x.Request.Body.Base64)
-			if err != nil {
-				continue
-			}
-			body = binary
-		}
-		files[name] = body
-	}
-	return files
+	found.findings = append(found.findings, Finding{f, mark{symptom: symptom}})
 }
 
 // All are the findings so far, at most eight; the caller may complete them.
@@ -184,54 +166,37 @@ func (found *Findings) HeldBy(format string, args ...any) error {
 	return found.Held()
 }
 
-// Outcome is what a step returns when it neither holds nor breaks the rule: status
-// is NotApplicable (the rule does not bind what is judged), NotRun (a permission,
-// a part or a budget is missing), Inconclusive (the evidence does not decide) or
-// HarnessError (the judge failed). decider names what would decide it, such as
-// "--control-url"; "" when nothing does.
-func Outcome(status Status, decider, format string, args ...any) error {
-	return &outcome{status: status, decider: decider, reason: fmt.Errorf(format, args...).Error()}
-}
-
 // Result is what the findings come to when nothing else does: err is the Outcome of the
 // last step, nil for none.
-func (found *Findings) Result(err error) *CheckResult { return found.result(asOutcome(err), false) }
+func (found *Findings) Result(err error) *Result { return found.result(asOutcome(err), false) }
 
 // result is what a scenario comes to.
-func (found *Findings) result(out *outcome, interrupted bool) *CheckResult {
-	if out.status == Pass && found.weak != nil {
+func (found *Findings) result(out *outcome, interrupted bool) *Result {
+	if out.status == conformance.Pass && found.weak != nil {
 		out = found.weak
 	}
-	if out.status == Pass {
+	if out.status == conformance.Pass {
 		if missing := found.unseen(); missing != nil {
 			out = missing
 		}
 	}
-	if len(found.findings) > 0 && out.status != HarnessError && !interrupted && !out.away {
-		out = &outcome{status: Fail}
+	if len(found.findings) > 0 && out.status != conformance.HarnessError && !interrupted && !out.away {
+		out = &outcome{status: conformance.Fail}
 	}
-	r := found.check.result(out.status, out.reason)
+	r := newResult(found.check, out.status, out.reason)
 	r.Decider, r.Notes, r.away = out.decider, found.notes, out.away
 	r.Evidence, r.Seen = found.evidenceText(), found.seen
-	defer hide(found.secrets, r)
-	if out.status != Fail {
+	defer hide(found.secrets, &r.CheckResult)
+	if out.status != conformance.Fail {
 		return r
 	}
 	r.Reason = found.check.Reason
-	r.Findings, r.symptoms = append(r.Findings, found.findings...), found.symptoms
+	r.Symptoms = found.symptoms
+	for _, f := range found.findings {
+		r.Findings, r.marks = append(r.Findings, f.Finding), append(r.marks, f.mark)
+	}
 	if found.surplus > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s of the same kind", quantity.Count(found.surplus, "more finding")))
 	}
 	return r
-}
-
-// takeCauses takes over what the second run has observed.
-func (c *CheckResult) takeCauses(again *CheckResult) {
-	for i := range c.Findings {
-		for _, f := range again.Findings {
-			if f.diagnosed && f.symptom == c.Findings[i].symptom && f.Object == c.Findings[i].Object {
-				c.Findings[i].Cause, c.Findings[i].Observed, c.Findings[i].Fix = f.Cause, f.Observed, f.Fix
-			}
-		}
-	}
 }

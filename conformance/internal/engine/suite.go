@@ -1,4 +1,4 @@
-package conformance
+package engine
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
@@ -30,7 +31,7 @@ func overtimeOf(ctx context.Context) *outcome {
 type Suite struct {
 	Name      string // stands in the report
 	Target    string // what is judged, without secrets
-	Catalogue *Catalogue
+	Catalogue *conformance.Catalogue
 	Steps     []Step
 	Secrets   *wire.Redactor
 	// Symptoms: the findings of the suite carry symptoms. What a failed check shows
@@ -39,21 +40,21 @@ type Suite struct {
 	Symptoms bool
 	// Permitted says why a check cannot run with what there is, as an Outcome;
 	// nil when it can. It may be nil.
-	Permitted func(*Check) error
+	Permitted func(*conformance.Check) error
 	// Needs are the ids of the checks that a check builds on in this run; nil: those of
 	// the catalogue.
-	Needs func(*Check) []string
+	Needs func(*conformance.Check) []string
 	// Objects are what a check of each object looks at, one after the other. It may be nil.
 	Objects func() []string
 	// Before is called before each scenario, to journal what it will make; an error
 	// is one of the judge. It may be nil.
-	Before func(*Check) error
+	Before func(*conformance.Check) error
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
-	Known func(*Check) string
+	Known func(*conformance.Check) string
 	// Waits reports which checks mostly wait in this run, and disturb no other check: they
 	// run side by side, also those that would else run alone. It may be nil.
-	Waits func(*Check) bool
+	Waits func(*conformance.Check) bool
 	// NewActor makes the actor of one scenario. The function that comes back undoes
 	// what the scenario began, also when the run was interrupted. Its error takes the
 	// place of a PASS, and an Outcome that of any other.
@@ -61,19 +62,19 @@ type Suite struct {
 	// Open looks whether there is something to judge by the checks of the run. When it
 	// is not ready no check runs; what stands against it goes into the problems of the
 	// report.
-	Open func(ctx context.Context, r *Report, checks []*Check) (ready bool, err error)
+	Open func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
 	// Overall adds what the run as a whole shows against a check that has passed in its
 	// own scenario; shown reports whether a failed check has a symptom already. It may be
 	// nil.
 	Overall func(ctx context.Context, found *Findings, shown func(symptom string) bool)
 	// Finish cleans up and completes the report, before the verdict. late reports that
 	// the time of the run was up.
-	Finish func(ctx context.Context, r *Report, late bool)
+	Finish func(ctx context.Context, r *conformance.Report, late bool)
 }
 
 // Run judges. An error means that the judge could not judge; a *UsageError is a mistake
 // of the caller.
-func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
+func (s *Suite) Run(ctx context.Context, opts conformance.Options) (*conformance.Report, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	started := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errTimeUp)
 	defer cancel()
-	r := opts.newReport(s.Name, s.Target, started)
+	r := opts.NewReport(s.Name, s.Target, started)
 	sched := newScheduler(s, &opts, checks)
 	ready, err := s.Open(limited, r, checks)
 	if err != nil {
@@ -97,49 +98,29 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	}
 	sched.collect(r)
 	s.Finish(ctx, r, limited.Err() != nil)
-	opts.interrupted(ctx, limited, r)
-	opts.decide(r, s.Catalogue)
+	interrupted(ctx, limited, &opts, r)
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
-	r.Summary = summary(r)
+	opts.Conclude(r, s.Catalogue)
 	hide(s.Secrets, r)
 	return r, nil
 }
 
 // Select chooses the checks of a run by its options; mistakes are *UsageError.
-func (s *Suite) Select(opts *Options) ([]*Check, error) {
-	if err := opts.checkWaivers(); err != nil {
-		return nil, err
-	}
-	checks, err := opts.selectChecks(s.Catalogue)
+func (s *Suite) Select(opts *conformance.Options) ([]*conformance.Check, error) {
+	checks, err := opts.SelectChecks(s.Catalogue)
 	if err != nil {
 		return nil, err
 	}
-	own, err := opts.ownChecks(s.Steps)
-	if err != nil {
-		return nil, err
-	}
-	return append(checks, own...), nil
-}
-
-// ownChecks are those of the author's own feature files.
-func (o *Options) ownChecks(known []Step) ([]*Check, error) {
-	if o.Features == nil {
-		return nil, nil
-	}
-	own, err := readCatalogue(o.Features, ".", true)
-	if err != nil {
-		return nil, usage("%v", err)
-	}
-	for _, c := range own.Checks {
-		if odd := undefinedSteps(c, known); len(odd) > 0 {
-			return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
-				c.File, c.Line, c.Title, odd[0])
+	for _, c := range checks {
+		if !c.Own {
+			continue
+		}
+		if odd := undefinedSteps(c, s.Steps); len(odd) > 0 {
+			return nil, &conformance.UsageError{Message: fmt.Sprintf("%s:%d: scenario %q has a step that is not known (or matches twice): %s; 'destkit checks --steps' lists the steps",
+				c.File, c.Line, c.Title, odd[0])}
 		}
 	}
-	if len(own.Checks) == 0 {
-		return nil, usage("the features directory holds no scenario: it needs *.feature files")
-	}
-	return own.Checks, nil
+	return checks, nil
 }
 
 // Sentences lists what a feature file of the suite may say, as regular expressions.
@@ -150,10 +131,10 @@ func sentences(known []Step) []string {
 }
 
 // interrupted reports a run that did not reach its end.
-func (o *Options) interrupted(ctx, limited context.Context, r *Report) {
+func interrupted(ctx, limited context.Context, o *conformance.Options, r *conformance.Report) {
 	switch {
 	case ctx.Err() != nil:
-		r.Problems = append(r.Problems, Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
+		r.Problems = append(r.Problems, conformance.Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
 	case limited.Err() != nil:
 		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", o.Timeout))
 	}
@@ -162,32 +143,36 @@ func (o *Options) interrupted(ctx, limited context.Context, r *Report) {
 // Try runs one check outside of a run, its scenario altered, or with one of its
 // claims (without keyword) counting as its opposite: a test of the catalogue
 // sees so that no claim is empty words. Open must have been called.
-func (s *Suite) Try(ctx context.Context, id string, alter func(source string) string, negated string) *CheckResult {
+func (s *Suite) Try(ctx context.Context, id string, alter func(source string) string, negated string) *Result {
 	check, ok := s.Catalogue.Check(id)
 	if !ok {
-		return &CheckResult{ID: id, Status: HarnessError, Reason: "no such check"}
+		return &Result{CheckResult: conformance.CheckResult{ID: id, Status: conformance.HarnessError, Reason: "no such check"}}
 	}
 	altered := *check
-	altered.source = alter(check.source)
+	altered.Source = alter(check.Source)
 	return s.judge(ctx, &altered, false, negated)
 }
 
 // Findings are those of a check before it has run: none.
-func (s *Suite) Findings(c *Check) *Findings { return &Findings{check: c, secrets: s.Secrets} }
+func (s *Suite) Findings(c *conformance.Check) *Findings {
+	return &Findings{check: c, secrets: s.Secrets}
+}
 
 // Judge judges one check, outside of a run's order: what it builds on is not looked at.
 // Open must have been called.
-func (s *Suite) Judge(ctx context.Context, c *Check) *CheckResult { return s.judge(ctx, c, false, "") }
+func (s *Suite) Judge(ctx context.Context, c *conformance.Check) *Result {
+	return s.judge(ctx, c, false, "")
+}
 
 // judge runs a check, for each object where it looks at one object. again: it has failed
 // once, and runs alone. negated is a claim that counts as its opposite; "" is none.
-func (s *Suite) judge(ctx context.Context, c *Check, again bool, negated string) *CheckResult {
+func (s *Suite) judge(ctx context.Context, c *conformance.Check, again bool, negated string) *Result {
 	if s.Permitted != nil {
 		if err := s.Permitted(c); err != nil {
 			return s.Findings(c).result(asOutcome(err), false)
 		}
 	}
-	one := func(object string) *CheckResult {
+	one := func(object string) *Result {
 		found := s.Findings(c)
 		found.object, found.again = object, again
 		return s.runCheck(ctx, found, negated)
@@ -195,12 +180,12 @@ func (s *Suite) judge(ctx context.Context, c *Check, again bool, negated string)
 	if !c.EachObject || s.Objects == nil {
 		return one("")
 	}
-	var parts []*CheckResult
+	var parts []*Result
 	objects := s.Objects()
 	for _, name := range objects {
 		part := one(name)
 		parts = append(parts, part)
-		if c.firstObject && part.Status != NotApplicable {
+		if c.FirstObject && part.Status != conformance.NotApplicable {
 			break
 		}
 	}
@@ -212,12 +197,12 @@ func (s *Suite) judge(ctx context.Context, c *Check, again bool, negated string)
 
 // notesOf are the notes of a check that looked at several objects: what holds for all of
 // them is said once, else with the names of those for which it does.
-func notesOf(objects []string, parts []*CheckResult) (notes []string) {
+func notesOf(objects []string, parts []*Result) (notes []string) {
 	about := map[string][]string{}
 	var order []string
 	looked := 0
 	for i, p := range parts {
-		if p.Status != NotApplicable {
+		if p.Status != conformance.NotApplicable {
 			looked++
 		}
 		for _, n := range p.Notes {
@@ -238,7 +223,7 @@ func notesOf(objects []string, parts []*CheckResult) (notes []string) {
 }
 
 // runCheck runs the scenario of a check once, for one object or none.
-func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *CheckResult {
+func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *Result {
 	if ctx.Err() != nil {
 		return found.result(overtimeOf(ctx), true)
 	}
@@ -250,7 +235,7 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 	actor, end := s.NewActor(ctx, found)
 	out := runScenario(ctx, found.check, s.Steps, actor, negated)
 	if err := end(); err != nil {
-		if o, says := errors.AsType[*outcome](err); says || out.status == Pass {
+		if o, says := errors.AsType[*outcome](err); says || out.status == conformance.Pass {
 			out = cmp.Or(o, asOutcome(err))
 		}
 	}
@@ -260,7 +245,7 @@ func (s *Suite) runCheck(ctx context.Context, found *Findings, negated string) *
 	return found.result(out, ctx.Err() != nil)
 }
 
-func (s *Suite) known(c *Check) string {
+func (s *Suite) known(c *conformance.Check) string {
 	if s.Known == nil {
 		return ""
 	}
@@ -269,19 +254,19 @@ func (s *Suite) known(c *Check) string {
 
 // Plan says which checks a run would judge, and what keeps the others from it;
 // nothing is sent.
-func (s *Suite) Plan(opts Options) (*PlanReport, error) {
+func (s *Suite) Plan(opts conformance.Options) (*conformance.PlanReport, error) {
 	opts = opts.WithDefaults()
 	checks, err := s.Select(&opts)
 	if err != nil {
 		return nil, err
 	}
-	p := &PlanReport{Target: s.Target, Objects: []PlanObject{}, Keys: []string{}, Undecidable: []string{}, Notes: []string{}}
+	p := &conformance.PlanReport{Target: s.Target, Objects: []conformance.PlanObject{}, Keys: []string{}, Undecidable: []string{}, Notes: []string{}}
 	for _, c := range checks {
-		planned := PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
+		planned := conformance.PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
 		if err := s.Permitted(c); err != nil {
 			o := asOutcome(err)
 			planned.Runs, planned.Reason, planned.Decider = false, o.reason, o.decider
-			if c.Level == Must && c.Gates(opts.Profile) {
+			if c.Level == conformance.Must && c.Gates(opts.Profile) {
 				p.Undecidable = append(p.Undecidable, c.ID)
 			}
 		}
@@ -291,13 +276,13 @@ func (s *Suite) Plan(opts Options) (*PlanReport, error) {
 }
 
 // attempt judges a check in a run.
-func (s *Suite) attempt(ctx context.Context, c *Check, again bool) *CheckResult {
+func (s *Suite) attempt(ctx context.Context, c *conformance.Check, again bool) *Result {
 	started := time.Now()
 	r := s.judge(ctx, c, again, "")
 	r.Attempts = 1
-	if name := s.known(c); name != "" && r.Status == Fail {
-		r.Status, r.Reason = Waived, "known difference: "+name
-		r.Waiver = &Waiver{Check: c.ID, Reason: r.Reason}
+	if name := s.known(c); name != "" && r.Status == conformance.Fail {
+		r.Status, r.Reason = conformance.Waived, "known difference: "+name
+		r.Waiver = &conformance.Waiver{Check: c.ID, Reason: r.Reason}
 	}
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	return r
@@ -308,14 +293,14 @@ func (s *Suite) attempt(ctx context.Context, c *Check, again bool) *CheckResult 
 // it builds on has failed: it looks for its evidence elsewhere, in what the defect leaves
 // whole. Only calls that are not answered in time or without an end, which would use up
 // the run, and certificates keep every answer away.
-func (s *Suite) blocks(id string, r *CheckResult) bool {
-	return !s.Symptoms || strings.HasPrefix(id, "TLS-") || slices.ContainsFunc(r.symptoms, func(symptom string) bool {
+func (s *Suite) blocks(id string, r *Result) bool {
+	return !s.Symptoms || strings.HasPrefix(id, "TLS-") || slices.ContainsFunc(r.Symptoms, func(symptom string) bool {
 		return strings.HasSuffix(symptom, ": "+string(wire.KindTimeout)) || strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))
 	})
 }
 
 // needs are the ids of the checks that c builds on in this run.
-func (s *Suite) needs(c *Check) []string {
+func (s *Suite) needs(c *conformance.Check) []string {
 	if s.Needs == nil {
 		return c.Needs
 	}
@@ -329,20 +314,6 @@ func (s *Suite) Undefined() []string {
 	for _, c := range s.Catalogue.Checks {
 		for _, step := range undefinedSteps(c, s.Steps) {
 			out = append(out, c.ID+": "+step)
-		}
-	}
-	return out
-}
-
-// Claims are the Then lines of a check without their keywords.
-func (c *Check) Claims() []string {
-	var out []string
-	claims := false
-	for _, step := range c.Steps {
-		keyword, text, _ := strings.Cut(step, " ")
-		claims = keyword == "Then" || keyword == "And" && claims
-		if claims && !slices.Contains(out, text) {
-			out = append(out, text)
 		}
 	}
 	return out

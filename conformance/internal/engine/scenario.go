@@ -1,4 +1,4 @@
-package conformance
+package engine
 
 import (
 	"cmp"
@@ -13,10 +13,9 @@ import (
 	"github.com/cucumber/godog"
 	messages "github.com/cucumber/messages/go/v21"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/lists"
 )
-
-// This file alone talks to godog, which reads a scenario, matches its steps and calls them.
 
 // Step is one step definition: a sentence and what it does to the actor of a
 // scenario.
@@ -27,7 +26,7 @@ type Step struct {
 
 // NewStep declares a sentence by a regular expression for the actors of a suite,
 // of type A. The function that bind returns has one argument for each group of
-// the pattern (and a *wire.DataTable last), and returns an error or
+// the pattern (and a *Table last), and returns an error or
 // nothing; see Outcome and Findings.Held.
 func NewStep[A any](pattern string, bind func(A) any) Step {
 	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
@@ -35,9 +34,9 @@ func NewStep[A any](pattern string, bind func(A) any) Step {
 
 // runScenario runs the steps of a check with an actor until one does not hold. The Then
 // step that is negated counts as its opposite.
-func runScenario(ctx context.Context, c *Check, known []Step, actor any, negated string) *outcome {
+func runScenario(ctx context.Context, c *conformance.Check, known []Step, actor any, negated string) *outcome {
 	got := &collector{negated: negated}
-	key := scenarioKey{source: c.source}
+	key := scenarioKey{source: c.Source}
 	if len(known) > 0 {
 		key.known = &known[0]
 	}
@@ -53,7 +52,7 @@ func runScenario(ctx context.Context, c *Check, known []Step, actor any, negated
 	if !again && len(got.undefined) == 0 {
 		usedSteps.Store(key, lists.Where(known, func(d Step) bool { return slices.Contains(got.patterns, d.pattern) }))
 	}
-	return cmp.Or(got.result, &outcome{status: Pass})
+	return cmp.Or(got.result, &outcome{status: conformance.Pass})
 }
 
 // usedSteps are the definitions that godog has matched in a scenario: the next run of it
@@ -67,7 +66,7 @@ type scenarioKey struct {
 
 // undefinedSteps returns the steps of a check that no definition, or more than
 // one, understands.
-func undefinedSteps(c *Check, known []Step) []string {
+func undefinedSteps(c *conformance.Check, known []Step) []string {
 	got := &collector{}
 	got.run(context.Background(), c, func(sc *godog.ScenarioContext) {
 		for _, d := range known {
@@ -79,7 +78,7 @@ func undefinedSteps(c *Check, known []Step) []string {
 
 // claimsOf are the claims of a check with these texts as functions of an actor: godog
 // matches them, and what they return is the caller's.
-func claimsOf(c *Check, known []Step, actor any, texts []string) []func() error {
+func claimsOf(c *conformance.Check, known []Step, actor any, texts []string) []func() error {
 	var out []func() error
 	text := ""
 	keep := func(claim func() error) {
@@ -137,7 +136,7 @@ func init() {
 
 // run has godog run the scenario of a check. The exit code of godog plays no part: a run
 // that matches nothing exits 0, and a skipped scenario counts as passed.
-func (got *collector) run(ctx context.Context, c *Check, define func(*godog.ScenarioContext)) {
+func (got *collector) run(ctx context.Context, c *conformance.Check, define func(*godog.ScenarioContext)) {
 	name := fmt.Sprintf("%s-%d", c.ID, suiteCount.Add(1))
 	collectors.Store(name, got)
 	defer collectors.Delete(name)
@@ -145,7 +144,7 @@ func (got *collector) run(ctx context.Context, c *Check, define func(*godog.Scen
 		Name: name, ScenarioInitializer: define,
 		Options: &godog.Options{
 			Format: "destkit", Output: io.Discard, Strict: true, NoColors: true, DefaultContext: ctx,
-			FeatureContents: []godog.Feature{{Name: c.File, Contents: []byte(c.source)}},
+			FeatureContents: []godog.Feature{{Name: c.File, Contents: []byte(c.Source)}},
 		},
 	}
 	suite.Run()
@@ -157,7 +156,7 @@ func (got *collector) run(ctx context.Context, c *Check, define func(*godog.Scen
 func (got *collector) keep(o *outcome) { got.result = cmp.Or(got.result, o) }
 
 func (got *collector) fault(format string, args ...any) {
-	got.keep(&outcome{status: HarnessError, reason: fmt.Sprintf(format, args...)})
+	got.keep(&outcome{status: conformance.HarnessError, reason: fmt.Sprintf(format, args...)})
 }
 
 type stepDefinition = godog.StepDefinition
@@ -175,13 +174,13 @@ func (got *collector) Defined(_ *messages.Pickle, s *messages.PickleStep, d *ste
 // Passed notes a claim that holds although its opposite was asked for.
 func (got *collector) Passed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition) {
 	if got.negated != "" && s.Text == got.negated {
-		got.keep(&outcome{status: Fail, reason: "negated"})
+		got.keep(&outcome{status: conformance.Fail, reason: "negated"})
 	}
 }
 
 // Failed notes the outcome of the step that ends the scenario.
 func (got *collector) Failed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDefinition, err error) {
-	if o := asOutcome(err); s.Text != got.negated || o.status != Fail {
+	if o := asOutcome(err); s.Text != got.negated || o.status != conformance.Fail {
 		got.keep(o)
 	}
 }

@@ -1,4 +1,4 @@
-package conformance
+package engine
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -13,14 +14,14 @@ import (
 // that disturb others run alone and last, a failure is confirmed by a second run.
 type scheduler struct {
 	suite   *Suite
-	opts    *Options
-	checks  []*Check
-	results map[string]*CheckResult
+	opts    *conformance.Options
+	checks  []*conformance.Check
+	results map[string]*Result
 	again   bool // undecided checks have run once more
 
 	mu          sync.Mutex
-	pending     []*Check // not started, in catalogue order
-	unconfirmed []*Check // failed once, to be confirmed alone
+	pending     []*conformance.Check // not started, in catalogue order
+	unconfirmed []*conformance.Check // failed once, to be confirmed alone
 	active      int
 	idle        int // of those active, the ones that mostly wait
 	done        int
@@ -34,8 +35,8 @@ const (
 	parallelWaits  = 16
 )
 
-func newScheduler(suite *Suite, opts *Options, checks []*Check) *scheduler {
-	return &scheduler{suite: suite, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
+func newScheduler(suite *Suite, opts *conformance.Options, checks []*conformance.Check) *scheduler {
+	return &scheduler{suite: suite, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*Result{}, wake: make(chan struct{}, 1)}
 }
 
 // run judges every check. It always ends: checks that the run's deadline cuts
@@ -73,7 +74,7 @@ const (
 )
 
 // next picks the next check. Alone means that nothing else is under way.
-func (sched *scheduler) next(width int) (*Check, turn) {
+func (sched *scheduler) next(width int) (*conformance.Check, turn) {
 	sched.mu.Lock()
 	defer sched.mu.Unlock()
 	if sched.idle < parallelWaits { // they take longest
@@ -83,7 +84,7 @@ func (sched *scheduler) next(width int) (*Check, turn) {
 		}
 	}
 	if sched.active-sched.idle < width {
-		if c := sched.take(func(c *Check) bool { return !c.Alone && !sched.waiting(c) }); c != nil {
+		if c := sched.take(func(c *conformance.Check) bool { return !c.Alone && !sched.waiting(c) }); c != nil {
 			return c, runBeside
 		}
 	}
@@ -97,10 +98,10 @@ func (sched *scheduler) next(width int) (*Check, turn) {
 		return c, confirmAlone
 	}
 	// Load comes late: it uses up records that other checks need.
-	for _, late := range []func(c *Check) bool{
-		func(c *Check) bool { return !c.Load && !c.Last },
-		func(c *Check) bool { return !c.Last },
-		func(*Check) bool { return true },
+	for _, late := range []func(c *conformance.Check) bool{
+		func(c *conformance.Check) bool { return !c.Load && !c.Last },
+		func(c *conformance.Check) bool { return !c.Last },
+		func(*conformance.Check) bool { return true },
 	} {
 		if c := sched.take(late); c != nil {
 			return c, runAlone
@@ -123,12 +124,12 @@ func (sched *scheduler) next(width int) (*Check, turn) {
 // disturb each other: their evidence may have been taken away beside the other calls.
 // It reports whether there are any.
 func (sched *scheduler) undisturbed() bool {
-	if sched.again || !slices.ContainsFunc(sched.checks, func(c *Check) bool { r := sched.results[c.ID]; return r != nil && r.unsteady }) {
+	if sched.again || !slices.ContainsFunc(sched.checks, func(c *conformance.Check) bool { r := sched.results[c.ID]; return r != nil && r.unsteady }) {
 		return false
 	}
 	sched.again = true
 	for _, c := range sched.checks {
-		if r := sched.results[c.ID]; r != nil && r.Status == Inconclusive && c.Write {
+		if r := sched.results[c.ID]; r != nil && r.Status == conformance.Inconclusive && c.Write {
 			sched.unconfirmed = append(sched.unconfirmed, c)
 			sched.results[c.ID+" first"] = r
 			delete(sched.results, c.ID)
@@ -139,12 +140,12 @@ func (sched *scheduler) undisturbed() bool {
 }
 
 // waiting reports whether a check mostly waits. One at a time is one at a time.
-func (sched *scheduler) waiting(c *Check) bool {
+func (sched *scheduler) waiting(c *conformance.Check) bool {
 	return sched.suite.Waits != nil && !sched.opts.Serial && sched.suite.Waits(c)
 }
 
 // take starts the first check of a kind that is ready; nil: there is none.
-func (sched *scheduler) take(kind func(*Check) bool) *Check {
+func (sched *scheduler) take(kind func(*conformance.Check) bool) *conformance.Check {
 	for i, c := range sched.pending {
 		if kind(c) && sched.ready(c) {
 			sched.pending = slices.Delete(sched.pending, i, i+1)
@@ -156,9 +157,9 @@ func (sched *scheduler) take(kind func(*Check) bool) *Check {
 }
 
 // ready reports whether everything the check builds on has its final result.
-func (sched *scheduler) ready(c *Check) bool {
+func (sched *scheduler) ready(c *conformance.Check) bool {
 	for _, id := range sched.suite.needs(c) {
-		if sched.results[id] == nil && slices.ContainsFunc(sched.checks, func(o *Check) bool { return o.ID == id }) {
+		if sched.results[id] == nil && slices.ContainsFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == id }) {
 			return false
 		}
 	}
@@ -166,17 +167,17 @@ func (sched *scheduler) ready(c *Check) bool {
 }
 
 // blockers are the failed checks that leave c without any evidence.
-func (sched *scheduler) blockers(c *Check) []string {
+func (sched *scheduler) blockers(c *conformance.Check) []string {
 	return sched.failed(c, sched.suite.blocks)
 }
 
-func (sched *scheduler) first(ctx context.Context, c *Check) {
+func (sched *scheduler) first(ctx context.Context, c *conformance.Check) {
 	sched.mu.Lock()
-	blocked := sched.blockers(c)
+	by := sched.blockers(c)
 	sched.mu.Unlock()
-	var r *CheckResult
-	if len(blocked) > 0 {
-		r = c.blocked(blocked)
+	var r *Result
+	if len(by) > 0 {
+		r = blocked(c, by)
 	} else {
 		r = sched.suite.attempt(ctx, c, false)
 	}
@@ -187,7 +188,7 @@ func (sched *scheduler) first(ctx context.Context, c *Check) {
 		sched.idle--
 	}
 	// What follows from another finding is folded under it however a second run ends.
-	if (r.Status == Fail && len(sched.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
+	if (r.Status == conformance.Fail && len(sched.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
 		r.Attempts = 1
 		sched.unconfirmed = append(sched.unconfirmed, c)
 		sched.results[c.ID+" first"] = r
@@ -199,7 +200,7 @@ func (sched *scheduler) first(ctx context.Context, c *Check) {
 
 // confirm runs a failed check once more, alone and with new keys. The second run
 // never acquits, save where time or a lost connection may be to blame.
-func (sched *scheduler) confirm(ctx context.Context, c *Check) {
+func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 	again := sched.suite.attempt(ctx, c, true)
 	sched.mu.Lock()
 	defer sched.mu.Unlock()
@@ -209,17 +210,17 @@ func (sched *scheduler) confirm(ctx context.Context, c *Check) {
 	r.Attempts = 2
 	r.DurationMS += again.DurationMS
 	switch {
-	case r.Status == Inconclusive && again.Status == NotRun: // the run has ended before
-	case r.away, r.Status == Inconclusive:
+	case r.Status == conformance.Inconclusive && again.Status == conformance.NotRun: // the run has ended before
+	case r.away, r.Status == conformance.Inconclusive:
 		attempts, spent := r.Attempts, r.DurationMS
 		r = again
 		r.Attempts, r.DurationMS = attempts, spent
-	case again.Status != Pass:
+	case again.Status != conformance.Pass:
 		r.takeCauses(again)
 	case c.Acquit || lostConnection(r):
-		r.Status, r.Reason = Warn, "failed once and passed when it was run again alone"
+		r.Status, r.Reason = conformance.Warn, "failed once and passed when it was run again alone"
 	default:
-		r.Status, r.Reason, r.unsteady = Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
+		r.Status, r.Reason, r.unsteady = conformance.Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
 		r.blameOthers()
 	}
 	sched.settle(c, r)
@@ -227,7 +228,7 @@ func (sched *scheduler) confirm(ctx context.Context, c *Check) {
 }
 
 // lostConnection reports whether nothing but a reset without any response was found.
-func lostConnection(r *CheckResult) bool {
+func lostConnection(r *Result) bool {
 	for _, f := range r.Findings {
 		if len(f.Exchanges) == 0 {
 			return false
@@ -242,12 +243,12 @@ func lostConnection(r *CheckResult) bool {
 }
 
 // settle makes a result final: gate, waiver, progress.
-func (sched *scheduler) settle(c *Check, r *CheckResult) {
+func (sched *scheduler) settle(c *conformance.Check, r *Result) {
 	r.Gating = c.Gates(sched.opts.Profile)
-	if !r.Gating && (r.Status == Fail || r.Status == Flaky) {
-		r.Status = Warn
+	if !r.Gating && (r.Status == conformance.Fail || r.Status == conformance.Flaky) {
+		r.Status = conformance.Warn
 	}
-	sched.opts.Waive(c, r)
+	sched.opts.Waive(c, &r.CheckResult)
 	sched.results[c.ID] = r
 	if by := sched.explained(c, r); len(by) > 0 {
 		sched.replace(c, r, by)
@@ -255,7 +256,7 @@ func (sched *scheduler) settle(c *Check, r *CheckResult) {
 	}
 	sched.done++
 	if sched.opts.Progress != nil {
-		sched.opts.Progress(Progress{Done: sched.done, Total: len(sched.checks), Result: *r})
+		sched.opts.Progress(conformance.Progress{Done: sched.done, Total: len(sched.checks), Result: r.CheckResult})
 	}
 }
 
@@ -274,7 +275,7 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 	}
 	for _, c := range sched.checks {
 		r := sched.results[c.ID]
-		if r == nil || r.Status != Pass {
+		if r == nil || r.Status != conformance.Pass {
 			continue
 		}
 		found := sched.suite.Findings(c)
@@ -282,10 +283,10 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 		if found.Held() == nil {
 			continue
 		}
-		failed := found.result(&outcome{status: Fail}, false)
+		failed := found.result(&outcome{status: conformance.Fail}, false)
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
 		failed.Gating = c.Gates(sched.opts.Profile)
-		sched.opts.Waive(c, failed)
+		sched.opts.Waive(c, &failed.CheckResult)
 		sched.results[c.ID] = failed
 	}
 }
@@ -293,7 +294,7 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 // shows reports whether a failure that gates has the symptom.
 func (sched *scheduler) shows(symptom string) bool {
 	for _, r := range sched.results {
-		if (r.Status == Fail || r.Status == Flaky || r.Status == Waived) && slices.ContainsFunc(r.symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
+		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
 			return true
 		}
 	}
@@ -301,17 +302,17 @@ func (sched *scheduler) shows(symptom string) bool {
 }
 
 // collect puts the results into the report, in the order of the catalogue.
-func (sched *scheduler) collect(r *Report) {
+func (sched *scheduler) collect(r *conformance.Report) {
 	for _, c := range sched.checks {
 		res := sched.results[c.ID]
 		if res == nil {
-			res = c.result(NotRun, "the run ended before it")
+			res = newResult(c, conformance.NotRun, "the run ended before it")
 			res.Gating = c.Gates(sched.opts.Profile)
 		}
-		if c.own {
-			r.Own = append(r.Own, *res)
+		if c.Own {
+			r.Own = append(r.Own, res.CheckResult)
 			continue
 		}
-		r.Checks = append(r.Checks, *res)
+		r.Checks = append(r.Checks, res.CheckResult)
 	}
 }

@@ -1,18 +1,18 @@
-package conformance
+package engine
 
 import (
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Watched is one check of a suite that is judged by what others do. One goroutine at a
 // time may use it.
 type Watched struct {
-	check  *Check
+	check  *conformance.Check
 	found  *Findings // of all exchanges
 	state  *Findings // of the actor
 	bound  []func() error
@@ -43,7 +43,7 @@ func (s *Suite) Watch(id string, newActor func(*Findings) any, claims ...string)
 
 // Claims are claims of a check, tied to an actor: each returns what its step returns. The
 // texts are those of Check.Claims.
-func (s *Suite) Claims(c *Check, actor any, texts ...string) ([]func() error, error) {
+func (s *Suite) Claims(c *conformance.Check, actor any, texts ...string) ([]func() error, error) {
 	out := claimsOf(c, s.Steps, actor, texts)
 	if len(out) < len(texts) {
 		return nil, fmt.Errorf("read %s: %d of its %s are known", c.ID, len(out), quantity.Count(len(texts), "claim"))
@@ -61,7 +61,7 @@ func (w *Watched) JudgeBy(claims ...func() error) bool {
 	decided := 0
 	for _, claim := range claims {
 		// A claim that the evidence does not decide leaves the others to be judged.
-		if err := claim(); err != nil && asOutcome(err).status != Fail {
+		if err := claim(); err != nil && asOutcome(err).status != conformance.Fail {
 			w.reason = asOutcome(err).reason
 			continue
 		}
@@ -76,7 +76,7 @@ func (w *Watched) JudgeBy(claims ...func() error) bool {
 func (w *Watched) ID() string { return w.check.ID }
 
 // WatchedReport sums up checks that were judged by what others did.
-func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Time, spent time.Duration, calls, records int) (*Report, error) {
+func (s *Suite) WatchedReport(watched []*Watched, opts conformance.Options, started time.Time, spent time.Duration, calls, records int) (*conformance.Report, error) {
 	opts = opts.WithDefaults()
 	if len(opts.Select) == 0 { // a suite has hundreds of checks that traffic shows nothing of
 		for _, w := range watched {
@@ -87,21 +87,21 @@ func (s *Suite) WatchedReport(watched []*Watched, opts Options, started time.Tim
 	if err != nil {
 		return nil, err
 	}
-	result := func(c *Check) *CheckResult {
+	result := func(c *conformance.Check) *Result {
 		at := slices.IndexFunc(watched, func(w *Watched) bool { return w.check.ID == c.ID })
 		if at < 0 {
 			return s.Findings(c).Result(notRun(activeServiceJudging, "needs active judging: traffic alone does not show it"))
 		}
 		return watched[at].result()
 	}
-	return s.Observed(opts, checks, started, result, func(r *Report) {
-		r.Tier, r.Calls, r.Records = TierProtocol, calls, records
+	return s.Observed(opts, checks, started, result, func(r *conformance.Report) {
+		r.Tier, r.Calls, r.Records = conformance.TierProtocol, calls, records
 		r.DurationMS = float64(spent.Microseconds()) / 1000
 	}), nil
 }
 
 // result is what the check comes to.
-func (w *Watched) result() *CheckResult {
+func (w *Watched) result() *Result {
 	found := *w.found // a report may be asked for again
 	switch {
 	case w.looked == 0:
@@ -117,8 +117,8 @@ func (w *Watched) result() *CheckResult {
 
 // Observed sums up a judgement of what others did. result gives what each of the selected
 // checks comes to, complete adds what was seen besides: calls, records, the time.
-func (s *Suite) Observed(opts Options, checks []*Check, started time.Time, result func(*Check) *CheckResult, complete func(*Report)) *Report {
-	r := opts.newReport(s.Name, s.Target, started)
+func (s *Suite) Observed(opts conformance.Options, checks []*conformance.Check, started time.Time, result func(*conformance.Check) *Result, complete func(*conformance.Report)) *conformance.Report {
+	r := opts.NewReport(s.Name, s.Target, started)
 	r.Settings.Passive = true
 	sched := newScheduler(s, &opts, checks)
 	for _, c := range needsFirst(checks) {
@@ -130,27 +130,26 @@ func (s *Suite) Observed(opts Options, checks []*Check, started time.Time, resul
 	sched.collect(r)
 	complete(r)
 	if r.Calls == 0 {
-		r.Problems = append(r.Problems, Problem{
+		r.Problems = append(r.Problems, conformance.Problem{
 			Kind: "undecided", ExitStatus: 3, Message: "no call went by",
 			Fix: "send the calls of the service to the address of the proxy",
 		})
 	}
-	opts.decide(r, s.Catalogue)
-	r.Summary = summary(r)
+	opts.Conclude(r, s.Catalogue)
 	hide(s.Secrets, r)
 	return r
 }
 
 // needsFirst are the checks with those that others build on before them.
-func needsFirst(checks []*Check) []*Check {
-	byID := map[string]*Check{}
+func needsFirst(checks []*conformance.Check) []*conformance.Check {
+	byID := map[string]*conformance.Check{}
 	for _, c := range checks {
 		byID[c.ID] = c
 	}
-	var out []*Check
+	var out []*conformance.Check
 	done := map[string]bool{}
-	var visit func(c *Check)
-	visit = func(c *Check) {
+	var visit func(c *conformance.Check)
+	visit = func(c *conformance.Check) {
 		if c == nil || done[c.ID] {
 			return
 		}
@@ -168,13 +167,3 @@ func needsFirst(checks []*Check) []*Check {
 
 // activeServiceJudging decides what the traffic of a service cannot.
 const activeServiceJudging = "active judging (destkit conform service)"
-
-// Sight is an exchange between two others, as a proxy or a recording saw it.
-type Sight = wire.Sight
-
-// HeaderLine is one header line of a Sight.
-type HeaderLine = wire.Header
-
-// EndedBy is the end of a recorded exchange: kind is that of an Exchange, text what is
-// known of it.
-func EndedBy(kind, text string) error { return &wire.Error{Kind: wire.Kind(kind), Op: text} }

@@ -1,9 +1,9 @@
-package conformance
+package engine
 
 import (
 	"errors"
 
-	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -31,9 +31,9 @@ func (s *Suite) HideError(err error) error {
 	if shown == text {
 		return err
 	}
-	var mistake *UsageError
+	var mistake *conformance.UsageError
 	if errors.As(err, &mistake) {
-		return &UsageError{Message: shown}
+		return &conformance.UsageError{Message: shown}
 	}
 	return &hiddenError{shown, err}
 }
@@ -46,14 +46,3 @@ type hiddenError struct {
 
 func (e *hiddenError) Error() string        { return e.text }
 func (e *hiddenError) Is(target error) bool { return errors.Is(e.cause, target) }
-
-// ReadJournal returns the suite whose run wrote a journal, and the URL of that run as far
-// as it holds no secret; placeholders such as $DESTKIT_URL stand for what does. The suite
-// "" is SuiteDestination.
-func ReadJournal(file string) (suite, target string, err error) {
-	j, err := journal.Read(file)
-	if err != nil {
-		return "", "", err
-	}
-	return j.Header().Suite, j.Header().Target, nil
-}

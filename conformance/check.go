@@ -1,0 +1,230 @@
+package conformance
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	messages "github.com/cucumber/messages/go/v21"
+
+	"github.com/destkit/destkit/internal/lists"
+)
+
+// Check is one scenario of the catalogue: one rule, one verdict.
+type Check struct {
+	ID        string      `json:"id"`
+	Title     string      `json:"title"`
+	Level     Level       `json:"level"`
+	Authority []Authority `json:"authority"`
+	Sections  []string    `json:"sections"`
+	Area      string      `json:"area"`
+	Reason    string      `json:"reason"` // why it matters to a sync
+	Cause     string      `json:"cause"`
+	Fix       string      `json:"fix"`
+	Good      string      `json:"good"` // a good and a bad exchange
+	Bad       string      `json:"bad"`
+	Needs     []string    `json:"needs"`
+	// Evidence is what a PASS must rest on: at least one of each kind.
+	Evidence []Evidence `json:"evidence,omitempty"`
+
+	Write            bool   `json:"write"`             // writes records
+	WriteOptional    bool   `json:"write_optional"`    // sees more with writes
+	ReadbackRequired bool   `json:"readback_required"` // undecidable without read-back
+	ReadbackDecides  bool   `json:"readback_decides"`  // stronger with read-back
+	Hook             string `json:"hook,omitempty"`    // restart, alter_schema, …
+	Load             bool   `json:"load"`
+	Last             bool   `json:"last"`  // when all others have their results
+	Probe            bool   `json:"probe"` // an extra network probe
+	Alone            bool   `json:"alone"` // never beside other checks
+	Clock            bool   `json:"clock"` // moves the clock of a service, or waits for real
+	EachObject       bool   `json:"each_object"`
+	Acquit           bool   `json:"acquit"`  // a second run may acquit
+	Records          int    `json:"records"` // at most, for each object
+	// Differs are the named differences of the live dialect that the check meets.
+	Differs []string `json:"differs,omitempty"`
+
+	File  string   `json:"file"`
+	Line  int      `json:"line"`
+	Steps []string `json:"steps"`
+	Text  string   `json:"text"` // the scenario in Gherkin
+
+	Number int `json:"-"` // its place in the catalogue, from 1
+	// FirstObject: one named object is enough. Own: it is one of the author's.
+	FirstObject bool   `json:"-"`
+	Own         bool   `json:"-"`
+	Source      string `json:"-"` // a feature of this scenario only
+	tables      []table
+}
+
+// table is what stands below a step.
+type table struct {
+	step string
+	rows [][]string
+}
+
+// cut makes the feature of this scenario only: its steps and those of the background.
+// Tags and descriptions take longer to read than the steps to run.
+func (c *Check) cut(s *messages.Scenario, background string, lines []string) {
+	if len(s.Steps) > 0 {
+		lines = lines[s.Steps[0].Location.Line-1:]
+		c.Source = "Feature: " + c.Area + "\n" + background + s.Keyword + ": " + c.ID + "\n" + strings.Join(lines, "")
+	}
+}
+
+func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) (*Check, error) {
+	c := &Check{
+		Title: s.Name, Area: f.Name, File: file, Line: int(s.Location.Line), Own: own,
+		Level: Info, Needs: []string{}, Sections: []string{}, Authority: []Authority{},
+	}
+	for _, step := range s.Steps {
+		c.Steps = append(c.Steps, strings.TrimSpace(step.Keyword)+" "+step.Text)
+		if step.DataTable != nil {
+			c.tables = append(c.tables, table{step.Text, lists.Of(step.DataTable.Rows, func(row *messages.TableRow) []string {
+				return lists.Of(row.Cells, func(cell *messages.TableCell) string { return cell.Value })
+			})})
+		}
+	}
+	c.describe(s.Description)
+	for _, tag := range slices.Concat(f.Tags, s.Tags) {
+		if err := c.tag(strings.TrimPrefix(tag.Name, "@")); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, tag.Location.Line, err)
+		}
+	}
+	if c.ID == "" {
+		if !own {
+			return nil, fmt.Errorf("%s:%d: scenario %q has no id", file, c.Line, s.Name)
+		}
+		c.ID = fmt.Sprintf("%s:%d", path.Base(file), c.Line)
+	}
+	c.Needs = slices.DeleteFunc(c.Needs, func(id string) bool { return id == c.ID })
+	return c, nil
+}
+
+// describe splits the description into its labelled lines.
+func (c *Check) describe(text string) {
+	var reason []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		label, rest, found := strings.Cut(line, ": ")
+		switch {
+		case found && label == "Cause":
+			c.Cause = rest
+		case found && label == "Fix":
+			c.Fix = rest
+		case found && label == "Good":
+			c.Good = rest
+		case found && label == "Bad":
+			c.Bad = rest
+		case line != "":
+			reason = append(reason, line)
+		}
+	}
+	c.Reason = strings.Join(reason, " ")
+}
+
+func (c *Check) tag(name string) error {
+	switch name {
+	case "must":
+		c.Level = Must
+	case "should":
+		c.Level = Should
+	case "info":
+		c.Level = Info
+	case "spec", "jsonrpc", "published", "policy":
+		c.Authority = append(c.Authority, Authority(name))
+	case "write":
+		c.Write = true
+	case "write-optional":
+		c.WriteOptional = true
+	case "readback-required":
+		c.ReadbackRequired = true
+	case "readback-decides":
+		c.ReadbackDecides = true
+	case "last":
+		c.Last, c.Alone = true, true
+	case "load":
+		c.Load = true
+	case "probe":
+		c.Probe = true
+	case "alone":
+		c.Alone = true
+	case "clock": // moving time disturbs everything else that is under way
+		c.Clock, c.Alone = true, true
+	case "each-object":
+		c.EachObject = true
+	case "first-object":
+		c.EachObject, c.FirstObject = true, true
+	case "acquit":
+		c.Acquit = true
+	default:
+		return c.prefixedTag(name)
+	}
+	return nil
+}
+
+func (c *Check) prefixedTag(name string) error {
+	prefix, rest, _ := strings.Cut(name, "-")
+	switch {
+	case prefix == "spec" && rest != "":
+		c.Sections = append(c.Sections, rest)
+	case prefix == "needs" && rest != "":
+		c.Needs = append(c.Needs, rest)
+	case prefix == "differs" && rest != "":
+		c.Differs = append(c.Differs, rest)
+	case prefix == "evidence" && slices.Contains(evidenceKinds, Evidence(rest)):
+		c.Evidence = append(c.Evidence, Evidence(rest))
+	case prefix == "hook" && rest != "":
+		c.Hook = rest
+	case prefix == "records" && rest != "":
+		n, err := strconv.Atoi(rest)
+		if err != nil {
+			return fmt.Errorf("tag @%s: %w", name, err)
+		}
+		c.Records = n
+	case isID(name):
+		if c.ID != "" {
+			return fmt.Errorf("two ids, %s and %s", c.ID, name)
+		}
+		c.ID = name
+	case !c.Own:
+		return fmt.Errorf("unknown tag @%s", name)
+	}
+	return nil
+}
+
+// isID tells an id such as RES-002 from other tags.
+func isID(s string) bool {
+	area, number, ok := strings.Cut(s, "-")
+	if !ok || len(number) < 3 || strings.ToUpper(area) != area || area == "" {
+		return false
+	}
+	_, err := strconv.Atoi(number)
+	return err == nil
+}
+
+// Rows are those of the tables below the steps that have the words.
+func (c *Check) Rows(words string) [][]string {
+	var out [][]string
+	for _, t := range c.tables {
+		if strings.Contains(t.step, words) {
+			out = append(out, t.rows...)
+		}
+	}
+	return out
+}
+
+// Claims are the Then lines of a check without their keywords.
+func (c *Check) Claims() []string {
+	var out []string
+	claims := false
+	for _, step := range c.Steps {
+		keyword, text, _ := strings.Cut(step, " ")
+		claims = keyword == "Then" || keyword == "And" && claims
+		if claims && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// Result is the outcome of one check, with what the other results are compared by.
+type Result struct {
+	conformance.CheckResult
+	marks    []mark  // of the findings, in their order
+	away     bool    // the endpoint went away in the middle of it
+	unsteady bool    // it failed beside other calls and passed alone
+	original *Result // what was folded under another check
+}
+
+// mark is what is known of a finding beyond the report.
+type mark struct {
+	symptom   string
+	diagnosed bool // a second run has looked for the cause
+}
+
+// newResult makes an empty result of a check.
+func newResult(c *conformance.Check, status conformance.Status, reason string) *Result {
+	return &Result{CheckResult: conformance.CheckResult{
+		ID: c.ID, Title: c.Title, Level: c.Level, Authority: c.Authority, Sections: c.Sections, Area: c.Area,
+		Status: status, Reason: reason, Findings: []conformance.Finding{},
+	}}
+}
+
+// blocked is the result of a check that shows nothing beyond the failure of others.
+func blocked(c *conformance.Check, by []string) *Result {
+	r := newResult(c, conformance.NotRun, "blocked by "+strings.Join(by, ", "))
+	r.BlockedBy = by
+	return r
+}
+
+// mergeOrder says which status of several objects speaks for the check: a pass
+// on one object must not hide that another one stays undecided.
+var mergeOrder = []conformance.Status{conformance.Fail, conformance.HarnessError, conformance.Inconclusive, conformance.NotRun, conformance.Pass, conformance.NotApplicable}
+
+// merge sums up the results of one check over several objects.
+func merge(c *conformance.Check, parts []*Result) *Result {
+	if len(parts) == 0 {
+		r := newResult(c, conformance.NotRun, "looks at one object: name it with --object NAME")
+		r.Decider = "--object"
+		return r
+	}
+	slices.SortStableFunc(parts, func(a, b *Result) int {
+		return slices.Index(mergeOrder, a.Status) - slices.Index(mergeOrder, b.Status)
+	})
+	out := *parts[0]
+	for _, p := range parts[1:] {
+		out.Findings = append(out.Findings, p.Findings...)
+		out.marks = append(slices.Clone(out.marks), p.marks...)
+		out.Symptoms = append(slices.Clone(out.Symptoms), p.Symptoms...)
+		out.away = out.away || p.away
+		out.Notes = append(out.Notes, p.Notes...)
+		if p.Evidence != "" && out.Evidence != "" {
+			out.Evidence += "; " + p.Evidence
+		}
+	}
+	return &out
+}
+
+// takeCauses takes over what the second run has observed.
+func (c *Result) takeCauses(again *Result) {
+	for i, known := range c.marks {
+		for k, m := range again.marks {
+			if f := &again.Findings[k]; m.diagnosed && m.symptom == known.symptom && f.Object == c.Findings[i].Object {
+				c.Findings[i].Cause, c.Findings[i].Observed, c.Findings[i].Fix = f.Cause, f.Observed, f.Fix
+			}
+		}
+	}
+}
