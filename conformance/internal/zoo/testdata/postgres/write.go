@@ -160,7 +160,7 @@ func (e *endpoint) one(ctx context.Context, c *pgx.Conn, p plan, r *record) erro
 	}
 	there := false
 	if p.operation == "insert" && e.wrong("aborted-transaction") {
-		// the unique key says whether it exists
+		// the unique key decides about it
 	} else if err := c.QueryRow(ctx, fmt.Sprintf("SELECT EXISTS (SELECT FROM %s WHERE %s = $1)", p.table.name, p.key), id).Scan(&there); err != nil {
 		return err
 	}
