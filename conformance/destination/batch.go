@@ -88,6 +88,8 @@ func (b *batch) why(r *record) string {
 	switch {
 	case !b.answered():
 		return b.reply.Short()
+	case len(all) == 0 && b.anonymous():
+		return "no result carries an identifier"
 	case len(all) == 0:
 		return "no result came back"
 	}

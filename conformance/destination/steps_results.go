@@ -92,7 +92,9 @@ func (sc *scenario) eachResult(visit func(b *batch, r result)) error {
 func (sc *scenario) identifiersExact() error {
 	return sc.eachResult(func(b *batch, r result) {
 		if r.Identifier == nil {
-			sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.Node.Raw), b.reply)
+			if !sc.withoutIdentifiers(b) {
+				sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.Node.Raw), b.reply)
+			}
 			return
 		}
 		got := exchange.NodeText(r.Identifier)
@@ -204,6 +206,9 @@ func (sc *scenario) everyRecordHasResult() error {
 			continue // OPS-004 and DUP-001 judge batches that fail as a whole
 		}
 		answered++
+		if sc.withoutIdentifiers(b) {
+			continue
+		}
 		for _, r := range b.records {
 			if len(b.of(r)) == 0 {
 				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %s", quantity.Count(len(b.records), "record")),
@@ -219,15 +224,55 @@ func (sc *scenario) everyRecordHasResult() error {
 
 // symptoms of results.
 const (
-	symptomNoResult   = "no result"
-	symptomAltered    = "identifier altered"
-	symptomNoneAtAll  = "no results at all"
-	symptomContradict = "two results that disagree"
+	symptomNoResult     = "no result"
+	symptomNoIdentifier = "no identifier in results"
+	symptomAltered      = "identifier altered"
+	symptomNoneAtAll    = "no results at all"
+	symptomContradict   = "two results that disagree"
 )
+
+// withoutIdentifiers adds a finding, once, about a batch with a result for each record and
+// an identifier in none: the records can be matched by position, which the service does not.
+func (sc *scenario) withoutIdentifiers(b *batch) bool {
+	if !b.anonymous() {
+		return false
+	}
+	if slices.Contains(sc.Symptoms(), symptomNoIdentifier) {
+		return true
+	}
+	said := ""
+	if name := b.keyMember(); name != "" {
+		said = fmt.Sprintf("; the key is in the member %q", name)
+	}
+	sc.brokenAs(symptomNoIdentifier, b.operation, `an "identifier" in every record result`,
+		fmt.Sprintf("%s came back for %s, in none an identifier%s: %s", quantity.Count(len(b.List), "result"), quantity.Count(len(b.records), "record"), said, foreign.Clip(string(b.List[0].Node.Raw), 160)), b.reply)
+	sc.ExplainAs(func(s string) bool { return s == symptomNoIdentifier },
+		"the results carry no identifier: the service matches results and records by it, and not by their position, so that each record counts as failed.",
+		`put the identifier of the record, as it was sent, into the member "identifier" of each result, successes and failures.`, true)
+	return true
+}
+
+// anonymous reports whether there is a result for each record, and an identifier in none.
+func (b *batch) anonymous() bool {
+	return len(b.List) > 0 && len(b.List) == len(b.records) && !slices.ContainsFunc(b.List, func(r result) bool { return r.Identifier != nil || r.Node.Kind != wire.Object })
+}
+
+// keyMember is the member of the results that holds the keys of the records, by position.
+func (b *batch) keyMember() string {
+	for _, m := range b.List[0].Node.Members {
+		if m.Value.Kind != wire.Bool && exchange.NodeText(m.Value) == exchange.KeyText(b.records[0].key) {
+			return m.Name
+		}
+	}
+	return ""
+}
 
 // noResultSymptom tells a record whose result names an altered identifier from one
 // that has none.
 func (b *batch) noResultSymptom(r *record) string {
+	if b.anonymous() {
+		return symptomNoIdentifier
+	}
 	for _, res := range b.List {
 		if b.stranger(res) && resembles(exchange.KeyText(r.key), exchange.NodeText(res.Identifier)) {
 			return symptomAltered
