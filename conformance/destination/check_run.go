@@ -63,6 +63,7 @@ func (s *session) newActor(ctx context.Context, found *engine.Findings) (actor a
 // seen.
 func (sc *scenario) end() error {
 	defer sc.release()
+	sc.reportFolding()
 	if sc.Confirming() && sc.Held() != nil && sc.ctx.Err() == nil {
 		sc.diagnose()
 	}

@@ -25,6 +25,7 @@ type object struct {
 	// What the trial learned, before the checks begin; and is only read afterwards.
 	lessons map[string]*lesson
 	keyForm int
+	folded  *foldedKeys // identifiers are stored in another case; nil: as they are sent
 }
 
 // catalog is what the planning calls answered before the checks began.

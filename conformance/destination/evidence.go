@@ -130,6 +130,9 @@ func (sc *scenario) testHook() error {
 	if len(made) == 0 {
 		return nil
 	}
+	if err := sc.learnFolding(sc.batchAt(made[0]), made[0]); err != nil {
+		return err
+	}
 	// The key that was never used is asked for once more, beside those that were.
 	if err := never(sc.observeUntil(slices.Concat(fresh, made), some)); err != nil || sc.shown(sc.object) {
 		return err

@@ -66,7 +66,7 @@ func (sc *scenario) key(o *object, f rpc.Field) (json.RawMessage, error) {
 		}
 		return json.RawMessage(strconv.FormatInt(n, 10)), nil
 	}
-	text := sc.keys.NextText(sc.Check().ID)
+	text := o.folded.fold(sc.keys.NextText(sc.Check().ID))
 	if sc.keys.Given {
 		return values.Quote(text), nil
 	}

@@ -94,6 +94,7 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 	}
 	s.tryValues(ctx, checks)
 	s.hookFault = s.testReadback(ctx, checks)
+	s.noteFolding(r)
 	return true, nil
 }
 

@@ -123,7 +123,11 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 					p.Records = append(p.Records, o.values[name])
 				}
 			}
-			out = append(out, differenceOf(e.record, p))
+			d := differenceOf(e.record, p)
+			if sc.meetsFolded(e.record) {
+				d.symptom = symptomRenamed
+			}
+			out = append(out, d)
 		}
 	}
 	return out

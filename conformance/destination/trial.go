@@ -131,6 +131,9 @@ func (t *trial) measureDelay(r *record) {
 	if seen, err := t.observe([]*record{r}); err != nil || len(seen) > 0 {
 		return
 	}
+	if t.learnFolding(t.batchAt(r), r) != nil || t.object.folded != nil {
+		return
+	}
 	if after, all := t.appears(t.object.creating(), []*record{r}); all {
 		t.late = max(t.late, after*5/4+100*time.Millisecond)
 	}

@@ -188,7 +188,7 @@ Feature: Operation semantics
     Then every acknowledged record exists once
 
   @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-18 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DUR-005
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
     Cause: a collation that folds case, accents or spaces.
