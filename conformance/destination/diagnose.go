@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -35,14 +35,14 @@ func (sc *scenario) diagnose() {
 		{func(s string) bool { return s == symptomOldValue }, sc.whyOld, sees},
 		{func(s string) bool { return s == symptomMissing }, sc.whyUnwitnessed, !sees},
 		{func(s string) bool {
-			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && strings.Contains(s, " error ")
+			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && (strings.Contains(s, " error ") || strings.HasSuffix(s, " without JSON"))
 		}, sc.whyFailed, true},
 	} {
 		if !q.need || !slices.ContainsFunc(sc.Symptoms(), q.about) {
 			continue
 		}
 		if found := q.find(); found.text != "" {
-			sc.Explain(q.about, found.text, found.observed)
+			sc.ExplainAs(q.about, found.text, found.fix, found.observed)
 		}
 	}
 }
@@ -50,11 +50,14 @@ func (sc *scenario) diagnose() {
 // cause is what a diagnosis says; the zero value: nothing beyond what the check says.
 type cause struct {
 	text     string
+	fix      string // "": that of the check
 	observed bool
 }
 
 // seenCause is one that the calls of the run have left alone.
-func seenCause(format string, args ...any) cause { return cause{fmt.Sprintf(format, args...), true} }
+func seenCause(format string, args ...any) cause {
+	return cause{text: fmt.Sprintf(format, args...), observed: true}
+}
 
 // either are candidates that the calls of the run do not tell apart, with the call
 // that does.
@@ -64,13 +67,13 @@ func either(one, other, call string) cause {
 
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
 func (sc *scenario) whyMissing() cause {
-	if len(sc.lost) == 0 {
+	if len(sc.unmet.lost) == 0 {
 		return cause{}
 	}
-	lost := recordsOf(sc.lost)
+	lost := recordsOf(sc.unmet.lost)
 	operation := sc.operationOf(lost[0])
 	if after, all := sc.appears(operation, lost); all {
-		return notAwaited(after, "the records were there")
+		return sc.arrived(after, lost)
 	}
 	if operation == rpc.OperationDelete {
 		return cause{}
@@ -82,6 +85,14 @@ func (sc *scenario) whyMissing() cause {
 		return sc.whyGone()
 	}
 	alone := sc.lone(operation, false)
+	if alone == isStored {
+		switch sc.sameValues(operation, lost[0]) {
+		case isGone:
+			return seenCause("another record is stored, and one with these values under a new identifier is not, both alone in a batch: the values that are sent, or the fields that are mapped, decide.")
+		case unknown:
+			return either("the values of these records", "what was sent before or together with them", "one of them with a new identifier (here it was not accepted)")
+		}
+	}
 	switch {
 	case alone == isStored && sc.refusedBeside(lost[0]):
 		return seenCause("one refused record takes back the others: alone a record is stored, beside a refused one it is not, though it is acknowledged.")
@@ -98,6 +109,9 @@ func (sc *scenario) whyMissing() cause {
 				return seenCause("a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
 			}
 		}
+		if _, stored := sc.storedBy.Load(sc.object.APIName + " " + operation); stored {
+			return either("the "+operation+" of some records is dropped (others of this run are there)", "what was written before them decides", "the request below, sent again with other identifiers,")
+		}
 		return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.opts.LateWait)
 	}
 	return either("the values of these records", "what stands beside them in their batch", "one of them alone in a batch (one record of the request below)")
@@ -107,10 +121,41 @@ func notAwaited(after time.Duration, what string) cause {
 	return seenCause("the write is not awaited: %s after the reply %s.", exchange.Round(after), what)
 }
 
+// arrived is the cause where records are there that were not: they came late, or each of
+// several processes shows its own.
+func (sc *scenario) arrived(after time.Duration, records []*record) cause {
+	for range 4 {
+		if seen, err := sc.observe(records); err != nil {
+			return cause{}
+		} else if len(seen) < len(records) {
+			return severalStores
+		}
+	}
+	return notAwaited(after, "the records were there")
+}
+
+// severalStores is the cause where what was written is there in some looks only.
+var severalStores = cause{
+	text: "some looks find the records and later ones do not: processes that take turns keep records of their own, or something takes the records away again.",
+	fix:  "keep records in one store that all processes share, not in their memory.", observed: true,
+}
+
+// overlapping reports whether a batch was sent while another one had no reply.
+func overlapping(batches []*batch) bool {
+	for i, b := range batches {
+		for _, o := range batches[i+1:] {
+			if b.reply.Started.Before(o.reply.Started.Add(o.reply.Total)) && o.reply.Started.Before(b.reply.Started.Add(b.reply.Total)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // whyLostTogether distinguishes batches that lose records from records that are lost
 // for what was sent before them or beside them.
 func (sc *scenario) whyLostTogether(operation string) cause {
-	lost := sc.lost[0].record
+	lost := sc.unmet.lost[0].record
 	n := len(sc.batchAt(lost).records)
 	there, ok := sc.together(operation, n)
 	switch {
@@ -118,7 +163,7 @@ func (sc *scenario) whyLostTogether(operation string) cause {
 		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost())
 	case ok && sc.sentBefore(lost):
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
-	case ok && len(sc.latest) > 1:
+	case ok && overlapping(sc.latest):
 		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record"))
 	}
 	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
@@ -158,22 +203,29 @@ func (sc *scenario) whyGone() cause {
 // whyUnwitnessed looks again later, without a read-back: a record that an update did
 // not find may be on its way.
 func (sc *scenario) whyUnwitnessed() cause {
-	if len(sc.unwitnessed) == 0 {
+	if len(sc.unmet.unwitnessed) == 0 {
 		return cause{}
 	}
-	wait, inVain := sc.lateWaitOf(sc.operationOf(sc.unwitnessed[0]))
+	wait, inVain := sc.lateWaitOf(sc.operationOf(sc.unmet.unwitnessed[0]))
 	if elapse(sc.ctx, wait) != nil {
 		return cause{}
 	}
-	again := make([]*record, len(sc.unwitnessed))
-	for i, r := range sc.unwitnessed {
+	again := make([]*record, len(sc.unmet.unwitnessed))
+	for i, r := range sc.unmet.unwitnessed {
 		again[i] = sc.changed(r, witnessVersion+1).updateable()
 	}
 	b, err := sc.writeOne(rpc.OperationUpdate, again[:min(len(again), sc.largestBatch())], plan{})
 	if err != nil || !b.answered() {
 		return cause{}
 	}
-	if slices.ContainsFunc(b.records, func(r *record) bool { return b.succeeded(r) && !sc.skipped(b, r) }) {
+	found := func(r *record) bool { return b.succeeded(r) && !sc.skipped(b, r) }
+	if slices.ContainsFunc(b.records, found) {
+		for range 2 {
+			r := b.records[slices.IndexFunc(b.records, found)]
+			if b, err = sc.writeOne(rpc.OperationUpdate, []*record{r}, plan{}); err != nil || !found(r) {
+				return severalStores
+			}
+		}
 		return notAwaited(wait, "an update found the record")
 	}
 	inVain()
@@ -191,61 +243,50 @@ func (sc *scenario) sentBefore(r *record) bool {
 	return n > 1
 }
 
-// whyFailed finds out whether a batch that is answered by an error is taken right
-// after a planning call.
+// whyFailed finds out whether a batch that is answered by an error is taken right after a
+// planning call, and else whether its size decides.
 func (sc *scenario) whyFailed() cause {
-	if !sc.hasResults(false) && sc.hasResults(true) {
-		return seenCause("the same batch is taken right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+	if slices.ContainsFunc(sc.All(), func(f conformance.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
+		return cause{} // the endpoint says it
 	}
-	return cause{}
+	i := slices.IndexFunc(sc.latest, func(b *batch) bool { return !b.answered() })
+	if i < 0 {
+		return cause{}
+	}
+	b := sc.latest[i]
+	if !sc.hasResults(false) {
+		if sc.hasResults(true) && !sc.hasResults(false) && sc.hasResults(true) { // and not by chance
+			return seenCause("the same batch is taken right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+		}
+		return cause{}
+	}
+	if len(b.records) == 1 {
+		return cause{}
+	}
+	return sc.whyFailedTogether(b)
 }
 
-// whyOld distinguishes late writes, plans that are kept for a sync, and updates that
-// are dropped.
-func (sc *scenario) whyOld() cause {
-	changed := lists.Where(sc.model.all(), func(e *expected) bool { return e.exists && e.written && e.changes > 0 })
-	if len(changed) == 0 {
-		return cause{}
-	}
-	from := time.Now()
-	e := changed[0]
-	seen, err := sc.poll(e.operation, recordsOf(changed), func(s map[string]observed) bool { return len(sc.same(changed, s)) == 0 })
-	if err != nil {
-		return cause{}
-	}
-	if len(sc.same(changed, seen)) == 0 {
-		return notAwaited(time.Since(from), "the new values were there")
-	}
-	// The same change in a sync of its own: nothing of an earlier batch is left.
-	apart := sc.apart()
-	again := apart.changed(e.record, 7)
-	apart.before = sc.before
-	b, err := apart.writeOne(e.operation, forOperation(e.operation, []*record{again}), plan{})
-	if err != nil || !b.succeeded(again) {
-		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.operation+" of one record in a sync of its own (here it was not accepted)")
-	}
-	probe := &expected{record: again, exists: true, written: true, values: again.values}
-	seen, err = apart.poll(e.operation, []*record{again}, func(s map[string]observed) bool { return len(apart.same([]*expected{probe}, s)) == 0 })
-	switch kept := apart.same([]*expected{probe}, seen); {
-	case err != nil:
-		return cause{}
-	case len(kept) == 0:
-		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
-	case len(kept) == len(sc.fieldsThatChange(again)):
-		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
-	default:
-		return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
-	}
-}
-
-func (sc *scenario) fieldsThatChange(r *record) []string {
-	var out []string
-	for name := range r.values {
-		if f, ok := r.object.field(name); ok && bothWays(f) && name != r.id.APIName {
-			out = append(out, name)
+// whyFailedTogether sends fewer of the records of a batch that was answered by an error.
+func (sc *scenario) whyFailedTogether(b *batch) cause {
+	taken, refused := 0, len(b.records)
+	const halvings, most = 3, 500 // records that are sent again come out of the budget of the run
+	for n, left := 1, halvings; n < refused && n > taken && left >= 0 && (n == 1 || len(b.records) <= most); n, left = (taken+refused)/2, left-1 {
+		fewer, err := sc.writeOne(b.operation, b.records[:n], plan{})
+		switch {
+		case err != nil:
+			return cause{}
+		case fewer.answered():
+			taken = n
+		case n == 1:
+			return cause{
+				text: "it is not the size of the batch: one of its records alone, with the same fields, is answered in the same way, and a record with other fields is taken.",
+				fix:  "look at what the endpoint does with a record that maps these fields and no others; its log has the error.",
+			}
+		default:
+			refused = n
 		}
 	}
-	return out
+	return cause{text: fmt.Sprintf("a limit for the size of a batch: of these records, %d in a batch are taken and %d are not (a body of %s).", taken, refused, quantity.Count(len(b.reply.Request)*refused/len(b.records), "byte"))}
 }
 
 // refusedBeside reports whether the batch of a record had a refused one in it.
@@ -271,10 +312,10 @@ func (sc *scenario) batchAt(r *record) *batch {
 
 // whichLost describes the places of the lost records in their batch.
 func (sc *scenario) whichLost() string {
-	b := sc.batchAt(sc.lost[0].record)
+	b := sc.batchAt(sc.unmet.lost[0].record)
 	var places []string
 	for i, r := range b.records {
-		if slices.ContainsFunc(sc.lost, func(e *expected) bool { return e.record.place() == r.place() }) {
+		if slices.ContainsFunc(sc.unmet.lost, func(e *expected) bool { return e.record.place() == r.place() }) {
 			places = append(places, fmt.Sprint(i+1))
 		}
 	}

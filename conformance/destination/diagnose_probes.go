@@ -74,6 +74,32 @@ func (sc *scenario) hasResults(planned bool) bool {
 	return b != nil && b.answered()
 }
 
+// sameValues sends the values of a record under new identifiers, alone in a sync of its
+// own, and looks for it.
+func (sc *scenario) sameValues(operation string, r *record) fate {
+	other := sc.apart()
+	twin := r
+	for _, f := range r.object.Fields {
+		_, sent := r.values[f.APIName]
+		switch {
+		case !sent:
+		case f.Identifier, f.APIName == r.id.APIName:
+			key, err := other.key(r.object, f)
+			if err != nil {
+				return unknown
+			}
+			twin = twin.with(f.APIName, key)
+		case r.object.unique(f.APIName):
+			twin = twin.with(f.APIName, other.changed(r, 9).values[f.APIName])
+		}
+	}
+	b, err := other.writeOne(operation, []*record{twin}, plan{})
+	if err != nil || !b.succeeded(twin) {
+		return unknown
+	}
+	return other.fateOf(twin)
+}
+
 // apart is a scenario of the same check with a sync run of its own.
 func (sc *scenario) apart() *scenario {
 	other := sc.newScenario(sc.ctx, sc.Check(), sc.object)
@@ -141,7 +167,12 @@ func (sc *scenario) lone(operation string, planned bool) fate {
 	if b == nil || !b.succeeded(b.records[0]) {
 		return unknown
 	}
-	seen, err := other.observe(b.records)
+	return other.fateOf(b.records[0])
+}
+
+// fateOf looks for a record that was acknowledged.
+func (sc *scenario) fateOf(r *record) fate {
+	seen, err := sc.observe([]*record{r})
 	switch {
 	case err != nil:
 		return unknown

@@ -37,8 +37,7 @@ type scenario struct {
 	badSure     bool                          // the author says that they are bad
 	model       *model                        // what the destination must hold now
 	before      map[place]observed            // what a read-back showed before the latest When
-	lost        []*expected                   // acknowledged records that are not there
-	unwitnessed []*record                     // acknowledged records that an update did not find
+	unmet       unmet                         // what was reported, for the search for its cause
 	twins       []*record                     // records of another object with keys that were sent
 	purposes    []purpose                     // what each of the sets is for
 	leastPlan   bool                          // an update with nothing to change may be refused
@@ -57,6 +56,13 @@ type scenario struct {
 	runOnce sync.Once
 	// hookAsked reports whether the read-back hook was asked about the object.
 	hookAsked bool
+}
+
+// unmet is what was acknowledged and is not as it must be.
+type unmet struct {
+	lost        []*expected  // records that are not there
+	unwitnessed []*record    // records that an update did not find
+	stale       []difference // fields with their old values
 }
 
 // parallelWrites is what steps that write in parallel leave for the claims.

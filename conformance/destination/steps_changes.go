@@ -39,6 +39,7 @@ func (sc *scenario) haveChanged() error {
 		return err
 	}
 	kept := sc.same(due, seen)
+	sc.unmet.stale = append(sc.unmet.stale, kept...)
 	for _, d := range kept {
 		sc.brokenValue(d)
 	}
@@ -69,7 +70,7 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 			}
 			sent, stored := values.Apart(e.record.values[name], []byte(orNull(is)))
 			out = append(out, difference{
-				record: e.record, symptom: symptomOldValue, class: values.Older, actual: "it is " + foreign.Clip(stored, 160) + ", as before",
+				record: e.record, field: name, symptom: symptomOldValue, class: values.Older, actual: "it is " + foreign.Clip(stored, 160) + ", as before",
 				expected: fmt.Sprintf("%s of %s changed to %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(sent, 160)),
 			})
 		}

@@ -109,6 +109,11 @@ func (sc *scenario) present() error {
 		return err
 	}
 	sc.Saw(conformance.SeenStored, len(due)-len(lost))
+	for _, e := range due {
+		if seen[exchange.KeyText(e.record.key)].count > 0 {
+			sc.storedBy.Store(e.record.object.APIName+" "+e.operation, true)
+		}
+	}
 	return sc.held()
 }
 
@@ -163,7 +168,7 @@ func (sc *scenario) reportMissing(lost []*expected, of int) error {
 		}
 		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+foreign.Clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}
-	sc.lost = append(sc.lost, lost...)
+	sc.unmet.lost = append(sc.unmet.lost, lost...)
 	return nil
 }
 

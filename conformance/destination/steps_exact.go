@@ -45,6 +45,9 @@ func (sc *scenario) storedExactly() error {
 		return err
 	}
 	for _, d := range sc.differences(due, seen) {
+		if d.symptom == symptomOldValue {
+			sc.unmet.stale = append(sc.unmet.stale, d)
+		}
 		sc.brokenValue(d)
 	}
 	sc.Saw(conformance.SeenStored, len(due)-len(lost))
@@ -82,6 +85,7 @@ func (sc *scenario) needReadbackOf(what string) error {
 // difference is one deviation of the store from what was acknowledged.
 type difference struct {
 	record                    *record
+	field                     string
 	expected, actual, symptom string
 	class                     values.Class
 	cause, fix                string // where the read-back hook may be what is wrong
@@ -138,7 +142,7 @@ func differenceOf(r *record, p values.Pair) difference {
 	what := values.Classify(p)
 	sent, stored := values.Apart(p.Sent, p.Stored)
 	d := difference{
-		record: r, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160),
+		record: r, field: p.Field.APIName, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160),
 		expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.key), 60), foreign.Clip(sent, 160)),
 	}
 	if what.How != "" {

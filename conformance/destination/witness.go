@@ -61,7 +61,7 @@ func (sc *scenario) witnessed(records []*record, want bool) error {
 			}
 			if want {
 				if op == rpc.OperationUpdate {
-					sc.unwitnessed = append(sc.unwitnessed, r)
+					sc.unmet.unwitnessed = append(sc.unmet.unwitnessed, r)
 				}
 				sc.brokenAs(symptomMissing, sc.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
 					"the witness operation "+op+" says that it is not there: "+b.why(r), sc.replyFor(r), b.reply)
