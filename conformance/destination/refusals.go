@@ -26,12 +26,24 @@ func (sc *scenario) valuesAccepted() error {
 			refusal := b.refusalOf(r)
 			switch {
 			case refusal == "" || len(r.odd.fields) > 1 && sc.sentApart(r):
+			case sc.takenAlone(b, r):
+				sc.note("%s is refused in a batch of %d and taken alone, so that it is not for its value (DUP-003): %s", r.odd.what, len(b.records), foreign.Clip(refusal, 160))
 			default:
 				sc.refusedValue(b, r, refusal)
 			}
 		}
 	}
 	return sc.held()
+}
+
+// takenAlone sends a record that was refused among others once more, alone: one that is
+// taken was refused for no reason of its values.
+func (sc *scenario) takenAlone(b *batch, r *record) bool {
+	if len(b.records) == 1 {
+		return false
+	}
+	alone, err := sc.apart().writeOne(b.operation, []*record{r}, plan{})
+	return err == nil && alone.succeeded(r)
 }
 
 // sentApart reports whether the fields of a refused row were sent again one by one.
@@ -179,6 +191,9 @@ func (sc *scenario) valuesFareTheSame() error {
 		for _, there := range refused[r.odd.what] {
 			if !ok || !sc.operationWorks(there.purpose) {
 				break // DAT-014 and OPS-007 judge what is refused everywhere
+			}
+			if sc.takenAlone(there.batch, there.record) {
+				continue // DUP-003 judges that
 			}
 			sc.brokenAs("refused "+r.odd.what, there.batch.operation,
 				fmt.Sprintf("%s accepted in %s, as in %s", r.odd.what, there.purpose, here.purpose),

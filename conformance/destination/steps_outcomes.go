@@ -178,25 +178,36 @@ func (sc *scenario) sameOutcome() error {
 	if len(sc.waves) < 2 {
 		return harness("the records were sent only once")
 	}
-	before := map[place]string{}
+	before, places := map[place]string{}, map[place]string{}
 	for _, b := range sc.waves[len(sc.waves)-2] {
-		for _, r := range b.records {
-			before[r.place()] = b.outcomeOf(r)
+		for i, r := range b.records {
+			before[r.place()], places[r.place()] = b.outcomeOf(r), fmt.Sprintf("%d of %d", i+1, len(b.records))
 		}
 	}
+	var refused []string
 	for _, b := range sc.latest {
 		for _, r := range b.records {
 			was, is := before[r.place()], b.outcomeOf(r)
 			if was == unclear || is == unclear {
 				continue // RES-002 judges that
 			}
-			if was != is {
-				sc.brokenFor(b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply)
+			if was == is {
+				continue
+			}
+			if sc.brokenAs(cmp.Or(b.reply.Symptom(), symptomPosition), b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply); is == "success" {
+				refused = append(refused, places[r.place()])
 			}
 		}
 	}
+	if len(refused) > 0 {
+		sc.ExplainAs(func(s string) bool { return s == symptomPosition },
+			"records are refused for their position in the batch, or for the records next to them, and not for their values: number "+quantity.List(refused)+". The list is changed while it is gone through, or one failure is passed on to others.",
+			"go through all records of the batch, and let each have the result of its own write.", false)
+	}
 	return sc.held()
 }
+
+const symptomPosition = "another outcome alone"
 
 // sameInParallel compares the batches of each operation alone and in parallel.
 func (sc *scenario) sameInParallel() error {

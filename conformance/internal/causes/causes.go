@@ -167,10 +167,10 @@ func statement(m Message) (Cause, bool) {
 		return Cause{"empty part of a statement", "a part of the statement is empty, such as SET or a list of columns, because nothing is mapped for it.",
 			"write no statement where there is nothing to write.", ""}, true
 	case !missing && token == "" && !openQuote.MatchString(m.Text):
-		return Cause{StatementFromText, "a value or the name of a column is put into the text of a statement as it is.",
+		return Cause{StatementFromText, "SQL is built from text: a value, or the name of a column, is put into the statement as it is.",
 			"pass values as bound parameters, and quote every name of a column.", ""}, true
 	}
-	return Cause{StatementFromText, "a value is put into the text of a statement, where a quote ends it.",
+	return Cause{StatementFromText, "SQL is built from text: a value is put into the statement as it is, and a quote in it ends the value.",
 		"pass values as bound parameters; never put them into the text of a statement.", ""}, true
 }
 
