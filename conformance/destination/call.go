@@ -107,7 +107,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if replica > 0 {
 		to = s.replicas.lines[replica]
 	}
-	call, gone := s.watch.enter(nameOf(req, check))
+	call, gone := s.watch.enter(nameOf(req, check), req)
 	defer s.watch.leave(call)
 	if gone != nil {
 		return nil, gone.err()

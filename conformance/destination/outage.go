@@ -34,9 +34,11 @@ import (
 type outage struct {
 	call  string // what it followed, with the check
 	alone bool   // no other call was under way: that one was the last
-	back  time.Duration
-	reply *reply
-	ended bool // it came back
+	// suspects are the calls that were under way, of which one may have ended it.
+	suspects []*underWay
+	back     time.Duration
+	reply    *reply
+	ended    bool // it came back
 	// silent: it accepted connections, and answered nothing.
 	silent bool
 }
@@ -71,12 +73,13 @@ const probes = 2
 type underWay struct {
 	name    string // with its check
 	started time.Time
+	request request
 }
 
-func (w *watch) enter(name string) (call *underWay, gone *outage) {
+func (w *watch) enter(name string, req request) (call *underWay, gone *outage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	call = &underWay{name, time.Now()}
+	call = &underWay{name, time.Now(), req}
 	w.calls = append(w.calls, call)
 	w.most = max(w.most, len(w.calls))
 	return call, w.gone
@@ -163,7 +166,7 @@ func lost(got *wire.Reply, req request) bool {
 func (s *session) away(ctx context.Context, to *wire.Client, call *underWay, req request, got *wire.Reply) error {
 	w := &s.watch
 	w.mu.Lock()
-	alone, off, waiting := w.most <= 1, w.off > 0, w.waiting()
+	alone, off, waiting, suspects := w.most <= 1, w.off > 0, w.waiting(), slices.Clone(w.calls)
 	w.mu.Unlock()
 	if off || s.catalog == nil || !lost(got, req) {
 		return nil
@@ -172,7 +175,7 @@ func (s *session) away(ctx context.Context, to *wire.Client, call *underWay, req
 	if silent {
 		name = waiting // the one that hangs has begun before, and may have been given more time
 	}
-	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, silent: silent, reply: &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object}})
+	return s.outageAt(ctx, to, call.started, &outage{call: name, alone: alone, suspects: suspects, silent: silent, reply: &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object}})
 }
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve
@@ -332,28 +335,33 @@ func (sc *scenario) unlessAway(err error) error {
 
 // stayedUp judges the outages of the run.
 func (sc *scenario) stayedUp() error {
-	sc.watch.mu.Lock()
-	outages := sc.watch.outages
-	sc.watch.mu.Unlock()
+	if err := sc.repeatSuspects(); err != nil {
+		return err
+	}
+	outages := sc.watch.all()
 	// What happened while one call was under way alone names its cause.
 	for _, o := range outages {
-		expected, stopped, part, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", "%s among them", ""
+		expected, stopped, symptom := "an endpoint that accepts connections all the time", "stopped accepting connections", ""
 		if o.silent {
-			expected, stopped, part, symptom = "an endpoint that responds all the time", "stopped responding", "first %s", symptomSilent
+			expected, stopped, symptom = "an endpoint that responds all the time", "stopped responding", symptomSilent
 		}
-		actual := stopped + " after " + o.call
+		actual, where := stopped+" after "+o.call, []*reply{o.reply}
 		if !o.alone {
 			if hasAlone(outages) {
 				continue
 			}
-			actual = stopped + " while several calls were under way, " + fmt.Sprintf(part, o.call) + " (--serial finds the one)"
+			// Which of them did it is not known, so that none is shown as the one.
+			actual, where = stopped+" while several calls were under way: "+o.names(), nil
 		}
 		if o.ended {
 			actual += fmt.Sprintf("; it was back after %s", exchange.Round(o.back))
 		} else {
 			actual += fmt.Sprintf("; it was not back after %s", exchange.Round(o.back))
 		}
-		sc.brokenAs(symptom, "", expected, actual, o.reply)
+		if !o.alone && !o.ended {
+			actual += " (--serial finds the one)"
+		}
+		sc.brokenAs(symptom, "", expected, actual, where...)
 	}
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
 		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
@@ -362,6 +370,58 @@ func (sc *scenario) stayedUp() error {
 
 const symptomSilent = "no response any more"
 
+func (w *watch) all() []*outage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.outages)
+}
+
 func hasAlone(outages []*outage) bool {
 	return slices.ContainsFunc(outages, func(o *outage) bool { return o.alone })
+}
+
+// names are the calls that were under way when the endpoint went away.
+func (o *outage) names() string {
+	names := []string{o.call}
+	for _, call := range o.suspects {
+		if !o.silent && !slices.Contains(names, call.name) {
+			names = append(names, call.name)
+		}
+	}
+	return quantity.List(names)
+}
+
+// mostSuspects bounds how many calls are sent again to find the one that ends the process.
+const mostSuspects = 16
+
+// repeatSuspects sends the calls that were under way in an outage again, one by one, until
+// the endpoint goes away once more: that is an outage with one call. Where several calls
+// together are needed, none of them does it.
+func (sc *scenario) repeatSuspects() error {
+	outages := sc.watch.all()
+	if hasAlone(outages) || sc.Confirming() {
+		return nil
+	}
+	for _, o := range outages {
+		if !o.ended || o.silent {
+			continue
+		}
+		for _, call := range o.suspects[:min(len(o.suspects), mostSuspects)] {
+			again := call.request
+			again.id, again.conn = "", nil
+			if err := sc.session.reserve(again.records); err != nil {
+				return nil // the budget is used up
+			}
+			_, err := sc.session.send(sc.ctx, sc.Check().ID, again)
+			if all := sc.watch.all(); len(all) > len(outages) {
+				last := all[len(all)-1]
+				last.alone, last.call = true, call.name+", which was sent again alone"
+				return nil
+			}
+			if err != nil {
+				return sc.unlessAway(err)
+			}
+		}
+	}
+	return nil
 }

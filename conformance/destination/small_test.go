@@ -38,6 +38,10 @@ type small struct {
 	keep func(operation, key string) bool
 	// treat carries out one operation as another one.
 	treat map[string]string
+	// fold changes the key under which a record is stored; nil stores it as it is.
+	fold func(key string) string
+	// refuse gives the message for a record by its place in a batch, "" for none.
+	refuse func(place, of int) string
 
 	mu       sync.Mutex
 	stored   map[string]map[string]rpc.Record // by object and text of the key
@@ -154,23 +158,33 @@ func (e *small) batch(params []byte) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	results := []rpc.RecordResult{}
-	for _, r := range p.Records {
+	for i, r := range p.Records {
 		for name, f := range p.SyncPlan.Schema {
-			if f.ActiveIdentifier {
-				results = append(results, e.one(p.SyncPlan, r, r[name]))
+			if !f.ActiveIdentifier {
+				continue
 			}
+			if e.refuse != nil && e.refuse(i, len(p.Records)) != "" {
+				results = append(results, rpc.RecordResult{Identifier: r[name], ErrorMessage: e.refuse(i, len(p.Records))})
+				continue
+			}
+			results = append(results, e.one(p.SyncPlan, name, r, r[name]))
 		}
 	}
 	return encoded(rpc.BatchResult{RecordResults: results})
 }
 
-func (e *small) one(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) rpc.RecordResult {
+func (e *small) one(plan rpc.SyncPlan, name string, r rpc.Record, key json.RawMessage) rpc.RecordResult {
 	table := e.stored[plan.Object.APIName]
 	if table == nil {
 		table = map[string]rpc.Record{}
 		e.stored[plan.Object.APIName] = table
 	}
 	k := exchange.KeyText(key)
+	if e.fold != nil {
+		k = e.fold(k)
+		r = maps.Clone(r)
+		r[name] = json.RawMessage(encoded(k))
+	}
 	_, there := table[k]
 	skip := rpc.RecordResult{Identifier: key, ErrorMessage: "skipped"}
 	operation := plan.Operation

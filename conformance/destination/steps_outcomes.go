@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // What became of single records: good and bad ones in one batch, skips, and the
