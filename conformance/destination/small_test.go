@@ -167,13 +167,13 @@ func (e *small) batch(params []byte) string {
 				results = append(results, rpc.RecordResult{Identifier: r[name], ErrorMessage: e.refuse(i, len(p.Records))})
 				continue
 			}
-			results = append(results, e.one(p.SyncPlan, name, r, r[name]))
+			results = append(results, e.one(p.SyncPlan, r, r[name]))
 		}
 	}
 	return encoded(rpc.BatchResult{RecordResults: results})
 }
 
-func (e *small) one(plan rpc.SyncPlan, name string, r rpc.Record, key json.RawMessage) rpc.RecordResult {
+func (e *small) one(plan rpc.SyncPlan, r rpc.Record, key json.RawMessage) rpc.RecordResult {
 	table := e.stored[plan.Object.APIName]
 	if table == nil {
 		table = map[string]rpc.Record{}
@@ -183,7 +183,11 @@ func (e *small) one(plan rpc.SyncPlan, name string, r rpc.Record, key json.RawMe
 	if e.fold != nil {
 		k = e.fold(k)
 		r = maps.Clone(r)
-		r[name] = json.RawMessage(encoded(k))
+		for name, f := range plan.Schema {
+			if f.ActiveIdentifier {
+				r[name] = json.RawMessage(encoded(k))
+			}
+		}
 	}
 	_, there := table[k]
 	skip := rpc.RecordResult{Identifier: key, ErrorMessage: "skipped"}
