@@ -245,7 +245,7 @@ var nodeValues = []Mistake{
 		Finds: []string{"DAT-003"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
-		Name: "column-forgotten", Cause: "leaves these fields out", Sentence: "A field was added to list_fields and not to the writer.",
+		Name: "column-forgotten", Sentence: "A field was added to list_fields and not to the writer.",
 		Finds: []string{"FLD-011", "DUR-005", "DAT-005"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
