@@ -161,8 +161,11 @@ func (sc *scenario) whichValues(e *expected, fields []string, taken, tried [2][]
 	if all := slices.Concat(taken[0], taken[1]); len(all) > 0 {
 		not := sc.notTaken(e.record, all[0], change)
 		why := "this value is not taken."
-		if value := string(e.record.values[all[0]]); len(not) > 1 || slices.Contains([]string{"null", "[]", `""`, "0", `"0"`, "false"}, value) {
-			why = "what is empty is taken for not sent."
+		switch value := string(e.record.values[all[0]]); {
+		case len(not) == 1 && value == "null":
+			why = "null is dropped, and the old value stays."
+		case slices.Contains([]string{"null", "[]", `""`, "0", `"0"`, "false"}, value):
+			why = "what is empty is dropped, and the old value stays."
 		}
 		return seenCause("%s is changed to other values, in the same operation, and not to %s: %s", all[0], strings.Join(not, " or "), why)
 	}
