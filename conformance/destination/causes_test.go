@@ -72,12 +72,12 @@ func TestCausesThatWereWrong(t *testing.T) {
 			batches(e, func(int, []byte) string {
 				e.mu.Lock()
 				defer e.mu.Unlock()
-				if e.atOnce < 3 {
+				if e.atOnce < 2 {
 					return ""
 				}
 				return fmt.Sprintf(errorReply, -32000, fmt.Sprintf("QueuePool limit of size 2 overflow %d reached", e.atOnce))
 			})
-		}, "PAR-005", "PAR-005", "no connection to the database is free", false, []string{"kept in a global", "a buffer or a connection is shared"}},
+		}, "PAR-002", "PAR-002", "no connection to the database is free", false, []string{"kept in a global", "a buffer or a connection is shared"}},
 		{"identifiers in lower case", func(e *small) { e.fold = strings.ToLower },
 			"DUR-005 SEM-001 SEM-006 SPD-006 STA-002 FLD-014 SEM-014", "DUR-005", "stores identifiers in lower case", true, []string{"looks elsewhere", "not awaited", "a body limit", "list_fields left"}},
 		{"half of a batch refused by position", func(e *small) {

@@ -49,7 +49,7 @@ var table = []struct {
 		"open circuit breaker", "a circuit breaker is open: after some failures it refuses all calls for a while.",
 		"let it count failures of the system behind only, not refused records, and answer what it refuses with an error.", "calls after a few failures are refused"}},
 	{texts(`(?:queue)?pool (?:limit|is full|exhausted|timed? ?out)`, `pool exhausted`, `exhausted (?:the )?(?:connection )?pool`, `PoolError`, `PoolTimeout`, `too many (?:clients|connections)`, `connection slots are reserved`,
-		`(?:timeout|timed out) (?:exceeded when trying to connect|acquiring a connection)`, `(?:could ?n.t|cannot|unable to|failed to) (?:get|acquire|obtain) (?:a )?connection`, `obtaining a connection from the pool`,
+		`(?:timeout|timed out) (?:exceeded when trying to connect|acquiring a connection)`, `(?:could ?n.t|cannot|unable to|failed to) (?:get|acquire|obtain) (?:a )?connection`, `obtaining a connection from the pool`, `waiting for a (?:free )?connection`,
 		`connection is not available, request timed out`, `max_user_connections`, `ORA-125(?:16|19|20)`, `too many open files`), Cause{
 		"pool exhausted", "no connection to the database is free: the pool is smaller than the number of calls at the same time, or a connection is not given back on every path.",
 		"make the pool as large as maximum_parallel_batches declares, or declare less, and give each connection back also after an error.", together}},

@@ -39,7 +39,7 @@ func TestMessages(t *testing.T) {
 		},
 		"pool exhausted": {
 			{Text: "QueuePool limit of size 5 overflow 10 reached, connection timed out, timeout 30.00"}, {Text: "FATAL: sorry, too many clients already"},
-			{Text: "Knex: Timeout acquiring a connection. The pool is probably full."}, {Text: "connection pool exhausted"}, {Text: "Too many connections"},
+			{Text: "Knex: Timeout acquiring a connection. The pool is probably full."}, {Text: "pool: timed out waiting for a free connection, all of them are in use"}, {Text: "connection pool exhausted"}, {Text: "Too many connections"},
 			{Text: "HikariPool-1 - Connection is not available, request timed out after 30000ms."}, {Text: "couldn't get a connection after 30.00 sec"},
 			{Text: "timeout exceeded when trying to connect"}, {Text: "FATAL: remaining connection slots are reserved for superusers"},
 		},
