@@ -27,7 +27,7 @@ func (sc *scenario) valuesAccepted() error {
 			switch {
 			case refusal == "" || len(r.odd.fields) > 1 && sc.sentApart(r):
 			case sc.takenAlone(b, r):
-				sc.note("%s is refused in a batch of %d and taken alone, so that it is not for its value (DUP-003): %s", r.odd.what, len(b.records), foreign.Clip(refusal, 160))
+				sc.refusedInBatch(b, r)
 			default:
 				sc.refusedValue(b, r, refusal)
 			}
@@ -44,6 +44,13 @@ func (sc *scenario) takenAlone(b *batch, r *record) bool {
 	}
 	alone, err := sc.apart().writeOne(b.operation, []*record{r}, plan{})
 	return err == nil && alone.succeeded(r)
+}
+
+// refusedInBatch adds a finding about a record that is taken alone.
+func (sc *scenario) refusedInBatch(b *batch, r *record) {
+	sc.brokenAs(symptomPosition, b.operation, fmt.Sprintf("%s accepted among other records as it is alone", r.odd.what),
+		fmt.Sprintf("in a batch of %d it is refused: %s", len(b.records), foreign.Clip(b.refusalOf(r), 300)), b.reply)
+	sc.explainPosition(fmt.Sprintf("number %d of %d", slices.Index(b.records, r)+1, len(b.records)))
 }
 
 // sentApart reports whether the fields of a refused row were sent again one by one.
@@ -157,8 +164,8 @@ func (sc *scenario) beforeIt(id rpc.Field, r *record) (*record, error) {
 }
 
 // valuesFareTheSame compares what became of each row in each operation. What is
-// refused in one and accepted in another is sent once more, under another key:
-// accepted there, it was refused for no reason of its values.
+// refused in one and accepted in another is sent once more, alone: accepted then, it was
+// refused for the records next to it.
 func (sc *scenario) valuesFareTheSame() error {
 	type fate struct {
 		purpose purpose
@@ -193,7 +200,8 @@ func (sc *scenario) valuesFareTheSame() error {
 				break // DAT-014 and OPS-007 judge what is refused everywhere
 			}
 			if sc.takenAlone(there.batch, there.record) {
-				continue // DUP-003 judges that
+				sc.refusedInBatch(there.batch, there.record)
+				continue
 			}
 			sc.brokenAs("refused "+r.odd.what, there.batch.operation,
 				fmt.Sprintf("%s accepted in %s, as in %s", r.odd.what, there.purpose, here.purpose),

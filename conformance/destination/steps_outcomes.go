@@ -201,14 +201,19 @@ func (sc *scenario) sameOutcome() error {
 		}
 	}
 	if len(refused) > 0 {
-		sc.ExplainAs(func(s string) bool { return s == symptomPosition },
-			"records are refused for their position in the batch, or for the records next to them, and not for their values: number "+quantity.List(refused)+". The list is changed while it is gone through, or one failure is passed on to others.",
-			"go through all records of the batch, and let each have the result of its own write.", false)
+		sc.explainPosition("number " + quantity.List(refused))
 	}
 	return sc.held()
 }
 
 const symptomPosition = "another outcome alone"
+
+// explainPosition gives the cause of refusals in a batch of records that are taken alone.
+func (sc *scenario) explainPosition(which string) {
+	sc.ExplainAs(func(s string) bool { return s == symptomPosition },
+		"records are refused for their position in the batch, or for the records next to them, and not for their values alone: "+which+". The list is changed while it is gone through, or one failure is passed on to others.",
+		"go through all records of the batch, and let each have the result of its own write.", false)
+}
 
 // sameInParallel compares the batches of each operation alone and in parallel.
 func (sc *scenario) sameInParallel() error {
