@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 
@@ -246,7 +246,7 @@ func (sc *scenario) sentBefore(r *record) bool {
 // whyFailed finds out whether a batch that is answered by an error is taken right after a
 // planning call, and else whether its size decides.
 func (sc *scenario) whyFailed() cause {
-	if slices.ContainsFunc(sc.All(), func(f conformance.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
+	if slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
 		return cause{} // the endpoint says it
 	}
 	i := slices.IndexFunc(sc.latest, func(b *batch) bool { return !b.answered() })
