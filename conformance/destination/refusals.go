@@ -108,16 +108,15 @@ func (sc *scenario) sendsEverywhere(table *engine.Table) error {
 		if p.existing && sc.object.creating() == "" {
 			continue
 		}
-		var plain, odd []*record
-		for _, row := range engine.Rows(table) {
-			r, err := sc.withValue(id, row)
-			if err != nil {
-				return err
-			}
-			if r == nil {
-				continue
-			}
-			odd = append(odd, r)
+		var plain []*record
+		odd, err := sc.withValues(id, table)
+		if err != nil {
+			return err
+		}
+		if len(odd) == 0 {
+			return sc.noField(table)
+		}
+		for _, r := range odd {
 			if p.existing {
 				before, err := sc.beforeIt(id, r)
 				if err != nil {
@@ -125,9 +124,6 @@ func (sc *scenario) sendsEverywhere(table *engine.Table) error {
 				}
 				plain = append(plain, before)
 			}
-		}
-		if len(odd) == 0 {
-			return notApplicable("%s has no field of that type", sc.object)
 		}
 		if len(plain) > 0 {
 			prepare = append(prepare, set{sc.object.creating(), plain})

@@ -3,6 +3,7 @@ package destination
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,24 +108,104 @@ func (sc *scenario) sendsThese(what, which string, table *engine.Table) error {
 	if what == "identifiers" {
 		return sc.sendsIdentifiers(ops[0], table)
 	}
-	var records []*record
-	for _, row := range engine.Rows(table) {
-		r, err := sc.withValue(id, row)
-		if err != nil {
-			return err
-		}
-		if r != nil {
-			records = append(records, r)
-		}
+	records, err := sc.withValues(id, table)
+	if err != nil {
+		return err
 	}
 	if len(records) == 0 {
-		return notApplicable("%s has no field of that type", sc.object)
+		return sc.noField(table)
 	}
 	sc.sets = []set{{ops[0], records}}
 	if err := sc.sendSets(&sending{alone: true}); err != nil {
 		return err
 	}
 	return sc.sendRefusedApart(ops[0])
+}
+
+// shownBy is a row that stands for the values that one change of an endpoint alters, and
+// variedFormats one for further values of the formats that fields ask for.
+var (
+	shownBy       = regexp.MustCompile(`^values that would show "(.+)"$`)
+	variedFormats = "values of the format that a name asks for"
+)
+
+// withValues makes a record for each value of a table, each value once.
+func (sc *scenario) withValues(id rpc.Field, table *engine.Table) ([]*record, error) {
+	var out []*record
+	sent := map[string]bool{}
+	for _, row := range engine.Rows(table) {
+		rows := [][]string{row}
+		if m := shownBy.FindStringSubmatch(row[1]); m != nil {
+			rows = nil
+			for _, raw := range values.Revealing(row[0], m[1]) {
+				rows = append(rows, []string{row[0], string(raw)})
+			}
+			if len(rows) == 0 {
+				return nil, harness("no values of a %s would show %q", row[0], m[1])
+			}
+		}
+		for _, one := range rows {
+			if sent[one[0]+one[1]] {
+				continue
+			}
+			sent[one[0]+one[1]] = true
+			made, err := sc.withRow(id, one)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, made...)
+		}
+	}
+	return out, nil
+}
+
+// withRow makes the records of one row.
+func (sc *scenario) withRow(id rpc.Field, row []string) ([]*record, error) {
+	if row[1] == variedFormats {
+		return sc.withFormats(id)
+	}
+	r, err := sc.withValue(id, row)
+	if r == nil {
+		return nil, err
+	}
+	return []*record{r}, err
+}
+
+// withFormats makes records with further values of the formats that fields ask for.
+func (sc *scenario) withFormats(id rpc.Field) ([]*record, error) {
+	var out []*record
+	for n := 0; ; n++ {
+		r, err := sc.newRecord(sc.object, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range sc.object.Fields {
+			varied := sc.made.Varied(f, r.seed)
+			if f.Type != rpc.TypeString || f.Array || !bothWays(f) || f.APIName == id.APIName || sc.object.avoids(f.APIName) || n >= len(varied) {
+				continue
+			}
+			r = r.with(f.APIName, varied[n])
+			r.odd.fields = append(slices.Clone(r.odd.fields), f)
+		}
+		if len(r.odd.fields) == 0 {
+			return out, nil
+		}
+		r.odd.what = fmt.Sprintf("variant %d of its format", n+1)
+		out = append(out, r)
+	}
+}
+
+// noField says that no field takes the values of a table: there is none of the type, or
+// all of them are left out because they refuse every value.
+func (sc *scenario) noField(table *engine.Table) error {
+	for _, row := range engine.Rows(table) {
+		for _, f := range sc.object.Fields {
+			if l := sc.object.lessons[f.APIName]; l != nil && l.avoid && fits(f, row[0]) {
+				return inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of its type: %s", f.APIName, foreign.Clip(l.refusal, 200))
+			}
+		}
+	}
+	return notApplicable("%s has no field of that type", sc.object)
 }
 
 // sendsIdentifiers sends a record for each row, by the first identifier of its type.
@@ -289,19 +370,32 @@ func (sc *scenario) arrayOf(f rpc.Field, s values.Seed, text string) json.RawMes
 	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
 }
 
+// fits reports whether a field has the type of a row: its own, "array" for any array,
+// "texts" for arrays of strings, "any" for all that may be null.
+func fits(f rpc.Field, kind string) bool {
+	switch kind {
+	case "array":
+		return f.Array
+	case values.TypeArray:
+		return f.Array && f.Type == rpc.TypeString
+	case "any":
+		return !f.Required
+	}
+	return f.Type == kind && !f.Array
+}
+
 // takes lists the fields that carry a value of a table: those of its type (or any
 // array field, or any that may be null) that create and update may both write.
 func (o *object) takes(id rpc.Field, kind string, differs bool) []rpc.Field {
 	var free, formatted []rpc.Field
 	for _, f := range o.Fields {
-		fits := f.Type == kind && !f.Array || kind == "array" && f.Array || kind == "any" && !f.Required
 		if len(free)+len(formatted) >= mostFields {
 			break
 		}
-		if !fits || !bothWays(f) || f.APIName == id.APIName || o.avoids(f.APIName) || o.unique(f.APIName) && !differs {
+		if !fits(f, kind) || !bothWays(f) || f.APIName == id.APIName || o.avoids(f.APIName) || o.unique(f.APIName) && !differs {
 			continue
 		}
-		if kind == rpc.TypeString && (values.Guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
+		if (kind == rpc.TypeString || kind == values.TypeArray) && (values.Guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
 			formatted = append(formatted, f)
 			continue
 		}

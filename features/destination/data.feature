@@ -2,7 +2,7 @@
 Feature: Data
   A value is stored exactly or its record fails; it is never corrupted.
 
-  @DAT-001 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object @evidence-stored
+  @DAT-001 @must @spec @spec-4.2.2 @write @readback-decides @records-30 @each-object @evidence-stored
   Scenario: Unicode text is kept
     Names of people and places are in all scripts. A question mark in their place is
     acknowledged and never repaired.
@@ -13,13 +13,8 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | string | "\\ud83d\\ude80 astral" |
-      | string | "\\ud83d\\udc69\\u200d\\ud83d\\ude80 joined" |
-      | string | "\\u05e9\\u05dc\\u05d5\\u05dd right to left" |
-      | string | "e\\u0301 combining" |
-      | string | "Grüße ı İstanbul" |
-      | string | "你好 €" |
-      | string | "\\ufeffbegins with a byte order mark" |
+      | string | values that would show "normalise" |
+      | string | values that would show "character set" |
     Then every acknowledged record is stored exactly
 
   @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object @evidence-stored
@@ -34,7 +29,7 @@ Feature: Data
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
       | string | "a\\u0000b" |
-      | string | "a\\u0001\\u001f\\u007f\\tb" |
+      | string | values that would show "control characters" |
       | string | "a\\ud800b" |
     Then every acknowledged record is stored exactly
 
@@ -54,7 +49,7 @@ Feature: Data
     And the service sends the same records with the changing operation if there is one, with null in every optional field
     Then every acknowledged record is stored exactly
 
-  @DAT-004 @must @spec @spec-4.2.2 @write @readback-decides @records-20 @each-object @evidence-stored
+  @DAT-004 @must @spec @spec-4.2.2 @write @readback-decides @records-24 @each-object @evidence-stored
   Scenario: Large integers are exact
     Keys of large systems are beyond 2^53. Rounded, two customers have one key.
     Cause: JSON numbers are read as floating point.
@@ -64,16 +59,13 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | integer | 9007199254740993 |
+      | integer | values that would show "clamp" |
+      | integer | values that would show "round" |
+      | integer | values that would show "cast" |
       | integer | 9223372036854775807 |
-      | integer | -9223372036854775808 |
-      | integer | -9007199254740993 |
-      | integer | 0 |
-      | integer | -2147483649 |
-      | integer | 2147483648 |
     Then every acknowledged record is stored exactly
 
-  @DAT-005 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
+  @DAT-005 @must @published @spec-4.2 @write @readback-required @records-30 @each-object @evidence-stored
   Scenario: Decimals are exact
     Decimals are money. They are sent as text so that nobody rounds them.
     Cause: the text is read as floating point.
@@ -83,11 +75,9 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | decimal | "123456789012345.678" |
-      | decimal | "-0.000000000000000001" |
-      | decimal | "1234.1234" |
-      | decimal | "0.1" |
-      | decimal | "99999999999999.99" |
+      | decimal | values that would show "round" |
+      | decimal | values that would show "clamp" |
+      | decimal | values that would show "locale" |
       | decimal | "100.50" |
       | decimal | "12345678901234567890.123456789012345678" |
     Then every acknowledged record is stored exactly
@@ -109,7 +99,7 @@ Feature: Data
       | float | 1e400 |
     Then every acknowledged record is stored exactly
 
-  @DAT-007 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
+  @DAT-007 @must @published @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
   Scenario: Dates are kept
     A birthday that moves by a day is wrong for ever.
     Cause: the date becomes a moment in a local zone.
@@ -119,14 +109,13 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | date | "2024-02-29" |
-      | date | "0001-01-01" |
-      | date | "9999-12-31" |
-      | date | "1969-12-31" |
-      | date | "2021-03-28" |
+      | date | values that would show "zone" |
+      | date | values that would show "calendar" |
+      | date | values that would show "locale" |
+      | date | values that would show "cast" |
     Then every acknowledged record is stored exactly
 
-  @DAT-008 @must @published @spec @spec-2 @write @readback-required @records-4 @each-object @evidence-stored
+  @DAT-008 @must @published @spec @spec-2 @write @readback-required @records-30 @each-object @evidence-stored
   Scenario: Moments are kept in UTC
     Moments are sent in UTC. Read in a local zone they shift by hours.
     Cause: the trailing Z is ignored.
@@ -136,13 +125,11 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | date_time | "2021-03-29T16:32:23Z" |
+      | date_time | values that would show "zone" |
+      | date_time | values that would show "range" |
+      | date_time | values that would show "round moments" |
+      | date_time | values that would show "locale" |
       | date_time | "2021-03-29T16:32:23.456Z" |
-      | date_time | "2024-12-31T23:59:59Z" |
-      | date_time | "2024-01-01T00:00:00Z" |
-      | date_time | "1969-07-20T20:17:40Z" |
-      | date_time | "2021-03-28T01:30:00Z" |
-      | date_time | "2040-02-29T12:00:00Z" |
     Then every acknowledged record is stored exactly
 
   @DAT-009 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
@@ -155,11 +142,10 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | boolean | true |
-      | boolean | false |
+      | boolean | values that would show "cast" |
     Then every acknowledged record is stored exactly
 
-  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-6 @each-object @evidence-stored
+  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
   Scenario: Arrays keep their items and their order
     A list joined by commas cannot be taken apart again.
     Cause: the array is formatted into a text column.
@@ -173,9 +159,10 @@ Feature: Data
       | array | [] |
       | array | one item |
       | array | three items in falling order |
+      | texts | values that would show "items" |
     Then every acknowledged record is stored exactly
 
-  @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-60 @each-object @evidence-stored
+  @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-160 @each-object @evidence-stored
   Scenario: Strings are kept as they are
     A leading zero is part of a postcode, and a quote is part of a name.
     Cause: text is trimmed, read as a number or put into a statement.
@@ -186,24 +173,19 @@ Feature: Data
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
       | string | "" |
-      | string | "  spaces  " |
-      | string | "00042" |
-      | string | "NULL" |
       | string | "{65536}" |
-      | string | "say \\"hi\\" and 'so'" |
-      | string | "'; -- drop" |
-      | string | "=1+1" |
-      | string | "<b>bold</b> & &amp; &lt;" |
-      | string | "one\\r\\ntwo\\nthree\\rfour" |
-      | string | "ends with a line end\\n" |
-      | string | "C:\\\\new \\\\t \\\\u0041" |
-      | string | "a%20b%41" |
-      | string | "tab\\there" |
-      | string | "50 % of %41, a+b, {{x}} ${y} \\u007b0}" |
-      | string | "MiXed CaSe and two  spaces" |
-      | string | "true" |
-      | string | "1e3" |
-      | string | "2021-03-29" |
+      | string | values that would show "trim" |
+      | string | values that would show "line ends" |
+      | string | values that would show "case" |
+      | string | values that would show "escape" |
+      | string | values that would show "unescape" |
+      | string | values that would show "decode entities" |
+      | string | values that would show "template" |
+      | string | values that would show "cast" |
+      | string | values that would show "null markers" |
+      | string | values that would show "statement" |
+      | string | values that would show "truncate" |
+      | string | values of the format that a name asks for |
     Then every acknowledged record is stored exactly
 
   @DAT-012 @should @policy @spec-8 @write @records-300 @first-object @evidence-accepted
@@ -266,7 +248,7 @@ Feature: Data
       | any | null | null |
     Then every value of the declared type is accepted
 
-  @DAT-015 @must @published @spec-4.2 @write @readback-required @records-40 @each-object @evidence-stored
+  @DAT-015 @must @published @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
   Scenario: Floats keep their full width
     A float is sent with up to 17 significant digits. A coordinate that loses them lies in
     another street.
@@ -277,11 +259,8 @@ Feature: Data
 
     Given an object that can create records
     When the service sends new records with these values with the creating operation:
-      | float | 0.1 |
+      | float | values that would show "round" |
+      | float | values that would show "clamp" |
+      | float | values that would show "cast" |
       | float | 0.30000000000000004 |
-      | float | 52.520006599999995 |
-      | float | -1234567.890123 |
-      | float | 16777217.0 |
-      | float | 1e21 |
-      | float | 2.5e-8 |
     Then every acknowledged record is stored exactly

@@ -82,6 +82,15 @@ func TestFormatsAreGuessedFromNames(t *testing.T) {
 			require.LessOrEqual(t, len(text), 40)
 		}
 		require.Equal(t, c.shape == "text", Guessed(f) == nil, c.name)
+		if c.shape == "email" || c.shape == "url" {
+			varied := values.Varied(f, NewSeed(3, 5))
+			require.Len(t, varied, 3)
+			for _, raw := range varied {
+				_, err := url.Parse(Text(raw))
+				require.NoError(t, err)
+				require.True(t, c.shape != "email" || shapes["email"](Text(raw)), "%s", raw)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Transform struct {
 }
 
 // TypeArray stands for arrays of texts.
-const TypeArray = "array"
+const TypeArray = "texts"
 
 // all are the transforms that are known, those of one type after those of another.
 var all = slices.Concat(textTransforms, unicodeTransforms, castTransforms, cuts(), numberTransforms, dateTransforms, momentTransforms, booleanTransforms, arrayTransforms)

@@ -14,7 +14,7 @@ import (
 // numberTransforms store a number in less than its declared type.
 var numberTransforms = slices.Concat(
 	[]Transform{
-		onInteger("clamp", Clamped, "the limit of 16 bits", clampedTo(16), "-32769", "32768"),
+		onInteger("clamp", Clamped, "the limit of 16 bits", clampedTo(16), "-32769", "32768", "-9223372036854775808"),
 		onInteger("clamp", Clamped, "the limit of 32 bits", clampedTo(32), "-2147483649", "2147483648"),
 		onInteger("clamp", Clamped, "the limit of 32 bits without a sign", func(n int64) int64 { return max(0, min(n, math.MaxUint32)) }, "-1", "4294967296"),
 		onInteger("clamp", Clamped, "the value modulo 2^16", func(n int64) int64 { return int64(int16(n)) }, "32768"),
@@ -48,7 +48,7 @@ var numberTransforms = slices.Concat(
 		onRaw("cast", rpc.TypeFloat, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "0.125"),
 		onRaw("cast", rpc.TypeFloat, Null, "zero was taken for no value", falsy, "0.0"),
 	},
-	places(2, `"0.125"`, `"-0.005"`), places(4, `"0.12345"`, `"1234.12345"`), places(6, `"0.1234567"`), places(9, `"0.1234567891"`))
+	places(2, `"0.125"`, `"-0.005"`), places(4, `"0.12345"`, `"1234.12345"`), places(6, `"0.1234567"`), places(9, `"0.1234567891"`, `"-0.000000000000000001"`))
 
 func onRaw(name, kind string, class Class, says string, apply func(json.RawMessage) json.RawMessage, shows ...string) Transform {
 	t := Transform{Name: name, Class: class, Type: kind, Says: says, Apply: apply}
@@ -225,7 +225,6 @@ var arrayTransforms = []Transform{
 	}, `["a,b","c"]`, `[]`),
 	onItems("items", Items, "with its items sorted", func(items []string) any { out := slices.Clone(items); slices.Sort(out); return out }, `["c","b","a"]`),
 	onItems("items", Items, "with its items in reverse order", func(items []string) any { out := slices.Clone(items); slices.Reverse(out); return out }, `["c","b","a"]`),
-	onItems("items", Items, "without the items that it has twice", unique, `["x","y","x"]`),
 	onItems("items", Items, "without its empty items", func(items []string) any {
 		return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == "" })
 	}, `["","b"]`),
@@ -254,16 +253,6 @@ var arrayTransforms = []Transform{
 		}
 		return out
 	}, `[" a ","b"]`),
-}
-
-func unique(items []string) any {
-	var out []string
-	for _, s := range items {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 func onItems(name string, class Class, says string, apply func([]string) any, shows ...string) Transform {

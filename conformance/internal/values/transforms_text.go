@@ -86,8 +86,9 @@ var textTransforms = []Transform{
 		return s
 	}, `"quoted"`, `'quoted'`),
 	onText("unescape", Unescaped, "with its doubled quotes made one", replacing("''", "'", `""`, `"`), `two "" and ''`),
-	placeholder("{{x}}", `\{\{[^{}]*\}\}`), placeholder("${x}", `\$\{[^{}]*\}`), placeholder("$x", `\$\w+`), placeholder("{0}", `\{\d*\}`),
-	placeholder("%s %d", `%[sd]`), placeholder(":x", `:\w+`), placeholder("@x", `@\w+`), placeholder("#{x}", `#\{[^{}]*\}`), placeholder("<%= x %>", `<%.*?%>`), placeholder("?", `\?`), placeholder("$1", `\$\d+`),
+	placeholder("{{x}}", `\{\{[^{}]*\}\}`, braces), placeholder("${x}", `\$\{[^{}]*\}`, braces), placeholder("#{x}", `#\{[^{}]*\}`, braces), placeholder("<%= x %>", `<%.*?%>`, braces),
+	placeholder("{0}", `\{\d*\}`, formatted), placeholder("%s", `%[sd]`, formatted),
+	placeholder(":x", `:\w+`, bound), placeholder("@x", `@\w+`, bound), placeholder("$1", `\$\d+`, bound), placeholder("$x", `\$\w+`, bound), placeholder("?", `\?`, bound),
 	onText("decode entities", Unescaped, "with its HTML entities decoded", html.UnescapeString, "&amp; &lt;b&gt; &eacute;", "&copy"),
 	onText("decode entities", Removed, "without its markup", func(s string) string { return tags.ReplaceAllString(s, "") }, "<b>bold</b>"),
 	onText("decode entities", Removed, "without < and >", replacing("<", "", ">", ""), "<b>bold</b>"),
@@ -101,11 +102,18 @@ var textTransforms = []Transform{
 	onText("control characters", Removed, "without its control characters", func(s string) string { return control.ReplaceAllString(s, "") }, "a\x01\x1f\x7f\tb"),
 }
 
+// Texts with what template engines, formatters and drivers take for placeholders.
+const (
+	braces    = "{{x}} ${y} #{z} <%= x %>"
+	formatted = "{0} %s %d {}"
+	bound     = ":x @x $1 $x ?"
+)
+
 // placeholder is a template engine, a formatter or a driver that fills in what looks
 // like a placeholder.
-func placeholder(example, pattern string) Transform {
+func placeholder(example, pattern, text string) Transform {
 	p := regexp.MustCompile(pattern)
-	return onText("template", Evaluated, "with "+example+" taken for a placeholder", func(s string) string { return p.ReplaceAllString(s, "") }, "a "+example+" b")
+	return onText("template", Evaluated, "with "+example+" taken for a placeholder", func(s string) string { return p.ReplaceAllString(s, "") }, text)
 }
 
 func titled(s string) string {
