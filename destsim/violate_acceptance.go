@@ -89,6 +89,16 @@ func (r *record) hasValue(meant func(c *column, value []byte) bool) bool {
 	return false
 }
 
+// maps reports whether the record has a field, be it null.
+func (r *record) maps(name string) bool {
+	for j := range r.raw.Len() {
+		if is, _ := r.raw.At(j); string(is) == name {
+			return true
+		}
+	}
+	return false
+}
+
 // textOf means the texts of string fields; null is none.
 func textOf(meant func(text string) bool) func(c *column, value []byte) bool {
 	return func(c *column, value []byte) bool {

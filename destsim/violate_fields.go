@@ -53,6 +53,11 @@ var fieldViolations = []violation{
 		})),
 	breaks("FLD-011.3", "the second field of any type that is no identifier takes the value of the first field of that type",
 		seams{cells: func(_ *call, r *record) { r.repeatFirst() }}),
+	breaks("FLD-011.4", "a record that maps the last optional field of an object is refused, whatever its value",
+		refuses("the statement cannot be prepared", func(r *record) bool {
+			last := r.object.lastField(func(f *field) bool { return !f.Required && !f.Identifier })
+			return last != nil && r.operation != rpc.OperationDelete && r.maps(last.APIName)
+		})),
 	breaks("FLD-014", "the last field of an object that can be changed keeps its old value when upsert or update writes an existing record",
 		keepsOld(func(o *object, f *field) bool { return f == o.lastField(func(f *field) bool { return f.Updateable }) }, nil)),
 	breaks("FLD-014.2", "boolean fields keep their old values when upsert or update writes an existing record",

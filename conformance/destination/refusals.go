@@ -18,6 +18,9 @@ import (
 // valuesAccepted adds a finding for each refused row, with the fields, the value
 // and the message. A field that is known to want a format is noted only.
 func (sc *scenario) valuesAccepted() error {
+	if err := sc.fieldsTakeValues(); err != nil {
+		return err
+	}
 	if !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
 		return sc.noneAccepted() // OPS-007 judges that
 	}
@@ -36,14 +39,18 @@ func (sc *scenario) valuesAccepted() error {
 	return sc.held()
 }
 
-// takenAlone sends a record that was refused among others once more, alone: one that is
-// taken was refused for no reason of its values.
+// takenAlone sends the values of a record that was refused among others once more, alone
+// and under another key: where they are taken, they are not what was refused.
 func (sc *scenario) takenAlone(b *batch, r *record) bool {
 	if len(b.records) == 1 {
 		return false
 	}
-	alone, err := sc.apart().writeOne(b.operation, []*record{r}, plan{})
-	return err == nil && alone.succeeded(r)
+	again, err := sc.freshOf(r)
+	if err != nil {
+		return false
+	}
+	alone, err := sc.apart().writeOne(b.operation, []*record{again}, plan{})
+	return err == nil && alone.succeeded(again)
 }
 
 // refusedInBatch adds a finding about a record that is taken alone.
@@ -51,6 +58,43 @@ func (sc *scenario) refusedInBatch(b *batch, r *record) {
 	sc.brokenAs(symptomPosition, b.operation, fmt.Sprintf("%s accepted among other records as it is alone", r.odd.what),
 		fmt.Sprintf("in a batch of %d it is refused: %s", len(b.records), foreign.Clip(b.refusalOf(r), 300)), b.reply)
 	sc.explainPosition(fmt.Sprintf("number %d of %d", slices.Index(b.records, r)+1, len(b.records)))
+}
+
+// fieldsTakeValues reports the fields that the trial had to leave out: one that refuses
+// null like every value cannot be written at all. What refuses only the values that were
+// tried stays undecided.
+func (sc *scenario) fieldsTakeValues() error {
+	for _, f := range sc.object.Fields {
+		if l := sc.object.lessons[f.APIName]; l != nil && l.avoid && l.shut != nil {
+			sc.brokenAs("no value of "+f.APIName, sc.object.creating(), fmt.Sprintf("a value accepted in %s, which is declared as %s and createable", f.APIName, declared(f)),
+				"every value is refused in the same words, null too: "+foreign.Clip(l.refusal, 300), l.shut)
+		}
+	}
+	sc.leavesOut()
+	return sc.held()
+}
+
+// freshOf is a new record with the odd values of another one.
+func (sc *scenario) freshOf(r *record) (*record, error) {
+	again, err := sc.newRecord(sc.object, r.id)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range r.odd.fields {
+		again = again.with(f.APIName, r.values[f.APIName])
+	}
+	again.odd = r.odd
+	return again, nil
+}
+
+// leavesOut takes a PASS back where the trial found fields that a check about every
+// field cannot use.
+func (sc *scenario) leavesOut() {
+	for _, f := range sc.object.Fields {
+		if l := sc.object.lessons[f.APIName]; l != nil && l.avoid && f.Createable {
+			sc.Weaken(inconclusive("fixtures", "%s refuses every value that was tried, so that nothing was seen of it: %s", f.APIName, foreign.Clip(l.refusal, 200)))
+		}
+	}
 }
 
 // sentApart reports whether the fields of a refused row were sent again one by one.

@@ -210,6 +210,7 @@ func (sc *scenario) make(n int, op string, id rpc.Field, m *sending) ([]*record,
 	fields := sc.object.ordinary(id)
 	if m.every {
 		fields = sc.object.every(id, false)
+		sc.leavesOut()
 	}
 	out := make([]*record, 0, n)
 	for range n {

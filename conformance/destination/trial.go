@@ -36,6 +36,7 @@ type lesson struct {
 	unique  bool              // refuses a value that another record has
 	noNull  bool              // refuses null, though it is not required
 	refusal string            // the last message, "" when the first style was accepted
+	shut    *reply            // the reply that refused null like every value; nil: something may be taken
 }
 
 // learned is an ordinary value as the trial learned it.
@@ -86,6 +87,7 @@ type trial struct {
 	*scenario
 	id    rpc.Field
 	sent  int
+	last  *batch
 	began time.Time
 }
 
@@ -198,6 +200,7 @@ func (t *trial) send(r *record) (accepted bool, message string) {
 	}
 	t.sent++
 	b, err := t.writeOne(t.object.creating(), []*record{r}, plan{})
+	t.last = b
 	switch {
 	case err != nil || b == nil:
 		return false, ""
@@ -283,11 +286,41 @@ func (t *trial) tryEach(base, all []rpc.Field) {
 		}
 		l := t.object.lesson(f.APIName)
 		*l = lesson{refusal: l.refusal}
-		if t.settle(func() []rpc.Field { return append(slices.Clone(base), f) }) == nil && !t.over() {
+		with := append(slices.Clone(base), f)
+		if t.settle(func() []rpc.Field { return with }) == nil && !t.over() {
 			l.avoid = !f.Required
+			t.tryNull(f, with)
 		}
 	}
 }
+
+// tryNull sends null in a field that refuses every value. Refused in the same words, it
+// is the field that is not taken, and not its values.
+func (t *trial) tryNull(f rpc.Field, fields []rpc.Field) {
+	if f.Required || t.last == nil {
+		return
+	}
+	values := t.saysOfLast()
+	r, err := t.recordWith(t.object, t.id, fields)
+	if err != nil {
+		return
+	}
+	ok, _ := t.send(r.with(f.APIName, json.RawMessage("null")))
+	if l := t.object.lesson(f.APIName); !ok && t.last != nil && !t.last.reply.Passing() && t.last.reply.OK() && withoutValues(t.saysOfLast()) == withoutValues(values) {
+		l.shut, l.refusal = t.last.reply, t.saysOfLast()
+	}
+}
+
+// saysOfLast is what came back for the record of the last batch.
+func (t *trial) saysOfLast() string {
+	r := t.last.records[0]
+	return cmp.Or(t.last.refusalOf(r), t.last.why(r))
+}
+
+// named are the parts of a message that follow from the values of one record.
+var named = regexp.MustCompile(`"[^"]*"|'[^']*'|[\pL-]*\d[\pL\d.-]*`)
+
+func withoutValues(message string) string { return named.ReplaceAllString(message, "#") }
 
 // findUnique sends the values of an accepted record under another key: a refusal
 // then comes from a unique column, which is found field by field.

@@ -217,7 +217,7 @@ Feature: Data
     Then every acknowledged record is stored exactly
 
   @DAT-014 @should @policy @spec-4.2 @write @records-80 @each-object @evidence-accepted
-  @needs-OPS-007 @needs-RES-020 @needs-DUP-003
+  @needs-OPS-007 @needs-RES-020 @needs-DUP-003 @needs-FLD-011
   Scenario: A value of the declared type is accepted
     The service knows the declared type and nothing else. What the endpoint refuses beyond it
     stays in every run of the sync as a failed record.

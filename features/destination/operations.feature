@@ -6,14 +6,15 @@ Feature: Declared fields and operations
   Scenario: Every declared field keeps its declared type
     The service converts to the declared type. A destination that stores another one gives back
     something else than was synced.
-    Cause: the column has another type than the declaration, or only the first field of a type is written.
-    Fix: declare the type that is stored, and write every declared field.
+    Cause: the column has another type than the declaration, only the first field of a type is written, or the name of a field is not quoted in a statement.
+    Fix: declare the type that is stored, write every declared field, and quote the names of columns.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","age":-42}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"age":-42}}],"complete":true}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","age":-42}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"age":"-42"}}],"complete":true}
 
     Given an object that can create records
     When the service sends 2 new records with the creating operation, mapping every field but arrays
-    Then every acknowledged record is stored exactly
+    Then every declared field takes a value
+    And every acknowledged record is stored exactly
     When the service sends new records with these values with the creating operation:
       | string | "plain" |
       | integer | -42 |

@@ -152,6 +152,14 @@ func (found *Findings) Refusal() string { return found.refusal }
 // what they would have shown; "" when all did.
 func (found *Findings) Incomplete(why string) { found.incomplete = why }
 
+// Weaken takes a PASS back: err says what was not looked at. What is found counts all
+// the same.
+func (found *Findings) Weaken(err error) {
+	if found.weak == nil {
+		found.weak = asOutcome(err)
+	}
+}
+
 // Held ends a Then: nil when nothing was found.
 func (found *Findings) Held() error {
 	if len(found.findings) > 0 {
