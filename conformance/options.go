@@ -102,8 +102,8 @@ type Options struct {
 	// LoadDuration is the length of the sustained-load check, 30 s when zero.
 	LoadDuration time.Duration
 
-	// Fixtures override generated values: object, field, raw JSON; key "bad"
-	// of an object holds fields that make a record bad.
+	// Fixtures override generated values: object, field, raw JSON; "bad" of an object
+	// holds fields that make a record bad, "hidden" those that a read-back cannot show.
 	Fixtures map[string]Fixture
 
 	// RequireComplete and RequireClean turn undecided MUSTs and left-over
@@ -126,6 +126,7 @@ type Options struct {
 type Fixture struct {
 	Fields map[string]string
 	Bad    map[string]string
+	Hidden []string // fields that a read-back cannot show, such as hashes
 }
 
 // Progress is one step of a run on its way.

@@ -75,6 +75,7 @@ fixtures:
       two
       lines
     bad: {email: "not an address", age: -1}
+    hidden: [password]
   event: {}
 `)
 	require.NoError(t, err)
@@ -84,7 +85,8 @@ fixtures:
 				"age": "9007199254740993", "score": "1.50", "name": `"007"`, "zip": `"01234"`, "on": `"yes"`,
 				"active": "true", "gone": "null", "tags": `["a",1,true,null]`, "text": `"two\nlines\n"`,
 			},
-			Bad: map[string]string{"email": `"not an address"`, "age": "-1"},
+			Bad:    map[string]string{"email": `"not an address"`, "age": "-1"},
+			Hidden: []string{"password"},
 		},
 		"event": {Fields: map[string]string{}, Bad: map[string]string{}},
 	}, options.Fixtures)

@@ -294,7 +294,8 @@ func fixturesSchema() schemaNode {
 	value := schemaNode{"anyOf": []any{scalar, schemaNode{"type": "array", "items": scalar}}}
 	fields := schemaNode{"type": "object", "additionalProperties": value}
 	bad := schemaNode{"type": "object", "additionalProperties": value, "description": "values of these fields that the endpoint must refuse"}
-	fields["properties"] = schemaNode{"bad": bad}
+	hidden := schemaNode{"type": []any{"string", "array"}, "items": schemaNode{"type": "string"}, "description": "fields that a read-back cannot show as they were sent"}
+	fields["properties"] = schemaNode{"bad": bad, "hidden": hidden}
 	return schemaNode{"type": "object", "additionalProperties": fields, "description": "values that the endpoint accepts, by object and field"}
 }
 

@@ -55,6 +55,9 @@ func (sc *scenario) observe(records []*record) (map[string]observed, error) {
 		for _, rec := range reply.Records {
 			out[exchange.KeyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
 		}
+		for _, field := range reply.Hidden {
+			sc.hookHides.Store([2]string{g.object, field}, true)
+		}
 		if len(reply.Records) > 0 {
 			sc.hookShown.Store(g.object, true)
 		}

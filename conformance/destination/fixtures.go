@@ -25,6 +25,11 @@ func (s *session) checkFixtures() error {
 			continue
 		}
 		fixture := s.opts.Fixtures[name]
+		for _, field := range fixture.Hidden {
+			if err := knownField(path, o, field); err != nil {
+				return err
+			}
+		}
 		for _, part := range []struct {
 			path   string
 			values map[string]string
@@ -37,6 +42,13 @@ func (s *session) checkFixtures() error {
 		}
 	}
 	return nil
+}
+
+// hides reports whether the fixtures or the hook say that a read-back cannot show a
+// field as it was sent.
+func (s *session) hides(object, field string) bool {
+	_, said := s.hookHides.Load([2]string{object, field})
+	return said || slices.Contains(s.opts.Fixtures[object].Hidden, field)
 }
 
 // knownField refuses a field that an object does not have.

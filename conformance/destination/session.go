@@ -80,6 +80,7 @@ type session struct {
 	// hookShown holds the objects of which the read-back hook has shown a record.
 	hookShown sync.Map
 	storedBy  sync.Map // object and operation of records that were there
+	hookHides sync.Map // by object and field: the hook cannot show it as it was sent
 	// hookFault: the read-back hook failed its own test and is not believed.
 	hookFault error
 	unwritten *unwritten  // why a run that may write does not; nil when it does

@@ -62,7 +62,7 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 		for _, name := range slices.Sorted(maps.Keys(e.record.values)) {
 			f, _ := e.record.object.field(name)
 			was, is := before.fields[name], got.fields[name]
-			if !bothWays(f) || name == e.record.id.APIName || orNull(was) != orNull(is) {
+			if !bothWays(f) || name == e.record.id.APIName || orNull(was) != orNull(is) || sc.hides(e.record.object.APIName, name) {
 				continue
 			}
 			if now, _ := hook.SameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
@@ -191,7 +191,7 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 	compared, kept := 0, true
 	for _, name := range slices.Sorted(maps.Keys(before.fields)) {
 		f, declared := r.object.field(name)
-		if !declared || !f.Createable && !f.Updateable {
+		if !declared || !f.Createable && !f.Updateable || sc.hides(r.object.APIName, name) {
 			continue // such as the time of the last change, which the destination keeps
 		}
 		if last != nil && exempt {

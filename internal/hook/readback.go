@@ -36,6 +36,9 @@ type ReadbackReply struct {
 	// Complete says that every key was looked up: without it an absent key
 	// would prove nothing.
 	Complete bool `json:"complete"`
+	// Hidden names fields that the hook cannot show as they were sent, such as one
+	// that is stored as a hash.
+	Hidden []string `json:"hidden,omitempty"`
 }
 
 // Readback is the Go transport of the hook: the other two are made into it.
@@ -83,6 +86,7 @@ func Paged(readback Readback) Readback {
 				return ReadbackReply{}, err
 			}
 			whole.Records = append(whole.Records, reply.Records...)
+			whole.Hidden = append(whole.Hidden, reply.Hidden...)
 		}
 		return whole, nil
 	}
@@ -130,7 +134,7 @@ func Verify(request ReadbackRequest, reply ReadbackReply) (ReadbackReply, error)
 		record.Identifier = request.Identifiers[at]
 		records = append(records, record)
 	}
-	return ReadbackReply{Records: records, Complete: true}, nil
+	return ReadbackReply{Records: records, Complete: true, Hidden: reply.Hidden}, nil
 }
 
 // asked finds the identifiers of a question: by value, by text alone where no
@@ -206,6 +210,9 @@ func decodeReadback(got answer) (ReadbackReply, error) {
 			if reply.Complete, err = decodeBool(raw); err != nil {
 				return reply, shape(readbackName, "complete", err.Error())
 			}
+		}
+		if raw := got.members["hidden"]; !absent(raw) && json.Unmarshal(raw, &reply.Hidden) != nil {
+			return reply, shape(readbackName, "hidden", "is no list of names of fields")
 		}
 	}
 	switch kind(list) {

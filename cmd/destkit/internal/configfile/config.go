@@ -172,7 +172,7 @@ func (c *configuration) scalars(node ast.Node) ([]string, error) {
 	}
 }
 
-// fixtures reads {OBJECT: {FIELD: VALUE, bad: {FIELD: VALUE}}}. Values become
+// fixtures reads {OBJECT: {FIELD: VALUE, bad: {FIELD: VALUE}, hidden: [FIELD]}}. Values become
 // JSON with the digits that stand in the file: 9007199254740993 stays exact.
 func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture, error) {
 	objects, err := c.entries(node)
@@ -189,9 +189,13 @@ func (c *configuration) fixtures(node ast.Node) (map[string]conformance.Fixture,
 		c.place(path, object)
 		fixture := conformance.Fixture{Fields: map[string]string{}, Bad: map[string]string{}}
 		for _, field := range fields {
-			if field.key == "bad" {
+			switch field.key {
+			case "bad":
 				err = c.fixtureFields(path+".bad", field.value, fixture.Bad)
-			} else {
+			case "hidden":
+				c.place(path+".hidden", field)
+				fixture.Hidden, err = c.scalars(field.value)
+			default:
 				c.place(path+"."+field.key, field)
 				fixture.Fields[field.key], err = c.json(field.value)
 			}
