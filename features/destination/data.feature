@@ -163,6 +163,7 @@ Feature: Data
     Then every acknowledged record is stored exactly
 
   @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-160 @each-object @evidence-stored
+  @needs-DUR-001 @needs-DUR-005
   Scenario: Strings are kept as they are
     A leading zero is part of a postcode, and a quote is part of a name.
     Cause: text is trimmed, read as a number or put into a statement.
