@@ -22,6 +22,7 @@ func JudgeAltered(ctx context.Context, target Target, opts conformance.Options, 
 	}
 	r := &conformance.Report{}
 	s.preflight(ctx, r)
+	s.tryValues(ctx, s.cat.Checks)
 	suite := s.suite()
 	suite.Permitted = nil
 	status := conformance.NotApplicable

@@ -22,7 +22,7 @@ func resultSteps() []definition {
 		step(`^every record result (has an identifier exactly as it was sent|has an identifier of the type that was sent|has a boolean "success"|names a record that was sent, and each only once|that is a failure has a message|agrees with the others of its record|stands at its own record|reports a skip in one way)$`,
 			func(sc *scenario) any { return func(claim string) error { return resultClaims[claim](sc) } }),
 		step(`^every record has a result$`, func(sc *scenario) any { return sc.everyRecordHasResult }),
-		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted)$`,
+		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted|declared field takes a value)$`,
 			func(sc *scenario) any { return func(claim string) error { return batchClaims[claim](sc) } }),
 		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(sc *scenario) any { return sc.statuses }),
 		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
@@ -34,6 +34,7 @@ var batchClaims = map[string]func(*scenario) error{
 	"operation accepts records that it is for":        (*scenario).operationsAccept,
 	"plan that maps no more than it must is accepted": (*scenario).leastPlanWorks,
 	"value of the declared type is accepted":          (*scenario).valuesAccepted,
+	"declared field takes a value":                    (*scenario).fieldsTakeValues,
 }
 
 var resultClaims = map[string]func(*scenario) error{

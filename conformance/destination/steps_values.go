@@ -20,7 +20,6 @@ func valueSteps() []definition {
 	return []definition{
 		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *scenario) any { return sc.sendsThese }),
 		step(`^the service sends the same values with every operation:$`, func(sc *scenario) any { return sc.sendsEverywhere }),
-		step(`^every declared field takes a value$`, func(sc *scenario) any { return sc.fieldsTakeValues }),
 		step(`^the same values fare the same in every operation$`, func(sc *scenario) any { return sc.valuesFareTheSame }),
 		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(sc *scenario) any { return sc.sendsBad }),
 	}

@@ -16,13 +16,13 @@ var numberTransforms = slices.Concat(
 	[]Transform{
 		onInteger("clamp", Clamped, "the limit of 16 bits", clampedTo(16), "-32769", "32768", "-9223372036854775808"),
 		onInteger("clamp", Clamped, "the limit of 32 bits", clampedTo(32), "-2147483649", "2147483648"),
-		onInteger("clamp", Clamped, "the limit of 32 bits without a sign", func(n int64) int64 { return max(0, min(n, math.MaxUint32)) }, "-4096", "4294967296"),
+		onInteger("clamp", Clamped, "the limit of 32 bits without a sign", func(n int64) int64 { return max(0, min(n, math.MaxUint32)) }, "-32769", "4294967296"),
 		onInteger("clamp", Clamped, "the value modulo 2^16", func(n int64) int64 { return int64(int16(n)) }, "32768"),
 		onInteger("clamp", Clamped, "the value modulo 2^32", func(n int64) int64 { return int64(int32(n)) }, "2147483648", "9223372036854775807"),
-		onInteger("clamp", Clamped, "the value without its sign", func(n int64) int64 { return max(n, -n) }, "-4096"),
+		onInteger("clamp", Clamped, "the value without its sign", func(n int64) int64 { return max(n, -n) }, "-32769"),
 		onInteger("round", Rounded, "rounded to the precision of a double", func(n int64) int64 { return ofFloat(float64(n)) }, "9007199254740993", "-9007199254740993"),
 		onInteger("round", Rounded, "rounded to single precision", func(n int64) int64 { return ofFloat(float64(float32(n))) }, "16777217", "2147483647"),
-		onRaw("cast", rpc.TypeInteger, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "0", "-4096"),
+		onRaw("cast", rpc.TypeInteger, Retyped, "it is a text", func(raw json.RawMessage) json.RawMessage { return Quote(string(raw)) }, "0"),
 		onRaw("cast", rpc.TypeInteger, Null, "zero was taken for no value", falsy, "0"),
 
 		onDecimal("round", "rounded to the precision of a double", viaFloat(64), "123456789012345.678", "99999999999999.9999"),
