@@ -114,7 +114,7 @@ func TestAnOutageIsOneFinding(t *testing.T) {
 			t.Parallel()
 			e := newRefuser(func(attempt) string { return "" })
 			// Only one row of DAT-011 holds this text.
-			f := newFragile(t, e, "MiXed CaSe and two", 300*time.Millisecond)
+			f := newFragile(t, e, "MiXed CaSe", 300*time.Millisecond)
 			r, err := Run(context.Background(), Target{URL: "http://" + f.address + "/", Token: scriptToken}, conformance.Options{
 				Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: c.serial,
 				ReadbackFunc: e.readback, ReturnWait: 5 * time.Second,
@@ -142,7 +142,7 @@ func TestAnEndpointThatStaysAwayIsOneFinding(t *testing.T) {
 		t.Skip("full runs")
 	}
 	e := newRefuser(func(attempt) string { return "" })
-	f := newFragile(t, e, "MiXed CaSe and two", 0)
+	f := newFragile(t, e, "MiXed CaSe", 0)
 	r, err := Run(context.Background(), Target{URL: "http://" + f.address + "/", Token: scriptToken}, conformance.Options{
 		Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, Serial: true,
 		ReadbackFunc: e.readback, ReturnWait: 300 * time.Millisecond,
@@ -282,7 +282,7 @@ func TestAnEndpointThatAnswersNothingAnyMoreIsOneFinding(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := newRefuser(func(attempt) string { return "" })
-			f := &stuck{Handler: e, deadly: "MiXed CaSe and two", over: make(chan struct{})}
+			f := &stuck{Handler: e, deadly: "MiXed CaSe", over: make(chan struct{})}
 			server := httptest.NewServer(f)
 			t.Cleanup(server.Close)
 			t.Cleanup(func() { close(f.over) })
@@ -316,7 +316,7 @@ func TestAnEndpointThatIsSilentForAWhileIsNotGone(t *testing.T) {
 		t.Skip("a full run")
 	}
 	e := newRefuser(func(attempt) string { return "" })
-	f := &stuck{Handler: e, deadly: "MiXed CaSe and two", stays: 1500 * time.Millisecond, over: make(chan struct{})}
+	f := &stuck{Handler: e, deadly: "MiXed CaSe", stays: 1500 * time.Millisecond, over: make(chan struct{})}
 	server := httptest.NewServer(f)
 	defer server.Close()
 	r, err := Run(context.Background(), Target{URL: server.URL + "/", Token: scriptToken}, conformance.Options{

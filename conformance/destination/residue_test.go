@@ -135,7 +135,7 @@ func TestDeletesByAcknowledgementOnly(t *testing.T) {
 		}, "give a read-back hook"},
 		{"updates that are all refused", []string{"update", "upsert", "mirror"}, func(e *small, _ *conformance.Options) { e.answer = refusesUpdates("no updates today") }, "give a read-back hook"},
 		{"a read-back that shows nothing", []string{"upsert", "mirror"}, func(_ *small, o *conformance.Options) { o.ReadbackFunc = empty }, `has shown no record of "contact"`},
-		{"a read-back that fails at the end", []string{"upsert", "mirror"}, func(e *small, o *conformance.Options) { o.ReadbackFunc = fails(4)(e) }, "the read-back hook failed: the replica is gone"},
+		{"a read-back that fails at the end", []string{"upsert", "mirror"}, func(e *small, o *conformance.Options) { o.ReadbackFunc = fails(5)(e) }, "the read-back hook failed: the replica is gone"},
 		{"a read-back that fails in the middle", []string{"upsert", "mirror"}, func(e *small, o *conformance.Options) { o.ReadbackFunc = fails(2)(e) }, "failed its own test"},
 	} {
 		for _, clean := range []bool{false, true} {

@@ -33,7 +33,7 @@ func TestNoFixtureHelps(t *testing.T) {
 			return strings.NewReplacer(`"success":true`, `"success":"true"`, `"success":false`, `"success":"false"`).Replace(reply)
 		},
 		"RES-001": func(reply string) string { return strings.ReplaceAll(reply, "record_results", "results") },
-		"RES-002": func(reply string) string { return strings.ReplaceAll(reply, `"identifier":`, `"key":`) },
+		"RES-004": func(reply string) string { return strings.ReplaceAll(reply, `"identifier":`, `"key":`) },
 	} {
 		t.Run(by, func(t *testing.T) {
 			e := newSmall()
