@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -349,5 +348,5 @@ func window(text []rune, at int) string {
 	if to < len(text) {
 		out += "\u2026"
 	}
-	return out + " (" + strconv.Itoa(len(text)) + " characters)"
+	return out + " (" + quantity.Count(len(text), "character") + ")"
 }

@@ -2,11 +2,11 @@ package values
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // Transform is one change that an endpoint can make to a value without noticing. It
@@ -80,8 +80,8 @@ func cuts() []Transform {
 	for _, size := range cutSizes {
 		plain, wide := strings.Repeat("abcdefghij", size/10+1)[:size]+"Z", strings.Repeat("é", size/2)+"éZ"
 		out = append(out,
-			onText("truncate", Prefix, fmt.Sprintf("cut after %d characters", size), func(s string) string { return firstRunes(s, size) }, plain),
-			onText("truncate", Prefix, fmt.Sprintf("cut after %d bytes", size), func(s string) string { return firstBytes(s, size) }, wide))
+			onText("truncate", Prefix, "cut after "+quantity.Count(size, "character"), func(s string) string { return firstRunes(s, size) }, plain),
+			onText("truncate", Prefix, "cut after "+quantity.Count(size, "byte"), func(s string) string { return firstBytes(s, size) }, wide))
 	}
 	return append(out,
 		onText("end early", Prefix, "cut at the end of its first line", func(s string) string { first, _, _ := strings.Cut(s, "\n"); return first }, "one\r\ntwo\nthree\rfour"),

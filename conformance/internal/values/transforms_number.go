@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
 // numberTransforms store a number in less than its declared type.
@@ -145,7 +146,7 @@ func toPlaces(n int) func(json.RawMessage) json.RawMessage {
 
 // places are the transforms of a column with a fixed number of digits after the point.
 func places(n int, shows ...string) []Transform {
-	says := "to " + strconv.Itoa(n) + " digits after the point"
+	says := "to " + quantity.Count(n, "digit") + " after the point"
 	return []Transform{
 		onRaw("round", rpc.TypeDecimal, Rounded, "rounded "+says, mapText(func(s string) string {
 			if r, ok := new(big.Rat).SetString(s); ok {
