@@ -62,7 +62,7 @@ func TestCausesThatWereWrong(t *testing.T) {
 				}
 				return fmt.Sprintf(errorReply, -32000, `near "so": syntax error`)
 			})
-		}, "DAT-014", "DAT-014", "SQL is built from text", false, []string{"takes less than the declared type", "in one place"}},
+		}, "DAT-014", "DAT-011", "SQL is built from text", false, []string{"takes less than the declared type", "in one place"}},
 		{"a pool that is too small", func(e *small) {
 			e.before = func(method string) {
 				if method == rpc.MethodSyncBatch {
