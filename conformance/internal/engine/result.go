@@ -66,11 +66,11 @@ func merge(c *conformance.Check, parts []*Result) *Result {
 }
 
 // takeCauses takes over what the second run has observed.
-func (c *Result) takeCauses(again *Result) {
-	for i, known := range c.marks {
+func (r *Result) takeCauses(again *Result) {
+	for i, known := range r.marks {
 		for k, m := range again.marks {
-			if f := &again.Findings[k]; m.diagnosed && m.symptom == known.symptom && f.Object == c.Findings[i].Object {
-				c.Findings[i].Cause, c.Findings[i].Observed, c.Findings[i].Fix = f.Cause, f.Observed, f.Fix
+			if f := &again.Findings[k]; m.diagnosed && m.symptom == known.symptom && f.Object == r.Findings[i].Object {
+				r.Findings[i].Cause, r.Findings[i].Observed, r.Findings[i].Fix = f.Cause, f.Observed, f.Fix
 			}
 		}
 	}
