@@ -14,8 +14,11 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine/pathless"
 	"github.com/destkit/destkit/internal/lists"
 )
+
+func init() { pathless.End() }
 
 // Step is one step definition: a sentence and what it does to the actor of a
 // scenario.
