@@ -67,12 +67,12 @@ var speedViolations = []violation{
 			c.sleep(c.sim.delays.Work)
 		})
 	}),
-	keeps("SPD-008", "from the third on, each batch of at least 50 records of one sync run takes a third of Delays.Batch longer than the one before", func() seams {
+	keeps("SPD-008", "from the third on, each batch of at least 50 records of one sync run takes a tenth of Delays.Batch longer than the one before", func() seams {
 		var batches byRun[int]
 		return batched(func(c *call, b *batch) {
 			if b.Len() >= slowBatch {
 				if n := batches.change(b.Plan.SyncRunID, oneMore); n > 2 {
-					c.sleep(time.Duration(n-2) * c.sim.delays.Batch / 3)
+					c.sleep(time.Duration(n-2) * c.sim.delays.Batch / 10)
 				}
 			}
 		})

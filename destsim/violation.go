@@ -183,6 +183,7 @@ func violations() []violation {
 		envelopeViolations, requestViolations, httpViolations, tlsViolations, authViolations, connectionViolations,
 		planningViolations, fieldViolations, speedViolations, resultsViolations, batchViolations, semanticsViolations,
 		durabilityViolations, statelessViolations, parallelViolations, errorsViolations, dataViolations, acceptanceViolations,
+		sequenceViolations,
 	)
 	slices.SortFunc(all, func(a, b violation) int { return strings.Compare(a.ID, b.ID) })
 	return all

@@ -1,0 +1,165 @@
+package destsim
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/destkit/destkit/destsim/internal/store"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/rawjson"
+)
+
+// sequenceViolations show only when a record is sent again, with other values, in another
+// number, or with two identifiers.
+var sequenceViolations = []violation{
+	breaks("DUP-001.2", "update of a record that is stored with the same values is reported as not present",
+		rowsOf(ofOperation(rpc.OperationUpdate), func(r *record, rows store.Rows) store.Rows {
+			return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
+				found, err := rows.Find(field, key)
+				if len(found) > 0 && bytes.Equal(field, r.active.quoted) && r.same(found[0].Data) {
+					return nil, err
+				}
+				return found, err
+			}}
+		})),
+	breaks("SEM-007.2", "upsert of one existing record, alone in its batch, is acknowledged and not written",
+		unwritten(func(r *record, old *store.Row) bool {
+			return old != nil && r.operation == rpc.OperationUpsert && r.batch.Len() == 1
+		})),
+	keeps("SEM-012.2", "upsert of a deleted record gives the fields that it leaves out their values of before the delete", revives),
+	breaks("SEM-013.2", "update and upsert of a record with two identifiers change every record that has one of them", eitherKey),
+	breaks("FLD-014.3", "a string that is shorter than the one before it keeps the end of that",
+		overOld(func(c *cell, have, was []byte) []byte {
+			text, err := rawjson.StringText(have)
+			old, errOld := rawjson.StringText(was)
+			if !c.single(rpc.TypeString) || err != nil || errOld != nil || len(text) >= len(old) {
+				return have
+			}
+			return store.Quote(text + old[len(text):])
+		})),
+	breaks("DAT-016", "an array that is shorter than the one before it keeps the further items of that",
+		overOld(func(c *cell, have, was []byte) []byte {
+			items, old := itemsOf(have), itemsOf(was)
+			if !c.column.Array || len(items) == 0 || len(items) >= len(old) {
+				return have
+			}
+			return arrayOf(append(items, old[len(items):]...))
+		})),
+	breaks("DAT-016.2", "an empty array leaves the one before it",
+		overOld(func(c *cell, have, was []byte) []byte {
+			if c.column.Array && string(have) == "[]" {
+				return was
+			}
+			return have
+		})),
+	breaks("SPD-006.3", "a batch of more than 999 values is an error", refused(rpc.CodeServerError, "too many SQL variables",
+		func(b *batch) bool { return b.Len()*len(b.plan.columns) > 999 })),
+	breaks("SPD-006.4", "in batches of more than half of maximum_batch_size null in a string field is stored as an empty text",
+		seams{value: func(c *call, r *record, cell *cell) {
+			if cell.single(rpc.TypeString) && cell.raw[0] == 'n' && int64(r.batch.Len()) > c.sim.speed.Load().MaximumBatchSize/2 {
+				cell.raw = []byte(`""`)
+			}
+		}}),
+	breaks("SPD-006.5", "in batches of more than half of maximum_batch_size upsert of an existing record is acknowledged and not written",
+		unwritten(func(r *record, old *store.Row) bool {
+			return old != nil && r.operation == rpc.OperationUpsert && int64(r.batch.Len()) > r.batch.call.sim.speed.Load().MaximumBatchSize/2
+		})),
+	breaks("RES-014.2", "update and upsert of an existing record put another time into the last date_time field where the plan does not map it",
+		puts(func(r *record, old *store.Row, data []byte) []byte {
+			last := r.object.lastField(func(f *field) bool { return f.Type == rpc.TypeDateTime && !f.Array })
+			if old == nil || last == nil || r.batch.plan.maps(last.quoted) {
+				return data
+			}
+			return mapMembers(data, func(name, have []byte) []byte {
+				if bytes.Equal(name, last.quoted) {
+					return []byte(`"2024-05-06T07:08:09Z"`) // of whatever change it is
+				}
+				return have
+			})
+		})),
+	breaks("RES-013.2", "upsert of identifiers alone is answered by the page of a gateway with status 502", seams{
+		batch: func(c *call, b *batch) {
+			if b.operation == rpc.OperationUpsert && len(b.plan.columns) == 1 && b.Len() > 0 {
+				c.refuse(http.StatusBadGateway, rpc.CodeInternalError, gatewayPage)
+			}
+		},
+		write: written(func(c *call) bool { return c.err != nil && c.err.Message == gatewayPage },
+			page(http.StatusBadGateway, "text/html", gatewayPage)).write,
+	}),
+}
+
+// gatewayPage is how RES-013.2 knows its own refusal again.
+const gatewayPage = "<html><body><h1>502 Bad Gateway</h1></body></html>"
+
+func ofOperation(operation string) func(r *record) bool {
+	return func(r *record) bool { return r.operation == operation }
+}
+
+// overOld changes the values that a record has put over other ones, none of them null.
+func overOld(change func(c *cell, have, was []byte) []byte) seams {
+	return puts(func(r *record, old *store.Row, data []byte) []byte {
+		if old == nil {
+			return data
+		}
+		return mapMembers(data, func(name, have []byte) []byte {
+			was, ok := store.Member(old.Data, name)
+			for i := range r.cells {
+				if ok && was[0] != 'n' && have[0] != 'n' && bytes.Equal(r.cells[i].column.quoted, name) {
+					return change(&r.cells[i], have, was)
+				}
+			}
+			return have
+		})
+	})
+}
+
+// revives keeps what a delete removes, and puts it below what an upsert brings.
+func revives() seams {
+	var graves shared[storedKey, []byte]
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+		return changedRows{
+			Rows: rows,
+			remove: func(old *store.Row) error {
+				graves.set(r.place(), bytes.Clone(old.Data))
+				return rows.Remove(old)
+			},
+			put: func(old *store.Row, data []byte) error {
+				if grave := graves.take(r.place()); old == nil && grave != nil && r.operation == rpc.OperationUpsert {
+					data = mergeCells(grave, r.cells)
+				}
+				return rows.Put(old, data)
+			},
+		}
+	}}
+}
+
+// eitherKey finds a record by each identifier that it carries.
+var eitherKey = rowsOf(func(r *record) bool { return r.operation == rpc.OperationUpdate || r.operation == rpc.OperationUpsert },
+	func(r *record, rows store.Rows) store.Rows {
+		return changedRows{Rows: rows, find: func(field, key []byte) ([]*store.Row, error) {
+			found, err := rows.Find(field, key)
+			if err != nil || !bytes.Equal(field, r.active.quoted) {
+				return found, err
+			}
+			known := map[int64]bool{}
+			for _, row := range found {
+				known[int64(row.ID)] = true
+			}
+			for i := range r.cells {
+				c := r.cells[i]
+				if !c.column.Identifier || c.column.field == r.active.field {
+					continue
+				}
+				others, err := rows.Find(c.column.quoted, c.raw)
+				if err != nil {
+					return nil, err
+				}
+				for _, row := range others {
+					if !known[int64(row.ID)] {
+						found = append(found, row)
+					}
+				}
+			}
+			return found, nil
+		}}
+	})
