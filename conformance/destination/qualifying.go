@@ -226,6 +226,11 @@ func (sc *scenario) leastPlanWorks() error {
 	for i, s := range sc.sets {
 		p := sc.purposes[i]
 		yes, no, refusal, where := sc.accepted(s)
+		if yes+no == 0 {
+			if err := sc.leastUnanswered(p, s); err != nil {
+				return err
+			}
+		}
 		if yes > 0 || no == 0 {
 			continue
 		}
@@ -255,6 +260,25 @@ func (sc *scenario) leastPlanWorks() error {
 			fmt.Sprintf("%s refused (%s), and a record with more fields was accepted", allRecords(no), foreign.Clip(refusal, 300)), where, b.reply)
 	}
 	return sc.held()
+}
+
+// leastUnanswered judges a plan that got neither results nor an error, such as the page
+// of a platform whose process has ended: it is sent once more, and beside it a fuller one.
+func (sc *scenario) leastUnanswered(p purpose, s set) error {
+	again, err := sc.writeOne(p.operation, s.records[:1], plan{})
+	if err != nil || again.answered() || again.reply.IsError() || !again.reply.OK() {
+		return err
+	}
+	fuller, err := sc.make(1, p.operation, rpc.Field{}, &sending{})
+	if err != nil {
+		return err
+	}
+	b, err := sc.writeOne(p.operation, fuller, plan{})
+	if err == nil && b.answered() {
+		sc.brokenAs(again.reply.Symptom(), s.operation, p.String()+" answered record by record, also where nothing but the identifier and what is required is mapped",
+			again.reply.Short()+", each time; a record with more fields is answered", again.reply, b.reply)
+	}
+	return err
 }
 
 // acceptsControl sends one good record: only where it is accepted does the refusal of

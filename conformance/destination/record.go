@@ -17,6 +17,7 @@ type record struct {
 	key    json.RawMessage
 	values map[string]json.RawMessage // by field, the identifier included
 	seed   values.Seed                // what the values are made from
+	turn   int                        // how many values of a sequence it has had
 	odd    odd                        // what a row of a table put into it
 }
 
@@ -102,15 +103,12 @@ func onlyIdentifier(_ *scenario, r *record) *record {
 	return r.keep(func(rpc.Field) bool { return false })
 }
 
-// everyWritable adds all string fields, so that a mix-up by position shows.
-func everyWritable(sc *scenario, r *record) *record {
-	for _, f := range r.object.Fields {
-		if _, ok := r.values[f.APIName]; ok || f.Identifier || !f.Createable || !f.Updateable || f.Array || f.Type != rpc.TypeString {
-			continue
-		}
-		r = r.with(f.APIName, learned(sc.made, r.object, f, r.seed))
-	}
-	return r
+// mixable leaves the texts and integers of a record, whose values show of which record
+// and field they are.
+func mixable(r *record) *record {
+	return r.keep(func(f rpc.Field) bool {
+		return f.Required || !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
+	})
 }
 
 // nullRest sets every mapped field that may be null to null.

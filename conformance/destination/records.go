@@ -2,7 +2,6 @@ package destination
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/conformance/internal/values"
@@ -93,28 +92,14 @@ func (sc *scenario) newRecords(n int) ([]*record, error) {
 	return out, nil
 }
 
-// ordinary are the fields of an ordinary record: the identifier, what is
-// required, and up to two strings and one integer that can be written both
-// ways. The other types are mapped only by the checks that are about them.
+// ordinary are the fields of an ordinary record: the identifier, what is required,
+// and all others that can be written both ways.
 func (o *object) ordinary(id rpc.Field) []rpc.Field {
 	var out []rpc.Field
-	texts, numbers := 0, 0
 	for _, f := range o.Fields {
-		free := bothWays(f) && !f.Array && !f.Required && !o.avoids(f.APIName)
-		switch {
-		case f.APIName == id.APIName || f.Required: // every plan maps it
+		free := bothWays(f) && !o.avoids(f.APIName) && len(out) < mostFields
+		if f.APIName == id.APIName || f.Required || free {
 			out = append(out, f)
-		case free && f.Type == rpc.TypeString && texts < 2:
-			texts++
-			out = append(out, f)
-		case free && f.Type == rpc.TypeInteger && numbers < 1:
-			numbers++
-			out = append(out, f)
-		}
-	}
-	if texts+numbers == 0 {
-		if m, ok := o.marker(id); ok && !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == m.APIName }) {
-			out = append(out, m)
 		}
 	}
 	return out
@@ -142,19 +127,6 @@ func (o *object) every(id rpc.Field, existing bool) []rpc.Field {
 		}
 	}
 	return out
-}
-
-// marker is the field by which a change of a record is seen: writable both
-// ways, no identifier, no array; a string where there is one.
-func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
-	for _, t := range []string{rpc.TypeString, rpc.TypeInteger, rpc.TypeDecimal, rpc.TypeFloat, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean} {
-		for _, f := range o.Fields {
-			if f.Type == t && bothWays(f) && !f.Array && f.APIName != id.APIName && !o.avoids(f.APIName) {
-				return f, true
-			}
-		}
-	}
-	return rpc.Field{}, false
 }
 
 // changed returns the record with other values under the same key: every field

@@ -37,6 +37,7 @@ type scenario struct {
 	badSure     bool                          // the author says that they are bad
 	model       *model                        // what the destination must hold now
 	before      map[place]observed            // what a read-back showed before the latest When
+	disagreeing []disagreeing                 // records with identifiers of two records
 	unmet       unmet                         // what was reported, for the search for its cause
 	twins       []*record                     // records of another object with keys that were sent
 	purposes    []purpose                     // what each of the sets is for

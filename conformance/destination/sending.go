@@ -96,7 +96,6 @@ func (sc *scenario) manner(words string) (*sending, error) {
 		}
 		m.twice = true
 	case "with members in reverse order":
-		m.shapes = append(m.shapes, everyWritable)
 		m.plan = reversedPlan
 	case "without their identifier":
 		m.plan = withoutKeyPlan
@@ -111,6 +110,15 @@ func (sc *scenario) manner(words string) (*sending, error) {
 	case "with null in every optional field":
 		m.every = true
 		m.shapes = append(m.shapes, nullRest)
+	case "with nulls by turns":
+		m.every = true
+		m.shapes = append(m.shapes, nullsInTurn)
+	case "with arrays of each length":
+		m.shapes = append(m.shapes, arraysInTurn)
+	case "mapping one field beyond what is required":
+		m.shapes = append(m.shapes, oneBeyond)
+	case "mapping fewer fields":
+		m.shapes = append(m.shapes, fewerFields)
 	case "8 times in parallel with other values":
 		m.copies = 8
 	case "4 times in parallel":
@@ -330,7 +338,7 @@ func (m *sending) sendCopies(sc *scenario, s set) ([]*batch, error) {
 	parts := make([][]*record, m.copies)
 	for i := range parts {
 		for _, r := range s.records {
-			parts[i] = append(parts[i], everyWritable(sc, sc.changed(r, i+1)))
+			parts[i] = append(parts[i], mixable(sc.changed(r, i+1)))
 		}
 	}
 	sc.parallel.copies = parts

@@ -19,6 +19,6 @@ var definitions = sync.OnceValue(func() []definition {
 	return slices.Concat(
 		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
 		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
-		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
+		parallelSteps(), timeSteps(), fullSteps(), hookSteps(),
 	)
 })

@@ -72,6 +72,7 @@ type session struct {
 	budget struct {
 		sync.Mutex
 		sent int
+		full []*batch // those of the declared size, which are sent when nothing else is
 	}
 	ids struct {
 		sync.Mutex
@@ -258,6 +259,13 @@ func (s *session) reserve(n int) error {
 	}
 	s.budget.sent += n
 	return nil
+}
+
+// sentRecords is how much of the budget is used up.
+func (s *session) sentRecords() int {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	return s.budget.sent
 }
 
 func (s *session) hook(name string) conformance.HookSpec {

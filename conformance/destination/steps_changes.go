@@ -13,12 +13,13 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// haveChanged judges the latest batches against what was there before them: a
-// field that was given another value and still has its old one was not changed.
-// Which value it has instead is judged by the checks about values.
+// haveChanged judges the latest batches against what was there before them: a record
+// that was given other values and is in each field as before was not changed. Single
+// fields, and the values that they have instead, are for the checks about values.
 func (sc *scenario) haveChanged() error {
 	sc.unanswered()
 	if err := sc.held(); err != nil {
@@ -31,16 +32,19 @@ func (sc *scenario) haveChanged() error {
 	if err := sc.needReadbackOf("whether a record has changed"); err != nil {
 		return err
 	}
-	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(sc.same(due, s)) == 0 })
+	kept := func(s map[string]observed) []difference {
+		return sc.same(lists.Where(due, func(e *expected) bool { return !sc.differs(e, s) }), s)
+	}
+	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(kept(s)) == 0 })
 	if err != nil {
 		return err
 	}
 	if err := sc.reportMissing(notThere(due, seen), len(due)); err != nil {
 		return err
 	}
-	kept := sc.same(due, seen)
-	sc.unmet.stale = append(sc.unmet.stale, kept...)
-	for _, d := range kept {
+	stale := kept(seen)
+	sc.unmet.stale = append(sc.unmet.stale, stale...)
+	for _, d := range stale {
 		sc.brokenValue(d)
 	}
 	for _, e := range due {
@@ -123,8 +127,10 @@ func (sc *scenario) operationOf(r *record) string {
 
 // unchanged compares with what was there before the last batch. "everything
 // else" is what that batch did not name, records and fields; "every record"
-// includes those that it named, as in a reported skip.
+// includes those that it named, as in a reported skip; "every other record" is none
+// of those: which fields of them change is for RES-014.
 func (sc *scenario) unchanged(what string) error {
+	others := what == "every other record"
 	if what == "every record" {
 		sc.unanswered()
 		if err := sc.held(); err != nil {
@@ -134,14 +140,16 @@ func (sc *scenario) unchanged(what string) error {
 	if err := sc.needReadback(); err != nil {
 		return err
 	}
-	if what == "everything else" && !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+	exempt := what != "every record"
+	if exempt && !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
 		return sc.noneAccepted()
 	}
 	var records []*record
 	for _, e := range sc.model.all() {
-		if sc.before[e.record.place()].count > 0 && (what != "everything else" || e.operation != rpc.OperationDelete) {
-			records = append(records, e.record)
+		if sc.before[e.record.place()].count == 0 || exempt && e.operation == rpc.OperationDelete || others && sc.inLatest(e.record) {
+			continue
 		}
+		records = append(records, e.record)
 	}
 	if len(records) == 0 {
 		return inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
@@ -152,7 +160,7 @@ func (sc *scenario) unchanged(what string) error {
 	}
 	gone := 0
 	for _, r := range records {
-		if sc.keptAsItWas(r, seen, what == "everything else") {
+		if sc.keptAsItWas(r, seen, exempt) {
 			sc.Saw(conformance.SeenKept, 1)
 		} else if seen[exchange.KeyText(r.key)].count == 0 {
 			gone++
@@ -162,6 +170,13 @@ func (sc *scenario) unchanged(what string) error {
 		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))
 	}
 	return sc.held()
+}
+
+// inLatest reports whether the last batch named a record.
+func (sc *scenario) inLatest(r *record) bool {
+	return slices.ContainsFunc(sc.latest, func(b *batch) bool {
+		return slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() })
+	})
 }
 
 // keptAsItWas reports whether a record that the last batch could have changed is

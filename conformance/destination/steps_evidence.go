@@ -22,8 +22,9 @@ func evidenceSteps() []definition {
 		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values)$`,
 			func(sc *scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
 		step(`^every deleted record is there again$`, func(sc *scenario) any { return sc.presentAgain }),
+		step(`^no deleted value is there again, where a read-back shows it$`, func(sc *scenario) any { return sc.noDeletedValues }),
 		step(`^no (record|copy in another object) exists$`, func(sc *scenario) any { return sc.noneThere }),
-		step(`^(every record|everything else) is unchanged by the last batch$`, func(sc *scenario) any { return sc.unchanged }),
+		step(`^(every record|every other record|everything else) is unchanged by the last batch$`, func(sc *scenario) any { return sc.unchanged }),
 		step(`^every record has the values of one batch$`, func(sc *scenario) any { return sc.valuesOfOneBatch }),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // objectSteps ask for an object under judgement with what a check needs; where
@@ -13,7 +14,7 @@ func objectSteps() []definition {
 		step(`^an object$`, func(sc *scenario) any { return sc.anObject }),
 		step(`^an object that accepts "([a-z]+)"(?: or "([a-z]+)")?$`, func(sc *scenario) any { return sc.objectAccepts }),
 		step(`^an object that can create records$`, func(sc *scenario) any { return sc.objectCreates }),
-		step(`^an object with (two identifier fields|a field that is no identifier|fields created on write|an integer identifier|an array field|a known bad record|two operations|a witness operation)$`,
+		step(`^an object with (two identifier fields|a field that is no identifier|fields created on write|an integer identifier|an array field|a known bad record|two operations|a witness operation|the most fields)$`,
 			func(sc *scenario) any { return sc.objectWith }),
 	}
 }
@@ -79,6 +80,8 @@ func (sc *scenario) objectWith(what string) error {
 		has = len(o.writing()) > 1
 	case "a witness operation":
 		has = o.accepts(rpc.OperationUpdate) || o.accepts(rpc.OperationInsert)
+	case "the most fields":
+		return sc.mostFields()
 	case "a known bad record":
 		if _, _, ok := sc.badField(); !ok {
 			return notRun("fixtures", "%s has no required field to leave null: describe a bad record under fixtures: {%s: {bad: {FIELD: VALUE}}}", o, o.APIName)
@@ -87,6 +90,24 @@ func (sc *scenario) objectWith(what string) error {
 	}
 	if !has {
 		return notApplicable("%s has not %s", o, what)
+	}
+	return nil
+}
+
+// mostFields is NOT_APPLICABLE where another object of the run has more fields, the
+// first of those that accept deletes where there are any.
+func (sc *scenario) mostFields() error {
+	rank := func(o *object) int {
+		n := len(lists.Where(o.Fields, func(f rpc.Field) bool { return f.Createable }))
+		if o.accepts(rpc.OperationDelete) {
+			n += 1 << 20
+		}
+		return n
+	}
+	for _, name := range sc.chosen() {
+		if o := sc.catalog.object(name); len(o.writing()) > 0 && rank(o) > rank(sc.object) {
+			return notApplicable("%s has more fields or accepts deletes", o)
+		}
 	}
 	return nil
 }

@@ -168,8 +168,11 @@ func (b *batch) outcomeOf(r *record) string {
 const unclear = "no clear result"
 
 func (sc *scenario) sameOutcomes(of string) error {
-	if of == "record" {
+	switch of {
+	case "record":
 		return sc.sameOutcome()
+	case "repeated change":
+		return sc.noRepeatRefused()
 	}
 	return sc.sameInParallel()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // set is the records that one When sends with one operation.
@@ -18,15 +19,16 @@ type set struct {
 }
 
 const (
-	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|the changing operation if there is one|any operation|each operation|an operation that is not advertised)`
+	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|every changing operation|any operation|each operation|an operation that is not advertised)`
 	sendingWays    = `((?:, [^:]+)?)`
+	otherValues    = " with other values"
 )
 
 // recordSteps send ordinary records.
 func recordSteps() []definition {
 	return []definition{
 		step(`^the service sends (\d+) new records? with `+whichOperation+sendingWays+`$`, func(sc *scenario) any { return sc.sendsNew }),
-		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
+		step(`^the service sends the same records( with other values| with the opposite values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
 			func(sc *scenario) any { return sc.sendsSame }),
 		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+sendingWays+`$`, func(sc *scenario) any { return sc.sendsSome }),
 		step(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+sendingWays+`$`, func(sc *scenario) any { return sc.sendsQualifying }),
@@ -59,11 +61,8 @@ func (sc *scenario) operations(which string) ([]string, error) {
 			op = o.modifying()
 		}
 		return one(op, "changes records")
-	case "the changing operation if there is one":
-		if op := o.modifying(); op != "" {
-			return []string{op}, nil
-		}
-		return nil, nil
+	case "every changing operation": // none where none is advertised
+		return lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, o.accepts), nil
 	case "any operation":
 		return o.writing()[:1], nil
 	case "each operation":
@@ -121,10 +120,14 @@ func (sc *scenario) sendsSame(other, which, times, how string) error {
 		for _, s := range sc.sets {
 			all = append(all, s.records...)
 		}
-		sc.sets = []set{{ops[0], all}}
+		sc.sets = spread(ops, all)
 	}
-	for i := range sc.sets {
-		sc.sets[i].records = forOperation(sc.sets[i].operation, sc.again(sc.sets[i].records, other != "", m))
+	sc.purposes = nil // what is sent again is for no purpose of its own
+	for i, s := range sc.sets {
+		sc.sets[i].records = forOperation(s.operation, sc.again(s.records, other, m))
+		if which == "every changing operation" { // whatever it is called, it is an update
+			sc.sets[i].records = forOperation(rpc.OperationUpdate, sc.sets[i].records)
+		}
 	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
@@ -136,11 +139,14 @@ func (sc *scenario) sendsSame(other, which, times, how string) error {
 }
 
 // again prepares records for another sending.
-func (sc *scenario) again(records []*record, other bool, m *sending) []*record {
+func (sc *scenario) again(records []*record, other string, m *sending) []*record {
 	out := make([]*record, len(records))
 	for i, r := range records {
-		if other {
+		switch other {
+		case otherValues:
 			r = sc.changed(r, 1)
+		case " with the opposite values":
+			r = sc.opposed(r)
 		}
 		out[i] = m.shape(sc, r)
 	}
@@ -153,7 +159,7 @@ func (sc *scenario) sendsSome(what string, n int, other, which, how string) erro
 		return err
 	}
 	if what == "first" {
-		return sc.sendsFirst(n, other != "", which, m)
+		return sc.sendsFirst(n, other, which, m)
 	}
 	return sc.sendsSameAndNew(n, which, m)
 }
@@ -169,19 +175,19 @@ func (sc *scenario) sendsSameAndNew(n int, which string, m *sending) error {
 		return err
 	}
 	// The existing ones carry other values, so that an overwrite shows.
-	sc.sets = []set{{ops[0], append(sc.again(old, true, m), fresh...)}}
+	sc.sets = []set{{ops[0], append(sc.again(old, otherValues, m), fresh...)}}
 	return sc.sendSets(m)
 }
 
-func (sc *scenario) sendsFirst(n int, other bool, which string, m *sending) error {
+func (sc *scenario) sendsFirst(n int, other, which string, m *sending) error {
 	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
 	first := sc.history[0].records
 	first = first[:min(n, len(first))]
-	if other {
-		first = sc.again(first, true, m)
+	if other != "" {
+		first = sc.again(first, other, m)
 	}
 	sc.sets = []set{{ops[0], forOperation(ops[0], first)}}
 	return sc.sendSets(m)

@@ -25,7 +25,7 @@ func resultSteps() []definition {
 		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted|declared field takes a value)$`,
 			func(sc *scenario) any { return func(claim string) error { return batchClaims[claim](sc) } }),
 		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(sc *scenario) any { return sc.statuses }),
-		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
+		step(`^every (record|operation|repeated change) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
 	}
 }
 

@@ -13,24 +13,6 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// volumeSteps send much: full batches, large bodies, a sustained rate.
-func volumeSteps() []definition {
-	return []definition{
-		step(`^the service sends a full batch of new records with any operation`+sendingWays+`$`, func(sc *scenario) any { return sc.sendsFull }),
-	}
-}
-
-func (sc *scenario) sendsFull(how string) error {
-	if sc.catalog.speed == nil {
-		return inconclusive("", "no speed is declared")
-	}
-	n := sc.catalog.speed.MaximumBatchSize
-	if n > int64(sc.opts.MaxRecords) {
-		return notRun("--max-records", "a full batch has %s, more than --max-records %d", quantity.Count(n, "record"), sc.opts.MaxRecords)
-	}
-	return sc.sendsNew(int(n), "any operation", how)
-}
-
 // bodySizes of the large requests, in bytes; 100 KB is a common default limit.
 var bodySizes = []int{200_000, 1_000_000, 4_000_000}
 
@@ -58,7 +40,7 @@ func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
 		filler := values.Quote(strings.Repeat("0123456789", size/most/10))
 		part := slices.Clone(s.records[i*most : (i+1)*most])
 		for k := range part {
-			part[k] = part[k].with(f.APIName, filler)
+			part[k] = onlyRequired(sc, part[k]).with(f.APIName, filler)
 		}
 		sent, err := sc.write(s.operation, part, plan{})
 		out = append(out, sent...)

@@ -2,17 +2,33 @@ package destination
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// twinSteps look at two objects that have the same keys.
+// twinSteps look at records that one identifier of a batch names, and that are none of
+// its records: those of another object with the same keys, and those of another identifier.
 func twinSteps() []definition {
 	return []definition{
-		step(`^the same keys are created in another named object$`, func(sc *scenario) any { return sc.createsTwins }),
-		step(`^the records of the other object are kept$`, func(sc *scenario) any { return sc.twinsKept }),
+		step(`^(the same keys are created in another named object|the service sends records whose identifiers disagree with every changing operation)$`, func(sc *scenario) any {
+			return func(what string) error {
+				if strings.HasPrefix(what, "the same") {
+					return sc.createsTwins()
+				}
+				return sc.sendsDisagreeing()
+			}
+		}),
+		step(`^(the records of the other object are kept|only the record that the active identifier names is changed)$`, func(sc *scenario) any {
+			return func(what string) error {
+				if strings.HasPrefix(what, "only") {
+					return sc.onlyActiveChanged()
+				}
+				return sc.twinsKept()
+			}
+		}),
 	}
 }
 

@@ -109,17 +109,17 @@ Feature: Declared fields and operations
     When the service sends 2 records that it is for with every operation of a mirror
     Then every operation accepts records that it is for
 
-  @FLD-014 @must @spec @spec-4.2 @write @readback-required @records-4 @each-object @evidence-changed
+  @FLD-014 @must @spec @spec-4.2 @write @readback-required @records-16 @each-object @evidence-changed
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-007 @needs-SEM-004 @needs-FLD-011 @needs-DUR-005 @needs-DAT-004 @needs-DAT-005 @needs-DAT-007 @needs-DAT-008 @needs-DAT-009 @needs-DAT-010 @needs-DAT-011
   Scenario: Every declared field can be changed
     A field that is declared updateable and keeps its first value shows old data for ever.
-    Cause: the statement that changes a record names other fields than the one that creates it.
+    Cause: the statement that changes a record names other fields than the one that creates it, or a value is written over a part of the old one.
     Fix: write every field of the plan, or declare the field with "updateable": false.
     Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
     Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
 
     Given an object that can create records
     And an object that accepts "update" or "upsert"
-    When the service sends 2 new records with the creating operation, mapping every field
-    And the service sends the same records with other values with the changing operation
+    When the service sends 8 new records with the creating operation, mapping every field
+    And the service sends the same records with the opposite values with every changing operation
     Then every acknowledged record is stored exactly

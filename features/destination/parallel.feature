@@ -30,7 +30,7 @@ Feature: Parallel calls
     And every acknowledged record is in the destination
 
   @PAR-003 @should @spec @spec-4.2.3 @spec-4.2.5 @write @readback-required @alone @records-32 @each-object @evidence-stored
-  @needs-PAR-002 @needs-SEM-007 @needs-SEM-008 @needs-FLD-011
+  @needs-PAR-002 @needs-SEM-007 @needs-SEM-008 @needs-FLD-011 @needs-DAT-010 @needs-FLD-014
   Scenario: Parallel upserts of one key leave one whole record
     Retries can overlap with the batch that they repeat.
     Cause: the check and the write are two steps.

@@ -54,7 +54,7 @@ Feature: Planning
     Then the objects stay the same
 
   @OBJ-005 @should @published @spec-4.2 @write @readback-required @records-1 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-FLD-011 @needs-DAT-010
   Scenario: A field created on write is stored and then listed
     The service maps new source columns to such fields. When they are dropped, data is lost
     without a word.

@@ -162,8 +162,8 @@ Feature: Record results
     Then every reply has a result
     And every result of sync_batch has an array of record results
 
-  @RES-012 @must @spec @spec-4.2 @write @records-8 @each-object @evidence-accepted
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  @RES-012 @must @spec @spec-4.2 @write @records-10 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-OPS-006
   Scenario: A batch of one record works
     The service splits a failed batch until one record is left. If that fails for being alone,
     nothing gets through.
@@ -173,7 +173,7 @@ Feature: Record results
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32603,"message":"bulk needs two rows"}}
 
     Given an object
-    When the service sends 1 record that each operation is for with each operation
+    When the service sends 1 record that it is for with every operation of a mirror
     Then every batch is processed
 
   @RES-013 @must @spec @spec-4.2 @write @records-14 @each-object @evidence-accepted
@@ -218,7 +218,7 @@ Feature: Record results
     Then every batch is processed
 
   @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001 @needs-FLD-011 @needs-DAT-010
   Scenario: The order of members does not matter
     JSON objects have no order. Values that land by position end up in the wrong field, and
     results are told by a value that is no identifier.

@@ -44,7 +44,7 @@ Feature: Operation semantics
     Then every batch is processed
     And every acknowledged record exists once
 
-  @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-changed
+  @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-changed
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-006 @needs-SEM-001
   Scenario: update changes an existing record
     An update that is acknowledged and not made leaves the old value for good.
@@ -57,6 +57,8 @@ Feature: Operation semantics
     And an object that can create records
     When the service sends 3 new records with the creating operation
     And the service sends the same records with other values with operation "update"
+    Then every acknowledged record has its new values
+    When the service sends the same records with the opposite values with operation "update", one by one
     Then every acknowledged record has its new values
 
   @SEM-005 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object @evidence-absent
@@ -85,7 +87,7 @@ Feature: Operation semantics
     When the service sends 3 new records with operation "upsert"
     Then every acknowledged record is in the destination
 
-  @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-changed
+  @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-changed
   @needs-SEM-006
   Scenario: upsert changes an existing record
     A change that is acknowledged and not made is never sent again.
@@ -97,6 +99,8 @@ Feature: Operation semantics
     Given an object that accepts "upsert"
     When the service sends 3 new records with operation "upsert"
     And the service sends the same records with other values with operation "upsert"
+    Then every acknowledged record has its new values
+    When the service sends the same records with the opposite values with operation "upsert", one by one
     Then every acknowledged record has its new values
 
   @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-stored
@@ -141,7 +145,7 @@ Feature: Operation semantics
     Given an object that accepts "delete"
     When the service sends 2 new records and their look-alikes with operation "upsert"
     And the service sends the first 2 records with operation "delete"
-    Then everything else is unchanged by the last batch
+    Then every other record is unchanged by the last batch
 
   @SEM-011 @should @spec @spec-4.2.5 @write @records-2 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006
@@ -160,24 +164,25 @@ Feature: Operation semantics
   @needs-SEM-009
   Scenario: upsert after delete creates the record again
     A row that comes back to the source must come back to the mirror.
-    Cause: a soft delete hides the key for ever.
-    Fix: let upsert revive or recreate the record.
+    Cause: a soft delete hides the key for ever, or what it has hidden comes back with the key.
+    Fix: let upsert create the record with nothing but what is sent.
     Good: (a was deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
     Bad: (a was deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
 
     Given an object that accepts "delete"
     When the service sends 2 new records with operation "upsert"
     And the service sends the same records with operation "delete"
-    And the service sends the same records with other values with operation "upsert"
+    And the service sends the same records with other values with operation "upsert", mapping fewer fields
     Then every acknowledged record is in the destination
+    And no deleted value is there again, where a read-back shows it
 
-  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
   @needs-FLD-012 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
     record.
-    Cause: the first key is always used.
-    Fix: read active_identifier from the plan.
+    Cause: the first key is always used, either key matches, or the conflict is looked for on another column.
+    Fix: read active_identifier from the plan, and match by that field alone.
     Good: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then read-back {"records":[{"identifier":7,"count":1,"fields":{"order_number":"N2"}}],"complete":true}
     Bad: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then two records with order_id 7
 
@@ -186,9 +191,11 @@ Feature: Operation semantics
     When the service sends 2 new records with operation "upsert", by the second identifier
     And the service sends the same records with other values with operation "upsert", by the second identifier
     Then every acknowledged record exists once
+    When the service sends records whose identifiers disagree with every changing operation
+    Then only the record that the active identifier names is changed
 
   @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-18 @each-object @evidence-stored
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DUR-005
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-FLD-011 @needs-DAT-010 @needs-DUR-005
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
     Cause: a collation that folds case, accents or spaces.
@@ -259,7 +266,7 @@ Feature: Operation semantics
     And an object that accepts "update" or "upsert"
     When the service sends 2 new records and their look-alikes with the creating operation
     And the service sends the first 2 records with other values with the changing operation, in another sync run
-    Then everything else is unchanged by the last batch
+    Then every other record is unchanged by the last batch
 
   @SEM-018 @must @spec @spec-4.2 @write @readback-required @records-8 @each-object @evidence-kept
   @needs-SEM-009 @needs-SEM-016
@@ -278,10 +285,10 @@ Feature: Operation semantics
     Then the records of the other object are kept
 
   @SEM-019 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object @evidence-stored
-  @needs-SEM-001 @needs-SEM-009
+  @needs-SEM-001 @needs-SEM-009 @needs-SEM-012
   Scenario: insert creates a deleted record again
     A row that comes back to the source is absent from the destination, so insert is for it.
-    Cause: a cache of known keys, or a table of seen ones, that a delete does not empty.
+    Cause: a cache of known keys, or a table of seen ones, that a delete does not empty; or what it has hidden comes back.
     Fix: decide by what is stored, or forget the key with the record.
     Good: (a was inserted and deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
     Bad: (a was inserted and deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record already present"}]}}, then read-back {"records":[],"complete":true}
@@ -290,5 +297,6 @@ Feature: Operation semantics
     And an object that accepts "delete"
     When the service sends 3 new records with operation "insert"
     And the service sends the same records with operation "delete"
-    And the service sends the same records with operation "insert"
+    And the service sends the same records with operation "insert", mapping fewer fields
     Then every deleted record is there again
+    And no deleted value is there again, where a read-back shows it
