@@ -13,12 +13,17 @@ import (
 
 // TestAuthentication: headers that say who calls, and almost do.
 func TestAuthentication(t *testing.T) {
+	proves(t, "F-5.1-01")
 	w := newWorld(t)
 	for name, one := range map[string]struct {
 		values []string
 		want   int
 	}{
+		"none":                    {nil, 401},
 		"empty":                   {[]string{""}, 401},
+		"token without scheme":    {[]string{w.key}, 401},
+		"another scheme":          {[]string{"Token " + w.key}, 401},
+		"scheme and token":        {[]string{"Bearer " + w.key}, 200},
 		"scheme without token":    {[]string{"Bearer "}, 401},
 		"two headers":             {[]string{"Bearer " + w.key, "Bearer " + w.key}, 401},
 		"scheme in other case":    {[]string{"bearer " + w.key}, 200},

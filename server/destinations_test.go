@@ -1,10 +1,12 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +51,7 @@ func TestUpdateOnlyProperties(t *testing.T) {
 // TestPlanningGoesThroughTheCache: objects come from real calls, are kept, and
 // are asked for again when they are old or a client wants it (spec 4.2).
 func TestPlanningGoesThroughTheCache(t *testing.T) {
+	proves(t, "F-4.2-01", "F-4.2-04")
 	w := newWorld(t)
 	id := w.newDestination()
 	path := fmt.Sprintf("/destinations/%d", id)
@@ -62,7 +65,9 @@ func TestPlanningGoesThroughTheCache(t *testing.T) {
 		"test_connection", "list_objects", "list_fields", "list_fields", "list_fields",
 		"supported_operations", "supported_operations", "supported_operations",
 	}, calls())
-	w.do("GET", path+"/objects", w.key, nil).want(200)
+	for object, operations := range map[string][]any{"deal": {"upsert", "update"}, "person": {"upsert", "insert", "update", "mirror"}} {
+		require.Equal(t, operations, w.do("GET", path+"/objects/"+object, w.key, nil).want(200).at("data.supported_operations"))
+	}
 	require.Len(t, calls(), 8, "answered from the cache")
 	w.refresh(path+"/refresh_objects", path+"/refresh_objects_status")
 	require.Len(t, calls(), 15, "a refresh asks again")
@@ -87,6 +92,7 @@ func TestCredentialsOfACustomDestination(t *testing.T) {
 		w.mu.Lock()
 		got = append(got, r.Header.Get("Authorization")+" "+r.Header.Get("X-Client"))
 		w.mu.Unlock()
+		rw.Header().Set("Set-Cookie", "session=1; Path=/") // never sent back
 		sim.ServeHTTP(rw, r)
 	}))
 	defer endpoint.Close()
@@ -102,14 +108,82 @@ func TestCredentialsOfACustomDestination(t *testing.T) {
 	require.Len(t, got, 16, "nothing was called")
 }
 
-// TestAccountOfFiles: a folder has an account, too (spec 2.2).
-func TestAccountOfFiles(t *testing.T) {
+// TestEveryDestinationHasAnAccount: account_id and account_name are texts for each
+// type (spec 2.2).
+func TestEveryDestinationHasAnAccount(t *testing.T) {
+	proves(t, "F-2.2-07")
 	w := newWorld(t, inDir(t))
-	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
-		"name": "Files", "type": "local_files", "credentials": map[string]any{"path": "out"},
-	}}).want(201)
-	require.Equal(t, "out", files.at("data.connection_details.account_id"))
-	require.Equal(t, "Local files out", files.at("data.connection_details.account_name"))
+	url := w.destination()
+	host := strings.SplitN(strings.TrimPrefix(url, "http://"), "/", 2)[0]
+	for a, want := range map[*answer][2]string{
+		w.destinationOf("local_files", map[string]any{"path": "out"}):          {"out", "Local files out"},
+		w.do("POST", "/destinations", w.key, customDestination(url)).want(201): {host, "Custom API " + host},
+		w.emulated("google_ads"): {"123-456-7890", "Google Ads 123-456-7890"},
+		w.emulated("salesforce"): {"acme.my.salesforce.com", "Salesforce acme.my.salesforce.com"},
+	} {
+		require.Equal(t, want, [2]string{a.at("data.connection_details.account_id").(string), a.at("data.connection_details.account_name").(string)})
+	}
+}
+
+// TestDestinationsAreMadeAndChanged: each answers its status, and the time of the test
+// that it has caused (spec 2.2, 4).
+func TestDestinationsAreMadeAndChanged(t *testing.T) {
+	proves(t, "F-2.2-06", "F-4-06", "F-4-08")
+	w := newWorld(t)
+	w.control("POST", "/clock", map[string]any{"freeze": true}).want(200)
+	body := customDestination(w.destination())
+	made := w.do("POST", "/destinations", w.key, body).want(201)
+	w.control("POST", "/clock", map[string]any{"advance": "90m"}).want(200)
+	changed := w.do("PATCH", fmt.Sprintf("/destinations/%d", made.id("data.id")), w.key, body).want(200)
+	require.Equal(t, []any{"created", "updated"}, []any{made.at("status"), changed.at("status")})
+	first, err := time.Parse(time.RFC3339, made.at("data.last_tested_at").(string))
+	require.NoError(t, err)
+	second, err := time.Parse(time.RFC3339, changed.at("data.last_tested_at").(string))
+	require.NoError(t, err)
+	require.Equal(t, 90*time.Minute, second.Sub(first))
+}
+
+// TestErrorsOfADestinationAreShown with their code and message (spec 7.2).
+func TestErrorsOfADestinationAreShown(t *testing.T) {
+	proves(t, "F-7.2-02")
+	w := newWorld(t)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var call struct{ ID string }
+		_ = json.NewDecoder(r.Body).Decode(&call)
+		_, _ = fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%q,"error":{"code":-32017,"message":"the database is down"}}`, call.ID)
+	}))
+	defer endpoint.Close()
+	a := w.do("POST", "/destinations", w.key, customDestination(endpoint.URL)).want(201)
+	steps := a.at("data.last_test_results.steps").([]any)
+	failed := steps[len(steps)-1].(map[string]any)
+	require.Equal(t, []any{"test_connection", "failed"}, []any{failed["step"], failed["status"]})
+	message := failed["error"].(map[string]any)["message"]
+	require.Contains(t, message, "-32017")
+	require.Contains(t, message, "the database is down")
+}
+
+// TestFieldsThatAreNotAsTheOthers: one that only the destination fills, one that is
+// given once, and one that refers to another object (spec 2.5).
+func TestFieldsThatAreNotAsTheOthers(t *testing.T) {
+	proves(t, "F-2.5-03", "F-2.5-04", "F-2.5-13", "F-4-09")
+	w := newWorld(t)
+	list := w.do("GET", fmt.Sprintf("/destinations/%d/objects", w.emulated("salesforce").id("data.id")), w.key, nil).want(200)
+	found := map[string][]any{}
+	for _, o := range list.at("data").([]any) {
+		object := o.(map[string]any)
+		for _, f := range object["fields"].([]any) {
+			field := f.(map[string]any)
+			found[fmt.Sprint(object["full_name"], ".", field["full_name"])] = []any{field["createable"], field["updateable"], field["lookup_object"]}
+		}
+	}
+	for field, want := range map[string][]any{
+		"Contact.Id":          {false, false, ""},
+		"Contact.CreatedDate": {true, false, ""},
+		"Contact.LastName":    {true, true, ""},
+		"Contact.account":     {true, true, "Account"},
+	} {
+		require.Equal(t, want, found[field], field)
+	}
 }
 
 // TestPlanningIgnoresTheDeadlineOfBatches (spec 8): a slow get_sync_speed is waited for.

@@ -257,4 +257,5 @@ func TestControlSurvivesPanics(t *testing.T) {
 	require.NotContains(t, recorder.Body.String(), "secret-word")
 	require.NoError(t, w.s.Snapshot(context.Background(), io.Discard), "the world is not held")
 	require.Equal(t, http.StatusServiceUnavailable, problem.Of(store.ErrClosed).Code)
+	require.NotContains(t, problem.Of(errors.New("SELECT name FROM syncs")).Message, "SELECT", "a failure tells nothing of what the service is made of")
 }

@@ -256,7 +256,7 @@ func (p *infrastructureProvider) alertsKeepTheirIDs(m *managed, id string) {
 // triggers starts runs: the older client forces a full sync in the body, others
 // in the query.
 func (p *infrastructureProvider) triggers(id string) {
-	for _, one := range []struct {
+	for i, one := range []struct {
 		query string
 		body  any
 		full  bool
@@ -272,6 +272,9 @@ func (p *infrastructureProvider) triggers(id string) {
 		a := p.call("GET", fmt.Sprintf("/sync_runs/%d", run), nil).want(200)
 		require.Equal(p.t, "completed", a.at("data.status"), string(a.text))
 		require.Equal(p.t, one.full, a.at("data.full_sync"), "%+v", one)
+		if i > 0 {
+			require.Equal(p.t, one.full, a.id("data.records_processed") > 0, "%+v", one)
+		}
 		require.Nil(p.t, a.at("data.scheduled_execution_time"))
 	}
 	require.Contains(p.t, fmt.Sprint(p.stored()), "ADA <&>")

@@ -98,6 +98,13 @@ func badRows() []outcome {
 			sync: mirror(map[string]any{"advanced_configuration": map[string]any{"allow_empty_source": true}})},
 		{what: "the destination no longer has the object", first: true, method: "list_objects", do: refresh,
 			bad: over(func(r []byte) []byte { return bytes.Replace(r, []byte(`"person"`), []byte(`"account"`), 1) })},
+		{what: "the destination had lost the object when it was asked last", first: true, method: "list_objects",
+			do: func(h *hostile, id int64) {
+				refresh(h, id)
+				h.control("POST", "/settle", nil).want(200)
+				h.armed.Store(false)
+			},
+			bad: over(func(r []byte) []byte { return bytes.Replace(r, []byte(`"person"`), []byte(`"account"`), 1) })},
 		{what: "the destination no longer has a field that may be the identifier", first: true, method: "list_fields", do: refresh,
 			bad: over(func(r []byte) []byte {
 				return []byte(strings.ReplaceAll(string(r), `"identifier":true`, `"identifier":false`))

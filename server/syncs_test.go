@@ -69,3 +69,24 @@ func TestDeprecatedAlertsCanBeChanged(t *testing.T) {
 	own["failed_record_notifications_enabled"] = true
 	require.Equal(t, []string{"3 Failure"}, update(own))
 }
+
+// TestDeprecationsAreMarked: what is older works, and its reply has the header (spec 9).
+func TestDeprecationsAreMarked(t *testing.T) {
+	proves(t, "F-9-02", "F-9-03", "F-9-04")
+	w := newSyncWorld(t)
+	mark := `^@\d+$`
+	model := w.do("POST", fmt.Sprintf("/sources/%d/models", w.source), w.key, map[string]any{"name": "m", "query": "SELECT 1 AS one"}).want(201)
+	require.Regexp(t, mark, model.header.Get("Deprecation"))
+	for field, value := range map[string]any{
+		"failed_run_notifications_enabled":              false,
+		"failed_record_notifications_enabled":           false,
+		"failed_record_notifications_threshold_percent": 10,
+		"high_water_mark_attributes":                    nil,
+	} {
+		made := w.do("POST", "/syncs", w.key, w.body(map[string]any{field: value})).want(200)
+		require.Regexp(t, mark, made.header.Get("Deprecation"), field)
+		shown := w.do("GET", fmt.Sprintf("/syncs/%d", made.id("data.sync_id")), w.key, nil)
+		require.Equal(t, fmt.Sprint(value), fmt.Sprint(shown.at("data."+field)))
+	}
+	require.Empty(t, w.do("POST", "/syncs", w.key, w.body(nil)).want(200).header.Get("Deprecation"))
+}

@@ -54,6 +54,10 @@ func TestReplies(t *testing.T) {
 			z.Write(bytes.Repeat([]byte(" "), 1<<20))
 			z.Close()
 		}, OutcomeTooLarge, "the reply is larger than 4096 bytes"},
+		{"shorter than announced", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			io.WriteString(w, "{}")
+		}, OutcomeNetwork, "the reply could not be read"},
 		{"not gzip", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			io.WriteString(w, "plain text, in truth")
