@@ -16,8 +16,8 @@ import "embed"
 //go:embed destination/*.feature service/*.feature
 var FS embed.FS
 
-// IDs is the list of all check ids ever given, one per line, in the order of
-// the catalogue. Ids are only appended, never renumbered and never reused.
+// IDs is the list of all check ids, one per line, in the order of the catalogue. Ids
+// are only appended, never renumbered and never reused: what is missing was given up.
 //
 //go:embed ids.txt
 var IDs string

@@ -239,7 +239,7 @@ func TestActionIsNoShell(t *testing.T) {
 func TestActionJudgesAService(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)
-	for want, broken := range [][]string{nil, {"TOK-001"}} {
+	for want, broken := range [][]string{nil, {"TOK-008.3"}} {
 		t.Run(fmt.Sprint("exit ", want), func(t *testing.T) {
 			t.Parallel()
 			var config server.Config
@@ -250,12 +250,12 @@ func TestActionJudgesAService(t *testing.T) {
 			t.Cleanup(func() { api.Close(); service.Close() })
 			tokens, err := service.NewOrganization(t.Context(), "action")
 			require.NoError(t, err)
-			j := newJob(t, g, map[string]string{"suite": "service", "url": api.URL + "/api/v1", "args": "--select=TOK-001", "profile": "strict", "require-clean": "true",
+			j := newJob(t, g, map[string]string{"suite": "service", "url": api.URL + "/api/v1", "args": "--select=TOK-008", "profile": "strict", "require-clean": "true",
 				"workspace-api-key-env": "KEY", "personal-access-token-env": "PAT"})
 			j.env["KEY"], j.env["PAT"] = tokens.WorkspaceAPIKey, tokens.PersonalAccessToken
 			j.run(t)
 			require.Equal(t, want, j.status)
-			require.Contains(t, j.log, "TOK-001")
+			require.Contains(t, j.log, "TOK-008")
 			report, err := readReport(filepath.Join(j.dir, j.outputs["json"]))
 			require.NoError(t, err)
 			require.Equal(t, conformance.SuiteService, report.Suite)

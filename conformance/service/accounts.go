@@ -2,10 +2,10 @@ package service
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -38,7 +38,7 @@ func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string, 
 	if key != "" {
 		sc.secrets.Add(key, "$DESTKIT_WORKSPACE_API_KEY")
 	}
-	sc.made(thing{kind: "workspaces", id: id, name: name, as: asOrganization})
+	sc.made(thing{kind: "workspaces", id: id, as: asOrganization})
 	return id, key, nil
 }
 
@@ -53,22 +53,18 @@ func (sc *scenario) ownWorkspace() error {
 		return engine.Outcome(conformance.Inconclusive, "", "the service gave no key of the new workspace")
 	}
 	sc.key, sc.source = key, 0
-	sc.named.workspace = some(id)
+	sc.says("workspace", id)
 	return nil
 }
 
 // ownSource makes an emulated warehouse in the scenario's workspace.
 func (sc *scenario) ownSource() error {
-	connection := map[string]any{"name": sc.called("source")}
-	for k, v := range emulated {
-		connection[k] = v
-	}
-	a, err := sc.must(request{method: "POST", path: "/sources", body: map[string]any{"connection": connection}})
+	a, err := sc.must(request{method: "POST", path: "/sources", body: emulatedSource(sc.called("source"))})
 	if err != nil {
 		return err
 	}
 	sc.source = a.id("data", "id")
-	sc.made(thing{kind: "sources", id: sc.source, name: fmt.Sprint(connection["name"])})
+	sc.made(thing{kind: "sources", id: sc.source})
 	return nil
 }
 
@@ -81,11 +77,13 @@ func (sc *scenario) ownOrganization() error {
 		return err
 	}
 	id := a.id("organization_id")
-	sc.made(thing{kind: "organizations", id: id, name: name, control: true})
+	sc.made(thing{kind: "organizations", id: id, control: true})
 	sc.pat, sc.key, sc.source = a.text("personal_access_token"), a.text("workspace_api_key"), 0
 	sc.secrets.Add(sc.pat, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
 	sc.secrets.Add(sc.key, "$DESTKIT_WORKSPACE_API_KEY")
-	sc.named.account = account{some(id), some(a.id("workspace_id")), some(a.id("user_id"))}
+	sc.says("organization", id)
+	sc.says("workspace", a.id("workspace_id"))
+	sc.says("user", a.id("user_id"))
 	return nil
 }
 
@@ -99,65 +97,48 @@ func below(kind string, id int64, rest string) string {
 
 // credentials are what a call may bring, by what a scenario calls it.
 func (sc *scenario) credentials(who string) (request, error) {
-	basic := func(user, password string) request {
-		return request{as: asNobody, header: http.Header{
-			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))},
-		}}
-	}
-	raw := func(value string) request {
-		return request{as: asNobody, header: http.Header{"Authorization": {value}}}
-	}
-	kinds := map[string]func() request{
-		"the workspace API key":     func() request { return request{as: asWorkspace} },
-		"the personal access token": func() request { return request{as: asOrganization} },
-		"no token":                  func() request { return request{as: asNobody} },
-		"an unknown token":          func() request { return request{token: unknownToken} },
-		"a damaged key":             func() request { return request{token: sc.key[:len(sc.key)-1]} },
-		"a key that goes on":        func() request { return request{token: sc.key + "x"} },
-		"a key in other case":       func() request { return request{token: swapCase(sc.key)} },
-		"a damaged personal token":  func() request { return request{token: sc.pat[:len(sc.pat)-1]} },
-		"an empty token":            func() request { return raw("Bearer ") },
-		"the key as password of bearer": func() request {
-			return basic("bearer", sc.key)
-		},
-		"the key as password of somebody": func() request { return basic("somebody", sc.key) },
-		"an unknown password of bearer":   func() request { return basic("bearer", unknownToken) },
-		"no password of bearer":           func() request { return basic("bearer", "") },
-		"the key without a scheme":        func() request { return raw(sc.key) },
-		"the key after Token":             func() request { return raw("Token " + sc.key) },
-		"the key after bearer":            func() request { return raw("bearer " + sc.key) },
-		"the key after BEARER":            func() request { return raw("BEARER " + sc.key) },
-		"the key in X-Api-Key":            func() request { return request{as: asNobody, header: http.Header{"X-Api-Key": {sc.key}}} },
-	}
-	kind, ok := kinds[who]
-	if !ok {
-		return request{}, engine.Outcome(conformance.HarnessError, "", "unknown credentials %q", who)
-	}
 	if strings.Contains(who, "personal") {
 		if err := sc.needsOrganization(); err != nil {
 			return request{}, err
 		}
 	}
-	return kind(), nil
+	header := func(value string) request {
+		return request{as: asNobody, header: http.Header{"Authorization": {value}}}
+	}
+	basic := func(password string) request {
+		return header("Basic " + base64.StdEncoding.EncodeToString([]byte("bearer:"+password)))
+	}
+	damaged := func(token string) string { return token[:max(0, len(token)-1)] }
+	kinds := map[string]request{
+		"the workspace API key":         {as: asWorkspace},
+		"the personal access token":     {as: asOrganization},
+		"no token":                      {as: asNobody},
+		"an unknown token":              {token: unknownToken},
+		"a damaged key":                 {token: damaged(sc.key)},
+		"a key that goes on":            {token: sc.key + "x"},
+		"a key in other case":           {token: swapCase(sc.key)},
+		"a damaged personal token":      {token: damaged(sc.pat)},
+		"an empty token":                header("Bearer "),
+		"the key as password of bearer": basic(sc.key),
+		"an unknown password of bearer": basic(unknownToken),
+		"no password of bearer":         basic(""),
+	}
+	q, ok := kinds[who]
+	if !ok {
+		return q, engine.Outcome(conformance.HarnessError, "", "unknown credentials %q", who)
+	}
+	return q, nil
 }
 
 const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
 
 // swapCase changes the case of every letter after the published prefix.
 func swapCase(token string) string {
-	prefix, rest, found := strings.Cut(token, ":")
-	if !found {
-		prefix, rest = "", token
-	} else {
-		prefix += ":"
-	}
-	return prefix + strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
+	at := strings.IndexByte(token, ':') + 1
+	return token[:at] + strings.Map(func(r rune) rune {
+		if unicode.IsUpper(r) {
+			return unicode.ToLower(r)
 		}
-		return r
-	}, rest)
+		return unicode.ToUpper(r)
+	}, token[at:])
 }

@@ -55,15 +55,6 @@ func (a *answer) id(path ...string) int64 {
 	return n
 }
 
-// decode fills a value from the data of the answer.
-func (a *answer) decode(into any, path ...string) error {
-	n := a.at(path...)
-	if n == nil {
-		return fmt.Errorf("decode answer: %s is missing", path)
-	}
-	return json.Unmarshal(n.Raw, into)
-}
-
 // short says what came back, for a finding.
 func (a *answer) short() string {
 	if !a.OK() {

@@ -33,29 +33,6 @@ func (j *Caller) repeatedID(r *callerRule, c *endpoint.Call) bool {
 	return r.watched.JudgeBy(r.sc.idsAreUnique)
 }
 
-// anotherPlan shows two plans of one run.
-func (j *Caller) anotherPlan(r *callerRule, c *endpoint.Call) bool {
-	if c.Method != rpc.MethodSyncBatch {
-		return false
-	}
-	// A mirror sends two operations in one run, each with its own plan.
-	key := jsonvalue.Raw(c.Param("sync_plan", "sync_run_id")) + " " + jsonvalue.Raw(c.Param("sync_plan", "operation"))
-	first := j.plans[key]
-	if first == nil {
-		if len(j.plans) >= mostRuns {
-			clear(j.plans)
-		}
-		j.plans[key] = c
-		return false
-	}
-	return r.watched.JudgeBy(func() error {
-		if was, is := first.Param("sync_plan"), c.Param("sync_plan"); !jsonvalue.SameValue(is, was) {
-			r.sc.brokenCall("the plan "+jsonvalue.Raw(was), jsonvalue.Raw(is), first, c)
-		}
-		return r.sc.Held()
-	})
-}
-
 // identified says which record of a batch has no identifier, or that of another one. That
 // a later batch brings a record again is no mistake: it may be a retry.
 func identified(c *endpoint.Call) (expected, actual string) {
@@ -74,19 +51,6 @@ func identified(c *endpoint.Call) (expected, actual string) {
 			return fmt.Sprintf("each %s once in a batch", active[0]), "another record with " + active[0] + " " + key
 		}
 		seen[key] = true
-	}
-	return "", ""
-}
-
-// onlyMapped says which record of a batch has a member that the plan does not map.
-func onlyMapped(c *endpoint.Call) (expected, actual string) {
-	mapped := jsonvalue.Names(c.Param("sync_plan", "schema"))
-	for _, r := range c.Records() {
-		for _, name := range jsonvalue.Names(r) {
-			if !slices.Contains(mapped, name) {
-				return fmt.Sprintf("records with the mapped fields %q alone", mapped), fmt.Sprintf("the field %q", name)
-			}
-		}
 	}
 	return "", ""
 }
@@ -129,15 +93,13 @@ func (j *Caller) most() (rpc.Speed, bool) {
 }
 
 // sized bounds the records of a batch.
-func (j *Caller) sized(limit func(rpc.Speed) int64) func(r *callerRule, c *endpoint.Call) bool {
-	return func(r *callerRule, c *endpoint.Call) bool {
-		most, known := j.most()
-		if c.Method != rpc.MethodSyncBatch || !known || limit(most) < 1 {
-			return false
-		}
-		j.dest.Show(c)
-		return r.watched.JudgeBy(func() error { return r.sc.batchesAreSmall("", int(min(limit(most), 1<<31))) })
+func (j *Caller) sized(r *callerRule, c *endpoint.Call) bool {
+	most, known := j.most()
+	if c.Method != rpc.MethodSyncBatch || !known || most.MaximumBatchSize < 1 {
+		return false
 	}
+	j.dest.Show(c)
+	return r.watched.JudgeBy(func() error { return r.sc.batchesAreSmall("", int(min(most.MaximumBatchSize, 1<<31))) })
 }
 
 // pacedRule is a rule about the batches of a run together.

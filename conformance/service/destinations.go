@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -26,8 +26,8 @@ type destination struct {
 	// origin is what stands before the path of url.
 	origin string
 
-	faults *faults   // how it answers; nil: well
-	times  *timeline // when its calls came; nil: they are not noted
+	faults *recordFaults // how it answers records; nil: well
+	times  sync.Map      // of calls by their numbers, by the service's clock, where they are noted
 }
 
 // connecting says what is special about a connection. The zero value is an
@@ -37,6 +37,7 @@ type connecting struct {
 	credentials map[string]any // beside or in place of api_version and webhook_url
 	suffix      string         // of the URL, such as "/deep/path?key=value"
 	script      func(*endpoint.Call) *endpoint.Reply
+	twist       twist // of what it answers by itself
 }
 
 // thingFields are the fields of the ordinary object "thing": the identifier and
@@ -100,6 +101,9 @@ func (sc *scenario) place(c connecting) (*destination, error) {
 	name := sc.called("part")
 	d := &destination{Endpoint: sc.endpoints.Add(name, sim), sim: sim, name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
 	d.SetScript(c.script)
+	if c.twist != nil {
+		d.behaves(c.twist)
+	}
 	sc.endings = append(sc.endings, func(context.Context) error {
 		sc.endpoints.Drop(d.Endpoint)
 		return sim.Close()
@@ -143,6 +147,11 @@ func textOf(value json.RawMessage) string {
 	return string(value)
 }
 
+// objectPath is the API's path of an object.
+func (d *destination) objectPath(object string) string {
+	return below("destinations", d.id, "/objects/"+url.PathEscape(object))
+}
+
 // connection is the body that makes or changes a connection to a destination.
 func (d *destination) connection(credentials map[string]any) map[string]any {
 	c := map[string]any{"api_version": 1, "webhook_url": d.url}
@@ -163,8 +172,8 @@ func (sc *scenario) connect(c connecting) (*destination, error) {
 		return nil, err
 	}
 	d.id = a.id("data", "id")
-	sc.made(thing{kind: "destinations", id: d.id, name: d.name})
-	sc.dest = d
+	sc.made(thing{kind: "destinations", id: d.id})
+	sc.dest, sc.words["given"] = d, d.name
 	return d, nil
 }
 
@@ -198,12 +207,8 @@ func (t *tested) message() string {
 		return string(t.a.Body)
 	}
 	var said []string
-	if steps := t.a.at("data", "last_test_results", "steps"); steps != nil {
-		for _, s := range steps.Items {
-			if text := jsonvalue.Text(s.Get("error", "message")); text != "" {
-				said = append(said, text)
-			}
-		}
+	for _, s := range itemsOf(t.a.at("data", "last_test_results", "steps")) {
+		said = append(said, jsonvalue.Text(s.Get("error", "message")))
 	}
 	return strings.Join(said, "; ")
 }
@@ -220,6 +225,7 @@ func (sc *scenario) triesConnecting(c connecting) error {
 
 // triesConnectionTo makes a connection to a destination that stands.
 func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) error {
+	sc.dest, sc.skippedCalls = d, 0
 	// The answer may wait for that of the destination.
 	a, err := sc.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + sc.hold()})
 	switch {
@@ -230,9 +236,12 @@ func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any
 	}
 	if a.Status < 300 {
 		d.id = a.id("data", "id")
-		sc.made(thing{kind: "destinations", id: d.id, name: d.name})
+		sc.made(thing{kind: "destinations", id: d.id})
 	}
-	sc.dest, sc.tests = d, append(sc.tests, &tested{d, a})
+	sc.words["url"], sc.words["given"] = d.url, d.name
+	sc.anew("destination")
+	sc.shows("destination", "creation", a, a.at("data"))
+	sc.tests = append(sc.tests, &tested{d, a})
 	return nil
 }
 
@@ -255,9 +264,9 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 		return "no destination could be made: " + a.short(), "see what the service says about the body; it needs connections of type custom_api"
 	}
 	d.id = a.id("data", "id")
-	made := thing{kind: "destinations", id: d.id, name: name}
+	made := thing{kind: "destinations", id: d.id}
 	r.keep(made)
-	path := "/destinations/" + strconv.FormatInt(d.id, 10)
+	path := below("destinations", d.id, "")
 	// The connection is tested when it is made; looking at its objects
 	// makes a service call that has not done so yet.
 	for range reachTries {

@@ -33,7 +33,7 @@ func ExampleRun() {
 		PersonalAccessToken: tokens.PersonalAccessToken,
 		WorkspaceAPIKey:     tokens.WorkspaceAPIKey,
 	}, service.Options{
-		Options: conformance.Options{Select: []string{"TOK-001"}},
+		Options: conformance.Options{Select: []string{"TOK-008"}},
 		NewSimulator: func(c service.SimulatorConfig) (service.Simulator, error) {
 			config := destsim.Config{Speed: c.Speed, RateLimit: -1}
 			for _, o := range c.Objects {
@@ -50,7 +50,7 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	for _, check := range report.Checks {
-		if check.ID == "TOK-001" {
+		if check.ID == "TOK-008" {
 			fmt.Println(check.Status)
 		}
 	}

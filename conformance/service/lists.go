@@ -42,7 +42,8 @@ func (sc *scenario) usesSharedLists() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.made {
-		s.scenario = &scenario{run: sc.run, Findings: sc.Findings, ctx: sc.ctx, key: sc.key, pat: sc.pat, source: sc.source}
+		s.scenario = newScenario(sc.ctx, sc.run, sc.Findings)
+		s.scenario.key, s.scenario.pat, s.scenario.source = sc.key, sc.pat, sc.source
 		s.lists, s.err = s.scenario.makeLists()
 		s.made = s.err == nil || sc.ctx.Err() == nil
 	}
@@ -84,9 +85,9 @@ func (sc *scenario) userList() (listing, error) {
 	if err := sc.ownOrganization(); err != nil {
 		return users, err
 	}
-	users.order = []string{strconv.FormatInt(sc.named.user.value, 10)}
+	users.order = []string{sc.words["user"]}
 	for range thingsPerList - 1 {
-		a, err := sc.joined("member", nil)
+		a, err := sc.joined()
 		if err != nil {
 			return users, err
 		}
@@ -98,17 +99,13 @@ func (sc *scenario) userList() (listing, error) {
 
 // joined lets a new person into the organization and gives the answer of the
 // claim, which only the control API can do for a person.
-func (sc *scenario) joined(role string, workspaces []map[string]any) (*answer, error) {
+func (sc *scenario) joined() (*answer, error) {
 	email := sc.email("member")
-	body := map[string]any{"email": email, "role": role}
-	if workspaces != nil {
-		body["workspaces"] = workspaces
-	}
-	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: body})
+	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: map[string]any{"email": email, "role": "member"}})
 	if err != nil {
 		return nil, err
 	}
-	sc.named.member = some(email)
+	sc.words["member"] = email
 	return sc.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
 }
 

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -59,14 +57,14 @@ func (sc *scenario) creates(body map[string]any) (*answer, error) {
 		return nil, err
 	}
 	if id := a.id("data", "sync_id"); accepted(a) && id != 0 {
-		sc.made(thing{kind: "syncs", id: id, name: fmt.Sprint(body["label"])})
+		sc.made(thing{kind: "syncs", id: id})
 		sc.syncs = append(sc.syncs, &syncing{id: id, dest: sc.dest, rows: sc.nextSync().rows, body: body})
 	}
 	return a, nil
 }
 
 // syncPath is where the latest sync stands.
-func (sc *scenario) syncPath() string { return "/syncs/" + strconv.FormatInt(sc.latest().id, 10) }
+func (sc *scenario) syncPath() string { return below("syncs", sc.latest().id, "") }
 
 // accepted reports whether a call did what it was asked to.
 func accepted(a *answer) bool {
@@ -98,6 +96,19 @@ func (sc *scenario) laid(body map[string]any, t *engine.Table) (map[string]any, 
 	return out, nil
 }
 
+// value reads a cell: JSON in which words stand for ids.
+func (sc *scenario) value(cell string) (any, error) {
+	text, err := sc.filled(cell)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return nil, fmt.Errorf("read cell %q: %w", cell, err)
+	}
+	return v, nil
+}
+
 // cells are the rows of a table by the names in its first one.
 func cells(t *engine.Table) []map[string]string {
 	var out []map[string]string
@@ -112,50 +123,6 @@ func cells(t *engine.Table) []map[string]string {
 	return out
 }
 
-// placeholder is what a cell may say for an id of the scenario.
-var placeholder = regexp.MustCompile(`<[a-z ]+>`)
-
-// value reads a cell: JSON in which <destination>, <source>, <dataset>, <sync>,
-// <first sync>, <run> and <nobody> stand for ids, and others for what is long to
-// write.
-func (sc *scenario) value(cell string) (any, error) {
-	text := placeholder.ReplaceAllStringFunc(cell, func(name string) string {
-		switch strings.Trim(name, "<>") {
-		case "destination":
-			return strconv.FormatInt(sc.dest.id, 10)
-		case "source":
-			return strconv.FormatInt(sc.source, 10)
-		case "dataset":
-			return strconv.FormatInt(sc.nextSync().rows.id, 10)
-		case "sync":
-			return strconv.FormatInt(sc.latest().id, 10)
-		case "first sync":
-			return strconv.FormatInt(sc.syncs[0].id, 10)
-		case "run":
-			runs := sc.latest().runs
-			return strconv.FormatInt(runs[len(runs)-1].id("data", "id"), 10)
-		case "alert":
-			return jsonvalue.Raw(sc.last.at("data", "alert_attributes", "0", "id"))
-		case "id mapping":
-			return string(jsonvalue.Encode(identifies(mapping("id", "id"))))
-		case "two mappings":
-			return string(jsonvalue.Encode(sc.twoMappings()))
-		case "lookup mapping":
-			return string(jsonvalue.Encode(sc.lookup()))
-		case "table":
-			return string(jsonvalue.Encode(sc.nextSync().over["source_attributes"]))
-		case "nobody":
-			return strconv.FormatInt(unknownID, 10)
-		}
-		return name
-	})
-	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return nil, fmt.Errorf("read cell %q: %w", cell, err)
-	}
-	return v, nil
-}
-
 // makesFields connects a destination whose object takes fields that it does not
 // have yet.
 func (sc *scenario) makesFields() error {
@@ -165,42 +132,10 @@ func (sc *scenario) makesFields() error {
 	return err
 }
 
-// streaming is a source of topics as a stand-in offers it.
-const streaming = "topic_log"
-
-// aTopic lets the syncs of the scenario read a topic, all the time. They are
-// paused, since nothing is ever sent to it.
-func (sc *scenario) aTopic() error {
-	name := sc.called("topics")
-	a, err := sc.send(sc.ctx, sc.Check().ID, request{method: "POST", path: "/sources", body: map[string]any{
-		"connection": map[string]any{"name": name, "type": streaming, "credentials": map[string]any{}},
-	}})
-	if err != nil {
-		return err
-	}
-	id := a.id("data", "id")
-	if !accepted(a) || id == 0 {
-		return engine.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", sc.secrets.String(a.short()))
-	}
-	sc.made(thing{kind: "sources", id: id, name: name})
-	topic, err := sc.must(request{method: "POST", path: "/sources/" + strconv.FormatInt(id, 10) + "/topics", body: map[string]any{
-		"name": sc.called("topic"), "sample_message": map[string]any{"id": "r00001", "name": "name 1"},
-	}})
-	if err != nil {
-		return err
-	}
-	maps.Copy(sc.nextSync().over, map[string]any{
-		"source_attributes": map[string]any{"connection_id": id, "object": map[string]any{"type": "topic", "id": topic.id("data", "id")}},
-		"mode":              map[string]any{"type": "live"}, "paused": true,
-	})
-	return nil
-}
-
 // aTable lets the syncs of the scenario read a table of the run's source: its
 // first column goes to the key of the ordinary object.
 func (sc *scenario) aTable() error {
-	base := "/sources/" + strconv.FormatInt(sc.source, 10)
-	list, err := sc.must(request{method: "GET", path: base + "/objects?per_page=100"})
+	list, err := sc.must(request{method: "GET", path: below("sources", sc.source, "/objects?per_page=100")})
 	if err != nil {
 		return err
 	}
@@ -209,7 +144,7 @@ func (sc *scenario) aTable() error {
 			continue
 		}
 		id, _ := object.Get("id").Int()
-		table, err := sc.must(request{method: "GET", path: base + "/tables/" + strconv.FormatInt(id, 10)})
+		table, err := sc.must(request{method: "GET", path: below("sources", sc.source, "/tables/"+strconv.FormatInt(id, 10))})
 		if err != nil {
 			return err
 		}
@@ -217,9 +152,10 @@ func (sc *scenario) aTable() error {
 		if len(columns) == 0 {
 			continue
 		}
-		g := sc.nextSync()
-		g.over["source_attributes"] = map[string]any{"connection_id": sc.source, "object": tableObject(object)}
-		g.over["mappings"] = []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))}
+		maps.Copy(sc.nextSync().over, map[string]any{
+			"source_attributes": map[string]any{"connection_id": sc.source, "object": tableObject(object)},
+			"mappings":          []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))},
+		})
 		return nil
 	}
 	return engine.Outcome(conformance.NotRun, "", "the source has no table")

@@ -122,9 +122,7 @@ func (r *run) suite() *engine.Suite {
 		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		NewActor: func(ctx context.Context, found *engine.Findings) (any, func() error) {
-			sc := &scenario{run: r, Findings: found, ctx: ctx, extraEndpoints: map[string]*endpoint.Endpoint{},
-				before: map[string]*view{}, words: map[string]string{},
-				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
+			sc := newScenario(ctx, r, found)
 			return sc, sc.end
 		},
 		Open: r.open, Finish: r.finish,

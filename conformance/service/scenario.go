@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
@@ -24,39 +23,35 @@ type scenario struct {
 	pat    string
 	source int64
 
-	extraEndpoints map[string]*endpoint.Endpoint // destinations by the name that the scenario gives them
-	dest           *destination                  // the latest
-	tests          []*tested                     // connections that a client has tried
-	skippedCalls   int                           // so many calls of the destination are not looked at
-	certificate    *endpoint.Shown               // certificates of the latest destination with TLS
-	described      SimulatorConfig               // what the destination says of its objects
-	syncs          []*syncing                    // in the order of their making
-	last           *answer                       // of the latest call of the API
+	redirected   *endpoint.Endpoint // where the latest destination sends its calls on to
+	dest         *destination       // the latest
+	tests        []*tested          // connections that a client has tried
+	skippedCalls int                // so many calls of the destination are not looked at
+	certificate  *endpoint.Shown    // certificates of the latest destination with TLS
+	syncs        []*syncing         // in the order of their making
 	// answers are all calls of the API that the scenario made on purpose.
-	answers  []*answer
-	batch    []*answer         // of the calls that one step made together
-	views    []*view           // what the answers show
-	before   map[string]*view  // by kind: the latest one of what has changed since
-	words    map[string]string // what stands for {word} in the texts of the scenario
-	hints    []string          // of the batch: what each answer is to hold, or ""
-	endings  []func(context.Context) error
-	trials   []*trial // requests that the scenario is about
-	judged   bool     // … and a claim has looked at them
-	underWay int64    // the latest run that was triggered by itself
-	release  func()   // ends what the destination holds back
-	forms    []form   // of names, with what was written
-	lists    []listing
+	answers []*answer
+	batch   []*answer         // of the latest call, or of those that one step made together
+	views   []*view           // what the answers show
+	before  map[string]*view  // by kind: the latest one of what has changed since
+	words   map[string]string // what stands for {word} in the texts of the scenario
+	endings []func(context.Context) error
+	trials  []*trial // requests that the scenario is about
+	judged  bool     // … and a claim has looked at them
+	release func()   // ends what the destination holds back
+	lists   []listing
 	// readings of the lists, the latest last.
 	readings [][]reading
-	named    namedThings   // what texts of the scenario name in braces
-	answered latestAnswers // what claims without a kind speak of
-	life     runLife       // runs that begin by themselves or are held back
-	repeated *repeatable   // calls that are made again
-	noticed  []string      // addresses of the workspace's notifications
-	prepared *nextSync     // what the next sync is made from
-	orders   []ordered     // syncs to objects with field ordering
-	emulated []int64       // destinations that are applications of the service
-	planned  *plan         // what the endpoint answers to planning calls
+	life     runLife     // runs that begin by themselves or are held back
+	repeated *repeatable // calls that are made again
+	noticed  []string    // addresses of the workspace's notifications
+	prepared *nextSync   // what the next sync is made from
+	emulated []int64     // destinations that are applications of the service
+}
+
+func newScenario(ctx context.Context, r *run, found *engine.Findings) *scenario {
+	return &scenario{run: r, Findings: found, ctx: ctx, before: map[string]*view{}, words: map[string]string{},
+		key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
 }
 
 // end undoes what the scenario began, the latest first, also when the run was
@@ -96,7 +91,7 @@ func (sc *scenario) api(q request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc.last = a
+	sc.batch = []*answer{a}
 	sc.answers = append(sc.answers, a)
 	return a, nil
 }
@@ -137,11 +132,8 @@ func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
 	return c.Exchange(sc.Check().ID, int(sc.numbers.Add(1)))
 }
 
-// call makes a call of the API without a body, whatever comes back.
-func (sc *scenario) call(method, path string) error {
-	_, err := sc.api(request{method: method, path: path})
-	return err
-}
+// last is the answer to the latest call of the API.
+func (sc *scenario) last() *answer { return sc.batch[len(sc.batch)-1] }
 
 // heldBy ends a claim that rests on so many things.
 func (sc *scenario) heldBy(n int, noun string) error {
@@ -154,71 +146,6 @@ func (sc *scenario) someDestination() (err error) {
 		_, err = sc.connect(connecting{})
 	}
 	return err
-}
-
-// optional is a value that a step may have left. The zero value is none.
-type optional[T any] struct {
-	value T
-	known bool
-}
-
-func some[T any](v T) optional[T] { return optional[T]{v, true} }
-
-// get returns the value, and whether there is one.
-func (o optional[T]) get() (T, bool) { return o.value, o.known }
-
-// namedThings are what the texts of a scenario name in braces, such as {workspace}.
-type namedThings struct {
-	account
-	secondWorkspace     optional[int64]
-	dataset             optional[int64]
-	invitation          optional[int64]
-	workspaceInvitation optional[int64]
-	made                optional[int64]  // what a call has made last
-	member              optional[string] // the e-mail address of who joined last
-	foreignWorkspace    optional[int64]
-	foreignOrganization optional[string] // its personal access token
-
-	fixed map[string]string // {this_name} and others that stay the same throughout
-}
-
-// account is where the scenario works.
-type account struct{ organization, workspace, user optional[int64] }
-
-// text returns what a name stands for, and whether it stands for anything.
-func (n *namedThings) text(name string) (string, bool) {
-	switch name {
-	case "member":
-		return n.member.get()
-	case "foreign_organization":
-		return n.foreignOrganization.get()
-	}
-	id, known := map[string]optional[int64]{
-		"organization": n.organization, "workspace": n.workspace, "user": n.user,
-		"second_workspace": n.secondWorkspace, "foreign_workspace": n.foreignWorkspace,
-		"invitation": n.invitation, "workspace_invitation": n.workspaceInvitation,
-		"dataset": n.dataset, "made": n.made,
-	}[name]
-	if !known {
-		text, known := n.fixed[name]
-		return text, known
-	}
-	return strconv.FormatInt(id.value, 10), id.known
-}
-
-// fix lets a name stand for the same text throughout the scenario.
-func (n *namedThings) fix(name, text string) {
-	if n.fixed == nil {
-		n.fixed = map[string]string{}
-	}
-	n.fixed[name] = text
-}
-
-// latestAnswers is what claims without a kind speak of.
-type latestAnswers struct {
-	latest      []*answer     // of the latest When; none: the last call of the API
-	callsBefore int           // calls that the destination had got before it
-	listed      optional[int] // how often a list shows the destination
 }
 
 // runLife is the state of runs that begin by themselves or are held back.
@@ -236,6 +163,9 @@ type repeatable struct {
 
 // eachAnswer looks at every answer of the calls that one step made together.
 func (sc *scenario) eachAnswer(noun string, look func(*answer)) error {
+	if len(sc.batch) == 0 {
+		return engine.Outcome(conformance.Inconclusive, "", "the API was not called")
+	}
 	for _, a := range sc.batch {
 		look(a)
 	}
@@ -252,20 +182,6 @@ func (sc *scenario) eachCall(method string, look func(*endpoint.Call)) error {
 		look(c)
 	}
 	return sc.heldBy(len(calls), "call")
-}
-
-// eachView looks at every thing of a kind that was shown.
-func (sc *scenario) eachView(kind string, look func(*view) error) error {
-	all, err := sc.looked(kind)
-	if err != nil {
-		return err
-	}
-	for _, v := range all {
-		if err := look(v); err != nil {
-			return err
-		}
-	}
-	return sc.heldBy(len(all), "look")
 }
 
 // eachReading looks at every page that was read last.

@@ -18,32 +18,11 @@ import (
 // steps are all sentences that a feature file of the suite may use.
 var steps = sync.OnceValue(func() []engine.Step {
 	return slices.Concat(
-		callSteps(), tokenSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
-		listsSteps(),
-		failuresSteps(),
-		versionsSteps(),
-		organizationSteps(),
-		viewSteps(),
-		destinationsSteps(), secretsSteps(),
-		objectsSteps(),
-		sourcesSteps(),
-		topicsSteps(),
-		syncsSteps(),
-		mappingsSteps(), lookupSteps(),
-		modesSteps(),
-		syncRunsSteps(),
-		trustSteps(),
-		planningSteps(),
-		repliesSteps(),
-		paceSteps(),
-		throttlingSteps(),
-		timeoutsSteps(),
-		retriesSteps(),
-		operationsSteps(),
-		arrivalsSteps(),
-		countersSteps(),
-		alertsSteps(),
-		lifeSteps(),
+		callSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
+		listsSteps(), failuresSteps(), versionsSteps(), organizationSteps(), viewSteps(),
+		destinationsSteps(), objectsSteps(), sourcesSteps(), syncsSteps(), mappingsSteps(),
+		trustSteps(), planningSteps(), repliesSteps(), paceSteps(), throttlingSteps(), timeoutsSteps(),
+		retriesSteps(), operationsSteps(), countersSteps(), alertsSteps(), lifeSteps(),
 	)
 })
 

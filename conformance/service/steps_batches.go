@@ -12,37 +12,19 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
 // batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
 func batchSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(sc *scenario) any {
-			return func(what, name string) error {
-				if what == "the operation" {
-					return sc.batchOperation(name)
-				}
-				return sc.planIdentifier(name)
-			}
-		}),
-		step(`^the batches of the sync (name the sync and its run|describe fields as the destination does|bring every "id" once|have one plan)$`,
-			func(sc *scenario) any { return sc.batchesAre }),
+		step(`^every batch has the operation "([a-z]+)"$`, func(sc *scenario) any { return sc.batchOperation }),
+		step(`^the batches of the sync have the one active identifier "([^"]*)"$`, func(sc *scenario) any { return sc.planIdentifier }),
+		step(`^the batches of the sync name the sync and its run$`, func(sc *scenario) any { return sc.planNamesRun }),
+		step(`^the batches of the sync describe fields as the destination does$`, func(sc *scenario) any { return sc.planDescribes }),
+		step(`^the batches of the sync bring every "([a-z]+)" once$`, func(sc *scenario) any { return sc.recordsAreIdentified }),
+		step(`^every record of every batch carries the one identifier of its plan$`, func(sc *scenario) any { return sc.identifiersStand }),
 	}
-}
-
-// batchesAre is one claim or another about the batches of the sync.
-func (sc *scenario) batchesAre(what string) error {
-	switch what {
-	case "name the sync and its run":
-		return sc.planNamesRun()
-	case "describe fields as the destination does":
-		return sc.planDescribes()
-	case "have one plan":
-		return sc.samePlans()
-	}
-	return sc.recordsAreIdentified("id")
 }
 
 // latestBatches are the batches of the sync that was made last.
@@ -106,9 +88,9 @@ func (sc *scenario) planNamesRun() error {
 
 // planDescribes compares the schema with what list_fields was answered.
 func (sc *scenario) planDescribes() error {
-	stated, err := listedFields()
-	if err != nil {
-		return err
+	stated := map[string]*wire.Node{}
+	for _, f := range thingFields() {
+		stated[f.APIName] = jsonvalue.MustParse(f)
 	}
 	return sc.ofBatches(func(c *endpoint.Call) (string, string) { return describes(c, stated) })
 }
@@ -122,19 +104,6 @@ func describes(c *endpoint.Call, stated map[string]*wire.Node) (expected, actual
 		}
 	}
 	return "", ""
-}
-
-// listedFields are the fields of the ordinary object as JSON, by name.
-func listedFields() (map[string]*wire.Node, error) {
-	out := map[string]*wire.Node{}
-	for _, f := range thingFields() {
-		n, err := wire.Parse(jsonvalue.Encode(f))
-		if err != nil {
-			return nil, fmt.Errorf("read field %q: %w", f.APIName, err)
-		}
-		out[f.APIName] = n
-	}
-	return out, nil
 }
 
 func (sc *scenario) planIdentifier(name string) error {
@@ -177,23 +146,15 @@ func (sc *scenario) recordsAreIdentified(field string) error {
 	})
 }
 
-func (sc *scenario) samePlans() error {
-	var first *wire.Node
-	calls := 0
-	err := sc.ofBatches(func(c *endpoint.Call) (string, string) {
-		plan := c.Param("sync_plan")
-		if calls++; first == nil {
-			first = plan
+// identifiersStand looks for the one active identifier of each plan, and for its
+// value in each record (spec 4.2).
+func (sc *scenario) identifiersStand() error {
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		if active := activeIdentifiers(c); len(active) != 1 {
+			return "one active identifier in the schema of the plan", fmt.Sprintf("%q", active)
 		}
-		if !jsonvalue.SameValue(plan, first) {
-			return "the plan " + jsonvalue.Raw(first), jsonvalue.Raw(plan)
-		}
-		return "", ""
+		return identified(c)
 	})
-	if err == nil && calls < 2 {
-		return engine.Outcome(conformance.Inconclusive, "", "the sync has sent only one call of %s", rpc.MethodSyncBatch)
-	}
-	return err
 }
 
 // sent is one record of a sync_batch.
@@ -219,12 +180,8 @@ func (sc *scenario) batchesOf(s *syncing, run int) ([]*endpoint.Call, error) {
 // activeIdentifier names the identifier of a batch by its schema, "" where the
 // plan has none.
 func activeIdentifier(c *endpoint.Call) string {
-	schema := c.Param("sync_plan", "schema")
-	if schema == nil {
-		return ""
-	}
-	for _, m := range schema.Members {
-		if yes := m.Value.Get("active_identifier"); yes != nil && string(yes.Raw) == "true" {
+	for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
+		if isTrue(m.Value.Get("active_identifier")) {
 			return m.Name
 		}
 	}
@@ -299,9 +256,7 @@ func wording(t *engine.Table) string {
 func callsOf(records []sent) []*endpoint.Call {
 	var out []*endpoint.Call
 	for _, r := range records {
-		if len(out) == 0 || out[len(out)-1] != r.call {
-			out = append(out, r.call)
-		}
+		out = append(out, r.call)
 	}
-	return out
+	return slices.Compact(out)
 }

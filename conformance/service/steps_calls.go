@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,94 +13,26 @@ import (
 	"github.com/destkit/destkit/internal/quantity"
 )
 
-// callSteps make single calls of the API; what they name in braces is a thing
-// of the scenario.
+// callSteps make calls of the API, and look at how they were answered; what they
+// name in braces is a thing of the scenario.
 func callSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a client calls "([A-Z]+) (/[^"]*)" with (the workspace API key|the personal access token|no token|an unknown token|a damaged key)$`,
-			func(sc *scenario) any { return sc.callsWith }),
-		step(`^a client makes each call with (the workspace API key|the personal access token|no token|an unknown token):$`,
+		step(`^a client makes each call with (its own token|the workspace API key|the personal access token|no token):$`,
 			func(sc *scenario) any { return sc.callsEach }),
-		step(`^a client makes each call with its own token:$`,
-			func(sc *scenario) any { return func(t *engine.Table) error { return sc.callsEach(itsOwn, t) } }),
-		step(`^a client calls "([A-Z]+) (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
-		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(sc *scenario) any {
-			return func(what string) error { return sc.callsWere(what, sc.last) }
-		}),
-		step(`^each call is (answered|let in|refused as unauthenticated|refused)$`, func(sc *scenario) any {
-			return func(what string) error { return sc.callsWere(what, sc.batch...) }
-		}),
-		step(`^each call is answered with (\d{3})$`, func(sc *scenario) any { return sc.callsHaveStatus }),
+		step(`^a client makes each call with its own token and the Content-Type "([^"]*)":$`, func(sc *scenario) any { return sc.callsTyped }),
+		step(`^a client calls "GET (/[^"]*)" with each of:$`, func(sc *scenario) any { return sc.callsWithEach }),
+		step(`^each call is (answered|let in|refused as unauthenticated|refused|turned down)$`, func(sc *scenario) any { return sc.callsWere }),
+		step(`^each call is answered with (\d{3})(?: or (\d{3}))?$`, func(sc *scenario) any { return sc.callsHaveStatus }),
+		step(`^the status of each answer is one of "([a-z_, ]+)"$`, func(sc *scenario) any { return sc.statusOneOf }),
+		step(`^no answer has the text "([^"]+)"$`, func(sc *scenario) any { return sc.noneHas }),
+		step(`^the list "([^"]+)" shows "([^"]+)" (once|nowhere)$`, func(sc *scenario) any { return sc.listShows }),
 		step(`^a workspace of its own$`, func(sc *scenario) any { return sc.ownWorkspace }),
 		step(`^an organization of its own$`, func(sc *scenario) any { return sc.ownOrganization }),
-		step(`^things of a workspace$`, func(sc *scenario) any { return sc.workspaceThings }),
+		step(`^things of a workspace$`, func(sc *scenario) any {
+			return func() error { return sc.aSync(1, "upsert") }
+		}),
 		step(`^things of an organization$`, func(sc *scenario) any { return sc.organizationThings }),
 	}
-}
-
-// braces are the places of a path or a body that a scenario fills in.
-var braces = regexp.MustCompile(`\{[a-z_]+\}`)
-
-// filled puts the things of the scenario into a text: {sync} is the id of the
-// latest sync, {made} that of what a call has made last, {name} and {email} are
-// new at each place.
-func (sc *scenario) filled(text string) (string, error) {
-	var missing string
-	out := braces.ReplaceAllStringFunc(text, func(place string) string {
-		name := strings.Trim(place, "{}")
-		// {this_name} and {this_email} stay the same throughout a scenario.
-		if what, same := strings.CutPrefix(name, "this_"); same {
-			if _, known := sc.named.fixed[name]; !known {
-				text, _ := sc.filled("{" + what + "}")
-				sc.named.fix(name, text)
-			}
-		}
-		switch name {
-		case "name":
-			return sc.called("thing")
-		case "email":
-			return sc.email("person")
-		case "deep":
-			return strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
-		case "long":
-			return strings.Repeat("long ", 100_000)
-		case "digits":
-			return strings.Repeat("9", 20_000)
-		case "nobody":
-			return strconv.Itoa(unknownID)
-		case "source":
-			return strconv.FormatInt(sc.source, 10)
-		case "destination":
-			if sc.dest != nil {
-				return strconv.FormatInt(sc.dest.id, 10)
-			}
-			missing = name
-		case "sync":
-			if len(sc.syncs) > 0 {
-				return strconv.FormatInt(sc.latest().id, 10)
-			}
-			missing = name
-		default:
-			if text, known := sc.named.text(name); known {
-				return text
-			}
-			missing = name
-		}
-		return place
-	})
-	if missing != "" {
-		return "", engine.Outcome(conformance.HarnessError, "", "the scenario has no %q for %s", missing, text)
-	}
-	return out, nil
-}
-
-// workspaceThings are a destination, a dataset and a sync between them.
-func (sc *scenario) workspaceThings() error {
-	if err := sc.aSync(1, "upsert"); err != nil {
-		return err
-	}
-	sc.named.dataset = some(sc.latest().rows.id)
-	return nil
 }
 
 // organizationThings are a workspace, and an open invitation to each: the
@@ -111,17 +42,19 @@ func (sc *scenario) organizationThings() error {
 	if err != nil {
 		return err
 	}
-	sc.named.workspace = some(id)
+	sc.says("workspace", id)
 	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization,
 		body: map[string]any{"email": sc.email("invited"), "role": "member"}})
 	if err != nil {
 		return err
 	}
-	sc.named.invitation = some(a.id("data", "id"))
 	sc.madeBy(a)
+	sc.says("invitation", a.id("data", "id"))
 	a, err = sc.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
 		body: map[string]any{"emails": []string{sc.email("invited")}, "role": "viewer"}})
-	sc.named.workspaceInvitation = some(a.id("data", "id"))
+	if err == nil {
+		sc.says("workspace_invitation", a.id("data", "id"))
+	}
 	return err
 }
 
@@ -132,14 +65,12 @@ func (sc *scenario) madeBy(a *answer) {
 	if a.request.method != http.MethodPost || !a.OK() || a.Status >= 300 || id == 0 {
 		return
 	}
+	sc.says("made", id)
 	path, _, _ := strings.Cut(a.request.path, "?")
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	switch {
-	case len(parts) == 1 && ofOrganization(path):
-		sc.made(thing{kind: parts[0], id: id, as: asOrganization})
+	switch parts := strings.Split(strings.Trim(path, "/"), "/"); {
 	case len(parts) == 1:
-		sc.made(thing{kind: parts[0], id: id})
-	case len(parts) == 3 && parts[0] == "sources":
+		sc.made(thing{kind: parts[0], id: id, as: whoseIs(path)})
+	case parts[0] == "sources":
 		sc.made(thing{kind: parts[2], id: id, path: path + "/" + strconv.FormatInt(id, 10)})
 	}
 	// An invitation to a workspace goes with it.
@@ -163,23 +94,14 @@ func (sc *scenario) calling(method, path, body string, q request) (*answer, erro
 		return nil, err
 	}
 	sc.madeBy(a)
-	if id := a.id("data", "id"); method == http.MethodPost && accepted(a) && id != 0 {
-		sc.named.made = some(id)
+	if run := a.id("data", "sync_run_id"); run != 0 {
+		sc.says("run", run)
 	}
 	return a, nil
 }
 
-func (sc *scenario) callsWith(method, path, who string) error {
-	q, err := sc.credentials(who)
-	if err != nil {
-		return err
-	}
-	_, err = sc.calling(method, path, "", q)
-	return err
-}
-
-func (sc *scenario) callsWithEach(method, path string, who *engine.Table) error {
-	sc.batch = nil
+func (sc *scenario) callsWithEach(path string, who *engine.Table) error {
+	var all []*answer
 	for _, line := range engine.Rows(who) {
 		q, err := sc.credentials(line[0])
 		if err != nil && sc.pat == "" {
@@ -189,22 +111,19 @@ func (sc *scenario) callsWithEach(method, path string, who *engine.Table) error 
 		if err != nil {
 			return err
 		}
-		a, err := sc.calling(method, path, "", q)
+		a, err := sc.calling("GET", path, "", q)
 		if err != nil {
 			return err
 		}
-		sc.batch = append(sc.batch, a)
+		all = append(all, a)
 	}
+	sc.batch = all
 	return nil
 }
 
-// itsOwn lets each call bring the token that its endpoint takes.
-const itsOwn = "its own token"
-
-// callsEach makes the calls of a table: method and path, a body or nothing, and
-// a word that the answer is to hold, or nothing.
+// callsEach makes the calls of a table: method and path, and a body or nothing.
 func (sc *scenario) callsEach(who string, calls *engine.Table) error {
-	if who == itsOwn {
+	if who == "its own token" {
 		return sc.callsBy(calls, func(*request) {})
 	}
 	q, err := sc.credentials(who)
@@ -214,74 +133,118 @@ func (sc *scenario) callsEach(who string, calls *engine.Table) error {
 	return sc.callsBy(calls, func(other *request) { *other = q })
 }
 
+// callsTyped makes calls whose bodies come under another name.
+func (sc *scenario) callsTyped(kind string, calls *engine.Table) error {
+	return sc.callsBy(calls, func(q *request) { q.header = http.Header{"Content-Type": {kind}} })
+}
+
 // callsBy makes calls with the token that each of them takes, unless sign says
 // something else.
 func (sc *scenario) callsBy(calls *engine.Table, sign func(*request)) error {
-	sc.batch, sc.hints = nil, nil
+	var all []*answer
 	for _, line := range engine.Rows(calls) {
-		cell := func(i int) string {
-			if i < len(line) {
-				return line[i]
-			}
-			return ""
-		}
-		method, path, _ := strings.Cut(cell(0), " ")
-		q := request{as: asWorkspace}
-		if ofOrganization(path) {
-			q.as = asOrganization
-		}
+		method, path, _ := strings.Cut(line[0], " ")
+		q := request{as: whoseIs(path)}
 		sign(&q)
 		if q.as == asOrganization && q.token == "" {
 			if err := sc.needsOrganization(); err != nil {
 				return err
 			}
 		}
-		a, err := sc.calling(method, path, cell(1), q)
+		body := ""
+		if len(line) > 1 {
+			body = line[1]
+		}
+		a, err := sc.calling(method, path, body, q)
 		if err != nil {
 			return err
 		}
-		sc.batch, sc.hints = append(sc.batch, a), append(sc.hints, cell(2))
+		all = append(all, a)
 	}
+	sc.batch = all
 	return nil
 }
 
-// ofOrganization tells which token an endpoint takes (spec 5.1).
-func ofOrganization(path string) bool {
+// whoseIs tells which token an endpoint takes (spec 5.1).
+func whoseIs(path string) identity {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	first, _, _ = strings.Cut(first, "?")
-	return slices.Contains([]string{"workspaces", "invitations", "users"}, first)
+	if slices.Contains([]string{"workspaces", "invitations", "users"}, first) {
+		return asOrganization
+	}
+	return asWorkspace
 }
 
 // callsWere looks at how calls ended: let in is whatever the token was not
 // refused for.
-func (sc *scenario) callsWere(what string, answers ...*answer) error {
-	if len(answers) == 0 {
-		return engine.Outcome(conformance.HarnessError, "", "no call was made")
-	}
-	for _, a := range answers {
-		refused := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
-		var as bool
-		switch what {
-		case "answered":
-			as = a.Status < 300
-		case "let in":
-			as = !refused && a.Status < 500
-		case "refused as unauthenticated":
-			as = a.Status == http.StatusUnauthorized
-		case "refused":
-			as = refused
+func (sc *scenario) callsWere(what string) error {
+	return sc.eachAnswer("call", func(a *answer) {
+		forbidden := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
+		as := map[string]bool{
+			"answered": a.Status < 300, "let in": !forbidden && a.Status < 500, "refused": forbidden,
+			"refused as unauthenticated": a.Status == http.StatusUnauthorized, "turned down": refused(a) && !forbidden,
 		}
-		if !a.OK() || !as {
+		if !a.OK() || !as[what] {
 			sc.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
 		}
-	}
-	return sc.HeldBy("%s, the last with HTTP %d", quantity.Count(len(answers), "call"), answers[len(answers)-1].Status)
+	})
 }
 
-func (sc *scenario) callsHaveStatus(want int) error {
-	return sc.eachAnswer("call", func(a *answer) {
-		if !a.OK() || a.Status != want {
-			sc.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
+func (sc *scenario) callsHaveStatus(first int, second string) error {
+	return sc.eachAnswer("answer", func(a *answer) {
+		if !a.OK() || a.Status != first && strconv.Itoa(a.Status) != second {
+			sc.broken(fmt.Sprintf("%s %s answers %d %s", a.request.method, a.request.path, first, second), a.short(), a)
 		}
 	})
+}
+
+func (sc *scenario) statusOneOf(words string) error {
+	return sc.eachAnswer("answer", func(a *answer) {
+		if !slices.Contains(strings.Split(words, ", "), a.text("status")) {
+			sc.broken("a status of "+words, a.short(), a)
+		}
+	})
+}
+
+// noneHas looks through all answers; where all calls were refused nothing is decided.
+func (sc *scenario) noneHas(what string) error {
+	text, err := sc.filled(what)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(sc.batch, accepted) {
+		return engine.Outcome(conformance.Inconclusive, "", "no call was answered well")
+	}
+	return sc.eachAnswer("answer", func(a *answer) {
+		if strings.Contains(string(a.Body), text) {
+			sc.broken("an answer without "+text, a.short(), a)
+		}
+	})
+}
+
+// listShows looks for a text in the first hundred of a list: what stands there twice
+// is as wrong as what is missing (spec 2.1).
+func (sc *scenario) listShows(path, what, how string) error {
+	path, err := sc.filled(path)
+	if err != nil {
+		return err
+	}
+	text, err := sc.filled(what)
+	if err != nil {
+		return err
+	}
+	a, err := sc.must(request{method: "GET", path: path + "?per_page=100", as: whoseIs(path)})
+	if err != nil {
+		return err
+	}
+	found := 0
+	for _, one := range itemsOf(a.at("data")) {
+		if strings.Contains(strings.ToLower(string(one.Raw)), strings.ToLower(text)) {
+			found++
+		}
+	}
+	if found != map[string]int{"once": 1}[how] {
+		sc.broken(fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
+	}
+	return sc.HeldBy("%s listed", quantity.Count(len(itemsOf(a.at("data"))), "thing"))
 }

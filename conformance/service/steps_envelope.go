@@ -17,27 +17,15 @@ import (
 // envelopeSteps look at the requests that the service sends (spec 4.2).
 func envelopeSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the calls of the service (are POSTs of one JSON-RPC request each|have ids of their own|have their members in the order "([^"]*)"|go to the URL of the connection|share connections of the network)$`,
-			func(sc *scenario) any { return sc.callsAre }),
+		step(`^the calls of the service are POSTs of one JSON-RPC request each$`, func(sc *scenario) any { return sc.requestsAreWhole }),
+		step(`^the calls of the service have ids of their own$`, func(sc *scenario) any { return sc.idsAreUnique }),
+		step(`^the calls of the service have their members in the order "([^"]*)"$`, func(sc *scenario) any { return sc.membersInOrder }),
+		step(`^the calls of the service go to the URL of the connection$`, func(sc *scenario) any { return sc.callsGoToURL }),
+		step(`^the calls of the service share connections of the network$`, func(sc *scenario) any { return sc.connectionsAreKept }),
 		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, func(sc *scenario) any { return sc.hasMembers }),
-		step(`^every call of "([a-z_]+)" has (a string|an integer|an object|an array) in "([^"]*)"$`, func(sc *scenario) any { return sc.hasType }),
+		step(`^every call of "([a-z_]+)" has (an integer|an array) in "([^"]*)"$`, func(sc *scenario) any { return sc.hasType }),
 		step(`^the service calls no method but "([^"]*)"$`, func(sc *scenario) any { return sc.onlyMethods }),
 	}
-}
-
-// callsAre is one claim or another about all calls.
-func (sc *scenario) callsAre(what, list string) error {
-	switch {
-	case list != "":
-		return sc.membersInOrder(list)
-	case what == "have ids of their own":
-		return sc.idsAreUnique()
-	case what == "go to the URL of the connection":
-		return sc.callsGoToURL()
-	case what == "share connections of the network":
-		return sc.connectionsAreKept()
-	}
-	return sc.requestsAreWhole()
 }
 
 // received are the calls that the destination of the scenario has got since it
@@ -114,16 +102,7 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 func (sc *scenario) hasType(method, kind, path string) error {
 	return sc.eachCall(method, func(c *endpoint.Call) {
 		for _, at := range jsonvalue.ValuesAt(c.JSON, path) {
-			is := at.Node.IsInteger
-			switch kind {
-			case "a string":
-				is = func() bool { return at.Node.Is(wire.String) && at.Node.Text != "" }
-			case "an object":
-				is = func() bool { return at.Node.Is(wire.Object) }
-			case "an array":
-				is = func() bool { return at.Node.Is(wire.Array) }
-			}
-			if at.Node == nil || !is() {
+			if is := map[string]bool{"an integer": at.Node.IsInteger(), "an array": at.Node.Is(wire.Array)}; !is[kind] {
 				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.Method, kind, at.Place), jsonvalue.Raw(at.Node), c)
 			}
 		}

@@ -16,92 +16,29 @@ import (
 // connection share (spec 8).
 func limitSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a destination for single records, (\d+) at once$`, func(sc *scenario) any {
-			return func(parallel int) error { return sc.aDestinationOfSpeed(1, parallel, manyRecords) }
-		}),
-		step(`^(?:a|another) destination whose URL ends in "([^"]*)"$`, func(sc *scenario) any { return sc.aDestinationAt }),
-		step(`^a destination with a sync of (\d+) records for each of these in X-RateLimit-Limit:$`, func(sc *scenario) any { return sc.manyLimits }),
-		step(`^a destination of (\d+) objects with X-RateLimit-Limit "([^"]*)" in every answer$`, func(sc *scenario) any { return sc.manyObjects }),
-		step(`^(every answer|every answer from batch (\d+) on|the answer to get_sync_speed) then has X-RateLimit-Limit "([^"]*)"(?: and "([^"]*)")?$`,
-			func(sc *scenario) any { return sc.limits }),
+		step(`^every answer(?: from batch (\d+) on)? then has X-RateLimit-Limit "([^"]*)"$`, func(sc *scenario) any { return sc.limits }),
 
 		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitHolds }),
-		step(`^some second of (every sync|the latest sync) brings more than (\d+) calls$`, func(sc *scenario) any { return sc.notThrottled }),
-		step(`^some second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitIsLifted }),
+		step(`^some second of the sync brings more than (\d+) calls$`, func(sc *scenario) any { return sc.notThrottled }),
 		step(`^every run completes$`, func(sc *scenario) any { return sc.runsComplete }),
 	}
 }
 
-// manyRecords per second are no limit at all.
-const manyRecords = 100_000
-
-// limitedTo names a limit in the header of an answer, a line for each value.
-func limitedTo(values ...string) twist {
+// limitedTo names a limit in the header of an answer.
+func limitedTo(value string) twist {
 	return func(_ *endpoint.Call, r *endpoint.Reply) {
 		delete(r.Header, endpoint.RateLimitHeader)
-		for _, v := range values {
-			r.AddHeader(endpoint.RateLimitHeader, v)
-		}
+		r.AddHeader(endpoint.RateLimitHeader, value)
 	}
 }
 
-// scripted makes a twist what a destination does from the first call on.
-func scripted(m twist) func(*endpoint.Call) *endpoint.Reply {
-	return func(c *endpoint.Call) *endpoint.Reply {
-		r := endpoint.AsIs()
-		m(c, r)
-		return r
+// limits names a limit in every answer, or in those to batches from one on.
+func (sc *scenario) limits(first, limit string) {
+	named := limitedTo(limit)
+	if n, err := strconv.ParseInt(first, 10, 64); err == nil {
+		named = counted(rpc.MethodSyncBatch, n, 0, named)
 	}
-}
-
-// singleRecords is the speed of a destination that counts requests.
-var singleRecords = rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 4, MaximumRecordsPerSecond: manyRecords}
-
-func (sc *scenario) aDestinationAt(suffix string) error {
-	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: singleRecords}, suffix: suffix})
-	return err
-}
-
-// manyLimits makes a destination and a sync for each value of the header.
-func (sc *scenario) manyLimits(n int, t *engine.Table) error {
-	for _, line := range engine.Rows(t) {
-		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
-		if _, err := sc.connect(c); err != nil {
-			return err
-		}
-		if err := sc.aSync(n, rpc.OperationUpsert); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// manyObjects makes planning take many calls.
-func (sc *scenario) manyObjects(n int, limit string) error {
-	config := SimulatorConfig{Objects: []rpc.Object{{APIName: thingObject, Label: "Thing"}}}
-	for i := 1; i < n; i++ {
-		name := fmt.Sprintf("%s%d", thingObject, i)
-		config.Objects = append(config.Objects, rpc.Object{APIName: name, Label: name})
-	}
-	_, err := sc.connect(connecting{sim: config, script: scripted(limitedTo(limit))})
-	return err
-}
-
-// limits names one limit, or two in two lines, in the answers that are meant.
-func (sc *scenario) limits(answers, first, one, two string) error {
-	named := limitedTo(one)
-	if two != "" {
-		named = limitedTo(one, two)
-	}
-	switch n, err := strconv.ParseInt(first, 10, 64); {
-	case err == nil:
-		sc.dest.behaves(counted(rpc.MethodSyncBatch, n, 0, named))
-	case answers == "every answer":
-		sc.dest.behaves(named)
-	default:
-		sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, named))
-	}
-	return nil
+	sc.dest.behaves(named)
 }
 
 // limitHolds judges what came after an answer that names a limit. Calls that
@@ -135,24 +72,8 @@ func (sc *scenario) places() int {
 
 // notThrottled wants to see more batches within a second than a low limit lets
 // by. Calls that made the sync came when the suite got round to it.
-func (sc *scenario) notThrottled(which string, beyond int) error {
-	syncs := sc.syncs
-	if which != "every sync" {
-		syncs = syncs[len(syncs)-1:]
-	}
-	for _, s := range syncs {
-		if err := sc.fast(s.dest.Seen(rpc.MethodSyncBatch), beyond); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (sc *scenario) limitIsLifted(limit string, beyond int) error {
-	return sc.fast(endpoint.Since(sc.dest.Seen(""), limit), beyond)
-}
-
-func (sc *scenario) fast(calls []*endpoint.Call, beyond int) error {
+func (sc *scenario) notThrottled(beyond int) error {
+	calls := sc.latest().dest.Batches()
 	if len(calls) <= beyond {
 		return few(len(calls), "calls")
 	}

@@ -1,11 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -19,45 +19,34 @@ import (
 // operationsSteps are for OPER: operations and strategies end to end (spec 4.2, 2.6).
 func operationsSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a sync with operation "([a-z]+)"(?: and (mirror_strategy) "([a-z_]+)")? of$`, func(sc *scenario) any { return sc.aSyncOf }),
+		step(`^a sync with operation "([a-z]+)"(?: and mirror_strategy "([a-z_]+)")? of$`, func(sc *scenario) any { return sc.aSyncOf }),
 		step(`^the source then holds$`, func(sc *scenario) any { return sc.sourceHolds }),
 		step(`^the destination already holds$`, func(sc *scenario) any { return sc.alreadyHolds }),
 		step(`^the sync no longer maps "([a-z]+)"$`, func(sc *scenario) any { return sc.unmaps }),
-		step(`^a client makes a sync with operation "([a-z]+)" and the identifier "([a-z]+)"$`, func(sc *scenario) any { return sc.clientMakes }),
 		step(`^the sync is (made|refused)$`, func(sc *scenario) any { return sc.syncIs }),
 		step(`^run (\d+) is (completed|failed)$`, func(sc *scenario) any { return sc.runIs }),
 		step(`^run (\d+) sends$`, func(sc *scenario) any { return sc.runSends }),
 		step(`^run (\d+) sends nothing$`, func(sc *scenario) any { return sc.runSendsNothing }),
 		step(`^no record of run (\d+) has the (field|identifier) "([^"]*)"( twice)?$`, func(sc *scenario) any { return sc.noRecordHas }),
 		step(`^the destination holds$`, func(sc *scenario) any { return sc.destinationHolds }),
-		step(`^every batch has the operation "([a-z]+)"(?: or "([a-z]+)")?$`, func(sc *scenario) any { return sc.everyBatchIs }),
 		step(`^no batch of run (\d+) has the operation "([a-z]+)"$`, func(sc *scenario) any { return sc.noBatchIs }),
-		step(`^every record of every batch carries the one identifier of its plan$`, func(sc *scenario) any { return sc.identifiersStand }),
 	}
 }
 
-func (sc *scenario) aSyncOf(operation, setting, value string, rows *engine.Table) error {
-	t, err := tableOf(rows)
-	if err != nil {
-		return err
-	}
-	if err := sc.someDestination(); err != nil {
-		return err
-	}
-	held, err := sc.newDataset(t)
+func (sc *scenario) aSyncOf(operation, strategy string, rows *engine.Table) error {
+	t, err := sc.tableOf(rows)
 	if err != nil {
 		return err
 	}
 	changes := map[string]any{}
-	if setting != "" {
-		changes[setting] = value
+	if strategy != "" {
+		changes["mirror_strategy"] = strategy
 	}
-	_, err = sc.newSync(sc.dest, held, operation, changes)
-	return err
+	return sc.syncOfRows(t, operation, changes)
 }
 
 func (sc *scenario) sourceHolds(rows *engine.Table) error {
-	t, err := tableOf(rows)
+	t, err := sc.tableOf(rows)
 	if err != nil {
 		return err
 	}
@@ -66,7 +55,7 @@ func (sc *scenario) sourceHolds(rows *engine.Table) error {
 
 // alreadyHolds writes into the simulator as another client would.
 func (sc *scenario) alreadyHolds(rows *engine.Table) error {
-	t, err := tableOf(rows)
+	t, err := sc.tableOf(rows)
 	if err != nil {
 		return err
 	}
@@ -96,7 +85,7 @@ func (sc *scenario) alreadyHolds(rows *engine.Table) error {
 // changes updates the sync with a whole body (spec 4.1.1).
 func (sc *scenario) changes(s *syncing, changed map[string]any) error {
 	maps.Copy(s.body, changed)
-	_, err := sc.must(request{method: "PATCH", path: "/syncs/" + strconv.FormatInt(s.id, 10), body: s.body})
+	_, err := sc.must(request{method: "PATCH", path: below("syncs", s.id, ""), body: s.body})
 	return err
 }
 
@@ -111,33 +100,22 @@ func (sc *scenario) unmaps(field string) error {
 	return sc.changes(s, map[string]any{"mappings": kept})
 }
 
-// clientMakes asks for a sync that may be refused.
-func (sc *scenario) clientMakes(operation, identifier string) error {
-	if err := sc.someDestination(); err != nil {
-		return err
+func (sc *scenario) syncIs(what string) error {
+	a := sc.last()
+	made := a.OK() && a.Status < 300 && a.id("data", "sync_id") > 0
+	if what == "made" && !made || what == "refused" && (!a.OK() || a.Status < 400 || a.Status >= 500) {
+		sc.broken("the sync is "+what, a.short(), a)
 	}
-	rows, err := sc.newDataset(numbered(1, 2))
-	if err != nil {
-		return err
-	}
-	body := sc.syncBody(sc.dest, rows, operation)
-	for _, m := range body["mappings"].([]map[string]any) {
-		m["is_primary_identifier"] = m["to"] == identifier
-	}
-	a, err := sc.api(request{method: "POST", path: "/syncs", body: body})
-	if err == nil && a.id("data", "sync_id") > 0 {
-		sc.made(thing{kind: "syncs", id: a.id("data", "sync_id"), name: fmt.Sprint(body["label"])})
-	}
-	return err
+	return sc.HeldBy("HTTP %d", a.Status)
 }
 
-func (sc *scenario) syncIs(what string) error {
-	made := sc.last.OK() && sc.last.Status < 300 && sc.last.id("data", "sync_id") > 0
-	refused := sc.last.OK() && sc.last.Status >= 400 && sc.last.Status < 500
-	if what == "made" && !made || what == "refused" && !refused {
-		sc.broken("the sync is "+what, sc.last.short(), sc.last)
+// someBatchesOf are those of a run; none at all decides nothing.
+func (sc *scenario) someBatchesOf(run int) ([]*endpoint.Call, error) {
+	batches, err := sc.batchesOf(sc.latest(), run)
+	if err == nil && len(batches) == 0 {
+		err = engine.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
 	}
-	return sc.HeldBy("HTTP %d", sc.last.Status)
+	return batches, err
 }
 
 // ran is a run of the latest sync as it ended, from 1.
@@ -172,13 +150,11 @@ func (sc *scenario) runSendsNothing(run int) error {
 }
 
 func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
-	records, err := sc.sentIn(run)
+	batches, err := sc.someBatchesOf(run)
 	if err != nil {
 		return err
 	}
-	if len(records) == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "run %d sent no record", run)
-	}
+	records := unpack(batches)
 	count := 0
 	for _, r := range records {
 		_, has := r.fields[name]
@@ -197,13 +173,34 @@ func (sc *scenario) noRecordHas(run int, what, name, twice string) error {
 
 // destinationHolds compares all that is there, in the columns of the table.
 func (sc *scenario) destinationHolds(rows *engine.Table) error {
-	want, err := tableOf(rows)
+	want, err := sc.tableOf(rows)
 	if err != nil {
 		return err
 	}
-	stored, err := sc.dest.stored(thingObject, want.columns[0])
+	more, err := sc.holdsAll(want)
 	if err != nil {
 		return err
+	}
+	for _, id := range more {
+		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", sc.dest.Batches()...)
+	}
+	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
+}
+
+// allArrived looks for the rows of the source.
+func (sc *scenario) allArrived() error {
+	want := sc.latest().rows.table
+	if _, err := sc.holdsAll(want); err != nil {
+		return err
+	}
+	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
+}
+
+// holdsAll looks for rows in the destination, and says what else is there.
+func (sc *scenario) holdsAll(want table) (more []string, err error) {
+	stored, err := sc.dest.stored(thingObject, want.columns[0])
+	if err != nil {
+		return nil, err
 	}
 	batches := sc.dest.Batches()
 	for _, r := range want.rows {
@@ -215,82 +212,22 @@ func (sc *scenario) destinationHolds(rows *engine.Table) error {
 			continue
 		}
 		for _, column := range want.columns[1:] {
-			value := string(got[column])
-			if value == "" {
-				value = "null"
-			}
-			if value != string(jsonvalue.Encode(r[column])) {
+			if value := cmp.Or(string(got[column]), "null"); value != string(jsonvalue.Encode(r[column])) {
 				sc.brokenCall(fmt.Sprintf("the record %q has %s in %s", id, jsonvalue.Encode(r[column]), column), value, batches...)
 			}
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(stored)) {
-		sc.brokenCall(fmt.Sprintf("the destination does not hold %q", id), "it does", batches...)
-	}
-	return sc.HeldBy("%s as wanted", quantity.Count(len(want.rows), "record"))
-}
-
-// someBatches are all of the scenario; none at all decides nothing.
-func (sc *scenario) someBatches() ([]*endpoint.Call, error) {
-	batches := sc.dest.Batches()
-	if len(batches) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "the service has sent no batch")
-	}
-	return batches, nil
-}
-
-func (sc *scenario) everyBatchIs(one, other string) error {
-	batches, err := sc.someBatches()
-	if err != nil {
-		return err
-	}
-	for _, c := range batches {
-		if got := jsonvalue.Text(c.Param("sync_plan", "operation")); got != one && (other == "" || got != other) {
-			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.Param("sync_plan", "operation")), c)
-		}
-	}
-	return sc.heldBy(len(batches), "batch")
+	return slices.Sorted(maps.Keys(stored)), nil
 }
 
 func (sc *scenario) noBatchIs(run int, operation string) error {
-	batches, err := sc.batchesOf(sc.latest(), run)
+	batches, err := sc.someBatchesOf(run)
 	if err != nil {
 		return err
-	}
-	if len(batches) == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
 	}
 	for _, c := range batches {
 		if jsonvalue.Text(c.Param("sync_plan", "operation")) == operation {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
-		}
-	}
-	return sc.heldBy(len(batches), "batch")
-}
-
-// identifiersStand looks for the one active identifier of each plan, and for its
-// value in each record (spec 4.2).
-func (sc *scenario) identifiersStand() error {
-	batches, err := sc.someBatches()
-	if err != nil {
-		return err
-	}
-	for _, c := range batches {
-		active := 0
-		if schema := c.Param("sync_plan", "schema"); schema != nil {
-			for _, m := range schema.Members {
-				if is := m.Value.Get("active_identifier"); is != nil && string(is.Raw) == "true" {
-					active++
-				}
-			}
-		}
-		if active != 1 {
-			sc.brokenCall("one active identifier in the schema of the plan", fmt.Sprintf("%d", active), c)
-		}
-	}
-	for _, r := range unpack(batches) {
-		if value := r.fields[activeIdentifier(r.call)]; len(value) == 0 || string(value) == "null" {
-			sc.brokenCall("every record carries the identifier", fmt.Sprintf("a record with operation %s does not", r.operation), r.call)
 		}
 	}
 	return sc.heldBy(len(batches), "batch")

@@ -17,10 +17,14 @@ import (
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
 func paceSteps() []engine.Step {
 	return slices.Concat(limitSteps(), []engine.Step{
-		step(`^(a destination that|another destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
+		step(`^(a destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
 			func(sc *scenario) any { return sc.takesAtMost }),
 		step(`^each batch takes (\d+) ms$`, func(sc *scenario) any {
-			return func(ms int) { sc.dest.behaves(slowly(time.Duration(ms) * time.Millisecond)) }
+			return func(ms int) {
+				sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(_ *endpoint.Call, r *endpoint.Reply) {
+					r.Before = after(time.Duration(ms) * time.Millisecond)
+				}))
+			}
 		}),
 		step(`^no batch is answered before (\d+) batches( of each sync)? are under way$`, func(sc *scenario) any { return sc.holdsBatches }),
 		step(`^all syncs run at once$`, func(sc *scenario) any { return sc.allRun }),
@@ -31,9 +35,8 @@ func paceSteps() []engine.Step {
 		step(`^at most (\d+) batches( of each sync)? are under way at once$`, func(sc *scenario) any { return sc.fewAtOnce }),
 		step(`^(\d+) batches are under way at once$`, func(sc *scenario) any { return sc.manyAtOnce }),
 		step(`^batches of (\d+) syncs are under way at once$`, func(sc *scenario) any { return sc.syncsAtOnce }),
-		step(`^no second brings more than (\d+) records( of each sync)?$`, func(sc *scenario) any { return sc.slowRecords }),
+		step(`^no second brings more than (\d+) records$`, func(sc *scenario) any { return sc.slowRecords }),
 		step(`^every run fails without a batch$`, func(sc *scenario) any { return sc.runsFail }),
-		step(`^every record of every sync is in its destination$`, func(sc *scenario) any { return sc.everythingArrived }),
 	})
 }
 
@@ -41,27 +44,19 @@ func speedOf(size, parallel, records int) rpc.Speed {
 	return rpc.Speed{MaximumBatchSize: int64(size), MaximumParallelBatches: int64(parallel), MaximumRecordsPerSecond: int64(records)}
 }
 
-func (sc *scenario) aDestinationOfSpeed(size, parallel, records int) error {
-	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
-	return err
-}
-
 // takesAtMost makes a destination of a speed, or changes that of the latest from
 // the next call of get_sync_speed on.
 func (sc *scenario) takesAtMost(which string, size, parallel, records int) error {
 	if which == "the destination then" {
-		sc.answersSpeed(string(jsonvalue.Encode(speedOf(size, parallel, records))))
-		return nil
+		return sc.answersSpeed(string(jsonvalue.Encode(speedOf(size, parallel, records))))
 	}
-	return sc.aDestinationOfSpeed(size, parallel, records)
+	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
+	return err
 }
 
 // answersSpeed lets get_sync_speed have another result.
-func (sc *scenario) answersSpeed(result string) {
-	sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *endpoint.Call, r *endpoint.Reply) {
-		r.Status, r.Edit = 0, nil
-		r.Body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, jsonvalue.Encode(c.ID), result)
-	}))
+func (sc *scenario) answersSpeed(result string) error {
+	return sc.answersCall("every", rpc.MethodGetSyncSpeed, "", `{"jsonrpc":"2.0","id":{id},"result":`+result+`}`)
 }
 
 // holdLimit bounds how long batches wait for others that may never come.
@@ -112,14 +107,16 @@ func (sc *scenario) allRun() error {
 		if err != nil {
 			return err
 		}
-		sc.last = a
+		sc.batch = []*answer{a}
 	}
 	return nil
 }
 
 func (sc *scenario) runsWithSpeeds(t *engine.Table) error {
 	for _, line := range engine.Rows(t) {
-		sc.answersSpeed(line[0])
+		if err := sc.answersSpeed(line[0]); err != nil {
+			return err
+		}
 		if err := sc.theSyncRuns(); err != nil {
 			return err
 		}
@@ -193,19 +190,14 @@ func bySync(calls []*endpoint.Call) map[string][]*endpoint.Call {
 	return out
 }
 
-// groups are all batches as one, or those of each sync.
-func (sc *scenario) groups(ofEach string) (map[string][]*endpoint.Call, error) {
-	batches, err := sc.sentBatches()
-	if err != nil || ofEach == "" {
-		return map[string][]*endpoint.Call{"": batches}, err
-	}
-	return bySync(batches), nil
-}
-
 func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
-	groups, err := sc.groups(ofEach)
+	all, err := sc.sentBatches()
 	if err != nil {
 		return err
+	}
+	groups := map[string][]*endpoint.Call{"all": all}
+	if ofEach != "" {
+		groups = bySync(all)
 	}
 	for name, batches := range groups {
 		if len(batches) <= limit {
@@ -215,17 +207,9 @@ func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
 		if most > limit {
 			sc.brokenCall(fmt.Sprintf("at most %s under way at once", quantity.Count(limit, "batch")), quantity.Count(most, "batch"), which...)
 		}
-		sc.Proof("%s%d of %s at once", named(name), most, quantity.Count(len(batches), "batch"))
+		sc.Proof("%s: %d of %s at once", name, most, quantity.Count(len(batches), "batch"))
 	}
 	return sc.Held()
-}
-
-// named begins a sentence about one sync among several.
-func named(sync string) string {
-	if sync == "" {
-		return ""
-	}
-	return "sync " + sync + ": "
 }
 
 func (sc *scenario) manyAtOnce(wanted int) error {
@@ -258,27 +242,23 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 	return sc.HeldBy("batches of %s at once", quantity.Count(most, "sync"))
 }
 
-func (sc *scenario) slowRecords(limit int, ofEach string) error {
-	groups, err := sc.groups(ofEach)
+func (sc *scenario) slowRecords(limit int) error {
+	batches, err := sc.sentBatches()
 	if err != nil {
 		return err
 	}
-	for name, batches := range groups {
-		total := 0
-		for _, c := range batches {
-			total += endpoint.CountRecords(c)
-		}
-		if total <= limit {
-			return few(total, "records")
-		}
-		most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
-		if most > limit {
-			sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "record")),
-				fmt.Sprintf("%s%s within %s", named(name), quantity.Count(most, "record"), lasting(within)), within...)
-		}
-		sc.Proof("%s%s, at most %d within %s", named(name), quantity.Count(total, "record"), most, judgedSecond)
+	total := 0
+	for _, c := range batches {
+		total += endpoint.CountRecords(c)
 	}
-	return sc.Held()
+	if total <= limit {
+		return few(total, "records")
+	}
+	most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
+	if most > limit {
+		sc.brokenCall(fmt.Sprintf("at most %s within a second", quantity.Count(limit, "record")), fmt.Sprintf("%s within %s", quantity.Count(most, "record"), lasting(within)), within...)
+	}
+	return sc.HeldBy("%s, at most %d within %s", quantity.Count(total, "record"), most, judgedSecond)
 }
 
 // lasting is how long after the first the last of the calls came.
@@ -304,19 +284,6 @@ func (sc *scenario) runsFail() error {
 		}
 	}
 	return sc.heldBy(len(s.runs), "run")
-}
-
-// everythingArrived is allArrived for every sync.
-func (sc *scenario) everythingArrived() error {
-	all := sc.syncs
-	defer func() { sc.syncs = all }()
-	for i := range all {
-		sc.syncs = all[:i+1]
-		if err := sc.allArrived(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A limit of a second is judged over less than one: between the service and the

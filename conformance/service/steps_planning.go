@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,44 +20,35 @@ import (
 func planningSteps() []engine.Step {
 	return []engine.Step{
 		step(`^(?:the|every) connection test has (passed|failed)$`, func(sc *scenario) any { return sc.testsHave }),
-		step(`^the (connection test|run) says "([^"]*)"$`, func(sc *scenario) any {
-			return func(what, text string) error {
-				if what == "run" {
-					return sc.runSays(text)
-				}
-				return sc.testSays(text)
-			}
-		}),
+		step(`^the connection test says "([^"]*)"$`, func(sc *scenario) any { return sc.testSays }),
+		step(`^the run says "([^"]*)"$`, func(sc *scenario) any { return sc.runSays }),
 		step(`^the service calls "([a-z_]+)" first$`, func(sc *scenario) any { return sc.callsFirst }),
-		step(`^the (name|Auth Token) of the connection becomes "([^"]*)"$`, func(sc *scenario) any { return sc.connectionBecomes }),
+		step(`^the Auth Token of the connection becomes "([^"]*)"$`, func(sc *scenario) any { return sc.tokenBecomes }),
 		step(`^a destination with these objects:$`, func(sc *scenario) any { return sc.withObjects }),
-		step(`^the service shows the object "([^"]*)"$`, func(sc *scenario) any { return sc.showsObject }),
-		step(`^the service shows the (objects|fields|operations) that the destination tells$`, func(sc *scenario) any { return sc.showsDescribed }),
 		step(`^a client makes a sync of "([^"]*)" with operation "([a-z]+)" into "([^"]*)"$`, func(sc *scenario) any { return sc.makesSync }),
 		step(`^the destination tells (of|nothing of) the field "([^"]*)"$`, func(sc *scenario) any { return sc.tellsField }),
 		step(`^(\d+[a-z]) pass$`, func(sc *scenario) any { return sc.advance }),
 		step(`^a client refreshes the objects of the destination$`, func(sc *scenario) any { return sc.refreshes }),
 		step(`^the service shows the field "([^"]*)" of "([^"]*)"$`, func(sc *scenario) any { return sc.showsField }),
-		step(`^the names in the source change$`, func(sc *scenario) any { return sc.namesChange }),
-		step(`^(every run|no run but the first) calls "([^"]*)" before its first batch$`, func(sc *scenario) any { return sc.runsCall }),
+		step(`^no run but the first calls "([^"]*)" before its first batch$`, func(sc *scenario) any { return sc.runsCall }),
 	}
 }
 
 // testsHave looks at the tests of all connections that a client has tried. Where
 // the destination was not called it did not show anything.
 func (sc *scenario) testsHave(what string) error {
-	calls := 0
+	return sc.eachTest("the connection test has "+what, func(t *tested) bool { return t.passed() == (what == "passed") })
+}
+
+func (sc *scenario) eachTest(expected string, is func(*tested) bool) error {
 	for _, t := range sc.tests {
 		seen := t.d.Seen(rpc.MethodTestConnection)
-		if calls += len(seen); len(seen) == 0 {
+		if len(seen) == 0 {
 			return engine.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
 		}
-		if t.passed() != (what == "passed") {
-			sc.brokenTest("the connection test has "+what, t, seen)
+		if !is(t) {
+			sc.brokenTest(expected, t, seen)
 		}
-	}
-	if calls == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no connection was tested")
 	}
 	return sc.heldBy(len(sc.tests), "connection test")
 }
@@ -75,16 +65,9 @@ func (sc *scenario) brokenTest(expected string, t *tested, calls []*endpoint.Cal
 
 // testSays looks for a text in what the API says of each test.
 func (sc *scenario) testSays(text string) error {
-	for _, t := range sc.tests {
-		seen := t.d.Seen(rpc.MethodTestConnection)
-		if len(seen) == 0 {
-			return engine.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
-		}
-		if !strings.Contains(strings.ToLower(t.message()), strings.ToLower(text)) {
-			sc.brokenTest(fmt.Sprintf("a message with %q", text), t, seen)
-		}
-	}
-	return sc.heldBy(len(sc.tests), "connection test")
+	return sc.eachTest(fmt.Sprintf("a message with %q", text), func(t *tested) bool {
+		return strings.Contains(strings.ToLower(t.message()), strings.ToLower(text))
+	})
 }
 
 // callsFirst looks at the first call since the scenario listens.
@@ -102,15 +85,11 @@ func (sc *scenario) callsFirst(method string) error {
 // listens counts only what the destination hears from now on.
 func (sc *scenario) listens() { sc.skippedCalls = len(sc.dest.Seen("")) }
 
-// connectionBecomes changes the connection, and listens to what comes of it.
-func (sc *scenario) connectionBecomes(what, value string) error {
+// tokenBecomes changes the connection, and listens to what comes of it.
+func (sc *scenario) tokenBecomes(value string) error {
 	sc.listens()
-	change := map[string]any{"name": sc.called("renamed")}
-	if what == "Auth Token" {
-		change = map[string]any{"credentials": map[string]any{"auth_token": value}}
-	}
-	_, err := sc.must(request{method: "PATCH", path: "/destinations/" + strconv.FormatInt(sc.dest.id, 10),
-		body: map[string]any{"service_connection": change}})
+	_, err := sc.must(request{method: "PATCH", path: below("destinations", sc.dest.id, ""),
+		body: map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"auth_token": value}}}})
 	return err
 }
 
@@ -119,7 +98,6 @@ func (sc *scenario) withObjects(t *engine.Table) error {
 	if err != nil {
 		return err
 	}
-	sc.described = c
 	return sc.triesConnecting(connecting{sim: c})
 }
 
@@ -136,14 +114,8 @@ func (sc *scenario) makesSync(columns, operation, object string) error {
 	}
 	body := sc.syncBody(sc.dest, d, operation)
 	body["destination_attributes"] = map[string]any{"connection_id": sc.dest.id, "object": object}
-	a, err := sc.api(request{method: "POST", path: "/syncs", body: body})
-	if err != nil {
-		return err
-	}
-	if id := a.id("data", "sync_id"); a.Status < 300 && id != 0 {
-		sc.made(thing{kind: "syncs", id: id, name: fmt.Sprint(body["label"])})
-	}
-	return nil
+	_, err = sc.creates(body)
+	return err
 }
 
 // tellsField adds a field to the reply to list_fields, or takes one out.
@@ -177,12 +149,12 @@ func withOtherFields(body []byte, more bool, name string) []byte {
 // A refresh, and a cache that is filled beside a call, have a moment to end.
 const (
 	lookAgain = 50 * time.Millisecond
-	looks     = 40
+	looks     = 100
 	readings  = 6
 )
 
 func (sc *scenario) refreshes() error {
-	path := "/destinations/" + strconv.FormatInt(sc.dest.id, 10)
+	path := below("destinations", sc.dest.id, "")
 	a, err := sc.must(request{method: "POST", path: path + "/refresh_objects"})
 	if err != nil {
 		return err
@@ -209,7 +181,7 @@ func (sc *scenario) showsField(name, object string) error {
 		if a, err = sc.api(request{method: "GET", path: sc.dest.objectPath(object)}); err != nil {
 			return err
 		}
-		if fields := a.at("data", "fields"); fields != nil && slices.ContainsFunc(fields.Items, func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
+		if slices.ContainsFunc(itemsOf(a.at("data", "fields")), func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
 			sc.Proof("GET %s", a.request.path)
 			return nil
 		}
@@ -222,27 +194,18 @@ func (sc *scenario) showsField(name, object string) error {
 	return sc.Held()
 }
 
-// namesChange gives every row of the source another name.
-func (sc *scenario) namesChange() error {
-	s := sc.latest()
-	t := table{columns: s.rows.table.columns}
-	for _, r := range s.rows.table.rows {
-		t.rows = append(t.rows, row{"id": r["id"], "name": fmt.Sprint(r["name"], " anew")})
-	}
-	return sc.holds(s.rows, t)
-}
-
 // runsCall looks at the calls between the last batch of a run and the first of
 // the next.
-func (sc *scenario) runsCall(which, list string) error {
-	batches := sc.dest.Batches()
+func (sc *scenario) runsCall(list string) error {
 	run, before, runs := "", 0, 0
-	for _, b := range batches {
+	for _, b := range sc.dest.Batches() {
 		if own := jsonvalue.Raw(b.Param("sync_plan", "sync_run_id")); own != run {
 			run = own
 			runs++
-			for _, method := range jsonvalue.Words(list) {
-				sc.judgesCalls(which, method, run, runs, before, b)
+			for _, c := range sc.dest.Seen("") {
+				if runs > 1 && c.Number > before && c.Number < b.Number && slices.Contains(jsonvalue.Words(list), c.Method) {
+					sc.brokenCall("no "+c.Method+" right after another run", "one before the run "+run, c)
+				}
 			}
 		}
 		before = b.Number
@@ -253,18 +216,24 @@ func (sc *scenario) runsCall(which, list string) error {
 	return sc.heldBy(runs, "run")
 }
 
-// judgesCalls looks for one method before the first batch of a run.
-func (sc *scenario) judgesCalls(which, method, run string, number, after int, batch *endpoint.Call) {
-	var found []*endpoint.Call
-	for _, c := range sc.dest.Seen(method) {
-		if c.Number > after && c.Number < batch.Number {
-			found = append(found, c)
-		}
+// latestRun is the run that ended last.
+func (sc *scenario) latestRun() (*answer, error) {
+	s := sc.latest()
+	if len(s.runs) == 0 {
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no run has ended")
 	}
-	switch {
-	case which == "every run" && len(found) == 0:
-		sc.brokenCall(method+" before the first batch of the run "+run, "no such call", batch)
-	case which != "every run" && number > 1 && len(found) > 0:
-		sc.brokenCall("no "+method+" right after another run", fmt.Sprintf("%d of them before the run %s", len(found), run), found...)
+	return s.runs[len(s.runs)-1], nil
+}
+
+// runSays looks for a text in what the API says of a failed run (spec 2.9).
+func (sc *scenario) runSays(text string) error {
+	a, err := sc.latestRun()
+	if err != nil {
+		return err
 	}
+	said := a.text("data", "error_code") + " " + a.text("data", "error_message") + " " + a.text("data", "error_detail")
+	if !strings.Contains(strings.ToLower(said), strings.ToLower(text)) {
+		sc.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
+	}
+	return sc.HeldBy("run %d", a.id("data", "id"))
 }

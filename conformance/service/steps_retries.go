@@ -2,7 +2,6 @@ package service
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +9,8 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
-	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -20,30 +18,16 @@ import (
 // 7.2.4, 7.2.5, 4.2).
 func retriesSteps() []engine.Step {
 	return []engine.Step{
-		step(`^the destination answers record "([^"]*)" with (a refusal|no result|a result without success|success and failure|two successes|the result of another record)( once)?$`,
-			func(sc *scenario) any { return sc.answersRecord }),
-		step(`^the destination answers (every|the first) ([a-z_]+)(?: with record "([^"]*)")? with (HTTP 500|an error object|no results|no reply|no reply, but stores it)$`,
-			func(sc *scenario) any { return sc.answersCall }),
+		step(`^the destination answers record "([^"]*)" with (a refusal|no result|success and failure)( once)?$`, func(sc *scenario) any { return sc.answersRecord }),
 		step(`^the destination gives results in reverse order$`, func(sc *scenario) any {
-			return func() error { return sc.addFault(func(m *faults) { m.reversed = true }) }
+			return func() error { return sc.addFault(func(m *recordFaults) { m.reversed = true }) }
 		}),
-		step(`^the destination is well again$`, func(sc *scenario) any {
-			return func() { sc.faultsOf(sc.dest).clear() }
-		}),
-		step(`^the destination notes the time of every batch$`, func(sc *scenario) any { return sc.notesTimes }),
-		step(`^a destination that declares "([a-z]+)" as an identifier too$`, func(sc *scenario) any { return sc.declaresIdentifier }),
-		step(`^the sync runs with force_full_sync in the (query|body)$`, func(sc *scenario) any { return sc.runsInFull }),
+		step(`^the destination is well again$`, func(sc *scenario) any { return sc.isWell }),
+		step(`^the sync runs with force_full_sync in the query$`, func(sc *scenario) any { return sc.runsInFull }),
 		step(`^the URL of the destination changes$`, func(sc *scenario) any { return sc.moves }),
 		step(`^the sync also maps "([a-z]+)"$`, func(sc *scenario) any { return sc.mapsAlso }),
-		step(`^the sync takes "([a-z]+)" for its identifier$`, func(sc *scenario) any { return sc.takesIdentifier }),
 		step(`^time passes until another run of the sync has ended$`, func(sc *scenario) any { return sc.anotherRun }),
-		step(`^run (\d+) sends "([^"]*)" (once|more than once)$`, func(sc *scenario) any { return sc.runSendsRecord }),
-		step(`^"([^"]*)" is sent (more than once)$`, func(sc *scenario) any {
-			return func(id, often string) error {
-				return sc.sentSoOften("the sync", unpack(sc.latest().dest.Batches()), id, often)
-			}
-		}),
-		step(`^run (\d+) sends "([^"]*)" in batches of ([\d, ]+) records$`, func(sc *scenario) any { return sc.runHalves }),
+		step(`^(?:run (\d+)|the sync) sends "([^"]*)" (once|more than once)$`, func(sc *scenario) any { return sc.sendsSoOften }),
 		step(`^run (\d+) is (a full sync with its reason|no full sync)$`, func(sc *scenario) any { return sc.runIsFull }),
 		step(`^the history of run (\d+) shows record "([^"]*)" as (succeeded|rejected)( with its message)?$`, func(sc *scenario) any { return sc.historyShows }),
 		step(`^the history of run (\d+) with status "([a-z]+)" is$`, func(sc *scenario) any { return sc.historyOf }),
@@ -52,20 +36,10 @@ func retriesSteps() []engine.Step {
 }
 
 // runsInFull triggers a run that sends everything.
-func (sc *scenario) runsInFull(where string) error {
-	s := sc.latest()
-	var id int64
-	var err error
-	if where == "query" {
-		id, err = sc.trigger(s, true)
-	} else {
-		var a *answer
-		if a, err = sc.must(request{method: "POST", path: sc.syncPath() + "/trigger", body: map[string]any{"force_full_sync": true}}); err == nil {
-			id = a.id("data", "sync_run_id")
-		}
-	}
+func (sc *scenario) runsInFull() error {
+	id, err := sc.trigger(sc.latest(), true)
 	if err == nil {
-		_, err = sc.ends(s, id)
+		_, err = sc.ends(sc.latest(), id)
 	}
 	return err
 }
@@ -74,7 +48,7 @@ func (sc *scenario) runsInFull(where string) error {
 func (sc *scenario) moves() error {
 	d := sc.dest
 	d.url += "/moved"
-	_, err := sc.must(request{method: "PATCH", path: "/destinations/" + strconv.FormatInt(d.id, 10), body: d.connection(nil)})
+	_, err := sc.must(request{method: "PATCH", path: below("destinations", d.id, ""), body: d.connection(nil)})
 	return err
 }
 
@@ -83,26 +57,6 @@ func (sc *scenario) mapsAlso(column string) error {
 	s := sc.latest()
 	mappings := slices.Clone(s.body["mappings"].([]map[string]any))
 	return sc.changes(s, map[string]any{"mappings": append(mappings, mapping(column, column))})
-}
-
-func (sc *scenario) takesIdentifier(column string) error {
-	s := sc.latest()
-	for _, m := range s.body["mappings"].([]map[string]any) {
-		m["is_primary_identifier"] = m["to"] == column
-	}
-	return sc.changes(s, nil)
-}
-
-// declaresIdentifier makes a destination that can match by another field.
-func (sc *scenario) declaresIdentifier(name string) error {
-	fields := thingFields()
-	for i := range fields {
-		if fields[i].APIName == name {
-			fields[i].Identifier, fields[i].Required = true, true
-		}
-	}
-	_, err := sc.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
-	return err
 }
 
 // The time in which a sync that was incomplete has to run again. The
@@ -148,55 +102,30 @@ func (sc *scenario) anotherRun() error {
 
 // newest is the id of the latest run of a sync.
 func (sc *scenario) newest(s *syncing) (int64, error) {
-	a, err := sc.must(request{method: "GET", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/sync_runs?per_page=1&order=desc"})
+	a, err := sc.must(request{method: "GET", path: below("syncs", s.id, "/sync_runs?per_page=1&order=desc")})
 	if err != nil {
 		return 0, err
 	}
-	var runs []struct{ ID int64 }
-	if err := a.decode(&runs, "data"); err != nil || len(runs) == 0 {
+	runs := itemsOf(a.at("data"))
+	if len(runs) == 0 {
 		return 0, engine.Outcome(conformance.Inconclusive, "", "the sync has no runs")
 	}
-	return runs[0].ID, nil
+	id, _ := runs[0].Get("id").Int()
+	return id, nil
 }
 
-func (sc *scenario) runSendsRecord(run int, id, often string) error {
-	records, err := sc.sentIn(run)
-	if err != nil {
-		return err
+func (sc *scenario) sendsSoOften(number, id, often string) error {
+	batches := sc.latest().dest.Batches()
+	if run, err := strconv.Atoi(number); err == nil {
+		if batches, err = sc.batchesOf(sc.latest(), run); err != nil {
+			return err
+		}
 	}
-	return sc.sentSoOften(fmt.Sprintf("run %d", run), records, id, often)
-}
-
-func (sc *scenario) sentSoOften(who string, records []sent, id, often string) error {
-	records = slices.DeleteFunc(records, func(r sent) bool { return r.identifier != id })
+	records := slices.DeleteFunc(unpack(batches), func(r sent) bool { return r.identifier != id })
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
-		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), quantity.Count(len(records), "time"), callsOf(records)...)
+		sc.brokenCall(fmt.Sprintf("the sync sends %q %s", id, often), quantity.Count(len(records), "time"), callsOf(records)...)
 	}
-	return sc.HeldBy("%s sends %q %s", who, id, quantity.Count(len(records), "time"))
-}
-
-// runHalves compares the sizes of the batches that a record came with; a size
-// may come several times in a row.
-func (sc *scenario) runHalves(run int, id, want string) error {
-	batches, err := sc.batchesOf(sc.latest(), run)
-	if err != nil {
-		return err
-	}
-	var sizes []string
-	var with []*endpoint.Call
-	for _, c := range batches {
-		if !slices.Contains(identifiersIn(c), id) {
-			continue
-		}
-		with = append(with, c)
-		if size := strconv.Itoa(len(c.Records())); len(sizes) == 0 || sizes[len(sizes)-1] != size {
-			sizes = append(sizes, size)
-		}
-	}
-	if got := strings.Join(sizes, ", "); got != want {
-		sc.brokenCall(fmt.Sprintf("run %d sends %q in batches of %s records", run, id, want), "in batches of "+got, with...)
-	}
-	return sc.HeldBy("batches of %s records", want)
+	return sc.HeldBy("%q is sent %s", id, quantity.Count(len(records), "time"))
 }
 
 func (sc *scenario) runIsFull(run int, what string) error {
@@ -212,25 +141,17 @@ func (sc *scenario) runIsFull(run int, what string) error {
 	return sc.HeldBy("full_sync is %s", full)
 }
 
-// recordLine is one record in the history of a run.
-type recordLine struct {
-	Identifier    any     `json:"identifier"`
-	Status        string  `json:"status"`
-	StatusMessage *string `json:"status_message"`
-}
-
 // history reads the records of a run.
-func (sc *scenario) history(run int, query string) ([]recordLine, *answer, error) {
+func (sc *scenario) history(run int, query string) ([]*wire.Node, *answer, error) {
 	ended, err := sc.ran(run)
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(ended.id("data", "id"), 10) + "/records?per_page=100" + query})
+	a, err := sc.must(request{method: "GET", path: below("sync_runs", ended.id("data", "id"), "/records?per_page=100"+query)})
 	if err != nil {
 		return nil, nil, err
 	}
-	var lines []recordLine
-	return lines, a, a.decode(&lines, "data")
+	return itemsOf(a.at("data")), a, nil
 }
 
 func (sc *scenario) historyShows(run int, id, status, message string) error {
@@ -238,13 +159,13 @@ func (sc *scenario) historyShows(run int, id, status, message string) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(lines, func(l recordLine) bool { return l.Identifier == id })
+	i := slices.IndexFunc(lines, func(l *wire.Node) bool { return jsonvalue.Text(l.Get("identifier")) == id })
 	switch {
 	case i < 0:
 		sc.broken(fmt.Sprintf("the history shows the record %q", id), "it does not", a)
-	case lines[i].Status != status:
-		sc.broken(fmt.Sprintf("%q is %s", id, status), lines[i].Status, a)
-	case message != "" && (lines[i].StatusMessage == nil || !strings.Contains(*lines[i].StatusMessage, refusal)):
+	case jsonvalue.Text(lines[i].Get("status")) != status:
+		sc.broken(fmt.Sprintf("%q is %s", id, status), jsonvalue.Raw(lines[i]), a)
+	case message != "" && !strings.Contains(jsonvalue.Text(lines[i].Get("status_message")), refusal):
 		sc.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
 	}
 	return sc.HeldBy("%s in the history", quantity.Count(len(lines), "record"))
@@ -258,7 +179,7 @@ func (sc *scenario) historyOf(run int, status string, want *engine.Table) error 
 	}
 	var got, wanted []string
 	for _, l := range lines {
-		got = append(got, fmt.Sprint(l.Identifier))
+		got = append(got, jsonvalue.Text(l.Get("identifier")))
 	}
 	for _, line := range engine.Rows(want) {
 		wanted = append(wanted, line[0])
@@ -267,21 +188,6 @@ func (sc *scenario) historyOf(run int, status string, want *engine.Table) error 
 		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}
 	return sc.heldBy(len(got), "record")
-}
-
-// notesTimes asks the service's clock at every batch: where time is moved, only
-// the service knows how long it has waited.
-func (sc *scenario) notesTimes() error {
-	return sc.addFault(func(m *faults) {
-		m.times = map[int]time.Time{}
-		m.clock = func() time.Time {
-			now, err := sc.clockOf()
-			if err != nil {
-				return time.Time{}
-			}
-			return now
-		}
-	})
 }
 
 // growth is how much longer each wait has to be than the one before: backoffs
@@ -293,13 +199,11 @@ func (sc *scenario) waitsGrow(run int) error {
 	if err != nil {
 		return err
 	}
-	m := sc.faultsOf(sc.dest)
-	m.mu.Lock()
-	times := maps.Clone(m.times)
-	m.mu.Unlock()
 	var waits []time.Duration
 	for i := 1; i < len(batches); i++ {
-		waits = append(waits, times[batches[i].Number].Sub(times[batches[i-1].Number]))
+		before, _ := sc.dest.timeOf(batches[i-1])
+		now, _ := sc.dest.timeOf(batches[i])
+		waits = append(waits, now.Sub(before))
 	}
 	if len(waits) < 2 {
 		return engine.Outcome(conformance.Inconclusive, "", "no waits that could grow: %s seen", quantity.Count(len(batches), "batch"))

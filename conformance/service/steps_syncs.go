@@ -18,23 +18,13 @@ func syncsSteps() []engine.Step {
 		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return each(sc.clientCreates) }),
 		step(`^a client updates the sync with:$`, func(sc *scenario) any { return sc.clientUpdates }),
 		step(`^a client updates the sync with each of these:$`, func(sc *scenario) any { return each(sc.clientUpdates) }),
-		step(`^a client updates the sync with nothing but:$`, func(sc *scenario) any { return sc.clientSendsOnly }),
 		step(`^a client updates the sync with its required fields alone$`, func(sc *scenario) any { return sc.clientSendsRequired }),
-		step(`^a client (reads|deletes) the sync$`, func(sc *scenario) any {
-			return func(how string) error {
-				return sc.call(map[string]string{"reads": "GET", "deletes": "DELETE"}[how], sc.syncPath())
-			}
-		}),
 
-		step(`^an object with (field ordering|append|advanced configuration|references)$`, func(sc *scenario) any { return sc.anObject }),
-		step(`^(an audience)$`, func(sc *scenario) any { return sc.anObject }),
+		step(`^an object with (field ordering|append|advanced configuration|references|mirror alone)$`, func(sc *scenario) any { return sc.anObject }),
 		step(`^a destination that makes fields on write$`, func(sc *scenario) any { return sc.makesFields }),
-		step(`^a topic of a streaming source$`, func(sc *scenario) any { return sc.aTopic }),
 		step(`^a table of the source$`, func(sc *scenario) any { return sc.aTable }),
 		step(`^a client creates a sync with every key of its advanced configuration$`, func(sc *scenario) any { return sc.createsAdvanced }),
 
-		step(`^the answer says:$`, func(sc *scenario) any { return sc.answerSays }),
-		step(`^the answer has these types:$`, func(sc *scenario) any { return sc.answerHasTypes }),
 		step(`^the sync shows:$`, func(sc *scenario) any { return sc.syncShows }),
 		step(`^every request is accepted$`, func(sc *scenario) any {
 			return func() error { return sc.allAre(accepted, "is accepted") }
@@ -43,9 +33,8 @@ func syncsSteps() []engine.Step {
 			return func() error { return sc.allAre(refused, "is refused with a status from 400 to 499") }
 		}),
 		step(`^every sync shows what it was given$`, func(sc *scenario) any { return sc.allShown }),
+		step(`^the list "([^"]+)" shows the sync as it is read by its id$`, func(sc *scenario) any { return sc.syncListedAlike }),
 		step(`^every request is refused, or the sync does not show what was asked for$`, func(sc *scenario) any { return sc.noneShown }),
-		step(`^(a|no) sync was made$`, func(sc *scenario) any { return sc.wasMade }),
-		step(`^the list of syncs shows the sync as it is read by its id$`, func(sc *scenario) any { return sc.listedAlike }),
 	}
 }
 
@@ -84,7 +73,6 @@ func (sc *scenario) given(t *engine.Table) error {
 // trial is a request that a scenario is about: the fields that it differs in.
 type trial struct {
 	fields map[string]any // by path; nil where one was left out
-	label  any            // of the sync that was asked for
 	answer *answer
 	shown  *answer // the sync as it then stands; nil where none was made
 }
@@ -109,7 +97,7 @@ func (sc *scenario) asks(body, fields map[string]any) error {
 // tries notes the latest request, and what became of the sync.
 func (sc *scenario) tries(body, fields map[string]any, made bool) error {
 	// As JSON has them, to be compared with what is read.
-	one := &trial{fields: jsonvalue.Decode(jsonvalue.MustParse(fields)).(map[string]any), label: body["label"], answer: sc.last}
+	one := &trial{fields: jsonvalue.Decode(jsonvalue.MustParse(fields)).(map[string]any), answer: sc.last()}
 	if made {
 		shown, err := sc.must(request{method: "GET", path: sc.syncPath()})
 		if err != nil {
@@ -177,11 +165,6 @@ func each(do func(*engine.Table) error) func(*engine.Table) error {
 // clientUpdates sends the whole sync again, with changes.
 func (sc *scenario) clientUpdates(t *engine.Table) error {
 	return sc.laidOver(sc.latest().body, t, sc.update)
-}
-
-// clientSendsOnly sends no more than the table has.
-func (sc *scenario) clientSendsOnly(t *engine.Table) error {
-	return sc.laidOver(map[string]any{}, t, sc.update)
 }
 
 // clientSendsRequired sends what an update must have (spec 4.1.1).

@@ -21,7 +21,6 @@ func timeoutsSteps() []engine.Step {
 
 		step(`^the service gives the first call of ([a-z_]+) up$`, func(sc *scenario) any { return sc.givesUp }),
 		step(`^the records of the first batch are sent again$`, func(sc *scenario) any { return sc.firstIsRepeated }),
-		step(`^other batches come while the first is not answered$`, func(sc *scenario) any { return sc.othersCome }),
 	}
 }
 
@@ -77,26 +76,18 @@ func (sc *scenario) stalls(method, how string) {
 }
 
 func (sc *scenario) connectsSilent(method string) error {
-	return sc.triesConnecting(connecting{script: scripted(sc.silent(method, false))})
+	return sc.triesConnecting(connecting{twist: sc.silent(method, false)})
 }
 
 // heldCall is the first call of a method, once it is over: the service may go on
 // a moment before its going away is seen here.
 func (sc *scenario) heldCall(method string) (*endpoint.Call, error) {
-	for deadline := time.Now().Add(sc.hold()); ; {
-		calls := sc.dest.Seen(method)
-		switch {
-		case len(calls) == 0:
-			return nil, engine.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
-		case calls[0].Done:
-			return calls[0], nil
-		case time.Now().After(deadline):
-			return nil, engine.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
-		}
-		if err := sc.sleep(pollEvery); err != nil {
-			return nil, err
-		}
+	calls := sc.dest.Seen(method)
+	if len(calls) == 0 {
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
 	}
+	err := sc.waits(func() bool { calls = sc.dest.Seen(method); return calls[0].Done }, "a call of %s does not end", method)
+	return calls[0], err
 }
 
 // givenUp is the call that the service did not wait for any longer. One that it
@@ -146,40 +137,11 @@ func (sc *scenario) firstIsRepeated() error {
 		return err
 	}
 	batches := sc.dest.Batches()
-	later := identifiersOf(batches[1:])
+	later := identifiersIn(batches[1:]...)
 	for _, id := range identifiersIn(first) {
 		if !slices.Contains(later, id) {
 			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
 	return sc.HeldBy("%s, %s", quantity.Count(len(first.Records()), "record"), quantity.Count(len(batches), "batch"))
-}
-
-// identifiersOf are those of all the records of batches.
-func identifiersOf(batches []*endpoint.Call) []string {
-	var out []string
-	for _, c := range batches {
-		out = append(out, identifiersIn(c)...)
-	}
-	return out
-}
-
-func (sc *scenario) othersCome() error {
-	first, err := sc.heldCall(rpc.MethodSyncBatch)
-	if err != nil {
-		return err
-	}
-	// Its end is seen a little late here: others that come in its first half do not
-	// come because of that.
-	half := first.Came.Add(first.Ended.Sub(first.Came) / 2)
-	n := 0
-	for _, c := range sc.dest.Batches()[1:] {
-		if c.Came.Before(half) {
-			n++
-		}
-	}
-	if n == 0 {
-		sc.brokenCall("batches beside the one that is not answered", "none", first)
-	}
-	return sc.HeldBy("%s beside it", quantity.Count(n, "batch"))
 }

@@ -3,12 +3,9 @@ package service
 import (
 	"bytes"
 	"compress/gzip"
-	"compress/zlib"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -21,8 +18,8 @@ import (
 func transportSteps() []engine.Step {
 	return []engine.Step{
 		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.callsHaveHeader }),
-		step(`^(?:a client connects )?a destination that answers (with the header|in the encoding|with a redirect of status) "([^"]*)"$`, func(sc *scenario) any { return sc.answersAlways }),
-		step(`^(?:a client connects )?a destination whose (Auth Token|custom header|URL|end of the URL) is "([^"]*)"$`, func(sc *scenario) any { return sc.connectsWhose }),
+		step(`^a client connects a destination that answers in the encoding "gzip"$`, func(sc *scenario) any { return sc.connectsPacked }),
+		step(`^a client connects a destination that answers with a redirect of status "(\d{3})"$`, func(sc *scenario) any { return sc.connectsRedirect }),
 	}
 }
 
@@ -72,71 +69,29 @@ func (sc *scenario) connectionsAreKept() error {
 	return sc.HeldBy("%s on %s", quantity.Count(len(calls), "call"), quantity.Count(len(peers), "connection"))
 }
 
-// connectsWhose makes a connection with something special about it.
-func (sc *scenario) connectsWhose(what, value string) error {
-	c := connecting{}
-	switch what {
-	case "Auth Token":
-		c.credentials = map[string]any{"auth_token": value}
-	case "custom header":
-		name, text, _ := strings.Cut(value, ": ")
-		c.credentials = map[string]any{"custom_headers": map[string]any{name: map[string]any{"value": text, "is_secret": false}}}
-	case "end of the URL":
-		c.suffix = value
-	default:
-		d, err := sc.place(c)
-		if err != nil {
-			return err
-		}
-		d.url, d.origin = value, originOf(value)
-		return sc.triesConnectionTo(d, nil)
-	}
-	return sc.triesConnecting(c)
-}
-
-// answersAlways makes a connection to a destination every answer of which is
-// special; a redirect leads to another destination of the same origin.
-func (sc *scenario) answersAlways(what, value string) error {
-	if what == "with a redirect of status" {
-		return sc.withRedirect(value)
-	}
+// connectsPacked makes a connection to a destination every answer of which is compressed.
+func (sc *scenario) connectsPacked() error {
 	return sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
 		return &endpoint.Reply{Edit: func(body []byte, header http.Header) []byte {
-			if what == "in the encoding" {
-				header.Set("Content-Encoding", value)
-				return compressed(value, body)
-			}
-			name, text, _ := strings.Cut(value, ": ")
-			header.Set(name, text)
-			return body
+			header.Set("Content-Encoding", "gzip")
+			var out bytes.Buffer
+			w := gzip.NewWriter(&out)
+			_, _ = w.Write(body) // a buffer takes everything
+			_ = w.Close()
+			return out.Bytes()
 		}}
 	}})
 }
 
-// compressed is a body in a Content-Encoding; "deflate" names the zlib format
-// (RFC 9110 8.4.1.2).
-func compressed(encoding string, body []byte) []byte {
-	var out bytes.Buffer
-	var w io.WriteCloser = gzip.NewWriter(&out)
-	if encoding == "deflate" {
-		w = zlib.NewWriter(&out)
-	}
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
-}
-
-func (sc *scenario) withRedirect(status string) error {
-	code, err := strconv.Atoi(status)
-	if err != nil {
-		return fmt.Errorf("read status: %w", err)
-	}
+// connectsRedirect makes a connection to a destination that leads to another one of the
+// same origin.
+func (sc *scenario) connectsRedirect(status int) error {
 	other, err := sc.place(connecting{})
 	if err != nil {
 		return err
 	}
-	sc.extraEndpoints["other"] = other.Endpoint
+	sc.redirected = other.Endpoint
 	return sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
-		return &endpoint.Reply{Status: code, Header: http.Header{"Location": {other.url}}}
+		return &endpoint.Reply{Status: status, Header: http.Header{"Location": {other.url}}}
 	}})
 }

@@ -1,9 +1,8 @@
 package service
 
 import (
-	"encoding/json"
-	"slices"
-	"strconv"
+	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -11,139 +10,127 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/quantity"
 )
 
-// viewSteps look at answers and at the things that they show, of any kind.
+// viewSteps look at the things that answers show, of any kind.
 func viewSteps() []engine.Step {
 	return []engine.Step{
-		step(`^a client calls, one after the other:$`, func(sc *scenario) any { return sc.callsAll }),
-		step(`^(?:the|every) answer has the HTTP status (\d+)(?: or (\d+))?$`, func(sc *scenario) any { return sc.answersHaveStatus }),
-		step(`^(?:the|every) answer has the status word "([a-z_]+)"$`, func(sc *scenario) any { return sc.answersHaveWord }),
-		step(`^every ([a-z ]+) shown has the members:$`, func(sc *scenario) any { return sc.viewsHaveMembers }),
-		step(`^every ([a-z ]+) shown has the values:$`, func(sc *scenario) any { return sc.viewsHaveValues }),
+		step(`^(data of each answer|every [a-z ]+ shown) has the (members|values):$`, func(sc *scenario) any { return sc.viewsHave }),
+		step(`^(\d+) ([a-z ]+)s are shown$`, func(sc *scenario) any { return sc.soManyShown }),
 		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(sc *scenario) any { return sc.namedHasValues }),
 		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, func(sc *scenario) any { return sc.comparesBefore }),
-		step(`^no answer shows "(\{secret[a-z-]*\})"(, but for the URL among the connection details)?$`, func(sc *scenario) any { return sc.hidesSecret }),
+		step(`^no answer shows "(\{secret[a-z_]*\})"(, but for the URL among the connection details)?$`, func(sc *scenario) any { return sc.hidesSecret }),
 	}
 }
 
-// callsAll makes the calls of a table, | method | path | body |. What one of
-// them makes is deleted at the end.
-func (sc *scenario) callsAll(t *engine.Table) error {
-	var all []*answer
-	for _, row := range engine.Rows(t) {
-		var cells []string
-		for _, c := range row {
-			text, err := sc.spoken(c)
-			if err != nil {
-				return err
-			}
-			cells = append(cells, text)
+// data are the things of the latest calls, which have to be answered well.
+func (sc *scenario) data() ([]*view, error) {
+	var out []*view
+	for _, a := range sc.batch {
+		if !accepted(a) || a.at("data") == nil {
+			sc.broken(fmt.Sprintf("%s %s is answered with data", a.request.method, a.request.path), a.short(), a)
+			continue
 		}
-		q := request{method: cells[0], path: cells[1]}
-		if len(cells) > 2 && cells[2] != "" {
-			q.body = json.RawMessage(cells[2])
+		things := []*wire.Node{a.at("data")}
+		if things[0].Is(wire.Array) {
+			things = things[0].Items
 		}
-		a, err := sc.api(q)
+		for _, one := range things {
+			out = append(out, &view{kind: "data", way: a.request.method + " " + a.request.path, answer: a, node: one})
+		}
+	}
+	if err := sc.Held(); err != nil {
+		return nil, err
+	}
+	if len(out) == 0 {
+		return nil, engine.Outcome(conformance.Inconclusive, "", "no answer has data")
+	}
+	return out, nil
+}
+
+// viewsHave holds things against a table, | member | type | or | member | JSON |.
+func (sc *scenario) viewsHave(which, what string, t *engine.Table) error {
+	kind, _ := strings.CutPrefix(strings.TrimSuffix(which, " shown"), "every ")
+	all, err := sc.looked(kind)
+	if kind == which {
+		all, err = sc.data()
+	}
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if what == "values" {
+			err = sc.hasValues(v, t)
+		} else {
+			err = sc.hasShapes(v, t)
+		}
 		if err != nil {
 			return err
 		}
-		if q.method == "POST" {
-			sc.tidies(a)
-		}
-		all = append(all, a)
 	}
-	sc.answered.latest = all
+	return sc.heldBy(len(all), "look")
+}
+
+func (sc *scenario) hasShapes(v *view, t *engine.Table) error {
+	for _, row := range engine.Rows(t) {
+		n := v.member(row[0])
+		ok, err := jsonvalue.Fits(row[1], n)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			sc.brokenView(v, row[0], "is "+row[1], jsonvalue.Raw(n))
+		}
+	}
 	return nil
 }
 
-// tidies has what a POST has made deleted at the end, also where it should have
-// made nothing.
-func (sc *scenario) tidies(a *answer) {
-	id := a.id("data", "id")
-	if !a.OK() || a.Status >= 300 || id == 0 {
-		return
-	}
-	path := a.request.path
-	sc.words["made"] = strconv.FormatInt(id, 10)
-	sc.made(thing{kind: path[strings.LastIndexByte(path, '/')+1:], id: id, name: a.text("data", "name"), path: path + "/" + strconv.FormatInt(id, 10)})
-}
-
-// latestOnes are the answers that claims without a kind speak of.
-func (sc *scenario) latestOnes() ([]*answer, error) {
-	all := sc.answered.latest
-	if len(all) == 0 && sc.last != nil {
-		all = []*answer{sc.last}
-	}
-	if len(all) == 0 {
-		return nil, engine.Outcome(conformance.Inconclusive, "", "the API was not called")
-	}
-	return all, nil
-}
-
-func (sc *scenario) answersHaveStatus(first, second string) error {
-	all, err := sc.latestOnes()
-	if err != nil {
-		return err
-	}
-	want := []string{first}
-	if second != "" {
-		want = append(want, second)
-	}
-	for _, a := range all {
-		if !a.OK() || !slices.Contains(want, strconv.Itoa(a.Status)) {
-			sc.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
-		}
-	}
-	return sc.heldBy(len(all), "answer")
-}
-
-// spec 4: every answer has a field status.
-func (sc *scenario) answersHaveWord(want string) error {
-	all, err := sc.latestOnes()
-	if err != nil {
-		return err
-	}
-	for _, a := range all {
-		if a.text("status") != want {
-			sc.broken(`"status":"`+want+`"`, a.short(), a)
-		}
-	}
-	return sc.heldBy(len(all), "answer")
-}
-
-// viewsHaveMembers holds every thing of a kind against a table, | member | type |.
-func (sc *scenario) viewsHaveMembers(kind string, t *engine.Table) error {
-	return sc.eachView(kind, func(v *view) error {
-		for _, row := range engine.Rows(t) {
-			member, what := row[0], row[1]
-			n := v.member(member)
-			ok, err := jsonvalue.Fits(what, n)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				sc.brokenView(v, member, "is "+what, jsonvalue.Raw(n))
-			}
-		}
-		return nil
-	})
-}
-
-// viewsHaveValues compares with a table, | member | JSON |.
-func (sc *scenario) viewsHaveValues(kind string, t *engine.Table) error {
-	return sc.eachView(kind, func(v *view) error {
-		if err := sc.hasValues(v, t); err != nil {
+// hasValues compares with a table. Lists may have another order, and what they hold more
+// members; the names of types have been seen with a capital letter.
+func (sc *scenario) hasValues(v *view, t *engine.Table) error {
+	for _, row := range engine.Rows(t) {
+		want, err := sc.value(row[1])
+		if err != nil {
 			return err
 		}
-		return nil
-	})
+		n := v.member(row[0])
+		got := jsonvalue.Decode(n)
+		same := n != nil && reflect.DeepEqual(want, got)
+		if _, list := want.([]any); list {
+			same = jsonvalue.Missing(want, got, row[0]) == ""
+		}
+		if !same && (row[0] != "type" || !strings.EqualFold(fmt.Sprint(want), fmt.Sprint(got))) {
+			sc.brokenView(v, row[0]+" of "+v.name(), "is "+jsonvalue.Brief(want), jsonvalue.Raw(n))
+		}
+	}
+	return nil
 }
 
-// namedHasValues is the same for the things of one name; they must be there.
+// soManyShown counts the names of the things of a kind.
+func (sc *scenario) soManyShown(want int, kind string) error {
+	all, err := sc.looked(kind)
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, v := range all {
+		names[v.name()] = true
+	}
+	if len(names) != want {
+		sc.broken(quantity.Count(want, kind), quantity.Count(len(names), kind), all[0].answer)
+	}
+	return sc.heldBy(len(all), "look")
+}
+
+// namedHasValues is for the things of one name; they must be there.
 func (sc *scenario) namedHasValues(kind, name string, t *engine.Table) error {
+	all, err := sc.looked(kind)
+	if err != nil {
+		return err
+	}
 	found := 0
-	for _, v := range sc.shown(kind) {
+	for _, v := range all {
 		if v.name() != name {
 			continue
 		}
@@ -153,23 +140,9 @@ func (sc *scenario) namedHasValues(kind, name string, t *engine.Table) error {
 		}
 	}
 	if found == 0 {
-		return engine.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
+		sc.brokenView(all[0], fmt.Sprintf("%q", name), "is shown", "it is not")
 	}
 	return sc.heldBy(found, "look")
-}
-
-func (sc *scenario) hasValues(v *view, t *engine.Table) error {
-	for _, row := range engine.Rows(t) {
-		member := row[0]
-		want, err := sc.spoken(row[1])
-		if err != nil {
-			return err
-		}
-		if n := v.member(member); !jsonvalue.SameJSON([]byte(jsonvalue.Raw(n)), []byte(want)) {
-			sc.brokenView(v, member, "is "+want, jsonvalue.Raw(n))
-		}
-	}
-	return nil
 }
 
 // comparesBefore looks at what an update did to a moment, or to a text.
@@ -179,7 +152,11 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 		return engine.Outcome(conformance.Inconclusive, "", "%s of the %s was not shown before", member, kind)
 	}
 	was := before.member(member)
-	return sc.eachView(kind, func(v *view) error {
+	all, err := sc.looked(kind)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
 		now := v.member(member)
 		same := now != nil && string(now.Raw) == string(was.Raw)
 		if how == "later than" {
@@ -188,8 +165,8 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 		if !same {
 			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
-		return nil
-	})
+	}
+	return sc.heldBy(len(all), "look")
 }
 
 // momentOf is the zero time for what is no time stamp.
@@ -200,7 +177,7 @@ func momentOf(n *wire.Node) time.Time {
 
 // hidesSecret looks through all answers of the scenario, in every encoding.
 func (sc *scenario) hidesSecret(word, butURL string) error {
-	text, err := sc.spoken(word)
+	text, err := sc.filled(word)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -63,14 +62,27 @@ func (sc *scenario) newSync(d *destination, rows *dataset, operation string, cha
 		return nil, err
 	}
 	s := &syncing{id: a.id("data", "sync_id"), dest: d, rows: rows, body: body}
-	sc.made(thing{kind: "syncs", id: s.id, name: fmt.Sprint(body["label"])})
-	sc.syncs = append(sc.syncs, s)
+	sc.made(thing{kind: "syncs", id: s.id})
+	sc.syncs, sc.words["label"] = append(sc.syncs, s), fmt.Sprint(body["label"])
 	return s, nil
+}
+
+// syncOfRows makes a sync of rows to the destination of the scenario.
+func (sc *scenario) syncOfRows(t table, operation string, changes map[string]any) error {
+	if err := sc.someDestination(); err != nil {
+		return err
+	}
+	rows, err := sc.newDataset(t)
+	if err != nil {
+		return err
+	}
+	_, err = sc.newSync(sc.dest, rows, operation, changes)
+	return err
 }
 
 // trigger starts a run and gives its id.
 func (sc *scenario) trigger(s *syncing, full bool) (int64, error) {
-	path := "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger"
+	path := below("syncs", s.id, "/trigger")
 	if full {
 		path += "?force_full_sync=true"
 	}
@@ -78,6 +90,7 @@ func (sc *scenario) trigger(s *syncing, full bool) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	sc.says("run", a.id("data", "sync_run_id"))
 	return a.id("data", "sync_run_id"), nil
 }
 
@@ -117,7 +130,7 @@ func (sc *scenario) ends(s *syncing, id int64) (*answer, error) {
 	}
 	pause, deadline := pollEvery, sc.opts.time.now().Add(limit)
 	for {
-		a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(id, 10)})
+		a, err := sc.must(request{method: "GET", path: below("sync_runs", id, "")})
 		if err != nil {
 			return nil, err
 		}

@@ -25,7 +25,6 @@ type things struct {
 type thing struct {
 	kind string // "destinations", "syncs", … as in the path
 	id   int64
-	name string
 	as   identity
 	path string // "" is the ordinary one
 	// token, where it is not that of the run; control: below the control URL.
@@ -107,9 +106,8 @@ func (r *run) remove(ctx context.Context, t thing) (why string) {
 // that every scenario reads from.
 func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	if r.key == "" {
-		name := r.called("workspace")
 		a, err := r.send(ctx, "", request{method: "POST", path: "/workspaces", as: asOrganization,
-			body: map[string]any{"name": name, "return_workspace_api_key": true}})
+			body: map[string]any{"name": r.called("workspace"), "return_workspace_api_key": true}})
 		switch {
 		case err != nil:
 			return err.Error(), ""
@@ -118,7 +116,7 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 		}
 		r.key = a.text("data", "api_key")
 		r.secrets.Add(r.key, "$DESTKIT_WORKSPACE_API_KEY")
-		r.keep(thing{kind: "workspaces", id: a.id("data", "id"), name: name, as: asOrganization})
+		r.keep(thing{kind: "workspaces", id: a.id("data", "id"), as: asOrganization})
 	}
 	if r.source = r.opts.SourceID; r.source != 0 {
 		return "", ""
@@ -126,22 +124,16 @@ func (r *run) prepare(ctx context.Context) (problem, fix string) {
 	return r.makeSource(ctx)
 }
 
-// emulated is the warehouse that scenarios read from where none is named: its
-// rows stand in the queries of their datasets.
-var emulated = map[string]any{
-	"type": "snowflake",
-	"credentials": map[string]any{
+// emulatedSource is the body that makes the warehouse which scenarios read from where none
+// is named: its rows stand in the queries of their datasets.
+func emulatedSource(name string) map[string]any {
+	return map[string]any{"connection": map[string]any{"name": name, "type": "snowflake", "credentials": map[string]any{
 		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
-	},
+	}}}
 }
 
 func (r *run) makeSource(ctx context.Context) (problem, fix string) {
-	name := r.called("source")
-	connection := map[string]any{"name": name}
-	for k, v := range emulated {
-		connection[k] = v
-	}
-	a, err := r.send(ctx, "", request{method: "POST", path: "/sources", as: asWorkspace, body: map[string]any{"connection": connection}})
+	a, err := r.send(ctx, "", request{method: "POST", path: "/sources", as: asWorkspace, body: emulatedSource(r.called("source"))})
 	switch {
 	case err != nil:
 		return err.Error(), ""
@@ -149,7 +141,7 @@ func (r *run) makeSource(ctx context.Context) (problem, fix string) {
 		return "no source could be made: " + a.short(), "name an SQL source of the workspace with --source ID"
 	}
 	r.source = a.id("data", "id")
-	r.keep(thing{kind: "sources", id: r.source, name: name})
+	r.keep(thing{kind: "sources", id: r.source})
 	return "", ""
 }
 
@@ -217,16 +209,11 @@ func (r *run) find(ctx context.Context, path, named string, as identity, prefixe
 		case !a.OK() || a.Status >= 300:
 			return fmt.Errorf("list %s: %s", path, r.secrets.String(a.short()))
 		}
-		data := a.at("data")
-		for i := range data.Items {
-			one := data.Items[i]
+		for _, one := range itemsOf(a.at("data")) {
 			name := jsonvalue.Text(one.Get(named))
-			for _, prefix := range prefixes {
-				if strings.HasPrefix(name, prefix) {
-					id, _ := one.Get("id").Int()
-					found = append(found, thing{kind: path, id: id, name: name, as: as})
-					break
-				}
+			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+				id, _ := one.Get("id").Int()
+				found = append(found, thing{kind: path, id: id, as: as})
 			}
 		}
 		if last, _ := a.at("pagination", "last_page").Int(); int64(page) >= last {

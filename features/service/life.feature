@@ -65,18 +65,6 @@ Feature: Life of a sync
     When 1h pass
     Then the sync has run 4 times
 
-  @LIFE-006 @must @published @spec-2.6 @clock
-  Scenario: A continuous schedule runs again and again
-    Continuous is about once a minute.
-    Cause: it runs once.
-    Fix: start the next run about a minute after the one before.
-    Good: five runs in six minutes
-    Bad: one run in six minutes
-
-    Given a sync that runs "continuous" and is due in 2 minutes
-    When 6m pass
-    Then the sync has run at least 3 times
-
   @LIFE-007 @must @published @spec-2.6 @clock
   Scenario: A sync whose frequency is never does not run by itself
     It is triggered by somebody else.
@@ -102,19 +90,6 @@ Feature: Life of a sync
     And 5m pass
     Then the sync has run 0 times
 
-  @LIFE-009 @must @spec @spec-3 @clock
-  Scenario: A sync that was paused runs again when an update says so
-    What cannot be resumed must be made anew.
-    Cause: the schedule is dropped with the pause.
-    Fix: schedule the sync again when paused becomes false.
-    Good: "paused":false -> the next run
-    Bad: no run
-
-    Given a sync that runs "hourly" and is due in 2 minutes, and is paused
-    When a client resumes the sync
-    And 5m pass
-    Then the sync has run 1 time
-
   @LIFE-010 @must @published @spec-2.6 @clock
   Scenario: A sync of a sequence runs when the one before has completed
     The second builds on what the first has written.
@@ -126,23 +101,6 @@ Feature: Life of a sync
     Given a sync of 2 records with operation "upsert"
     And another sync that runs after it
     When the first sync runs
-    Then the sync has run 1 time
-
-  @LIFE-011 @must @published @spec-2.6 @clock
-  Scenario: A sync of a sequence does not run when the one before has failed
-    It would work on half of the data.
-    Cause: every end of a run counts.
-    Fix: start it only after a completed run.
-    Good: the first fails -> nothing
-    Bad: the second runs
-
-    Given a sync of 2 records with operation "upsert"
-    And another sync that runs after it
-    And the destination answers every get_sync_speed with an error object
-    When the first sync runs
-    Then the sync has run 0 times
-    When the destination is well again
-    And the first sync runs
     Then the sync has run 1 time
 
   @LIFE-012 @must @spec @spec-2.9 @clock
@@ -196,61 +154,3 @@ Feature: Life of a sync
     Given a run that waits for the destination
     When a client cancels the run
     Then the destination gets no further batch
-
-  @LIFE-016 @must @published @spec-2.6 @clock
-  Scenario: An hourly schedule runs once an hour
-    A source that is asked twice as often costs twice as much.
-    Cause: the schedule falls due more often than it says.
-    Fix: run at minute of every hour, and at no other time.
-    Good: minute 30 -> 09:30, 10:30
-    Bad: minute 30 -> 09:30, 10:00, 10:30
-
-    Given a sync that runs "hourly" and is due in 2 minutes
-    When 65m pass
-    Then the sync has run 2 times
-    And each run was due at the time of its schedule
-
-  @LIFE-017 @must @spec @spec-2.6 @clock
-  Scenario: A daily schedule runs once a day
-    The specification shows exactly this schedule.
-    Cause: the schedule falls due more often than it says.
-    Fix: run at hour and minute of every day in UTC, and at no other time.
-    Good: hour 9, minute 30 -> 09:30Z every day
-    Bad: hour 9, minute 30 -> 09:30Z, 10:30Z, 11:30Z
-
-    Given a sync that runs "daily" and is due in 2 minutes
-    When 5m pass
-    Then the sync has run 1 time
-    When 24h pass
-    Then the sync has run 2 times
-    And each run was due at the time of its schedule
-
-  @LIFE-018 @must @published @spec-2.6 @clock
-  Scenario: A cron expression runs at no other time than it says
-    An expression is written where only some hours are good for the source.
-    Cause: the minute of the expression is read, and the hour is not.
-    Fix: run when all five fields fit.
-    Good: 30 9 * * * -> 09:30Z every day
-    Bad: 30 9 * * * -> 09:30Z, 10:30Z, 11:30Z
-
-    Given a sync that runs "expression" and is due in 2 minutes
-    When 5m pass
-    Then the sync has run 1 time
-    When 24h pass
-    Then the sync has run 2 times
-    And each run was due at the time of its schedule
-
-  @LIFE-019 @must @published @spec-2.6 @clock
-  Scenario: A weekly schedule runs on no other day
-    Who asks for one run a week does not want seven.
-    Cause: day is ignored.
-    Fix: run on day, and on no other.
-    Good: day Monday -> every Monday
-    Bad: every day
-
-    Given a sync that runs "weekly" and is due in 2 minutes
-    When 5m pass
-    Then the sync has run 1 time
-    When 72h pass
-    Then the sync has run 1 time
-    And each run was due at the time of its schedule

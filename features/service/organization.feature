@@ -1,20 +1,7 @@
 Feature: Organization
   An organization has workspaces, users, and invitations to both.
 
-  @ORG-001 @must @spec @spec-4
-  Scenario: A new workspace is answered with 201 and the status success
-    The status of this call is success, and not created; clients compare it.
-    Cause: the status of other creations is taken.
-    Fix: answer 201 {"status":"success","data":{…}}.
-    Good: POST /workspaces {"name":"A"} -> 201 {"status":"success","data":{"id":7,"name":"A","…":"…"}}
-    Bad: POST /workspaces {"name":"A"} -> 200 {"status":"created"}
-
-    When a client makes each call with its own token:
-      | POST /workspaces | {"name":"{name}"} |
-    Then each call is answered with 201
-    And the status of each answer is one of "success"
-
-  @ORG-002 @must @spec @spec-2.14 @needs-ORG-001
+  @ORG-002 @must @spec @spec-2.14
   Scenario: A workspace shows its fields
     Typed clients read every field.
     Cause: a field is missing, or empty ones are left out.
@@ -33,7 +20,7 @@ Feature: Organization
     And data of each answer has the values:
       | name | "{this_name}" |
 
-  @ORG-003 @must @spec @spec-4.1 @spec-2.14 @needs-ORG-001
+  @ORG-003 @must @spec @spec-4.1 @spec-2.14
   Scenario: The key of a new workspace is answered when it is asked for
     This is the only moment in which a program can get it.
     Cause: return_workspace_api_key is not read.
@@ -46,7 +33,7 @@ Feature: Organization
     Then data of each answer has the members:
       | api_key | string |
 
-  @ORG-004 @must @spec @spec-4 @spec-2.14 @needs-ORG-001
+  @ORG-004 @must @spec @spec-4 @spec-2.14
   Scenario: The key of a workspace is answered only when it is asked for
     A key that nobody asked for ends up in logs. The default of return_workspace_api_key is false.
     Cause: the key is part of every answer about the workspace.
@@ -59,7 +46,7 @@ Feature: Organization
       | POST /workspaces                | {"name":"{name}","return_workspace_api_key":false} |
       | GET /workspaces                 |                                                    |
       | GET /workspaces/{made}          |                                                    |
-    Then no answer has a member "api_key"
+    Then no answer has the text "api_key"
 
   @ORG-005 @must @spec @spec-4
   Scenario: A workspace needs a name
@@ -75,7 +62,7 @@ Feature: Organization
       | POST /workspaces | {"return_workspace_api_key":true} |
     Then each call is turned down
 
-  @ORG-006 @must @spec @spec-2.14 @needs-ORG-001
+  @ORG-006 @must @spec @spec-2.14
   Scenario: The name of a workspace is unique within the organization
     Two workspaces of one name cannot be told apart by people.
     Cause: names are not compared, or in another case only.
@@ -88,21 +75,6 @@ Feature: Organization
     And a client makes each call with its own token:
       | POST /workspaces | {"name":"{this_name}"} |
     Then each call is turned down
-
-  @ORG-007 @must @spec @spec-2.14 @needs-ORG-006
-  Scenario: Another organization may use the same name
-    Organizations do not know of each other; a refusal would tell one what another has.
-    Cause: names are unique in the whole database.
-    Fix: compare names within the organization only.
-    Good: POST /workspaces {"name":"A"} in two organizations -> 201 in both
-    Bad: POST /workspaces {"name":"A"} in two organizations -> 201, then 409
-
-    When a client makes each call with its own token:
-      | POST /workspaces | {"name":"{this_name}"} |
-    And a client goes to an organization of its own
-    And a client makes each call with its own token:
-      | POST /workspaces | {"name":"{this_name}"} |
-    Then each call is answered with 201
 
   @ORG-008 @must @spec @spec-4 @spec-2.14 @needs-ORG-002
   Scenario: A workspace keeps the addresses for its alerts
@@ -119,21 +91,7 @@ Feature: Organization
       | name                | "{this_name}"                     |
       | notification_emails | ["a@example.com","b@example.com"] |
 
-  @ORG-009 @must @spec @spec-4
-  Scenario: An invitation to the organization is answered with 200 and the status success
-    Clients compare status and HTTP status.
-    Cause: the answer is that of a creation.
-    Fix: answer 200 {"status":"success","data":{…}}.
-    Good: POST /invitations {"email":"a@example.com","role":"member"} -> 200 {"status":"success","data":{"id":7,"…":"…"}}
-    Bad: POST /invitations {"email":"a@example.com","role":"member"} -> 201 {"status":"created"}
-
-    When a client makes each call with its own token:
-      | POST /invitations | {"email":"{email}","role":"member"} |
-      | POST /invitations | {"email":"{email}","role":"admin"}  |
-    Then each call is answered with 200
-    And the status of each answer is one of "success"
-
-  @ORG-010 @must @spec @spec-2.13 @spec-3 @needs-ORG-009
+  @ORG-010 @must @spec @spec-2.13 @spec-3
   Scenario: An open invitation shows its fields, and that nobody has claimed it
     Typed clients read every field, and tell by claimed_at whether the person came.
     Cause: fields without a value are left out, or hold a time from the beginning.
@@ -155,21 +113,6 @@ Feature: Organization
     And data of each answer has the values:
       | email | "{this_email}" |
       | role  | "member"       |
-
-  @ORG-011 @must @spec @spec-2.13
-  Scenario: An invitation names who has made it
-    People ask who invited them.
-    Cause: created_by_id is that of the first user, or of the token.
-    Fix: answer the id of the user whose token was used.
-    Good: "created_by_id":3 for a token of user 3
-    Bad: "created_by_id":1 for a token of user 3
-
-    Given an organization of its own
-    When a client makes each call with its own token:
-      | POST /invitations                        | {"email":"{email}","role":"member"}      |
-      | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"viewer"}   |
-    Then data of each answer has the values:
-      | created_by_id | {user} |
 
   @ORG-012 @must @spec @spec-4
   Scenario: A role in the organization is admin or member
@@ -198,7 +141,11 @@ Feature: Organization
     Given two workspaces
     When a client makes each call with its own token:
       | POST /invitations | {"email":"{email}","role":"member","workspaces":[{"id":{workspace},"role":"editor"},{"id":{second_workspace},"role":"viewer"}]} |
-    Then the answer invites to "{workspace}" as "editor" and to "{second_workspace}" as "viewer"
+    Then data of each answer has the values:
+      | associated_workspace_invitations | [{"workspace_id":{workspace},"role":"editor"},{"workspace_id":{second_workspace},"role":"viewer"}] |
+    And data of each answer has the members:
+      | associated_workspace_invitations.0.id | integer |
+      | associated_workspace_invitations.1.id | integer |
 
   @ORG-014 @must @spec @spec-4.1 @spec-4
   Scenario: An invitation names only workspaces that exist
@@ -228,19 +175,6 @@ Feature: Organization
       | POST /invitations | {"email":"{email}","role":"member","workspaces":[{"id":{foreign_workspace},"role":"viewer"}]} |
       | POST /workspaces/{foreign_workspace}/invitations | {"emails":["{email}"],"role":"viewer"} |
     Then each call is turned down
-
-  @ORG-016 @should @policy @spec-4.1 @needs-ORG-014
-  Scenario: Nobody is invited to the organization by a call that is turned down
-    People who are invited by a call that failed get a second mail when it is sent again.
-    Cause: the invitation is stored before its workspaces are looked at.
-    Fix: look at everything first.
-    Good: POST /invitations with an unknown workspace -> 400, and no invitation
-    Bad: POST /invitations with an unknown workspace -> 400, and the invitation is in the list
-
-    Given things of an organization
-    When a client makes each call with its own token:
-      | POST /invitations | {"email":"{this_email}","role":"member","workspaces":[{"id":{nobody},"role":"viewer"}]} |
-    Then the list "/invitations" does not show "{this_email}"
 
   @ORG-017 @must @spec @spec-4 @spec-3 @needs-ORG-010
   Scenario: The role of an open invitation can be changed
@@ -293,21 +227,6 @@ Feature: Organization
     Then each call is turned down
     And the invited person has the role "member" in the organization
 
-  @ORG-020 @must @spec @spec-4 @spec-3 @needs-ORG-017
-  Scenario: Who claims an invitation gets the role that it then has
-    The role was changed so that the person gets it.
-    Cause: the role is copied when the invitation is made.
-    Fix: read the role of the invitation with the claim.
-    Good: PATCH /invitations/7 {"role":"admin"}, claim -> the user has the role admin
-    Bad: PATCH /invitations/7 {"role":"admin"}, claim -> the user has the role member
-
-    Given an organization of its own
-    When a client makes each call with its own token:
-      | POST /invitations         | {"email":"{email}","role":"member"} |
-      | PATCH /invitations/{made} | {"role":"admin"} |
-    And the invited person claims the invitation to the organization
-    Then the invited person has the role "admin" in the organization
-
   @ORG-021 @must @spec @spec-4.1
   Scenario: Who claims an invitation is a member of each workspace that it names
     Otherwise the person comes into an organization in which there is nothing to see.
@@ -337,24 +256,7 @@ Feature: Organization
       | POST /invitations | {"email":"{member}","role":"member","workspaces":[{"id":{workspace},"role":"operator"}]} |
     Then the member has the role "operator" in the workspace
 
-  @ORG-023 @must @spec @spec-4
-  Scenario: An invitation to a workspace has the status success
-    Clients compare the status.
-    Cause: the status of a creation is taken.
-    Fix: answer {"status":"success","data":{…}}.
-    Good: POST /workspaces/7/invitations {"emails":["a@example.com"],"role":"viewer"} -> {"status":"success","data":{"id":9,"…":"…"}}
-    Bad: POST /workspaces/7/invitations {"emails":["a@example.com"],"role":"viewer"} -> {"status":"created"}
-
-    Given things of an organization
-    When a client makes each call with its own token:
-      | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"owner"}    |
-      | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"editor"}   |
-      | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"operator"} |
-      | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"viewer"}   |
-    Then each call is answered
-    And the status of each answer is one of "success"
-
-  @ORG-024 @must @spec @spec-2.13 @needs-ORG-023
+  @ORG-024 @must @spec @spec-2.13
   Scenario: An invitation to a workspace shows six fields and no others
     It has no claimed_at and no associated invitations; that is how clients tell the two kinds.
     Cause: both kinds are written by one piece of code.
@@ -365,29 +267,8 @@ Feature: Organization
     Given things of an organization
     When a client makes each call with its own token:
       | POST /workspaces/{workspace}/invitations | {"emails":["{email}"],"role":"viewer"} |
-    Then data of each answer has the members "id, email, created_at, created_by_id, claimed_by_id, role" and no others
-
-  @ORG-025 @must @spec @spec-2.13 @needs-ORG-024
-  Scenario: The fields of an invitation to a workspace have their types
-    Typed clients read every field.
-    Cause: the id is a string, or the time has another form.
-    Fix: answer the types that are written down.
-    Good: "data":{"id":9,"email":"a@example.com","created_by_id":3,"claimed_by_id":null,"role":"viewer","created_at":"2026-01-31T09:30:00.000Z"}
-    Bad: "data":{"id":"9","…":"…"}
-
-    Given things of an organization
-    When a client makes each call with its own token:
-      | POST /workspaces/{workspace}/invitations | {"emails":["{this_email}"],"role":"viewer"} |
     Then data of each answer has the members:
-      | id            | integer   |
-      | email         | string    |
-      | created_at    | timestamp |
-      | created_by_id | integer   |
-      | claimed_by_id | null      |
-      | role          | string    |
-    And data of each answer has the values:
-      | email | "{this_email}" |
-      | role  | "viewer"       |
+      | . | object of id, email, created_at, created_by_id, claimed_by_id, role |
 
   @ORG-026 @must @spec @spec-4
   Scenario: A role in a workspace is owner, editor, operator or viewer
@@ -406,7 +287,7 @@ Feature: Organization
       | POST /invitations | {"email":"{email}","role":"member","workspaces":[{"id":{workspace},"role":"king"}]} |
     Then each call is turned down
 
-  @ORG-027 @must @spec @spec-4 @needs-ORG-023
+  @ORG-027 @must @spec @spec-4
   Scenario: Everybody whose address is named is invited to the workspace
     A list of addresses is one call; the second address counts as much as the first.
     Cause: only the first address is read.
@@ -417,9 +298,9 @@ Feature: Organization
     Given things of an organization
     When a client makes each call with its own token:
       | POST /workspaces/{workspace}/invitations | {"emails":["{email}","{this_email}"],"role":"viewer"} |
-    Then the list "/workspaces/{workspace}/invitations" shows "{this_email}"
+    Then the list "/workspaces/{workspace}/invitations" shows "{this_email}" once
 
-  @ORG-028 @must @spec @spec-4 @needs-ORG-025
+  @ORG-028 @must @spec @spec-4 @needs-ORG-024
   Scenario: The role of an invitation to a workspace can be changed
     A mistake in the role is put right before the person comes.
     Cause: the method PUT is missing, or the answer shows the old role.
@@ -434,21 +315,6 @@ Feature: Organization
     And data of each answer has the values:
       | id   | {workspace_invitation} |
       | role | "editor"               |
-
-  @ORG-029 @must @spec @spec-4
-  Scenario: An update of an invitation to a workspace needs a role
-    The role is required; an update without one has nothing to say.
-    Cause: an empty body counts as done.
-    Fix: answer 400 when role is missing.
-    Good: PUT /workspaces/7/invitations/9 {} -> 400
-    Bad: PUT /workspaces/7/invitations/9 {} -> 200 {"status":"updated"}
-
-    Given things of an organization
-    When a client makes each call with its own token:
-      | PUT /workspaces/{workspace}/invitations/{workspace_invitation} | {}            |
-      | PUT /workspaces/{workspace}/invitations/{workspace_invitation} | {"role":null} |
-      | PUT /workspaces/{workspace}/invitations/{workspace_invitation} |               |
-    Then each call is turned down
 
   @ORG-030 @must @spec @spec-4.1 @needs-ORG-028
   Scenario: Who claims an invitation to a workspace gets the role of its last update
@@ -480,45 +346,3 @@ Feature: Organization
       | email      | string    |
       | created_at | timestamp |
       | role       | string    |
-
-  @ORG-032 @must @spec @spec-2.14 @spec-3
-  Scenario: Who has claimed an invitation is in the list of users
-    The list of users is where a client sees who is there.
-    Cause: the list shows invitations, or only those who made a token.
-    Fix: list every user of the organization.
-    Good: GET /users -> the person with the role of the invitation
-    Bad: GET /users -> only the first user
-
-    Given an organization of its own
-    When a client makes each call with its own token:
-      | POST /invitations | {"email":"{this_email}","role":"member"} |
-    And the invited person claims the invitation to the organization
-    Then the list "/users" shows "{this_email}"
-
-  @ORG-033 @should @policy @spec-3
-  Scenario: Who has not claimed an invitation is no user
-    An invitation is an offer. Whoever counts users must not count letters.
-    Cause: the user is made with the invitation.
-    Fix: make the user with the claim.
-    Good: POST /invitations {"email":"a@example.com","…":"…"} -> GET /users does not show a@example.com
-    Bad: POST /invitations {"email":"a@example.com","…":"…"} -> GET /users shows a@example.com
-
-    When a client makes each call with its own token:
-      | POST /invitations | {"email":"{this_email}","role":"member"} |
-    Then the list "/users" does not show "{this_email}"
-
-  @ORG-034 @should @policy @spec-4
-  Scenario: An address that is none is turned down
-    A mail to it can never arrive, and the invitation stays open for ever.
-    Cause: the address is not looked at.
-    Fix: refuse what has no @ with something on both sides.
-    Good: POST /invitations {"email":"nobody","role":"member"} -> 400
-    Bad: POST /invitations {"email":"nobody","role":"member"} -> 200
-
-    Given things of an organization
-    When a client makes each call with its own token:
-      | POST /invitations                        | {"email":"nobody","role":"member"}                 |
-      | POST /invitations                        | {"email":"","role":"member"}                       |
-      | POST /workspaces/{workspace}/invitations | {"emails":["nobody"],"role":"viewer"}              |
-      | POST /workspaces                         | {"name":"{name}","notification_emails":["nobody"]} |
-    Then each call is turned down

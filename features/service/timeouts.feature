@@ -45,21 +45,6 @@ Feature: Timeouts
     When the sync runs
     Then the service gives the first call of sync_batch up
 
-  @TOUT-004 @must @spec @spec-8 @spec-7.2.5 @needs-TOUT-003
-  Scenario: Half an answer before the deadline is no success
-    The destination has stored the records, but has not said so to the end. What was not
-    acknowledged is sent again; a destination must bear the same record twice.
-    Cause: the status 200 counts, and the body is not needed.
-    Fix: take a record as sent only by its own result.
-    Good: 200, half a body, and sync_batch with the same records
-    Bad: 200, half a body, and the run is completed
-
-    Given a destination
-    And the first call of sync_batch is carried out, and answered only by half
-    And a sync of 3 records with operation "upsert"
-    When the sync runs
-    Then the records of the first batch are sent again
-
   @TOUT-005 @must @spec @spec-8
   Scenario: A slow get_sync_speed is given up
     The run has not even begun, and would never.
@@ -85,17 +70,3 @@ Feature: Timeouts
     When a client connects a destination that does not answer test_connection
     Then the service gives the first call of test_connection up
     And the connection test has failed
-
-  @TOUT-007 @should @policy @spec-8
-  Scenario: Batches beside a slow one go on
-    One request that hangs is no reason to let the others wait.
-    Cause: the next round of batches waits for the slowest of the last.
-    Fix: start the next batch when any of them was answered.
-    Good: two batches at once, one is slow, and the other place is used on
-    Bad: two batches at once, one is slow, and both places wait
-
-    Given a destination that takes 1 record in a batch, 2 batches at once and 100000 records per second
-    And the first call of sync_batch is not answered
-    And a sync of 6 records with operation "upsert"
-    When the sync runs
-    Then other batches come while the first is not answered

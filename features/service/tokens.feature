@@ -1,18 +1,7 @@
 Feature: Tokens
   Two kinds of tokens open the API: one for a workspace, one for an organization.
 
-  @TOK-001 @must @spec @spec-5.1
-  Scenario: A call without a token is refused
-    Without a token nobody is known, and nothing may be read.
-    Cause: the endpoint stands outside of the authentication.
-    Fix: answer 401 to every call of the API that has no Authorization header.
-    Good: GET /syncs without Authorization -> 401 {"status":"error","message":"…"}
-    Bad: GET /syncs without Authorization -> 200 {"status":"success","data":[]}
-
-    When a client calls "GET /syncs" with no token
-    Then the call is refused as unauthenticated
-
-  @TOK-002 @must @spec @spec-5.1 @needs-TOK-001
+  @TOK-002 @must @spec @spec-5.1
   Scenario: Every endpoint of a workspace wants a token
     A single open endpoint gives away what the others protect.
     Cause: authentication is added endpoint by endpoint, and one was forgotten.
@@ -38,7 +27,7 @@ Feature: Tokens
       | PATCH /sources/{source}/topics/{nobody}          | {"description":"changed"} |
     Then each call is refused
 
-  @TOK-003 @must @spec @spec-5.1 @needs-TOK-001
+  @TOK-003 @must @spec @spec-5.1
   Scenario: Every endpoint of the organization wants a token
     Who may invite people without a token gives the whole organization away.
     Cause: authentication is added endpoint by endpoint, and one was forgotten.
@@ -162,33 +151,6 @@ Feature: Tokens
       | an empty token           |
     Then each call is refused as unauthenticated
 
-  @TOK-009 @should @policy @spec-5.1
-  Scenario: The scheme may be written in any case
-    HTTP compares the names of schemes without regard to case, and some clients write "bearer".
-    Cause: the header is compared with the text "Bearer ".
-    Fix: compare the scheme without regard to case, and the token exactly.
-    Good: GET /syncs with Authorization: bearer secret-token:… -> 200
-    Bad: GET /syncs with Authorization: bearer secret-token:… -> 401
-
-    When a client calls "GET /syncs" with each of:
-      | the key after bearer |
-      | the key after BEARER |
-    Then each call is answered
-
-  @TOK-010 @should @policy @spec-5.1 @needs-TOK-001
-  Scenario: A key in another place opens nothing
-    A key that works from any header ends up in logs that nobody protects.
-    Cause: the authentication looks for the key in several places.
-    Fix: read the token from Authorization alone.
-    Good: GET /syncs with X-Api-Key: secret-token:… -> 401
-    Bad: GET /syncs with Authorization: secret-token:… -> 200
-
-    When a client calls "GET /syncs" with each of:
-      | the key without a scheme |
-      | the key after Token      |
-      | the key in X-Api-Key     |
-    Then each call is refused
-
   @TOK-011 @must @published @spec-5.1
   Scenario: HTTP Basic with the user bearer is understood
     Published examples write the token into the address as https://bearer:TOKEN@…, and clients still do so.
@@ -246,59 +208,5 @@ Feature: Tokens
       | GET /syncs?per_page=100                       |
       | GET /syncs/{sync}                             |
       | GET /syncs/{sync}/sync_runs                   |
-    Then no answer shows things of another workspace
-
-  @TOK-015 @should @policy @spec-5.1
-  Scenario: No answer repeats the token of its call
-    Answers end up in logs and screenshots; a token does not belong there.
-    Cause: an error message quotes the header.
-    Fix: say what is wrong with the token without quoting it.
-    Good: 401 {"status":"error","message":"the token is unknown"}
-    Bad: 401 {"status":"error","message":"unknown token secret-token:abc"}
-
-    When a client makes each call with an unknown token:
-      | GET /syncs       |
-      | GET /users       |
-      | GET /nothing     |
-      | POST /workspaces |
-    Then no answer repeats the token
-
-  @TOK-016 @should @policy @spec-5.1
-  Scenario: A call that is refused for its token changes nothing
-    A client that sees a refusal tries again with another token; then the thing would be there twice.
-    Cause: the token is looked at after the work was done.
-    Fix: look at the token first.
-    Good: POST /workspaces without Authorization -> 401, and no workspace is made
-    Bad: POST /workspaces without Authorization -> 401, and the workspace is in the list
-
-    When a client makes each call with no token:
-      | POST /workspaces | {"name":"{name}"} |
-    And a client makes each call with the workspace API key:
-      | POST /workspaces | {"name":"{name}"} |
-    Then no workspace has come into being
-
-  @TOK-017 @should @policy @spec-5.1
-  Scenario: The key of a deleted workspace opens nothing
-    A key that lives on reaches things that nobody sees any more.
-    Cause: keys are kept in memory after their workspace is gone.
-    Fix: ask for the workspace with every call.
-    Good: DELETE /workspaces/7 -> 200; GET /syncs with its key -> 401
-    Bad: DELETE /workspaces/7 -> 200; GET /syncs with its key -> 200
-
-    Given a workspace of its own
-    When the workspace is deleted
-    And a client calls "GET /syncs" with the workspace API key
-    Then the call is refused
-
-  @TOK-018 @should @policy @spec-5.1
-  Scenario: A refusal names the scheme to sign in with
-    HTTP wants a header WWW-Authenticate beside 401; without it generic clients do not know what to ask for.
-    Cause: the refusal is written by hand.
-    Fix: send WWW-Authenticate: Bearer with every 401.
-    Good: 401 with WWW-Authenticate: Bearer realm="api"
-    Bad: 401 without WWW-Authenticate
-
-    When a client calls "GET /syncs" with each of:
-      | no token         |
-      | an unknown token |
-    Then each refusal names the scheme to sign in with
+    Then no answer has the text "{given}"
+    And no answer has the text "{label}"

@@ -31,52 +31,6 @@ Feature: Versions
     And data of each answer has the values:
       | name | "{this_name}" |
 
-  @DEP-003 @should @policy @spec-9 @needs-DEP-002
-  Scenario: The deprecated creation of a model says that it is deprecated
-    A client that is not told finds out when it is gone.
-    Cause: only the documentation says so.
-    Fix: send the header Deprecation (RFC 9745) with the answer.
-    Good: POST /sources/2/models -> 201 with Deprecation: @1672531200
-    Bad: POST /sources/2/models -> 201 without Deprecation
-
-    When a client makes each call with its own token:
-      | POST /sources/{source}/models | {"name":"{name}","query":"SELECT 1 AS id","description":""} |
-    Then each answer says that something is deprecated
-
-  @DEP-004 @should @policy @spec-9
-  Scenario: A sync with a deprecated field is told so
-    The fields failed_run_notifications_enabled, failed_record_notifications_enabled,
-    failed_record_notifications_threshold_percent and high_water_mark_attributes have followers.
-    Cause: only the documentation says so.
-    Fix: send the header Deprecation (RFC 9745) when a request has such a field.
-    Good: POST /syncs {"failed_run_notifications_enabled":true,"…":"…"} -> 200 with Deprecation: @1672531200
-    Bad: POST /syncs {"failed_run_notifications_enabled":true,"…":"…"} -> 200 without Deprecation
-
-    When a client creates a sync with each of these:
-      | field                                         | value |
-      | failed_run_notifications_enabled              | false |
-      | failed_record_notifications_enabled           | false |
-      | failed_record_notifications_threshold_percent | 50    |
-    Then each request says that something is deprecated
-
-  @DEP-005 @should @policy @spec-9
-  Scenario: What is not deprecated is not called so
-    A mark on everything is read by nobody.
-    Cause: the header is sent with every answer.
-    Fix: send the header Deprecation only where something is deprecated.
-    Good: GET /syncs -> 200 without Deprecation
-    Bad: GET /syncs -> 200 with Deprecation: @1672531200
-
-    Given things of a workspace
-    When a client makes each call with its own token:
-      | GET /destinations                 | |
-      | GET /destinations/{destination}   | |
-      | PATCH /destinations/{destination} | {"service_connection":{"name":"{name}"}} |
-      | GET /syncs                        | |
-      | GET /syncs/{sync}                 | |
-      | GET /source_types                 | |
-    Then no answer says that something is deprecated
-
   @DEP-006 @must @published @spec-9 @spec-4.1
   Scenario: Datasets do what models did
     Whoever is told to leave models must find the same in datasets: a query with a name.

@@ -59,7 +59,7 @@ func aBatch() Call {
 	return Call{
 		Line: proxy.Line{
 			Started: time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC), Method: "sync_batch", Object: "contact", Operation: "upsert", Status: 200, MS: 12.3, FirstByteMS: 8.1,
-			Records: 3, Succeeded: 2, Failed: 1, Broken: []string{"RES-002"}, Caller: []string{"CALL-017"},
+			Records: 3, Succeeded: 2, Failed: 1, Broken: []string{"RES-002"}, Caller: []string{"CALL-008"},
 		},
 		Target: "/in" + hostile, Reused: true,
 		Request:  console.Message{Headers: []string{"POST $DESTKIT_URL", "X-Odd: " + hostile}, Body: json.RawMessage(`{"name":"Lovelace","odd":"` + `<script>alert(1)</script>"}`), Bytes: 70},
@@ -86,7 +86,7 @@ func bothSides() []Side {
 			Undecided: []page.Undecided{{What: "decided by active judging", How: "destkit conform", Musts: 1, Checks: []page.Check{{ID: "DUR-001", Title: "Every record is there at once"}}}},
 			Problems:  []page.Problem{{Message: "a waiver is stale", Fix: "take it away"}}},
 	}, {
-		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: page.Outline{Tone: "part", Summary: "none of 27 MUSTs failed"}, Titles: map[string]string{"CALL-017": "Every batch carries the whole plan"}, Report: write,
+		Key: SideCaller, Name: "The caller", Verdict: "conformant in part", Outline: page.Outline{Tone: "part", Summary: "none of 27 MUSTs failed"}, Titles: map[string]string{"CALL-008": "Every batch carries the whole plan"}, Report: write,
 	}}
 }
 
@@ -127,7 +127,7 @@ func TestThePagesOfAProxy(t *testing.T) {
 		"/": {
 			"go to <code>$DESTKIT_URL</code>", "<b>2</b><span>calls passed on", "<b>3</b><span>records sent", "<b>4</b><span>answered by the proxy",
 			"The endpoint <span class=\"chip\">non-conformant", `5 need <span class="flag">--development</span> off`, "51 PASS", `findings#f-RES-002"><code>RES-002</code></a> Every record has a result`,
-			"The caller <span class=\"chip\">conformant in part", "2 exchanges so far", `exchanges/1">/in&#34;&gt;&lt;script&gt;`, "2 of 3 records ok", `<span class="tag bad">RES-002`, `<span class="tag bad">CALL-017`,
+			"The caller <span class=\"chip\">conformant in part", "2 exchanges so far", `exchanges/1">/in&#34;&gt;&lt;script&gt;`, "2 of 3 records ok", `<span class="tag bad">RES-002`, `<span class="tag bad">CALL-008`,
 			"not judged", "the proxy has answered 502", "12.3 ms", "<option>list_objects</option>", "data-live=",
 		},
 		"/findings": {

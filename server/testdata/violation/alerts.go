@@ -2,7 +2,6 @@ package violation
 
 import (
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
 )
 
@@ -13,25 +12,10 @@ func alertsViolations() []violation {
 		alertsAs("ALRT-002", "an alert of failures is sent every time", setAlert(api.AlertFailure, "send_for", api.SendEveryTime)),
 		alertsAs("ALRT-003", "an alert of failures is sent the first time only", setAlert(api.AlertFailure, "send_for", api.SendFirstTime)),
 		alertsAs("ALRT-004", "the recovery of a failure is never sent", setAlert(api.AlertFailure, "should_send_recovery", false)),
-		alertsAs("ALRT-005", "the recovery of a failure is always sent", setAlert(api.AlertFailure, "should_send_recovery", true)),
 		alertsAs("ALRT-006", "the threshold of invalid records is taken for more than it is", setThreshold(65)),
-		alertsAs("ALRT-007", "the threshold of invalid records is taken for less than it is", setThreshold(10)),
-		alertsAs("ALRT-007.2", "invalid records are told only where all are invalid and one more", func(a map[string]any) bool {
-			return a["type"] != api.AlertInvalidRecordPercent || !asksAbove(a, 60)
-		}),
-		onSync("ALRT-008", "an empty list of alerts is read as one that is missing", func(y map[string]any) {
-			if list, ok := y["alert_attributes"].([]any); ok && len(list) == 0 {
-				delete(y, "alert_attributes")
-			}
-		}),
 		onSync("ALRT-009", "failed_run_notifications_enabled is ignored where it is true", func(y map[string]any) {
 			if y["failed_run_notifications_enabled"] == true && y["alert_attributes"] == nil {
 				y["failed_run_notifications_enabled"] = false
-			}
-		}),
-		onSync("ALRT-010", "failed_run_notifications_enabled is ignored where it is false", func(y map[string]any) {
-			if y["failed_run_notifications_enabled"] == false {
-				y["failed_run_notifications_enabled"] = true
 			}
 		}),
 		onSync("ALRT-011", "failed_record_notifications_threshold_percent is 90 where nothing is said", unsaidThreshold(90)),
@@ -65,12 +49,6 @@ func alertsViolations() []violation {
 				})
 			}
 		}),
-		breaks("ALRT-018", "an e-mail says only that a sync has failed", seams{mail: func(m *store.Mail) bool {
-			if m.Kind == "alert" {
-				m.Subject, m.Text = "A sync has failed", "Have a look at your syncs."
-			}
-			return true
-		}}),
 	}
 }
 
@@ -114,13 +92,6 @@ func setAlert(kind, field string, value any) func(map[string]any) bool {
 
 func notOf(kind string) func(map[string]any) bool {
 	return func(a map[string]any) bool { return a["type"] != kind }
-}
-
-// asksAbove tells that the threshold of an alert is above a limit.
-func asksAbove(a map[string]any, limit int64) bool {
-	options, _ := a["options"].(map[string]any)
-	n, _ := exchange.Int(options["threshold"])
-	return n > limit
 }
 
 // setThreshold gives alerts of invalid records another threshold, where theirs is

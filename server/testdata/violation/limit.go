@@ -3,7 +3,6 @@ package violation
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -26,13 +25,8 @@ func limitViolations() []violation {
 				h.Del(limitHeader)
 			}
 		}),
-		{Violation{ID: "PACE-016", Changes: "the first X-RateLimit-Limit of a connection stays", Also: []Also{
-			{ID: "PACE-017", Why: "the first one is the lower one there"},
-		}}, func(*Service) seams {
+		{Violation{ID: "PACE-016", Changes: "the first X-RateLimit-Limit of a connection stays"}, func(*Service) seams {
 			return seams{carry: keptLimit(func(kept, _ int) bool { return kept > 0 })}
-		}},
-		{Violation{ID: "PACE-017", Changes: "the lowest X-RateLimit-Limit of a connection stays"}, func(*Service) seams {
-			return seams{carry: keptLimit(func(kept, named int) bool { return kept > 0 && kept < named })}
 		}},
 		breaks("PACE-018", "X-RateLimit-Limit is not read from an answer that is an error", seams{
 			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
@@ -43,34 +37,7 @@ func limitViolations() []violation {
 				return resp, err
 			},
 		}),
-		readsLimit("PACE-019", "an X-RateLimit-Limit of zero or less is taken for 5", func(_ *exchange.Call, h http.Header) {
-			if n, err := strconv.Atoi(h.Get(limitHeader)); err == nil && n <= 0 {
-				h.Set(limitHeader, "5")
-			}
-		}),
-		readsLimit("PACE-019.2", "the digits at the beginning of X-RateLimit-Limit are taken", func(_ *exchange.Call, h http.Header) {
-			text := h.Get(limitHeader)
-			digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
-			if digits != "" && digits != "0" {
-				h.Set(limitHeader, digits)
-			}
-		}),
-		readsLimit("PACE-020", "an answer without X-RateLimit-Limit sets the default again", func(_ *exchange.Call, h http.Header) {
-			if h.Get(limitHeader) == "" {
-				h.Set(limitHeader, "50000")
-			}
-		}, Also{ID: "PACE-018", Why: "the answer that named the limit was followed by others that name none"}),
-		readsLimit("PACE-021", "two lines of X-RateLimit-Limit are joined", func(_ *exchange.Call, h http.Header) {
-			if lines := h.Values(limitHeader); len(lines) > 1 {
-				h.Set(limitHeader, strings.Join(lines, ", "))
-			}
-		}),
-		{Violation{ID: "PACE-022", Changes: "5 requests per second are sent before 16 answers have come without X-RateLimit-Limit", Also: []Also{
-			{ID: "PACE-023", Why: "the other connection names no limit"},
-		}}, func(*Service) seams { return seams{carry: slowStart()} }},
-		{Violation{ID: "PACE-023", Changes: "an X-RateLimit-Limit holds for all connections whose URLs have the same query"}, func(*Service) seams {
-			return seams{carry: limitOfQuery()}
-		}},
+		{Violation{ID: "PACE-022", Changes: "5 requests per second are sent before 16 answers have come without X-RateLimit-Limit"}, func(*Service) seams { return seams{carry: slowStart()} }},
 	}
 }
 
@@ -110,28 +77,6 @@ func keptLimit(stays func(kept, named int) bool) exchange.Carry {
 			return resp, err
 		}
 		limits[key] = named
-		return resp, err
-	}
-}
-
-// limitOfQuery gives answers that name no limit the one that was named last by
-// an endpoint with the same query.
-func limitOfQuery() exchange.Carry {
-	var mu sync.Mutex
-	limits := map[string]string{}
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		resp, err := next(o)
-		key := o.HTTP.URL.RawQuery
-		if err != nil || key == "" {
-			return resp, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if named := resp.Header.Get(limitHeader); named != "" {
-			limits[key] = named
-		} else if kept := limits[key]; kept != "" {
-			resp.Header.Set(limitHeader, kept)
-		}
 		return resp, err
 	}
 }

@@ -52,11 +52,6 @@ func objectNames() []violation {
 				a.Status, a.Body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
 			}
 		}),
-		answersAt("DOB-007", "an object that does not exist has the status error", fetchesObject, func(a *exchange.Answer) {
-			if a.Status == http.StatusNotFound {
-				a.Edit(func(body map[string]any) { body["status"] = "error" })
-			}
-		}),
 	}
 }
 

@@ -87,13 +87,10 @@ func operationsViolations() []violation {
 		engineBreaks("OPER-001", "an upsert sync never sends changes of a record that was taken", func(d *executor.Deviations) { d.UpsertsOnlyNew = true },
 			Also{"OPER-014", "a difference is what it does not send"}, Also{"OPER-016", "a value that becomes NULL is a change"}),
 		carrying("OPER-002", "an insert sync sends its batches with operation upsert", sentAs(rpc.OperationInsert, rpc.OperationUpsert),
-			Also{"OPER-003", "what the second run sends is an upsert, too"}, Also{"OPER-005", "an upsert does not skip what is there"}),
-		engineBreaks("OPER-003", "an insert sync sends a record again when it has changed", func(d *executor.Deviations) { d.InsertsChanges = true }),
+			Also{"OPER-005", "an upsert does not skip what is there"}),
 		carrying("OPER-004", "an update sync sends its batches with operation upsert", sentAs(rpc.OperationUpdate, rpc.OperationUpsert)),
 		engineBreaks("OPER-005", "the first record that is refused ends the run", func(d *executor.Deviations) { d.EndsOnRefusal = true }),
-		engineBreaks("OPER-006", "a mirror that updates and deletes sends no deletes in a run that has sent upserts", func(d *executor.Deviations) { d.KeepsGone = true },
-			Also{"OPER-007", "its second run has both"}),
-		carrying("OPER-007", "a batch that deletes several records is first tried with operation mirror", mirrorFirst),
+		engineBreaks("OPER-006", "a mirror that updates and deletes sends no deletes in a run that has sent upserts", func(d *executor.Deviations) { d.KeepsGone = true }),
 		carrying("OPER-008", "the first batch of a mirror comes after a delete of the same records", clearsFirst),
 		engineBreaks("OPER-009", "a mirror that updates and sets to null sends deletes", func(d *executor.Deviations) { d.NullsDelete = true }),
 		carrying("OPER-009.2", "a mirror leaves out what is NULL", withoutNulls(api.OperationMirror)),
@@ -107,17 +104,12 @@ func operationsViolations() []violation {
 				})
 			}
 		}}),
-		engineBreaks("OPER-012", "rows beyond the 200th are not read", func(d *executor.Deviations) { d.RowLimit = 200 }),
-		engineBreaks("OPER-013", "where nothing has changed, a batch without records is sent", func(d *executor.Deviations) { d.EmptyBatch = true }),
-		engineBreaks("OPER-014", "an upsert sync sends every row in every run", func(d *executor.Deviations) { d.SendsUnchanged = true },
-			Also{"OPER-013", "with no difference there is still every row"}),
+		engineBreaks("OPER-014", "an upsert sync sends every row in every run", func(d *executor.Deviations) { d.SendsUnchanged = true }),
 		carrying("OPER-015", "a field that is no longer mapped is sent as null", nullsForLost),
 		carrying("OPER-016", "an upsert sync leaves out what is NULL", withoutNulls(api.OperationUpsert)),
 		engineBreaks("OPER-017", "a row without an identifier is sent", func(d *executor.Deviations) { d.SendsNull = true }),
 		engineBreaks("OPER-018", "an identifier that stands twice in the source is sent twice", func(d *executor.Deviations) { d.SendsCopies = true }),
 		engineBreaks("OPER-019", "a mirror deletes a record whose identifier now stands twice in the source", func(d *executor.Deviations) { d.DeletesInvalid = true }),
-		carrying("OPER-020", "the schema of an update has a second active identifier, and what the destination says to that goes unnoticed", secondIdentifier,
-			Also{"OPER-004", "the destination refuses a plan with two identifiers"}),
 		carrying("OPER-021", "what a mirror has deleted is never sent again, and counts as sent", neverBack),
 		breaks("OPER-022", "append is taken as insert", seams{ask: func(q *exchange.Request) {
 			if q.Is("POST /syncs") {
@@ -154,32 +146,6 @@ func nullsForLost(*Service) exchange.Carry {
 	})(nil)
 }
 
-// secondIdentifier marks every field of an update as the identifier.
-func secondIdentifier(*Service) exchange.Carry {
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		if o.Param("sync_plan", "operation") != rpc.OperationUpdate {
-			return next(o)
-		}
-		exchange.InPlan(o, func(plan map[string]any) {
-			for _, field := range plan["schema"].(map[string]any) {
-				field.(map[string]any)["active_identifier"] = true
-			}
-		})
-		resp, err := next(o)
-		return exchange.Rewrite(resp, err, func(body map[string]any) { allTaken(o, body) })
-	}
-}
-
-// allTaken makes an answer one in which every record was taken.
-func allTaken(o *exchange.Call, body map[string]any) {
-	results := []any{}
-	eachRecord(o, func(record map[string]any) {
-		results = append(results, map[string]any{"identifier": record["id"], "success": true})
-	})
-	delete(body, "error")
-	body["result"] = map[string]any{"record_results": results}
-}
-
 // neverBack drops records that were deleted before, and makes up their results.
 func neverBack(*Service) exchange.Carry {
 	var mu sync.Mutex
@@ -209,21 +175,6 @@ func neverBack(*Service) exchange.Carry {
 		})
 		resp, err := next(o)
 		return exchange.RewriteResults(resp, err, func(results []any) []any { return append(results, made...) })
-	}
-}
-
-// mirrorFirst sends a delete as a mirror, and as a delete where that is refused.
-func mirrorFirst(*Service) exchange.Carry {
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		if records, _ := o.Param("records").([]any); len(records) > 1 && o.Param("sync_plan", "operation") == rpc.OperationDelete {
-			tried := *o
-			exchange.InPlan(&tried, func(plan map[string]any) { plan["operation"] = rpc.OperationMirror })
-			tried.Edit(func(body map[string]any) { body["id"] = body["id"].(string) + "m" })
-			if resp, err := next(&tried); err == nil {
-				_ = resp.Body.Close()
-			}
-		}
-		return next(o)
 	}
 }
 

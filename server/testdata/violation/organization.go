@@ -1,13 +1,11 @@
 package violation
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
 )
 
@@ -18,12 +16,6 @@ func organizationViolations() []violation {
 
 func workspaceViolations() []violation {
 	return []violation{
-		tells("ORG-001", "a new workspace has the status created", "POST /workspaces", func(body map[string]any) { body["status"] = "created" }),
-		breaks("ORG-001.2", "a new workspace is answered with 200", seams{tell: func(a *exchange.Answer) {
-			if a.Is("POST /workspaces") && a.Status == http.StatusCreated {
-				a.Status = http.StatusOK
-			}
-		}}),
 		breaks("ORG-002", "a workspace without addresses has no notification_emails", seams{tell: func(a *exchange.Answer) {
 			if a.Is("POST /workspaces") {
 				a.Data(func(w map[string]any) {
@@ -58,7 +50,6 @@ func workspaceViolations() []violation {
 			}
 		}),
 		renames("ORG-006", "a second workspace of a name is made"),
-		{Violation{ID: "ORG-007", Changes: "the name of a workspace is unique over all organizations"}, namesEverywhere},
 		breaks("ORG-008", "only the first address for alerts is kept", seams{ask: func(q *exchange.Request) {
 			if q.Is("POST /workspaces") {
 				q.Edit(func(body map[string]any) {
@@ -73,23 +64,6 @@ func workspaceViolations() []violation {
 				a.Data(func(u map[string]any) { delete(u, "created_at") })
 			}
 		}}),
-		tells("ORG-032", "the list of users shows the first one only", "GET /users", func(body map[string]any) {
-			if users, _ := body["data"].([]any); len(users) > 1 {
-				body["data"] = users[len(users)-1:]
-			}
-		}, Also{"ORG-019", "who has claimed is looked up in the list of users"}, Also{"ORG-020", "who has claimed is looked up in the list of users"},
-			Also{"ORG-021", "who has claimed is looked up in the list of users"}),
-		{Violation{ID: "ORG-033", Changes: "who is invited stands in the list of users at once"}, invitedUsers},
-		accepts("ORG-034", "an invitation to no address is made", "POST /invitations", func(body map[string]any) {
-			if email, _ := body["email"].(string); !strings.Contains(email, "@") {
-				body["email"] = "postmaster@example.com"
-			}
-		}),
-		accepts("ORG-034.2", "a workspace takes addresses that are none", "POST /workspaces", func(body map[string]any) {
-			if emails, _ := body["notification_emails"].([]any); len(emails) == 1 && !strings.Contains(fmt.Sprint(emails[0]), "@") {
-				delete(body, "notification_emails")
-			}
-		}),
 	}
 }
 
@@ -137,48 +111,5 @@ func renames(id, changes string) violation {
 				a.Status, a.Body = made.Code, made.Body.Bytes()
 			},
 		}
-	}}
-}
-
-// namesEverywhere remembers the names of all organizations.
-func namesEverywhere(*Service) seams {
-	var names sync.Map
-	return seams{tell: func(a *exchange.Answer) {
-		if !a.Is("POST /workspaces") || a.Status >= http.StatusMultipleChoices {
-			return
-		}
-		a.Data(func(w map[string]any) {
-			if other, known := names.LoadOrStore(w["name"], fmt.Sprint(w["organization_id"])); known && other != fmt.Sprint(w["organization_id"]) {
-				a.Status = http.StatusConflict
-			}
-		})
-		if a.Status == http.StatusConflict {
-			a.Body = []byte(`{"status":"error","message":"the name is taken"}`)
-		}
-	}}
-}
-
-// invitedUsers adds open invitations to the list of users.
-func invitedUsers(s *Service) seams {
-	return seams{tell: func(a *exchange.Answer) {
-		if !a.Is("GET /users") {
-			return
-		}
-		r := a.HTTP.Clone(a.HTTP.Context())
-		r.URL.Path, r.URL.RawQuery = api.BasePath+"/invitations", "per_page=100"
-		token := strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
-		var invited struct{ Data []map[string]any }
-		if json.Unmarshal(s.again(r, token, nil).Body.Bytes(), &invited) != nil {
-			return
-		}
-		a.Edit(func(body map[string]any) {
-			users, _ := body["data"].([]any)
-			for _, i := range invited.Data {
-				if i["claimed_at"] == nil {
-					users = append(users, map[string]any{"id": i["id"], "email": i["email"], "created_at": i["created_at"], "role": i["role"]})
-				}
-			}
-			body["data"] = users
-		})
 	}}
 }

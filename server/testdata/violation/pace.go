@@ -45,7 +45,6 @@ func paceViolations() []violation {
 				s["maximum_records_per_second"] = n * parallel
 			}
 		}),
-		breaks("PACE-007", "batches are larger than what a second may bring", seams{engine: func(d *executor.Deviations) { d.LargeBatches = true }}),
 		{Violation{ID: "PACE-008", Changes: "batches of one sync at a time go to a destination"}, func(*Service) seams {
 			return seams{carry: oneSyncAtATime()}
 		}},
@@ -77,13 +76,6 @@ func paceViolations() []violation {
 					if there {
 						s[key] = 1
 					}
-				}
-			}
-		}),
-		readsSpeed("PACE-012", "zero counts as no limit", func(s map[string]any) {
-			for _, key := range speedKeys {
-				if v, ok := s[key].(json.Number); ok && v == "0" {
-					s[key] = 1000
 				}
 			}
 		}),

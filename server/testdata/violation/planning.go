@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
 )
 
@@ -34,9 +33,6 @@ func planningViolations() []violation {
 			told(rpc.MethodTestConnection, func(result map[string]any) { result["success"] = true })),
 		carriesOut("PLAN-002.2", "the message of a failed connection test is lost",
 			told(rpc.MethodTestConnection, func(result map[string]any) { delete(result, "error_message") })),
-		{Violation{ID: "PLAN-003", Changes: "what test_connection was answered once is not asked again"}, func(*Service) seams {
-			return seams{carry: remembersReplies(rpc.MethodTestConnection)}
-		}},
 		carriesOut("PLAN-004", "the names of objects stand for their labels", told(rpc.MethodListObjects, func(result map[string]any) {
 			list, _ := result["objects"].([]any)
 			for _, o := range list {
@@ -67,9 +63,6 @@ func planningViolations() []violation {
 			}
 			return next(o)
 		}),
-		{Violation{ID: "PLAN-012", Changes: "the speed of the first run holds for all"}, func(*Service) seams {
-			return seams{carry: remembersReplies(rpc.MethodGetSyncSpeed)}
-		}},
 		carriesOut("PLAN-013", "list_objects is called before every run", func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 			if o.Method == rpc.MethodGetSyncSpeed {
 				callAhead(o, next, rpc.MethodListObjects)
@@ -83,7 +76,6 @@ func planningViolations() []violation {
 		{Violation{ID: "PLAN-015", Changes: "what list_fields was answered once is not asked again", Also: []Also{again}}, func(*Service) seams {
 			return seams{carry: remembersReplies(rpc.MethodListFields)}
 		}},
-		breaks("PLAN-016", "a run that does not fit what is kept fails at once", seams{engine: func(d *executor.Deviations) { d.TrustsMetadata = true }}),
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
@@ -136,9 +134,6 @@ func repliesViolations() []violation {
 	test, batch := rpc.MethodTestConnection, rpc.MethodSyncBatch
 	return slices.Concat([]violation{
 		carriesOut("RPLY-001", "a connection test without result and error has passed", swallows(test, neitherOfBoth)),
-		breaks("RPLY-002", "an unknown error is not called so", seams{tell: func(a *exchange.Answer) {
-			a.Body = bytes.ReplaceAll(a.Body, []byte("unknown error: "), nil)
-		}}),
 		carriesOut("RPLY-003", "the id of the reply to a connection test is not compared", swallows(test, otherID)),
 		carriesOut("RPLY-004", "jsonrpc of the reply to a connection test is not looked at", swallows(test, otherVersion)),
 		carriesOut("RPLY-005", "any result of a connection test is a success", swallows(test, noObject)),
@@ -147,13 +142,7 @@ func repliesViolations() []violation {
 		carriesOut("RPLY-007.2", "a connection test is a success within an array", swallows(test, func(h *seenReply) bool {
 			return h.err == nil && bytes.HasPrefix(h.body, []byte("["))
 		})),
-		carriesOut("RPLY-008", "a connection test has passed when its reply is cut", swallows(test, func(h *seenReply) bool {
-			return h.err != nil && h.status != 0 && h.json == nil
-		})),
 		carriesOut("RPLY-009", "a connection test has passed when no reply comes", swallows(test, func(h *seenReply) bool { return h.err != nil && h.status == 0 })),
-		carriesOut("RPLY-010", "a reply to a connection test that can be read need not be whole", swallows(test, func(h *seenReply) bool {
-			return h.err != nil && h.json != nil
-		})),
 		carriesOut("RPLY-013", "a malformed error of a connection test is dropped", swallows(test, badError)),
 		carriesOut("RPLY-014", "a connection test has passed unless it says success: false", swallows(test, func(h *seenReply) bool {
 			return h.well() && h.own && h.bare() && exchange.Object(h.json, "result")["success"] != false
@@ -188,16 +177,6 @@ func shownViolations() []violation {
 		return exchange.Reply(o, map[string]any{"jsonrpc": "?"})
 	}
 	return []violation{
-		carriesOut("RPLY-011", "the message of an error is replaced", loses(rpc.MethodTestConnection, func(e map[string]any) {
-			if _, text := e["message"].(string); text {
-				e["message"] = "the call failed"
-			}
-		})),
-		carriesOut("RPLY-011.2", "the code of an error is lost", loses(rpc.MethodTestConnection, func(e map[string]any) {
-			if _, number := e["code"].(json.Number); number {
-				e["code"] = 0
-			}
-		})),
 		carriesOut("RPLY-012", "the id of an error is compared", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.has("error") && !h.own {
 				return unreadable(o)
@@ -212,21 +191,9 @@ func shownViolations() []violation {
 			}
 			return nil
 		})),
-		carriesOut("RPLY-017", "a reply that is not announced as JSON is not read", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
-			if h.json != nil && !strings.HasPrefix(h.kind, "application/json") {
-				return unreadable(o)
-			}
-			return nil
-		})),
 		carriesOut("RPLY-018", "the status of a reply is not looked at", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
 			if h.status >= 500 && h.bare() {
 				return exchange.Reply(o, h.json)
-			}
-			return nil
-		})),
-		carriesOut("RPLY-019", "an error is not read when the status is not 200", onReply("", func(o *exchange.Call, h *seenReply) *http.Response {
-			if h.status >= 400 && h.has("error") {
-				return unreadable(o)
 			}
 			return nil
 		})),
@@ -253,35 +220,5 @@ func assumingViolations() []violation {
 		carriesOut("RPLY-015", "an object without fields has the fields id and name",
 			list(rpc.MethodListFields, "fields", field("id", true), field("name", false))),
 		carriesOut("RPLY-015.2", "an object without operations allows upsert", list(rpc.MethodSupportedOperations, "operations", rpc.OperationUpsert)),
-		carriesOut("RPLY-020", "what is missing in a speed has a default", editsReplies(rpc.MethodGetSyncSpeed, func(m map[string]any) {
-			for _, name := range []string{"maximum_batch_size", "maximum_parallel_batches", "maximum_records_per_second"} {
-				if result := exchange.Object(m, "result"); result != nil && result[name] == nil {
-					result[name] = 1000
-				}
-			}
-		})),
-		{Violation{ID: "RPLY-023", Changes: "get_sync_speed is not called again after an error"}, func(*Service) seams {
-			return seams{carry: keepsError(rpc.MethodGetSyncSpeed)}
-		}},
-		{Violation{ID: "RPLY-023.2", Changes: "after an error of sync_batch no batch is sent any more"}, func(*Service) seams {
-			return seams{carry: keepsError(rpc.MethodSyncBatch)}
-		}},
-	}
-}
-
-// keepsError answers all calls of a method and a URL with its first error.
-func keepsError(method string) exchange.Carry {
-	var known sync.Map
-	look := onReply(method, func(o *exchange.Call, h *seenReply) *http.Response {
-		if h.well() && h.has("error") && !h.has("result") {
-			known.Store(o.HTTP.URL.String(), h.json["error"])
-		}
-		return nil
-	})
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		if e, failed := known.Load(o.HTTP.URL.String()); failed && o.Method == method {
-			return exchange.Reply(o, map[string]any{"error": e}), nil
-		}
-		return look(o, next)
 	}
 }

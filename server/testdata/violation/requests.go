@@ -1,13 +1,10 @@
 package violation
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
-	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
@@ -146,10 +143,6 @@ func paramsViolations() []violation {
 			triesFirst(rpc.MethodSupportedOperations, params(func(m map[string]any) { m["object"] = exchange.Object(m, "object")["object_api_name"] }))),
 		carriesOut("CALL-008", "batches have the member batch_size beside plan and records",
 			triesFirst(rpc.MethodSyncBatch, params(func(m map[string]any) { m["batch_size"] = 3 }))),
-		carriesOut("CALL-009", "plans have the member label",
-			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["label"] = "" }))),
-		carriesOut("CALL-009.2", "the object of a plan has no label",
-			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { delete(exchange.Object(m, "object"), "label") }))),
 		carriesOut("CALL-010", "sync_id of batches of less than ten records is sent as a string",
 			triesFirst(rpc.MethodSyncBatch, fewRecords(func(m map[string]any) {
 				plan := exchange.Object(m, "sync_plan")
@@ -157,13 +150,6 @@ func paramsViolations() []violation {
 			}))),
 		carriesOut("CALL-010.2", "sync_run_id is the number of a queue",
 			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["sync_run_id"] = 1_000_000_007 }))),
-		carriesOut("CALL-011", "the schema has a field that is not mapped",
-			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) {
-				field := rpc.Field{APIName: "synced_at", Label: "Synced at", Type: rpc.TypeDateTime, Createable: true}
-				exchange.Object(m, "schema")["synced_at"] = map[string]any{"active_identifier": false, "field": field}
-			}))),
-		carriesOut("CALL-011.2", "fields of the schema have the member position",
-			triesFirst(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { f["position"] = 1 }))),
 		carriesOut("CALL-012", "fields of the schema lose updateable",
 			triesFirst(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { delete(exchange.Object(f, "field"), "updateable") }))),
 		carriesOut("CALL-012.2", "the type of text fields is called text in the schema",
@@ -179,7 +165,7 @@ func paramsViolations() []violation {
 				if f["active_identifier"] != true {
 					delete(f, "active_identifier")
 				}
-			})), Also{"CALL-011", "a field of the schema has one member of two"}),
+			}))),
 	}
 }
 
@@ -211,11 +197,6 @@ func batchViolations() []violation {
 			}
 			return list
 		})),
-		carriesOut("CALL-015", "records of batches of less than ten carry the number of their row", triesFirst(rpc.MethodSyncBatch, fewRecords(func(m map[string]any) {
-			for i, r := range m["records"].([]any) {
-				exchange.Object(r)["_row"] = i
-			}
-		}))),
 		carriesOut("CALL-016", "batches of inserts have the operation upsert", editsCalls(rpc.MethodSyncBatch, func(o *exchange.Call) {
 			o.Params(func(m map[string]any) {
 				if plan := exchange.Object(m, "sync_plan"); plan["operation"] == rpc.OperationInsert {
@@ -223,14 +204,6 @@ func batchViolations() []violation {
 				}
 			})
 		})),
-		{Violation{ID: "CALL-017", Changes: "only the first batch of a run has the label of the object"}, func(*Service) seams {
-			var known sync.Map
-			return seams{carry: editsCalls(rpc.MethodSyncBatch, func(o *exchange.Call) {
-				if _, again := known.LoadOrStore(exchange.JSON(o.Param("sync_plan", "sync_run_id")), true); again {
-					o.Params(func(m map[string]any) { exchange.Object(m, "sync_plan", "object")["label"] = "" })
-				}
-			})}
-		}},
 	}
 }
 
@@ -241,17 +214,8 @@ func transportViolations() []violation {
 	return []violation{
 		carriesOut("CALL-019", "batches are first sent as a form",
 			triesFirst(rpc.MethodSyncBatch, header("Content-Type", "application/x-www-form-urlencoded"))),
-		carriesOut("CALL-020", "batches are sent in chunks", editsCalls(rpc.MethodSyncBatch, func(o *exchange.Call) { o.Chunked = true })),
-		carriesOut("CALL-021", "get_sync_speed is first sent compressed",
-			triesFirst(rpc.MethodGetSyncSpeed, func(o *exchange.Call) {
-				o.HTTP.Header.Set("Content-Encoding", "gzip")
-				o.Body = gzipped(o.Body)
-			}), Also{"CALL-001", "a compressed body is no JSON"}),
 		carriesOut("CALL-022", "batches are sent without a User-Agent", editsCalls(rpc.MethodSyncBatch, header("User-Agent", ""))),
-		carriesOut("CALL-023", "list_fields does not ask for compressed replies",
-			editsCalls(rpc.MethodListFields, func(o *exchange.Call) { o.HTTP.Header.Del("Accept-Encoding") })),
 		carriesOut("CALL-024", "a reply in gzip is not decoded", undecoded("gzip")),
-		carriesOut("CALL-025", "a reply in deflate is not decoded", undecoded("deflate")),
 		carriesOut("CALL-026", "every call has a connection of its own", func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 			o.HTTP.Close = true
 			return next(o)
@@ -264,9 +228,6 @@ func transportViolations() []violation {
 					}
 				}
 			})),
-		{Violation{ID: "CALL-028", Changes: "cookies of a destination are kept and sent back"}, func(*Service) seams {
-			return seams{carry: cookies()}
-		}},
 		carriesOut("CALL-029", "a redirect is followed", followed),
 	}
 }
@@ -276,38 +237,12 @@ var ownHeaders = []string{
 	"User-Agent", "Content-Type", "Accept-Encoding", "Accept", "Connection", "Keep-Alive", "Authorization",
 }
 
-func gzipped(body []byte) []byte {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	_, _ = w.Write(body) // a buffer takes everything
-	_ = w.Close()
-	return out.Bytes()
-}
-
 // undecoded hides from the client that a reply is compressed.
 func undecoded(encoding string) exchange.Carry {
 	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
 		resp, err := next(o)
 		if err == nil && resp.Header.Get("Content-Encoding") == encoding {
 			resp.Header.Del("Content-Encoding")
-		}
-		return resp, err
-	}
-}
-
-// cookies keeps the latest cookies of every URL.
-func cookies() exchange.Carry {
-	var jar sync.Map
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		place := o.HTTP.URL.String()
-		if kept, ok := jar.Load(place); ok {
-			for _, c := range kept.([]*http.Cookie) {
-				o.HTTP.AddCookie(c)
-			}
-		}
-		resp, err := next(o)
-		if err == nil && len(resp.Cookies()) > 0 {
-			jar.Store(place, resp.Cookies())
 		}
 		return resp, err
 	}

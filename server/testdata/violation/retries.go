@@ -115,18 +115,6 @@ func retriesViolations() []violation {
 			}
 			return completed(o, results)
 		}),
-		answersOf("RTRY-005", "an answer without any results is success for all", func(o *exchange.Call, results []any) []any {
-			if len(results) > 0 {
-				return results
-			}
-			return completed(o, results)
-		}),
-		answersOf("RTRY-006", "where there are as many results as records, a record without one counts as accepted", func(o *exchange.Call, results []any) []any {
-			if len(results) != len(identifiersOf(o)) {
-				return results
-			}
-			return completed(o, results)
-		}),
 		answersOf("RTRY-007", "results are taken for the records in their order", inOrder),
 		answersOf("RTRY-008", "a success wins over a failure of the same record", several(func(of []map[string]any) []map[string]any {
 			for _, result := range of {
@@ -136,24 +124,8 @@ func retriesViolations() []violation {
 			}
 			return of
 		})),
-		answersOf("RTRY-009", "a record with two equal results counts as one without", several(func(of []map[string]any) []map[string]any {
-			if of[0]["success"] == of[1]["success"] {
-				return nil
-			}
-			return of
-		})),
-		answersOf("RTRY-010", "a result that does not say whether it is a success is one", func(_ *exchange.Call, results []any) []any {
-			for _, r := range results {
-				if result := r.(map[string]any); result["success"] == nil {
-					result["success"] = true
-				}
-			}
-			return results
-		}),
 		engineBreaks("RTRY-011", "a batch that brought another status than 200 is not sent again in the same run", func(d *executor.Deviations) { d.BatchesOnce = true }),
-		engineBreaks("RTRY-012", "a batch that keeps failing is not split", func(d *executor.Deviations) { d.NoSplit = true },
-			Also{"RTRY-013", "it is never split in halves"}),
-		engineBreaks("RTRY-013", "a batch that keeps failing is made smaller by one record at a time", func(d *executor.Deviations) { d.SplitsOne = true }),
+		engineBreaks("RTRY-012", "a batch that keeps failing is not split", func(d *executor.Deviations) { d.NoSplit = true }),
 		carrying("RTRY-014", "a batch whose connection ended without an answer counts as accepted", silenceIsConsent),
 		engineBreaks("RTRY-015", "no run follows one that has failed", func(d *executor.Deviations) { d.NoAnotherRun = true }),
 		engineBreaks("RTRY-016", "all waits before tries are one second long", func(d *executor.Deviations) { d.SteadyBackoff = true }),
@@ -175,13 +147,7 @@ func fullViolations() []violation {
 				q.Query(func(values map[string][]string) { delete(values, "force_full_sync") })
 			}
 		}}),
-		breaks("RTRY-018", "force_full_sync in the body of a trigger is not read", seams{ask: func(q *exchange.Request) {
-			if q.Is("POST /syncs/*/trigger") {
-				q.Edit(func(body map[string]any) { delete(body, "force_full_sync") })
-			}
-		}}),
 		engineBreaks("RTRY-019", "another URL of the destination changes nothing for its syncs", func(d *executor.Deviations) { d.KeepsURL = true }),
-		engineBreaks("RTRY-020", "a run that sends everything for another identifier is not called a full sync", func(d *executor.Deviations) { d.QuietForget = true }),
 		engineBreaks("RTRY-021", "a run that sends everything for another mapping is not called a full sync", func(d *executor.Deviations) { d.KeepsMapping = true }),
 		breaks("RTRY-022", "every run is called a full sync", seams{tell: func(a *exchange.Answer) {
 			if a.Is("GET /sync_runs/*") {
@@ -198,11 +164,6 @@ func fullViolations() []violation {
 				q.Query(func(values map[string][]string) { delete(values, "status") })
 			}
 		}}),
-		breaks("RTRY-025", "the history shows an error object as a failed batch", history(func(record map[string]any) {
-			if message, ok := record["status_message"].(string); ok && strings.HasPrefix(message, "rpc error") {
-				record["status_message"] = "the batch has failed"
-			}
-		})),
 		engineBreaks("RTRY-026", "get_sync_speed is not called again when it fails", func(d *executor.Deviations) { d.SpeedOnce = true }),
 		engineBreaks("RTRY-027", "a refused delete is not sent again by later runs", func(d *executor.Deviations) { d.ForgetsDeletes = true }),
 	}

@@ -1,9 +1,6 @@
 package violation
 
 import (
-	"net/http"
-	"sync"
-
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
 )
 
@@ -16,15 +13,6 @@ func sourcesViolations() []violation {
 			if all, ok := t["configuration_fields"].(map[string]any); ok {
 				exchange.EachObject(all["fields"], change)
 			}
-		})
-	}
-	listed := func(id, changes string, change func([]any) []any) violation {
-		return answersAt(id, changes, listsSourceTypes, func(a *exchange.Answer) {
-			a.Edit(func(body map[string]any) {
-				if list, ok := body["data"].([]any); ok {
-					body["data"] = change(list)
-				}
-			})
 		})
 	}
 	return []violation{
@@ -61,62 +49,5 @@ func sourcesViolations() []violation {
 				f["matches"] = "(" + s
 			}
 		}),
-		answersAt("SRC-006", "source types are listed with the status ok", listsSourceTypes, func(a *exchange.Answer) {
-			a.Edit(func(body map[string]any) { body["status"] = "ok" })
-		}),
-		listed("SRC-007", "source types are listed twice", func(list []any) []any { return append(list, list...) }),
-		listed("SRC-007.2", "only the first source type is listed", func(list []any) []any { return list[:min(1, len(list))] }),
-		breaks("SRC-008", "a source without a password is made with an empty one", seams{ask: func(q *exchange.Request) {
-			if q.Is("POST /sources") {
-				editSource(q, func(_, credentials map[string]any) {
-					if credentials["account"] != nil && credentials["password"] == nil {
-						credentials["password"] = "none"
-					}
-				})
-			}
-		}}),
-		{Violation{ID: "SRC-009", Changes: "a fetched source shows its password"}, showsPassword},
-	}
-}
-
-// editSource changes the connection of a source that is made.
-func editSource(q *exchange.Request, change func(connection, credentials map[string]any)) {
-	q.Edit(func(body map[string]any) {
-		connection, _ := body["connection"].(map[string]any)
-		if credentials, ok := connection["credentials"].(map[string]any); ok {
-			change(connection, credentials)
-		}
-	})
-}
-
-// showsPassword remembers the passwords of sources by their names.
-func showsPassword(*Service) seams {
-	var lock sync.Mutex
-	passwords := map[any]any{}
-	return seams{
-		ask: func(q *exchange.Request) {
-			if q.HTTP.Method == http.MethodPost && q.Is("POST /sources") {
-				editSource(q, func(connection, credentials map[string]any) {
-					lock.Lock()
-					defer lock.Unlock()
-					if name, ok := connection["name"].(string); ok {
-						passwords[name] = credentials["password"]
-					}
-				})
-			}
-		},
-		tell: func(a *exchange.Answer) {
-			if !a.Is("GET /sources/*") {
-				return
-			}
-			a.Data(func(source map[string]any) {
-				lock.Lock()
-				defer lock.Unlock()
-				details, _ := source["connection_details"].(map[string]any)
-				if name, ok := source["name"].(string); ok && details != nil {
-					details["password"] = passwords[name]
-				}
-			})
-		},
 	}
 }

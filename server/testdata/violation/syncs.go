@@ -36,7 +36,6 @@ func shownSyncViolations() []violation {
 		misworded("SYN-003", "a new sync is answered with the status success", createSync, api.StatusCreated, api.StatusSuccess),
 		misshown("SYN-004", "a mirror is shown as an upsert", readSync, replaced("operation", api.OperationMirror, api.OperationUpsert)),
 		misread("SYN-004.2", "a new insert is stored as an upsert", createSync, replaced("operation", api.OperationInsert, api.OperationUpsert)),
-		misshown("SYN-005", "an append is shown as an insert", readSync, replaced("operation", api.OperationAppend, api.OperationInsert)),
 		misread("SYN-006", "an operation in capitals is taken", createSync, replaced("operation", "UPSERT", api.OperationUpsert)),
 		misread("SYN-006.2", "the operation delete is taken for a mirror", createSync, replaced("operation", "delete", api.OperationMirror)),
 		misshown("SYN-007", "the destination's connection_id is a string", readSync, func(m map[string]any) {
@@ -113,13 +112,6 @@ func updatedSyncViolations() []violation {
 		}),
 		misread("SYN-015", "validate_only of a new sync is not read", createSync, func(m map[string]any) { delete(m, "validate_only") }),
 		misread("SYN-016", "validate_only of an update is not read", changeSync, func(m map[string]any) { delete(m, "validate_only") }),
-		misread("SYN-017", "a validation of a new sync takes an unknown operation", createSync, lenient),
-		misread("SYN-017.2", "a validation of an update takes an unknown operation", changeSync, lenient),
-		misread("SYN-018", "validate_only counts by its presence", createSync, func(m map[string]any) {
-			if _, there := m["validate_only"]; there {
-				m["validate_only"] = true
-			}
-		}),
 		misread("SYN-042", "an update does not wake a paused sync", changeSync, func(m map[string]any) {
 			if m["paused"] == false {
 				delete(m, "paused")
@@ -132,9 +124,6 @@ func updatedSyncViolations() []violation {
 		misshown("SYN-043.3", "an update does not tell the match rate", changeSync, func(m map[string]any) { delete(m, "match_rate_details") }),
 		kept("SYN-044", "created_at is taken from the request", "created_at", never),
 		kept("SYN-044.2", "the status is taken from the request", "status", never),
-		waved("SYN-045", "a sync to an unknown object is answered as made", "destination_attributes.object"),
-		waved("SYN-045.2", "a sync to an unknown destination is answered as made", "destination_attributes.connection_id"),
-		waved("SYN-045.3", "a sync from an unknown dataset is answered as made", "source_attributes.object"),
 	}
 }
 
@@ -149,33 +138,18 @@ func needed(field string) func(map[string]any) {
 	}
 }
 
-// lenient takes any operation where a body is only validated.
-func lenient(m map[string]any) {
-	if m["validate_only"] == true {
-		guessed("operation", api.OperationUpsert, api.OperationAppend, api.OperationInsert, api.OperationUpdate, api.OperationMirror)(m)
-	}
-}
-
-// isOperation tells of which operation a new sync is.
-func isOperation(operation string) func(map[string]any) bool {
-	return func(m map[string]any) bool { return m["operation"] == operation }
-}
-
 // enumSyncViolations change the fields that have a list of values.
 func enumSyncViolations() []violation {
 	return []violation{
 		misshown("SYN-019", "the order of fields is always shown as alphabetical", readSync, replaced("field_order", api.OrderMapping, api.OrderAlphabetical)),
 		misread("SYN-019.2", "an unknown order of fields is taken for the default", createSync, guessed("field_order", api.OrderAlphabetical, api.OrderMapping)),
-		kept("SYN-020", "an order of fields is stored whatever the object is", "field_order", isOperation(api.OperationAppend)),
 		misshown("SYN-021", "history is always shown as backfilled", readSync, replaced("historical_sync_operation", api.HistorySkip, api.HistoryBackfill)),
 		misread("SYN-021.2", "an unknown word about history is taken for the default", createSync,
 			guessed("historical_sync_operation", api.HistoryBackfill, api.HistorySkip)),
-		kept("SYN-022", "what becomes of history is stored for every operation", "historical_sync_operation", isOperation(api.OperationAppend)),
 		pretended("SYN-023", "history is sent although it was to be skipped", "historical_sync_operation", swapped("historical_sync_operation", api.HistorySkip, api.HistoryBackfill)),
 		pretended("SYN-023.2", "history is skipped although it was to be sent", "historical_sync_operation", swapped("historical_sync_operation", api.HistoryBackfill, api.HistorySkip)),
 		misshown("SYN-024", "a mirror that sends nulls is shown as one that deletes", readSync, replaced("mirror_strategy", api.MirrorNulls, api.MirrorDeletes)),
 		misread("SYN-024.2", "an unknown strategy is taken for the default", createSync, guessed("mirror_strategy", api.MirrorDeletes, api.MirrorNulls, api.MirrorSwap)),
-		kept("SYN-025", "a strategy is stored for every operation", "mirror_strategy", isOperation(api.OperationMirror)),
 		misshown("SYN-026", "a sync of all properties is shown as one of some", readSync, replaced("field_behavior", api.BehaviorAllProperties, api.BehaviorSpecificProperties)),
 		misread("SYN-026.2", "an unknown field behavior is taken for the default", createSync, guessed("field_behavior", api.BehaviorSpecificProperties, api.BehaviorAllProperties)),
 		misshown("SYN-027", "camel case is shown as snake case", readSync, replaced("field_normalization", "camel_case", "snake_case")),
@@ -186,14 +160,6 @@ func enumSyncViolations() []violation {
 		breaks("SYN-029.2", "start case begins only the first word with a capital", seams{carry: renamed("Beep Boop", "Beep boop")}),
 		misshown("SYN-030", "event-based activation is shown as the mapping of records", readSync, replaced("sync_behavior_family", api.FamilyActivateEvents, api.FamilyMapRecords)),
 		misread("SYN-030.2", "an unknown family is taken for the mapping of records", createSync, guessed("sync_behavior_family", api.FamilyMapRecords, api.FamilyActivateEvents)),
-		kept("SYN-031", "event-based activation is stored for every sync", "sync_behavior_family", func(m map[string]any) bool {
-			return exchange.Inside(m, "mode")["type"] == api.ModeLive || m["sync_behavior_family"] != api.FamilyActivateEvents
-		}),
-		misread("SYN-032", "only live syncs may name a family", createSync, func(m map[string]any) {
-			if exchange.Inside(m, "mode")["type"] != api.ModeLive {
-				replaced("sync_behavior_family", api.FamilyMapRecords, "")(m)
-			}
-		}),
 	}
 }
 
@@ -272,9 +238,6 @@ func deprecatedSyncViolations() []violation {
 		misshown("SYN-036", "the threshold of failed records is shown as 50 by default", readSync, replaced(percent, json.Number("75"), 50)),
 		misshown("SYN-036.2", "failed_run_notifications_enabled is null by default", readSync, replaced("failed_run_notifications_enabled", true, nil)),
 		misshown("SYN-036.3", "failed_record_notifications_enabled is false by default", readSync, replaced("failed_record_notifications_enabled", true, false)),
-		misread("SYN-037", "failed_run_notifications_enabled false is taken for nothing", createSync, replaced("failed_run_notifications_enabled", false, nil)),
-		misread("SYN-037.2", "a threshold of 0 is taken for nothing", createSync, replaced(percent, json.Number("0"), nil)),
-		misread("SYN-037.3", "failed_record_notifications_enabled is no longer read", createSync, func(m map[string]any) { delete(m, "failed_record_notifications_enabled") }),
 		misread("SYN-038", "a threshold above 100 is taken for 100", createSync, replaced(percent, json.Number("101"), 100)),
 		misread("SYN-038.2", "a threshold below 0 is taken for 0", createSync, replaced(percent, json.Number("-1"), 0)),
 		misread("SYN-039", "deprecated fields fill empty alerts", createSync, func(m map[string]any) {
@@ -299,6 +262,5 @@ func deprecatedSyncViolations() []violation {
 			}
 		}),
 		misshown("SYN-040.2", "the advanced configuration is not shown", readSync, func(m map[string]any) { m["advanced_configuration"] = map[string]any{} }),
-		waved("SYN-041", "an unknown key of the advanced configuration is passed over", "advanced_configuration."),
 	}
 }

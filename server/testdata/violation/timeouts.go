@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
@@ -33,26 +32,8 @@ func timeoutsViolations() []violation {
 			},
 		}),
 		endless("TOUT-003", "the deadline of a batch ends with the first byte of its answer", rpc.MethodSyncBatch, false, true),
-		breaks("TOUT-004", "a batch of whose answer there is half counts as sent", seams{
-			carry: func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-				resp, err := next(o)
-				if err != nil || o.Method != rpc.MethodSyncBatch {
-					return resp, err
-				}
-				body, err := io.ReadAll(resp.Body)
-				_ = resp.Body.Close()
-				if err != nil && late(o.Context) {
-					return allDone(o), nil
-				}
-				resp.Body, resp.ContentLength = exchange.NewBody(body)
-				return resp, err
-			},
-		}),
 		endless("TOUT-005", "get_sync_speed has no deadline", rpc.MethodGetSyncSpeed, true, true),
 		endless("TOUT-006", "test_connection has no deadline", rpc.MethodTestConnection, true, true),
-		{Violation{ID: "TOUT-007", Changes: "of two batches that begin together the one waits for the other before the next begins"}, func(*Service) seams {
-			return seams{carry: inRounds()}
-		}},
 	}
 }
 
@@ -114,32 +95,4 @@ func allDone(o *exchange.Call) *http.Response {
 		results = append(results, map[string]any{"identifier": record[name], "success": true})
 	}
 	return exchange.Made(o, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": id, "result": map[string]any{"record_results": results}})
-}
-
-// inRounds lets the second batch of an endpoint wait for the end of the first,
-// and all others for both.
-func inRounds() exchange.Carry {
-	var mu sync.Mutex
-	first := map[string]chan struct{}{}
-	return func(o *exchange.Call, next exchange.Next) (*http.Response, error) {
-		if o.Method != rpc.MethodSyncBatch {
-			return next(o)
-		}
-		mu.Lock()
-		over := first[o.HTTP.URL.String()]
-		if over == nil {
-			over = make(chan struct{})
-			first[o.HTTP.URL.String()] = over
-			mu.Unlock()
-			defer close(over)
-			return next(o)
-		}
-		mu.Unlock()
-		select {
-		case <-over:
-			return next(o)
-		case <-o.Context.Done():
-			return nil, o.Context.Err()
-		}
-	}
 }

@@ -2,12 +2,9 @@ package violation
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path"
 	"strings"
-	"sync"
 
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
 )
@@ -15,13 +12,6 @@ import (
 // tokenViolations break rules of authentication (spec 5.1).
 func tokenViolations() []violation {
 	return []violation{
-		{Violation{ID: "TOK-001", Changes: "a call without a token gets what the first workspace's key would give"}, func(s *Service) seams {
-			return seams{ask: func(q *exchange.Request) {
-				if q.HTTP.Header.Get("Authorization") == "" && q.HTTP.Method == http.MethodGet {
-					signed(q, s.Key())
-				}
-			}}
-		}},
 		opens("TOK-002", "the list of source types is open to everybody", "GET /source_types", false),
 		opens("TOK-002.2", "a sync is changed without a token", "PATCH /syncs/*", false),
 		opens("TOK-003", "the list of users is open to everybody", "GET /users", true),
@@ -39,21 +29,6 @@ func tokenViolations() []violation {
 		breaks("TOK-008.3", "an unknown token is refused with 403", seams{tell: func(a *exchange.Answer) {
 			if a.Status == http.StatusUnauthorized && strings.HasPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ") {
 				a.Status = http.StatusForbidden
-			}
-		}}),
-		breaks("TOK-009", "the scheme is known as Bearer only", seams{ask: func(q *exchange.Request) {
-			if scheme, _, _ := strings.Cut(q.HTTP.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && scheme != "Bearer" {
-				q.HTTP.Header.Set("Authorization", "Unknown")
-			}
-		}}),
-		breaks("TOK-010", "a token without a scheme is taken", seams{ask: func(q *exchange.Request) {
-			if token := q.HTTP.Header.Get("Authorization"); token != "" && !strings.Contains(token, " ") {
-				signed(q, token)
-			}
-		}}),
-		breaks("TOK-010.2", "a token in X-Api-Key is taken", seams{ask: func(q *exchange.Request) {
-			if token := q.HTTP.Header.Get("X-Api-Key"); token != "" {
-				signed(q, token)
 			}
 		}}),
 		breaks("TOK-011", "HTTP Basic is not read", seams{ask: func(q *exchange.Request) {
@@ -80,22 +55,6 @@ func tokenViolations() []violation {
 		}}),
 		elsewhere("TOK-014", "a destination is found by its id in any workspace", "GET /destinations/*"),
 		elsewhere("TOK-014.2", "a sync is found by its id in any workspace", "GET /syncs/*"),
-		breaks("TOK-015", "a refusal quotes the token", seams{tell: func(a *exchange.Answer) {
-			if a.Status == http.StatusUnauthorized {
-				a.Edit(func(body map[string]any) {
-					body["message"] = "unknown token " + strings.TrimPrefix(a.HTTP.Header.Get("Authorization"), "Bearer ")
-				})
-			}
-		}}),
-		{Violation{ID: "TOK-016", Changes: "a workspace is made before the token is looked at"}, func(s *Service) seams {
-			return seams{ask: func(q *exchange.Request) {
-				if q.Is("POST /workspaces") && q.HTTP.Header.Get("Authorization") == "" {
-					s.again(q.HTTP, s.Token(), q.Body)
-				}
-			}}
-		}},
-		{Violation{ID: "TOK-017", Changes: "the key of a deleted workspace goes on working"}, keysStay},
-		breaks("TOK-018", "401 comes without WWW-Authenticate", seams{tell: func(a *exchange.Answer) { a.Header.Del("WWW-Authenticate") }}),
 	}
 }
 
@@ -165,36 +124,4 @@ func elsewhere(id, changes, call string) violation {
 			}
 		}}
 	}}
-}
-
-// keysStay remembers the keys of new workspaces, and lets those of deleted ones in.
-func keysStay(s *Service) seams {
-	var mu sync.Mutex
-	keys, gone := map[string]string{}, map[string]bool{}
-	return seams{
-		tell: func(a *exchange.Answer) {
-			mu.Lock()
-			defer mu.Unlock()
-			switch {
-			case a.Is("POST /workspaces"):
-				a.Data(func(w map[string]any) {
-					if key, ok := w["api_key"].(string); ok {
-						keys[fmt.Sprint(w["id"])] = key
-					}
-				})
-			case a.Is("DELETE /workspaces/*") && a.Status < 300:
-				if key := keys[path.Base(a.HTTP.URL.Path)]; key != "" {
-					gone[key] = true
-				}
-			}
-		},
-		ask: func(q *exchange.Request) {
-			mu.Lock()
-			was := gone[strings.TrimPrefix(q.HTTP.Header.Get("Authorization"), "Bearer ")]
-			mu.Unlock()
-			if was && q.Is("GET /syncs") {
-				signed(q, s.Key())
-			}
-		},
-	}
 }

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net/http"
 	"path"
 	"sync"
-	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/testdata/violation/exchange"
@@ -32,25 +30,6 @@ func trustViolations() []violation {
 		verifies("CERT-004", "the name of a certificate is not compared", func(chain []*x509.Certificate, o x509.VerifyOptions) error {
 			o.DNSName = ""
 			return verified(chain, o)
-		}),
-		verifies("CERT-005", "an expired certificate is accepted", func(chain []*x509.Certificate, o x509.VerifyOptions) error {
-			if time.Now().After(chain[0].NotAfter) {
-				o.CurrentTime = chain[0].NotAfter
-			}
-			return verified(chain, o)
-		}, Also{"CERT-009", "also in a run"}),
-		verifies("CERT-006", "a certificate that is not yet valid is accepted", func(chain []*x509.Certificate, o x509.VerifyOptions) error {
-			if time.Now().Before(chain[0].NotBefore) {
-				o.CurrentTime = chain[0].NotBefore
-			}
-			return verified(chain, o)
-		}),
-		verifies("CERT-007", "a chain of any authority is accepted", func(chain []*x509.Certificate, o x509.VerifyOptions) error {
-			return unlessUnknown(verified(chain, o), len(chain) > 1)
-		}),
-		verifies("CERT-008", "a certificate without its intermediate is accepted", func(chain []*x509.Certificate, o x509.VerifyOptions) error {
-			alone := len(chain) == 1 && chain[0].Issuer.CommonName != chain[0].Subject.CommonName
-			return unlessUnknown(verified(chain, o), alone)
 		}),
 		{Violation{ID: "CERT-009", Changes: "runs have a client of their own, which does not verify certificates"}, func(*Service) seams {
 			return seams{carry: unverifiedRuns()}
@@ -110,15 +89,6 @@ func verified(chain []*x509.Certificate, o x509.VerifyOptions) error {
 		o.Intermediates.AddCert(c)
 	}
 	_, err := chain[0].Verify(o)
-	return err
-}
-
-// unlessUnknown forgives that the authority is unknown.
-func unlessUnknown(err error, forgive bool) error {
-	var unknown x509.UnknownAuthorityError
-	if forgive && errors.As(err, &unknown) {
-		return nil
-	}
 	return err
 }
 

@@ -21,8 +21,8 @@ import (
 
 // Violation describes one way in which the service can break one rule on
 // purpose, so that a judge of services can be judged. ID is the id of the check
-// that must notice it ("TOK-001"), with a suffix for the second and further ways
-// ("TOK-001.2").
+// that must notice it ("TOK-008"), with a suffix for the second and further ways
+// ("TOK-008.2").
 type Violation struct {
 	ID string
 	// Changes says in one sentence what differs from the clean service.
@@ -105,7 +105,6 @@ func violations() []violation {
 		timeoutsViolations(),
 		retriesViolations(),
 		operationsViolations(),
-		arrivalsViolations(),
 		countersViolations(),
 		alertsViolations(),
 		lifeViolations(),

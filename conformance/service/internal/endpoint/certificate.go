@@ -29,10 +29,8 @@ type signer struct {
 
 // Properties are what is special about a certificate; the zero value is good.
 type Properties struct {
-	SelfSigned    bool // by no other authority
-	Alone         bool // sent without its intermediate
-	Name          string
-	Begins, Lasts time.Duration // from now on; a day ago and a day from now when zero
+	SelfSigned bool // by no other authority
+	Expired    bool
 }
 
 // NewAuthority makes an authority with new keys.
@@ -93,14 +91,8 @@ func (a *Authority) Issue(host string, c Properties) (*tls.Certificate, error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		NotBefore:   time.Now().Add(-day), NotAfter: time.Now().Add(day),
 	}
-	if c.Begins != 0 {
-		t.NotBefore = time.Now().Add(c.Begins)
-	}
-	if c.Lasts != 0 {
-		t.NotAfter = time.Now().Add(c.Lasts)
-	}
-	if c.Name != "" {
-		host = c.Name
+	if c.Expired {
+		t.NotBefore, t.NotAfter = time.Now().Add(-2*day), time.Now().Add(-time.Hour)
 	}
 	if ip := net.ParseIP(host); ip != nil {
 		t.IPAddresses = []net.IP{ip}
@@ -116,7 +108,7 @@ func (a *Authority) Issue(host string, c Properties) (*tls.Certificate, error) {
 		return nil, err
 	}
 	out := &tls.Certificate{Certificate: [][]byte{leaf.cert.Raw}, PrivateKey: leaf.key}
-	if by != nil && !c.Alone {
+	if by != nil {
 		out.Certificate = append(out.Certificate, by.cert.Raw)
 	}
 	return out, nil

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/quantity"
@@ -85,30 +84,6 @@ func MustParse(v any) *wire.Node {
 
 // Down goes into a value by a path with dots, such as "mode.triggers.schedule".
 func Down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
-
-// HasType reports whether a value is of one of the types that are named in words:
-// "integer", "timestamp or null".
-func HasType(n *wire.Node, types string) bool {
-	return slices.ContainsFunc(strings.Split(types, " or "), func(one string) bool { return isA(n, strings.TrimSpace(one)) })
-}
-
-// isA knows the types of the specification's tables. "text" is a string that is
-// not empty; timestamps are ISO 8601 in UTC (spec 2).
-func isA(n *wire.Node, kind string) bool {
-	switch kind {
-	case "integer":
-		return n.IsInteger()
-	case "text":
-		return n.Is(wire.String) && n.Text != ""
-	case "timestamp":
-		t, err := time.Parse(time.RFC3339Nano, Text(n))
-		_, offset := t.Zone()
-		return err == nil && offset == 0
-	case "absent":
-		return n == nil
-	}
-	return n != nil && n.Kind.String() == kind
-}
 
 // Put sets a value of a body by a path with dots; missing objects on the way are
 // made.

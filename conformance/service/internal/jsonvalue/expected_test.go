@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 func TestMisses(t *testing.T) {
@@ -28,35 +26,6 @@ func TestMisses(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(c.got), &got))
 		require.Equal(t, c.why, Missing(wanted, got, "data"), "%s against %s", c.wanted, c.got)
 	}
-}
-
-func TestHasType(t *testing.T) {
-	for _, c := range []struct {
-		value, types string
-		is           bool
-	}{
-		{`7`, "integer", true},
-		{`7.0`, "integer", false},
-		{`7.5`, "number", true},
-		{`"7"`, "integer", false},
-		{`""`, "string", true},
-		{`""`, "text", false},
-		{`null`, "text or null", true},
-		{`false`, "boolean", true},
-		{`{}`, "object", true},
-		{`[]`, "array or null", true},
-		{`"2026-03-04T09:30:00.000Z"`, "timestamp", true},
-		{`"2026-03-04T09:30:00+00:00"`, "timestamp", true},
-		{`"2026-03-04T09:30:00+01:00"`, "timestamp", false},
-		{`"2026-03-04 09:30:00"`, "timestamp", false},
-		{`1772616600`, "timestamp", false},
-	} {
-		n, err := wire.Parse([]byte(c.value))
-		require.NoError(t, err)
-		require.Equal(t, c.is, HasType(n, c.types), "%s as %s", c.value, c.types)
-	}
-	require.True(t, HasType(nil, "absent"))
-	require.False(t, HasType(nil, "string or null"))
 }
 
 func TestPut(t *testing.T) {

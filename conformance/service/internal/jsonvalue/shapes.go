@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 //
 //	string, integer, number, boolean, object, array, null
 //	timestamp              ISO 8601 in UTC (spec 2)
+//	text                   a string that is not empty
 //	regular expression     a string that is one
 //	array of string        every element is one
 //	map of string          an object, every member is one
@@ -49,7 +49,9 @@ func fitsOne(what string, n *wire.Node) (bool, error) {
 	case "integer":
 		return n.IsInteger(), nil
 	case "timestamp":
-		return n.Is(wire.String) && momentText.MatchString(n.Text), nil
+		return IsMoment(n), nil
+	case "text":
+		return Text(n) != "", nil
 	case "regular expression":
 		return n.Is(wire.String) && isPattern(n.Text), nil
 	}
@@ -89,6 +91,9 @@ func fitsAll(of string, n *wire.Node, kind wire.NodeKind, is bool) (bool, error)
 // spec 2: timestamps are ISO 8601 in UTC.
 var momentText = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+]00:?00)$`)
 
+// IsMoment reports whether a value is a timestamp.
+func IsMoment(n *wire.Node) bool { return momentText.MatchString(Text(n)) }
+
 // lookAround is what other engines know and this one does not.
 var lookAround = regexp.MustCompile(`\(\?[=!<>]|\\[AzZGhHKR1-9]|[*+?}][+]`)
 
@@ -100,13 +105,7 @@ func isPattern(s string) bool {
 	return lookAround.MatchString(s)
 }
 
-// SameJSON compares values; the order of members and spaces do not count.
-func SameJSON(a, b []byte) bool {
-	x, errX := DecodeAny(a)
-	y, errY := DecodeAny(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
+// DecodeAny is a text as a value, with numbers as they are written.
 func DecodeAny(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
