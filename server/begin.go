@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/destkit/destkit/server/internal/organizations"
 	"github.com/destkit/destkit/server/internal/seam"
@@ -68,7 +67,6 @@ func (s *Server) seamed() seam.Seams {
 	return s.config.seams(&seam.Service{
 		API:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }),
 		View: func(ctx context.Context, read func(*store.Tx) error) error { return s.store.View(ctx, read) },
-		Now:  func() time.Time { return s.clock.Now() },
 		First: func() (string, string) {
 			if s.first == nil {
 				return "", ""

@@ -110,7 +110,7 @@ func (k *Planner) storeColumns(ctx context.Context, y *store.Sync, sh *sources.S
 // fields that were created for them are in no old answer, and their types count.
 func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
-	if changed && sources.Followed(&subject.Config) && !k.Deviations.TrustsMetadata {
+	if changed && sources.Followed(&subject.Config) {
 		if _, err := k.askAgain(ctx, d); err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (k *Planner) fit(ctx context.Context, d *store.Destination, subject *mappin
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
-		if len(problems) == 0 && !fixed || asked || k.Deviations.TrustsMetadata {
+		if len(problems) == 0 && !fixed || asked {
 			return problems, nil
 		}
 		if answered, err := k.askAgain(ctx, d); err != nil || !answered {

@@ -26,7 +26,6 @@ type Seams struct {
 type Service struct {
 	API   http.Handler // as if there were no seams
 	View  func(ctx context.Context, read func(*store.Tx) error) error
-	Now   func() time.Time                 // of the service's clock
 	First func() (accessToken, key string) // of the organization that this start made
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	// What the service begins with, and may be changed.

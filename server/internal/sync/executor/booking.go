@@ -97,7 +97,7 @@ func (bk *booking) begin() error {
 		bk.job.Log.Warn("the ledger of the sync is not as it was left", "reason", bk.before.Reason)
 	}
 	if bk.stream != nil {
-		if err := bk.stream.resume(bk.before, bk.log, bk.full || bk.options.Deviations.ReadsAnew); err != nil {
+		if err := bk.stream.resume(bk.before, bk.log, bk.full); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (bk *booking) openLog() error {
 // forget drops a state whose keys are those of another identifier or another
 // object: a mirror would delete what they happen to name there.
 func (bk *booking) forget() error {
-	if bk.operation.changed && !bk.full && !bk.options.Deviations.QuietForget {
+	if bk.operation.changed && !bk.full {
 		bk.full, bk.reason = true, "the identifier or the destination object has changed"
 	}
 	if bk.dry != nil {
@@ -241,9 +241,6 @@ const OperationSkip = "skip"
 // skipper writes down rows that are taken as sent without sending them.
 func (bk *booking) skipper() *packer {
 	return &packer{records: bookRecords, bytes: largestBatch, send: func(b *batch) error {
-		if bk.options.Deviations.ForgetsSkipped {
-			return nil
-		}
 		now := bk.options.Clock.Now()
 		return bk.book(ledger.Batch{Operation: OperationSkip, StartedAt: now, CompletedAt: now, Records: bk.entries(b, false)})
 	}}

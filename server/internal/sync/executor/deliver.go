@@ -84,10 +84,6 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}
 	case len(items) > 1 && d.failures < batchFailures && !d.by.options.Deviations.NoSplit:
 		half, made := len(items)/2, slices.Clone(d.calls)
-		d.by.traffic.splits.Add(int64(len(items)))
-		if d.by.options.Deviations.SplitsOne {
-			half = 1
-		}
 		if err := d.send(ctx, items[:half]); err != nil {
 			return err
 		}

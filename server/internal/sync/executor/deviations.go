@@ -3,7 +3,6 @@ package executor
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -14,37 +13,19 @@ import (
 // Deviations change how a run works, one broken rule each, so that a judge of
 // services can be judged. The zero value is the right behaviour.
 type Deviations struct {
-	// What a run knows of its destination (spec 4.2). The planning of a run reads it.
-
-	TrustsMetadata bool // a run that does not fit what is kept fails without asking again
-
 	// What an operation makes of the differences (spec 2.6, 4.2).
 
 	UpsertsOnlyNew   bool // an upsert sync sends no changes
-	InsertsChanges   bool // an insert sync sends changed records again
 	KeepsGone        bool // sync_updates_and_deletes sends no deletes in a run that has sent upserts
 	NullsDelete      bool // sync_updates_and_nulls sends deletes
 	SwapsDifferences bool // upload_and_swap sends the differences only
 	SendsUnchanged   bool // an upsert sync sends every record in every run
 
-	// What is sent once in the life of a sync, or replaced as a whole (spec 2.6).
-
-	AppendsChanges bool // an append sync sends changed records again
-	AppendsAgain   bool // … and every record in every run
-	ForgetsSkipped bool // what the first run skips is sent by the next one
-	SendsTop       bool // rows at the new high-water mark are sent at once …
-	LeavesMark     bool // … or never
-	KeepsFirst     bool // of several messages of an identifier the first one counts
-	ReadsAnew      bool // every run reads a topic from its first message
-	SwapsOwn       bool // upload_and_swap removes only what the sync itself has sent
-
 	// What is read and compared.
 
-	RowLimit       int64 // so many rows are read and no more; 0: all
-	EmptyBatch     bool  // where nothing has changed, a batch without records is sent
-	SendsNull      bool  // a row without an identifier is sent
-	SendsCopies    bool  // an identifier that stands more than once is sent as often
-	DeletesInvalid bool  // a mirror deletes what has become a duplicate
+	SendsNull      bool // a row without an identifier is sent
+	SendsCopies    bool // an identifier that stands more than once is sent as often
+	DeletesInvalid bool // a mirror deletes what has become a duplicate
 
 	// What becomes of failures (spec 7.2).
 
@@ -55,7 +36,6 @@ type Deviations struct {
 	RetriesNeighbours bool // all records of a batch are sent again for one that was refused
 	BatchesOnce       bool // a batch that brought no 200 is not sent again in the run
 	NoSplit           bool // a batch that keeps failing is not split
-	SplitsOne         bool // … or by one record at a time
 	SteadyBackoff     bool // all waits before attempts have the same length
 	SpeedOnce         bool // get_sync_speed is not tried again
 	NoAnotherRun      bool // no run follows one that failed
@@ -64,20 +44,16 @@ type Deviations struct {
 
 	CountsRefusals     bool // each refusal of a record that is sent again, in runs without deletes
 	CountsFirstRefusal bool // a refusal, where all are accepted at last
-	CountsSplits       bool // the records of a batch that is split
 
 	// When everything is sent again (spec 7.2.5).
 
-	KeepsURL     bool // … not for another URL of the destination
-	QuietForget  bool // another identifier is not called a full sync
-	KeepsMapping bool // … nor is another mapping
+	KeepsURL     bool // not for another URL of the destination
+	KeepsMapping bool // … nor for another mapping
 
 	// How fast is sent (spec 8).
 
-	Uncapped     bool // more than 50 batches are under way where the destination allows it
-	LargeBatches bool // a batch holds more records than a second may bring
-	LimitOfRun   bool // each run counts its own calls against the limit of the connection
-	RestsAlone   bool // after 429 only the call itself rests
+	Uncapped   bool // more than 50 batches are under way where the destination allows it
+	LimitOfRun bool // each run counts its own calls against the limit of the connection
 }
 
 // operation changes what an operation does.
@@ -86,29 +62,13 @@ func (d *Deviations) operation(o *operation, c *api.SyncConfig) {
 	switch {
 	case d.UpsertsOnlyNew && c.Operation == api.OperationUpsert:
 		o.changed = false
-	case d.InsertsChanges && c.Operation == api.OperationInsert:
-		o.changed = true
 	case d.NullsDelete && mirror && strategy == api.MirrorNulls:
 		o.deletes = true
 	case d.SwapsDifferences && mirror && strategy == api.MirrorSwap:
 		o.all = false
 	case d.SendsUnchanged && c.Operation == api.OperationUpsert:
 		o.all = true
-	case c.Operation == api.OperationAppend && HighWaterColumn(c) == "":
-		o.changed, o.all = o.changed || d.AppendsChanges, o.all || d.AppendsAgain
 	}
-}
-
-// bound changes which rows at the ends of its time a run with a high-water mark
-// sends.
-func (d *Deviations) bound(w *highWater, t time.Time, now bool) bool {
-	switch {
-	case d.SendsTop && w.top != nil && t.Equal(*w.top):
-		return w.mark == nil || t.After(*w.mark)
-	case (d.SendsTop || d.LeavesMark) && w.mark != nil && t.Equal(*w.mark):
-		return false
-	}
-	return now
 }
 
 func strategyOf(c *api.SyncConfig) string {
@@ -146,15 +106,11 @@ func (d *Deviations) gives(err error) bool {
 
 // miscount adds what has no place in the counters.
 func (d *Deviations) miscount(t *traffic, c *Counters) {
-	var extra int64
-	switch {
-	case d.CountsRefusals && c.SourceDeletes == 0, d.CountsFirstRefusal && c.Failed == 0:
-		extra = t.refusals.Load()
-	case d.CountsSplits:
-		extra = t.splits.Load()
+	if d.CountsRefusals && c.SourceDeletes == 0 || d.CountsFirstRefusal && c.Failed == 0 {
+		extra := t.refusals.Load()
+		c.Failed += extra
+		c.Processed += extra
 	}
-	c.Failed += extra
-	c.Processed += extra
 }
 
 // row sees a key before it is compared, and reports whether that is all.
@@ -163,8 +119,6 @@ func (d *Deviations) row(c *comparison, row *entry, old *ledger.Entry) (done boo
 	case d.ForgetsRefused && row.invalid == "" && old != nil && old.Verdict == ledger.Rejected:
 		c.tally.rows++
 		c.tally.valid++
-		return true, nil
-	case d.RowLimit > 0 && c.tally.rows >= d.RowLimit:
 		return true, nil
 	case d.SendsCopies && row.copies > 1:
 		for range row.copies {

@@ -24,7 +24,6 @@ type highWater struct {
 	mark   *time.Time // nil: this is the first run
 	top    *time.Time // nil: the source has no row with a time
 	lowest *time.Time // of what was refused to the end: the mark goes no further
-	broken *Deviations
 }
 
 // Reasons of rows that a high-water mark cannot place.
@@ -54,7 +53,7 @@ func (r *reading) measure(ctx context.Context) error {
 	if column == "" || r.stream != nil {
 		return nil
 	}
-	r.highWater = &highWater{column: column, broken: &r.options.Deviations}
+	r.highWater = &highWater{column: column}
 	if text := r.booking.before.HighWater; len(text) > 0 && string(text) != "null" {
 		mark := time.Time{}
 		if err := json.Unmarshal(text, &mark); err != nil {
@@ -95,7 +94,7 @@ func (w *highWater) place(raw []byte) (t time.Time, now bool, invalid string) {
 		return t, false, invalidNotTime
 	}
 	now = (w.mark == nil || !t.Before(*w.mark)) && w.top != nil && t.Before(*w.top)
-	return t, w.broken.bound(w, t, now), ""
+	return t, now, ""
 }
 
 // next is the mark after the run: the top, unless something below it was not

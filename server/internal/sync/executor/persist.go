@@ -186,7 +186,7 @@ func (c *caller) wait(try int) time.Duration {
 func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error) {
 	defer func() { p.ended = err }()
 	clock := p.by.e.options.Clock
-	if p.reaction == pause && !p.by.e.options.Deviations.RestsAlone {
+	if p.reaction == pause {
 		p.by.gate.limiter.Pause(clock.Now().Add(wait))
 	} else if err := clock.Rest(p.ctx, wait); err != nil {
 		return nil, fmt.Errorf("wait for another attempt: %w", err)

@@ -73,9 +73,6 @@ func (r *reading) readOnce(ctx context.Context, p *phase, byColumn string) error
 // drain sends what is left of a pass that ended with err and waits until
 // nothing of it is on its way.
 func (r *reading) drain(ctx context.Context, pack *packer, err error) error {
-	if r.options.Deviations.EmptyBatch && err == nil && r.sending.traffic.started.Load() == 0 && pack.open == nil {
-		err = pack.send(new(batch))
-	}
 	if err == nil {
 		err = pack.flush()
 	}

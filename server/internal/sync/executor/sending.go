@@ -65,9 +65,7 @@ func (s *sending) pace(ctx context.Context) error {
 	if !s.options.Deviations.Uncapped {
 		v.MaximumParallelBatches = min(v.MaximumParallelBatches, maxParallel)
 	}
-	if !s.options.Deviations.LargeBatches {
-		v.MaximumBatchSize = min(v.MaximumBatchSize, v.MaximumRecordsPerSecond)
-	}
+	v.MaximumBatchSize = min(v.MaximumBatchSize, v.MaximumRecordsPerSecond)
 	if size := s.job.Settings.BatchSize; size > 0 {
 		v.MaximumBatchSize = min(v.MaximumBatchSize, size)
 	}

@@ -248,7 +248,7 @@ func (r *reading) readLatest(ctx context.Context, rows source.LogRows, before St
 	if err != nil {
 		return &sourceError{err}
 	}
-	feed := &latest{rows: sorted, tally: &r.comparison.tally, first: r.options.Deviations.KeepsFirst}
+	feed := &latest{rows: sorted, tally: &r.comparison.tally}
 	defer feed.Close()
 	return r.comparison.compare(ctx, &group{feed: feed}, before)
 }
@@ -262,7 +262,6 @@ type latest struct {
 	turn  int
 	held  bool
 	ended error
-	first bool // for Deviations alone: the first message counts
 }
 
 func (l *latest) next() (mapped, error) {
@@ -284,9 +283,7 @@ func (l *latest) next() (mapped, error) {
 			l.turn = 1 - l.turn
 		}
 		before := l.held && !same
-		if !same || !l.first {
-			l.keep(cells, at)
-		}
+		l.keep(cells, at)
 		if before {
 			return l.kept[1-l.turn], nil
 		}

@@ -92,8 +92,7 @@ func (t *terms) allowsEmpty() bool {
 func (t *terms) swapper() (destination.Swapper, bool) {
 	strategy := t.job.Config.MirrorStrategy
 	swapper, able := t.job.Destination.(destination.Swapper)
-	return swapper, able && t.job.Config.Operation == api.OperationMirror && strategy != nil && *strategy == api.MirrorSwap &&
-		!t.options.Deviations.SwapsOwn
+	return swapper, able && t.job.Config.Operation == api.OperationMirror && strategy != nil && *strategy == api.MirrorSwap
 }
 
 func (t *terms) newSpool() *spool { return &spool{scratch: t.options.Scratch} }

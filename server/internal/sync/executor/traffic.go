@@ -74,9 +74,7 @@ type traffic struct {
 	// of it. Those in between are counted as failed by the ledger so far.
 	started, finished atomic.Int64
 	failedDeletes     atomic.Int64 // deletes that were refused to the end
-	// For Deviations alone: records that were refused and are sent again, and those
-	// of batches that were split.
-	refusals, splits atomic.Int64
+	refusals          atomic.Int64 // for Deviations alone: records that are sent again
 }
 
 // sums are those of the log, with the records on their way, which stand there as
