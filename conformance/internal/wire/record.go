@@ -40,15 +40,21 @@ func (c *Client) keep(call *Call, q *request, r *Reply) {
 			e.Request = Message{Method: q.method, URL: c.showURL(q), OtherURL: q.changed, Header: c.redactHeader(q.header)}
 		}
 		e.Request.Body = recordBody(c.redact, call.Body, int64(len(call.Body)), recordedRequest)
-		if r.Status > 0 {
-			e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: c.redactHeader(r.RawHeaders), Body: c.recordResponse(r)}
-		}
-		if r.Err != nil {
-			e.Kind = string(r.Kind)
-			e.Error = c.redact.String(string(r.Kind) + ": " + r.Err.Error())
-		}
+		c.recordEnd(&e, r, c.redactHeader(r.RawHeaders), recordedResponse)
 		return e
 	})
+}
+
+// recordEnd records the response, with its header as shown and up to so many bytes of
+// its body, and what ended the exchange without one.
+func (c *Client) recordEnd(e *Exchange, r *Reply, shown []Header, most int) {
+	if r.Status > 0 {
+		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: shown, Body: c.recordUpTo(r, most)}
+	}
+	if r.Err != nil {
+		e.Kind = string(r.Kind)
+		e.Error = c.redact.String(e.Kind + ": " + r.Err.Error())
+	}
 }
 
 func (c *Client) redactHeader(header []Header) []Header {
@@ -59,11 +65,9 @@ func (c *Client) redactHeader(header []Header) []Header {
 	return shown
 }
 
-// recordResponse records the decoded body. A body that cannot be decoded is
+// recordUpTo records the decoded body. A body that cannot be decoded is
 // shown as far as it could be, or when it is text: a secret inside compressed
 // bytes would not be found by the redactor.
-func (c *Client) recordResponse(r *Reply) Body { return c.recordUpTo(r, recordedResponse) }
-
 func (c *Client) recordUpTo(r *Reply, most int) Body {
 	body, size := r.Body, max(int64(len(r.Raw)), int64(len(r.Body)))
 	if r.Err != nil && len(contentCodings(r.Header["Content-Encoding"])) > 0 && !utf8.Valid(r.Raw) {

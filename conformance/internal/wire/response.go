@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/textproto"
 	"strconv"
 	"strings"
 
@@ -83,11 +82,7 @@ func (h *headReader) head(r *Reply) error {
 	if err != nil {
 		return err
 	}
-	r.Header = make(http.Header, len(r.RawHeaders))
-	for _, f := range r.RawHeaders {
-		name := textproto.CanonicalMIMEHeaderKey(f.Name)
-		r.Header[name] = append(r.Header[name], f.Value)
-	}
+	r.Header = canonical(r.RawHeaders)
 	return nil
 }
 

@@ -181,13 +181,7 @@ func (v *Viewer) exchange(s *Sight, r *Reply, request, response int) Exchange {
 		ID: s.Number, Started: s.Started.UTC(), DurationMS: float64(s.Total.Microseconds()) / 1000, ReusedConnection: s.Reused,
 		Request: Message{Method: c.redact.String(s.Method), URL: HideQuery(c.redact.String(s.URL)), Header: v.header(s.RequestHeader), Body: recordBody(c.redact, s.RequestBody, int64(len(s.RequestBody)), request)},
 	}
-	if r.Status > 0 {
-		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: v.header(r.RawHeaders), Body: c.recordUpTo(r, response)}
-	}
-	if r.Err != nil {
-		e.Kind = string(r.Kind)
-		e.Error = c.redact.String(string(r.Kind) + ": " + r.Err.Error())
-	}
+	c.recordEnd(&e, r, v.header(r.RawHeaders), response)
 	return e
 }
 
