@@ -112,33 +112,18 @@ func (d Comparison) commentParts() []part {
 	decided, unblocked := foldBlocked(decided)
 	other, rest := foldBlocked(other)
 	blocked = append(append(blocked, unblocked...), rest...)
-	lists := []part{
+	return used([]part{
 		{gotWorse, changes(d.NewlyFailing)},
 		{"Got better", changes(d.Fixed)},
 		{"Blocked by a failure", blocked},
 		{"No longer decided", changes(open)},
-		{"Other findings of checks that failed before", nil},
+		{"Other findings of checks that failed before", d.findings()},
 		{"New checks", bare(d.OnlyB)},
 		{"Gone checks", bare(d.OnlyA)},
 		{"Now decided", changes(decided)},
 		{"Changed otherwise", changes(other)},
-		{"Settings that differ", nil},
-	}
-	for _, p := range d.parts() {
-		switch p.title {
-		case partFindings:
-			lists[4].items = p.items
-		case partUnfair:
-			lists[9].items = p.items
-		}
-	}
-	var used []part
-	for _, p := range lists {
-		if len(p.items) > 0 {
-			used = append(used, p)
-		}
-	}
-	return used
+		{"Settings that differ", d.unfair()},
+	}...)
 }
 
 // gotWorse is the list that stands in sight.

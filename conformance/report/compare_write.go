@@ -33,22 +33,19 @@ type part struct {
 	items []item
 }
 
-// The lists that both formats show alike.
-const (
-	partUnfair   = "Settings that differ: the comparison is not fair"
-	partFindings = "Findings that changed"
-)
-
 // item is one line: an id with what is said of it.
 type item struct{ id, says, more string }
 
-// parts lists what differs: what fails newly first, then what passes newly.
-func (d Comparison) parts() []part {
-	unfair := lists.Of(d.Unfair, func(x Difference) item {
+// unfair are the settings that differ.
+func (d Comparison) unfair() []item {
+	return lists.Of(d.Unfair, func(x Difference) item {
 		return item{id: x.Setting, says: orWord(x.A, "unset") + " → " + orWord(x.B, "unset")}
 	})
-	var findings []item
-	for _, x := range d.Findings {
+}
+
+// findings are those that came or went.
+func (d Comparison) findings() []item {
+	return lists.Of(d.Findings, func(x FindingChange) item {
 		says := "gone: "
 		if x.New {
 			says = "new: "
@@ -56,21 +53,28 @@ func (d Comparison) parts() []part {
 		if p := place(x.Finding); p != "" {
 			says += p + "; "
 		}
-		says += "expected " + limit(x.Finding.Expected, 300) + ", actual " + limit(x.Finding.Actual, 300)
-		findings = append(findings, item{id: x.ID, says: says})
-	}
+		return item{id: x.ID, says: says + "expected " + limit(x.Finding.Expected, 300) + ", actual " + limit(x.Finding.Actual, 300)}
+	})
+}
+
+// used are the parts that have items.
+func used(all ...part) []part {
+	return slices.DeleteFunc(all, func(p part) bool { return len(p.items) == 0 })
+}
+
+// parts lists what differs: what fails newly first, then what passes newly.
+func (d Comparison) parts() []part {
 	changed, blocked := foldBlocked(d.Changed)
-	all := []part{
+	return used([]part{
 		{"Newly failing", changes(d.NewlyFailing)},
 		{"Newly passing", changes(d.Fixed)},
 		{"Blocked by a failure", blocked},
 		{"Changed", changes(changed)},
-		{partFindings, findings},
+		{"Findings that changed", d.findings()},
 		{"Only in the first report", bare(d.OnlyA)},
 		{"Only in the second report", bare(d.OnlyB)},
-		{partUnfair, unfair},
-	}
-	return slices.DeleteFunc(all, func(p part) bool { return len(p.items) == 0 })
+		{"Settings that differ: the comparison is not fair", d.unfair()},
+	}...)
 }
 
 // changes writes changes of a status as lines, with the newer reason.

@@ -129,7 +129,7 @@ func TestReplicasAreNamed(t *testing.T) {
 		var suites junitSuites
 		require.NoError(t, xml.Unmarshal(render(t, JUnit, r), &suites))
 		for _, s := range suites.Suites {
-			require.Equal(t, []junitProperty{{"target", r.Target}, {"replica 1", r.Replicas[0]}, {"replica 2", r.Replicas[1]}}, s.Properties[1:4])
+			require.Equal(t, []setting{{"target", r.Target}, {"replica 1", r.Replicas[0]}, {"replica 2", r.Replicas[1]}}, s.Properties[1:4])
 		}
 		two, one := suites.Suites[1].Cases[0].Failure, suites.Suites[2].Cases[0].Failure
 		require.NotContains(t, two.Message, "shown by", "the second finding is of all")

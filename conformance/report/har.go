@@ -46,10 +46,7 @@ type (
 		Kind     string      `json:"_kind,omitempty"`
 		Error    string      `json:"_error,omitempty"`
 	}
-	harPair struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	}
+	harPair    = wire.Header
 	harRequest struct {
 		Method      string    `json:"method"`
 		URL         string    `json:"url"`
@@ -181,7 +178,7 @@ func newHAREntry(x wire.Exchange) harEntry {
 		ID:      x.ID, RPC: x.RPC, Reused: x.ReusedConnection, Retried: x.Retried, Kind: x.Kind, Error: x.Error,
 		Request: harRequest{
 			Method: x.Request.Method, URL: x.Request.URL, Version: "HTTP/1.1", Cookies: []harPair{},
-			Headers: harPairs(x.Request.Header), Query: harQuery(x.Request.URL),
+			Headers: list(x.Request.Header), Query: harQuery(x.Request.URL),
 			HeadersSize: -1, BodySize: x.Request.Body.Size,
 		},
 		// A status of 0 means that no response came.
@@ -195,22 +192,13 @@ func newHAREntry(x wire.Exchange) harEntry {
 	if p := x.Response; p != nil {
 		e.Response = harResponse{
 			Status: p.Status, StatusText: http.StatusText(p.Status), Version: p.Proto,
-			Cookies: []harPair{}, Headers: harPairs(p.Header), RedirectURL: headerValue(p.Header, "Location"),
+			Cookies: []harPair{}, Headers: list(p.Header), RedirectURL: headerValue(p.Header, "Location"),
 			HeadersSize: -1, BodySize: p.Body.Size,
 			Content: harContent{Size: p.Body.Size, MimeType: mediaType(p.Header), Text: bodyText(p.Body),
 				Encoding: bodyEncoding(p.Body), Comment: bodyNote(p.Body)},
 		}
 	}
 	return e
-}
-
-// harPairs keeps the order of the wire, and headers that came twice.
-func harPairs(h []wire.Header) []harPair {
-	out := []harPair{}
-	for _, l := range h {
-		out = append(out, harPair(l))
-	}
-	return out
 }
 
 // harQuery splits the query of a URL that may be shown; a redacted URL is a
@@ -223,7 +211,7 @@ func harQuery(raw string) []harPair {
 	}
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
 		name, value, _ := strings.Cut(part, "=")
-		out = append(out, harPair{name, value})
+		out = append(out, harPair{Name: name, Value: value})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -18,27 +19,22 @@ type junitSuites struct {
 }
 
 type junitSuite struct {
-	Name       string          `xml:"name,attr"`
-	Timestamp  string          `xml:"timestamp,attr"`
-	Hostname   string          `xml:"hostname,attr"`
-	Tests      int             `xml:"tests,attr"`
-	Failures   int             `xml:"failures,attr"`
-	Errors     int             `xml:"errors,attr"`
-	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"`
-	Package    string          `xml:"package,attr"`
-	ID         int             `xml:"id,attr"`
-	Properties []junitProperty `xml:"properties>property"`
-	Cases      []junitCase     `xml:"testcase"`
-	Out        string          `xml:"system-out"`
-	Err        string          `xml:"system-err"`
+	Name       string      `xml:"name,attr"`
+	Timestamp  string      `xml:"timestamp,attr"`
+	Hostname   string      `xml:"hostname,attr"`
+	Tests      int         `xml:"tests,attr"`
+	Failures   int         `xml:"failures,attr"`
+	Errors     int         `xml:"errors,attr"`
+	Skipped    int         `xml:"skipped,attr"`
+	Time       string      `xml:"time,attr"`
+	Package    string      `xml:"package,attr"`
+	ID         int         `xml:"id,attr"`
+	Properties []setting   `xml:"properties>property"`
+	Cases      []junitCase `xml:"testcase"`
+	Out        string      `xml:"system-out"`
+	Err        string      `xml:"system-err"`
 
 	milliseconds float64
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
 }
 
 type junitCase struct {
@@ -112,7 +108,7 @@ func newSuite(r *c.Report, group, name string) junitSuite {
 	}
 	said = append(said, setting{"verdict", string(r.Verdict)}, setting{"tier", string(r.Tier)}, setting{"summary", r.Summary})
 	for _, p := range append(said, settings(r)...) {
-		s.Properties = append(s.Properties, junitProperty{p.Name, line(p.Value)})
+		s.Properties = append(s.Properties, setting{p.Name, line(p.Value)})
 	}
 	return s
 }
@@ -193,7 +189,7 @@ func headline(r c.CheckResult) string {
 		return r.Reason
 	}
 	first := r.Findings[0]
-	said := orWordText(r.Reason, first.Actual)
+	said := cmp.Or(r.Reason, first.Actual)
 	if first.Replica == "" || slices.ContainsFunc(r.Findings, func(f c.Finding) bool { return f.Replica != first.Replica }) {
 		return said
 	}

@@ -176,7 +176,10 @@ func (g *findingGroup) lay(shown map[string]bool, size room) {
 }
 
 // setting is one choice that decides what a verdict means.
-type setting struct{ Name, Value string }
+type setting struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
 
 // settings lists every choice of a run in words: a verdict without them means
 // nothing, so that they stand in every format that a person reads.

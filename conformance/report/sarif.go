@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -297,17 +298,9 @@ func slug(s string) string {
 // (SARIF 2.1.0, 3.11.6), so that text of an endpoint gets its brackets escaped
 // when they would.
 func message(s string) sarifMessage {
-	s = orWordText(text(s), "(no text)")
+	s = cmp.Or(text(s), "(no text)")
 	if strings.Contains(s, "](") {
 		s = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`).Replace(s)
 	}
 	return sarifMessage{s}
-}
-
-// orWordText is orWord for text of several lines.
-func orWordText(s, word string) string {
-	if s == "" {
-		return word
-	}
-	return s
 }

@@ -62,7 +62,9 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	opt.Width = max(opt.Width, 40)
 	t := &terminal{opt: opt, r: r, said: map[cause]string{}}
 	checks := []func(){}
-	if t.looked() {
+	// Where no check got as far as looking, a list of everything that is open would bury
+	// the one problem that matters.
+	if len(r.Checks) == 0 || looked(r) {
 		checks = []func(){t.table, t.open}
 	}
 	for _, part := range []struct {
@@ -94,12 +96,6 @@ func (t *terminal) part(w io.Writer, title string, write []func()) error {
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-// looked reports whether some check got as far as looking. Where none did, a list of
-// everything that is open would bury the one problem that matters.
-func (t *terminal) looked() bool {
-	return len(t.r.Checks) == 0 || looked(t.r)
 }
 
 // notJudged puts the reason why nothing was judged, and the fix, on the first
@@ -145,17 +141,7 @@ func (t *terminal) verdictColor() string {
 
 // statusColor groups the statuses by what a reader has to do about them.
 func statusColor(s c.Status) string {
-	switch s {
-	case c.Pass:
-		return green
-	case c.Fail, c.Flaky, c.HarnessError:
-		return red
-	case c.Warn, c.Waived:
-		return yellow
-	case c.NotApplicable:
-		return dim
-	}
-	return cyan
+	return map[string]string{"good": green, "bad": red, "warn": yellow, "none": dim, "open": cyan}[tone(s)]
 }
 
 // printf writes one line.
