@@ -2,6 +2,7 @@ package service
 
 import (
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,9 +28,7 @@ func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string, 
 	}
 	name := sc.called("workspace")
 	body := map[string]any{"name": name, "return_workspace_api_key": true}
-	for k, v := range changes {
-		body[k] = v
-	}
+	maps.Copy(body, changes)
 	a, err := sc.must(request{method: "POST", path: "/workspaces", as: asOrganization, body: body})
 	if err != nil {
 		return 0, "", err
@@ -81,7 +80,6 @@ func (sc *scenario) ownOrganization() error {
 	sc.pat, sc.key, sc.source = a.text("personal_access_token"), a.text("workspace_api_key"), 0
 	sc.secrets.Add(sc.pat, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
 	sc.secrets.Add(sc.key, "$DESTKIT_WORKSPACE_API_KEY")
-	sc.says("organization", id)
 	sc.says("workspace", a.id("workspace_id"))
 	sc.says("user", a.id("user_id"))
 	return nil

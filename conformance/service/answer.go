@@ -60,11 +60,7 @@ func (a *answer) short() string {
 	if !a.OK() {
 		return fmt.Sprintf("%s %s: no answer (%v)", a.request.method, a.request.path, a.Err)
 	}
-	body := string(a.Body)
-	if len(body) > 300 {
-		body = body[:300] + "…"
-	}
-	return fmt.Sprintf("%s %s: HTTP %d %s", a.request.method, a.request.path, a.Status, body)
+	return fmt.Sprintf("%s %s: HTTP %d %s", a.request.method, a.request.path, a.Status, shortened(string(a.Body)))
 }
 
 // callTimeout bounds a call of the API; moving the clock runs syncs, and may take

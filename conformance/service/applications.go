@@ -45,10 +45,7 @@ func (sc *scenario) emulatedOnes() error {
 // invented are credentials that fit the fields of a connector.
 func invented(fields *wire.Node) map[string]any {
 	credentials := map[string]any{}
-	if fields == nil {
-		return credentials
-	}
-	for _, f := range fields.Items {
+	for _, f := range jsonvalue.Items(fields) {
 		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // destination is a connection of the service to one of the endpoints.
@@ -155,9 +158,7 @@ func (d *destination) objectPath(object string) string {
 // connection is the body that makes or changes a connection to a destination.
 func (d *destination) connection(credentials map[string]any) map[string]any {
 	c := map[string]any{"api_version": 1, "webhook_url": d.url}
-	for k, v := range credentials {
-		c[k] = v
-	}
+	maps.Copy(c, credentials)
 	return map[string]any{"service_connection": map[string]any{"name": d.name, "type": "custom_api", "credentials": c}}
 }
 
@@ -206,10 +207,7 @@ func (t *tested) message() string {
 	if t.a.Status >= 300 {
 		return string(t.a.Body)
 	}
-	var said []string
-	for _, s := range itemsOf(t.a.at("data", "last_test_results", "steps")) {
-		said = append(said, jsonvalue.Text(s.Get("error", "message")))
-	}
+	said := lists.Of(jsonvalue.Items(t.a.at("data", "last_test_results", "steps")), func(s *wire.Node) string { return jsonvalue.Text(s.Get("error", "message")) })
 	return strings.Join(said, "; ")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // refusal is the message of every failure that is made up.
@@ -116,11 +117,7 @@ func (sc *scenario) isWell() {
 
 // identifiersIn are the texts of the identifiers of batches.
 func identifiersIn(batches ...*endpoint.Call) []string {
-	var out []string
-	for _, r := range unpack(batches) {
-		out = append(out, r.identifier)
-	}
-	return out
+	return lists.Of(unpack(batches), func(r sent) string { return r.identifier })
 }
 
 // batch lets the simulator store what is not refused, and makes the results of
@@ -173,7 +170,7 @@ func (m *recordFaults) stored(c *endpoint.Call, records []json.RawMessage) map[s
 	if err != nil {
 		return out
 	}
-	for _, r := range itemsOf(reply.Get("result", "record_results")) {
+	for _, r := range jsonvalue.Items(reply.Get("result", "record_results")) {
 		out[jsonvalue.Raw(r.Get("identifier"))] = r.Raw
 	}
 	return out

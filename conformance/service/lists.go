@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -188,12 +189,7 @@ type reading struct {
 }
 
 // items are the records of the page.
-func (r reading) items() []*wire.Node {
-	if n := r.at("data"); n != nil {
-		return n.Items
-	}
-	return nil
-}
+func (r reading) items() []*wire.Node { return jsonvalue.Items(r.at("data")) }
 
 // number is a member of pagination; ok is false for anything but an integer.
 func (r reading) number(member string) (int, bool) {

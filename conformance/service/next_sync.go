@@ -139,7 +139,7 @@ func (sc *scenario) aTable() error {
 	if err != nil {
 		return err
 	}
-	for _, object := range itemsOf(list.at("data")) {
+	for _, object := range jsonvalue.Items(list.at("data")) {
 		if jsonvalue.Text(object.Get("type")) != "table" {
 			continue
 		}
@@ -148,7 +148,7 @@ func (sc *scenario) aTable() error {
 		if err != nil {
 			return err
 		}
-		columns := itemsOf(table.at("data", "columns"))
+		columns := jsonvalue.Items(table.at("data", "columns"))
 		if len(columns) == 0 {
 			continue
 		}
@@ -178,9 +178,9 @@ func (sc *scenario) createsAdvanced() error {
 		return err
 	}
 	values := map[string]any{}
-	for _, f := range itemsOf(sc.nextSync().object.Get("advanced_configuration_field_definitions")) {
+	for _, f := range jsonvalue.Items(sc.nextSync().object.Get("advanced_configuration_field_definitions")) {
 		var value any = "zz-conf"
-		switch supported := itemsOf(f.Get("supported_values")); {
+		switch supported := jsonvalue.Items(f.Get("supported_values")); {
 		case len(supported) > 0:
 			value = supported[len(supported)-1].Text
 		case jsonvalue.Text(f.Get("type")) == "integer":

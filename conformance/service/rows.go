@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // row is one row of a source by column. Values: string, json.Number, bool or nil.
@@ -22,11 +23,8 @@ type table struct {
 // query gives the rows as one statement that every SQL source understands.
 func (t table) query() string {
 	if len(t.rows) == 0 {
-		var cells []string
-		for _, c := range t.columns {
-			cells = append(cells, `'' AS "`+c+`"`)
-		}
-		return "SELECT " + strings.Join(cells, ", ") + " WHERE 1 = 0"
+		empty := lists.Of(t.columns, func(c string) string { return `'' AS "` + c + `"` })
+		return "SELECT " + strings.Join(empty, ", ") + " WHERE 1 = 0"
 	}
 	var b strings.Builder
 	for i, r := range t.rows {

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -111,20 +112,12 @@ func (sc *scenario) must(q request) (*answer, error) {
 
 // broken adds a finding about answers of the API.
 func (sc *scenario) broken(expected, actual string, where ...*answer) {
-	var exchanges []conformance.Exchange
-	for _, a := range where {
-		exchanges = append(exchanges, a.Exchange())
-	}
-	sc.Broken(expected, actual, exchanges...)
+	sc.Broken(expected, actual, lists.Of(where, func(a *answer) conformance.Exchange { return a.Exchange() })...)
 }
 
 // brokenCall adds a finding about calls that the service made.
 func (sc *scenario) brokenCall(expected, actual string, where ...*endpoint.Call) {
-	var exchanges []conformance.Exchange
-	for _, c := range where {
-		exchanges = append(exchanges, sc.exchangeOf(c))
-	}
-	sc.Broken(expected, actual, exchanges...)
+	sc.Broken(expected, actual, lists.Of(where, sc.exchangeOf)...)
 }
 
 // exchangeOf is a call of the service as it stands in a report.

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -245,18 +246,10 @@ func (sc *scenario) runSends(run int, want *engine.Table) error {
 
 // wording of a table of operations.
 func wording(t *engine.Table) string {
-	var parts []string
-	for _, line := range engine.Rows(t) {
-		parts = append(parts, line[0]+" "+line[1])
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(lists.Of(engine.Rows(t), func(line []string) string { return line[0] + " " + line[1] }), ", ")
 }
 
 // callsOf are the calls that records came with, each once.
 func callsOf(records []sent) []*endpoint.Call {
-	var out []*endpoint.Call
-	for _, r := range records {
-		out = append(out, r.call)
-	}
-	return slices.Compact(out)
+	return slices.Compact(lists.Of(records, func(r sent) *endpoint.Call { return r.call }))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -238,7 +239,7 @@ func (sc *scenario) listShows(path, what, how string) error {
 		return err
 	}
 	found := 0
-	for _, one := range itemsOf(a.at("data")) {
+	for _, one := range jsonvalue.Items(a.at("data")) {
 		if strings.Contains(strings.ToLower(string(one.Raw)), strings.ToLower(text)) {
 			found++
 		}
@@ -246,5 +247,5 @@ func (sc *scenario) listShows(path, what, how string) error {
 	if found != map[string]int{"once": 1}[how] {
 		sc.broken(fmt.Sprintf("%s shows %s %s", path, text, how), quantity.Count(found, "time"), a)
 	}
-	return sc.HeldBy("%s listed", quantity.Count(len(itemsOf(a.at("data"))), "thing"))
+	return sc.HeldBy("%s listed", quantity.Count(len(jsonvalue.Items(a.at("data"))), "thing"))
 }

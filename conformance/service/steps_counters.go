@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -119,7 +120,7 @@ func (sc *scenario) mailsTo(address string) ([]*wire.Node, *answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return itemsOf(a.at("mails")), a, nil
+	return jsonvalue.Items(a.at("mails")), a, nil
 }
 
 func (sc *scenario) mailsHaveCome(how string) error {
@@ -138,9 +139,6 @@ func (sc *scenario) mailsHaveCome(how string) error {
 
 // subjects says which e-mails have come.
 func subjects(mails []*wire.Node) string {
-	var out []string
-	for _, m := range mails {
-		out = append(out, jsonvalue.Text(m.Get("subject")))
-	}
+	out := lists.Of(mails, func(m *wire.Node) string { return jsonvalue.Text(m.Get("subject")) })
 	return fmt.Sprintf("%d: %s", len(mails), strings.Join(out, "; "))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -153,7 +154,7 @@ func (sc *scenario) stepFailed(message string) error {
 		return err
 	}
 	for _, v := range looks {
-		steps := itemsOf(v.member("last_test_results.steps"))
+		steps := jsonvalue.Items(v.member("last_test_results.steps"))
 		if !slices.ContainsFunc(steps, func(s *wire.Node) bool {
 			said := jsonvalue.Text(s.Get("error", "message"))
 			return said != "" && strings.Contains(said, message)
@@ -238,10 +239,7 @@ func (sc *scenario) looksAtAll() error {
 		fmt.Sprintf("/journal/calls?destination=%d", s.dest.id), "/journal/requests?workspace=" + sc.words["workspace"],
 		fmt.Sprintf("/explain?sync_id=%d&identifier=r00001", s.id),
 	}
-	for _, to := range sc.noticed {
-		paths = append(paths, mailboxOf(to))
-	}
-	for _, path := range paths {
+	for _, path := range append(paths, lists.Of(sc.noticed, mailboxOf)...) {
 		a, err := sc.control("GET", path, nil)
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func (sc *scenario) runsOf() ([]*wire.Node, *answer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return itemsOf(a.at("data")), a, nil
+	return jsonvalue.Items(a.at("data")), a, nil
 }
 
 // It is not said when a service has nothing left to do that has no control API: a run

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -34,13 +35,7 @@ func sequences(all []reading) []*sequence {
 	return out
 }
 
-func identities(records []*wire.Node) []string {
-	out := []string{}
-	for _, r := range records {
-		out = append(out, identityOf(r))
-	}
-	return out
-}
+func identities(records []*wire.Node) []string { return lists.Of(records, identityOf) }
 
 func (sc *scenario) eachOnce() error {
 	all, err := sc.lastReading()

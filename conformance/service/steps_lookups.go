@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // objectKinds are the objects that a scenario may ask for, and how they are known.
@@ -16,47 +17,30 @@ var objectKinds = map[string]func(object *wire.Node) bool{
 	"field ordering": func(o *wire.Node) bool { return isTrue(o.Get("supports_field_ordering")) && len(keyFields(o)) > 0 },
 	"append":         func(o *wire.Node) bool { return offers(o, "append") && len(keyFields(o)) > 0 },
 	"advanced configuration": func(o *wire.Node) bool {
-		return offers(o, "upsert") && len(itemsOf(o.Get("advanced_configuration_field_definitions"))) > 1
+		return offers(o, "upsert") && len(jsonvalue.Items(o.Get("advanced_configuration_field_definitions"))) > 1
 	},
 	"references": func(o *wire.Node) bool { return offers(o, "upsert") && reference(o) != nil },
 	"mirror alone": func(o *wire.Node) bool {
-		return offers(o, "mirror") && len(keyFields(o)) > 0 && len(itemsOf(o.Get("fields"))) > 1 && !offers(o, "upsert")
+		return offers(o, "mirror") && len(keyFields(o)) > 0 && len(jsonvalue.Items(o.Get("fields"))) > 1 && !offers(o, "upsert")
 	},
 }
 
 func isTrue(n *wire.Node) bool { v, ok := n.Bool(); return ok && v }
 
-func itemsOf(n *wire.Node) []*wire.Node {
-	if n == nil {
-		return nil
-	}
-	return n.Items
-}
-
 // offers reports whether an object supports an operation (spec 2.3).
 func offers(object *wire.Node, operation string) bool {
-	for _, one := range itemsOf(object.Get("supported_operations")) {
-		if jsonvalue.Text(one) == operation {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(jsonvalue.Items(object.Get("supported_operations")), func(one *wire.Node) bool { return jsonvalue.Text(one) == operation })
 }
 
 // keyFields are those that may identify records of an upsert (spec 2.5).
 func keyFields(object *wire.Node) []string {
-	var out []string
-	for _, f := range itemsOf(object.Get("fields")) {
-		if isTrue(f.Get("can_be_upsert_key")) {
-			out = append(out, jsonvalue.Text(f.Get("full_name")))
-		}
-	}
-	return out
+	keys := lists.Where(jsonvalue.Items(object.Get("fields")), func(f *wire.Node) bool { return isTrue(f.Get("can_be_upsert_key")) })
+	return lists.Of(keys, func(f *wire.Node) string { return jsonvalue.Text(f.Get("full_name")) })
 }
 
 // reference is a field that refers to records of another object.
 func reference(object *wire.Node) *wire.Node {
-	for _, f := range itemsOf(object.Get("fields")) {
+	for _, f := range jsonvalue.Items(object.Get("fields")) {
 		if jsonvalue.Text(f.Get("lookup_object")) != "" {
 			return f
 		}
@@ -76,11 +60,11 @@ func (sc *scenario) anObject(kind string) error {
 		if err != nil {
 			return err
 		}
-		for _, object := range itemsOf(list.at("data")) {
+		for _, object := range jsonvalue.Items(list.at("data")) {
 			if objectKinds[kind](object) {
 				// No call to it is ever seen.
 				sc.dest = &destination{Endpoint: &endpoint.Endpoint{Owner: sc.endpoints}, id: id}
-				sc.nextSync().others = itemsOf(list.at("data"))
+				sc.nextSync().others = jsonvalue.Items(list.at("data"))
 				sc.writesTo(object)
 				return nil
 			}
@@ -95,13 +79,13 @@ func (sc *scenario) writesTo(object *wire.Node) {
 	g := sc.nextSync()
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
-	for _, f := range itemsOf(object.Get("fields")) {
+	for _, f := range jsonvalue.Items(object.Get("fields")) {
 		if name := jsonvalue.Text(f.Get("full_name")); name != key && isTrue(f.Get("required_for_mapping")) {
 			mappings = append(mappings, mapping("name", name))
 		}
 	}
 	advanced := map[string]any{}
-	for _, f := range itemsOf(object.Get("advanced_configuration_field_definitions")) {
+	for _, f := range jsonvalue.Items(object.Get("advanced_configuration_field_definitions")) {
 		if isTrue(f.Get("required")) && f.Get("default") == nil {
 			advanced[jsonvalue.Text(f.Get("name"))] = "zz-conf"
 		}
@@ -122,7 +106,7 @@ func (sc *scenario) referred() (object *wire.Node, by string) {
 		if jsonvalue.Text(other.Get("full_name")) != name {
 			continue
 		}
-		for _, f := range itemsOf(other.Get("fields")) {
+		for _, f := range jsonvalue.Items(other.Get("fields")) {
 			if isTrue(f.Get("can_be_reference_key")) && (by == "" || isTrue(f.Get("createable"))) {
 				object, by = other, jsonvalue.Text(f.Get("full_name"))
 			}

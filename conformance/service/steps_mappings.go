@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
@@ -34,11 +35,7 @@ func (sc *scenario) rowsAre(t *engine.Table) error {
 
 // allStored holds every record of the source against what the destination has.
 func (sc *scenario) allStored(t *engine.Table) error {
-	var ids []string
-	for _, r := range sc.nextSync().rows.table.rows {
-		ids = append(ids, fmt.Sprint(r["id"]))
-	}
-	return sc.areStored(ids, t)
+	return sc.areStored(lists.Of(sc.nextSync().rows.table.rows, func(r row) string { return fmt.Sprint(r["id"]) }), t)
 }
 
 // isStored holds one record of the destination against a table.

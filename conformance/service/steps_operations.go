@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -66,10 +67,7 @@ func (sc *scenario) alreadyHolds(rows *engine.Table) error {
 	for _, f := range thingFields() {
 		schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == t.columns[0], Field: f}
 	}
-	var records []json.RawMessage
-	for _, r := range t.rows {
-		records = append(records, jsonvalue.Encode(r))
-	}
+	records := lists.Of(t.rows, func(r row) json.RawMessage { return jsonvalue.Encode(r) })
 	reply := sc.dest.CarryOut(jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": "before", "params": map[string]any{
 		"sync_plan": rpc.SyncPlan{
 			Object: rpc.ObjectRef{APIName: thingObject, Label: "Thing"}, Operation: rpc.OperationUpsert, SyncRunID: 1, SyncID: 1, Schema: schema,
@@ -91,12 +89,7 @@ func (sc *scenario) changes(s *syncing, changed map[string]any) error {
 
 func (sc *scenario) unmaps(field string) error {
 	s := sc.latest()
-	var kept []map[string]any
-	for _, m := range s.body["mappings"].([]map[string]any) {
-		if m["to"] != field {
-			kept = append(kept, m)
-		}
-	}
+	kept := lists.Where(s.body["mappings"].([]map[string]any), func(m map[string]any) bool { return m["to"] != field })
 	return sc.changes(s, map[string]any{"mappings": kept})
 }
 
@@ -144,7 +137,7 @@ func (sc *scenario) runSendsNothing(run int) error {
 		return err
 	}
 	if len(batches) > 0 {
-		sc.brokenCall(fmt.Sprintf("run %s sync_batch for nothing", quantity.Count(run, "call")), fmt.Sprintf("%s of sync_batch", quantity.Count(len(batches), "call")), batches...)
+		sc.brokenCall(fmt.Sprintf("run %d sends nothing", run), fmt.Sprintf("%s of sync_batch", quantity.Count(len(batches), "call")), batches...)
 	}
 	return sc.HeldBy("%s before", quantity.Count(len(sc.latest().dest.Seen("")), "call"))
 }

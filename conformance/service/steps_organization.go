@@ -67,7 +67,7 @@ func (sc *scenario) memberHasRole(role, where string) error {
 		return err
 	}
 	got, member := "nobody", sc.words["member"]
-	for _, u := range itemsOf(a.at("data")) {
+	for _, u := range jsonvalue.Items(a.at("data")) {
 		if member != "" && strings.EqualFold(jsonvalue.Text(u.Get("email")), member) {
 			got = jsonvalue.Text(u.Get("role"))
 		}
@@ -75,5 +75,5 @@ func (sc *scenario) memberHasRole(role, where string) error {
 	if got != role {
 		sc.broken(fmt.Sprintf("%s is in the %s as %s", member, where, role), got, a)
 	}
-	return sc.heldBy(len(itemsOf(a.at("data"))), "user")
+	return sc.heldBy(len(jsonvalue.Items(a.at("data"))), "user")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // planningSteps are for PLAN: planning and caching (spec 4.2).
@@ -56,11 +57,7 @@ func (sc *scenario) eachTest(expected string, is func(*tested) bool) error {
 // brokenTest adds a finding about a connection test: what the API says of it,
 // and the calls that it made.
 func (sc *scenario) brokenTest(expected string, t *tested, calls []*endpoint.Call) {
-	exchanges := []conformance.Exchange{t.a.Exchange()}
-	for _, c := range calls {
-		exchanges = append(exchanges, sc.exchangeOf(c))
-	}
-	sc.Broken(expected, t.a.short(), exchanges...)
+	sc.Broken(expected, t.a.short(), append([]conformance.Exchange{t.a.Exchange()}, lists.Of(calls, sc.exchangeOf)...)...)
 }
 
 // testSays looks for a text in what the API says of each test.
@@ -181,7 +178,7 @@ func (sc *scenario) showsField(name, object string) error {
 		if a, err = sc.api(request{method: "GET", path: sc.dest.objectPath(object)}); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(itemsOf(a.at("data", "fields")), func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
+		if slices.ContainsFunc(jsonvalue.Items(a.at("data", "fields")), func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
 			sc.Proof("GET %s", a.request.path)
 			return nil
 		}

@@ -39,7 +39,7 @@ func (sc *scenario) eachShows(object string) error {
 		if err != nil {
 			return err
 		}
-		if a.text("data", "full_name") != object || len(itemsOf(a.at("data", "fields"))) == 0 {
+		if a.text("data", "full_name") != object || len(jsonvalue.Items(a.at("data", "fields"))) == 0 {
 			sc.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -106,7 +107,7 @@ func (sc *scenario) newest(s *syncing) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	runs := itemsOf(a.at("data"))
+	runs := jsonvalue.Items(a.at("data"))
 	if len(runs) == 0 {
 		return 0, engine.Outcome(conformance.Inconclusive, "", "the sync has no runs")
 	}
@@ -151,7 +152,7 @@ func (sc *scenario) history(run int, query string) ([]*wire.Node, *answer, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return itemsOf(a.at("data")), a, nil
+	return jsonvalue.Items(a.at("data")), a, nil
 }
 
 func (sc *scenario) historyShows(run int, id, status, message string) error {
@@ -177,13 +178,8 @@ func (sc *scenario) historyOf(run int, status string, want *engine.Table) error 
 	if err != nil {
 		return err
 	}
-	var got, wanted []string
-	for _, l := range lines {
-		got = append(got, jsonvalue.Text(l.Get("identifier")))
-	}
-	for _, line := range engine.Rows(want) {
-		wanted = append(wanted, line[0])
-	}
+	got := lists.Of(lines, func(l *wire.Node) string { return jsonvalue.Text(l.Get("identifier")) })
+	wanted := lists.Of(engine.Rows(want), func(line []string) string { return line[0] })
 	if slices.Sort(got); !slices.Equal(got, wanted) {
 		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}

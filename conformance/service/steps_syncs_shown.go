@@ -102,7 +102,7 @@ func (sc *scenario) listedAlike(path string, read ...*answer) error {
 		return err
 	}
 	for _, one := range read {
-		listed := itemsOf(list.at("data"))
+		listed := jsonvalue.Items(list.at("data"))
 		i := slices.IndexFunc(listed, func(n *wire.Node) bool { return jsonvalue.SameValue(n.Get("id"), one.at("data", "id")) })
 		if i < 0 {
 			sc.broken("the list shows what has the id "+jsonvalue.Raw(one.at("data", "id")), "it does not", list)

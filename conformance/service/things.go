@@ -209,7 +209,7 @@ func (r *run) find(ctx context.Context, path, named string, as identity, prefixe
 		case !a.OK() || a.Status >= 300:
 			return fmt.Errorf("list %s: %s", path, r.secrets.String(a.short()))
 		}
-		for _, one := range itemsOf(a.at("data")) {
+		for _, one := range jsonvalue.Items(a.at("data")) {
 			name := jsonvalue.Text(one.Get(named))
 			if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 				id, _ := one.Get("id").Int()

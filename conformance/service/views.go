@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // view is one thing as an answer of the API shows it. The same thing is looked
@@ -52,12 +53,7 @@ func (sc *scenario) anew(kind string) {
 
 // shown are the things of a kind, also those that stand in others.
 func (sc *scenario) shown(kind string) []*view {
-	var out []*view
-	for _, v := range sc.views {
-		if v.kind == kind {
-			out = append(out, v)
-		}
-	}
+	out := lists.Where(sc.views, func(v *view) bool { return v.kind == kind })
 	in, is := partsOf[kind]
 	if !is {
 		return out

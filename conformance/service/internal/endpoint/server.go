@@ -140,13 +140,7 @@ func (c *Call) Param(path ...string) *wire.Node {
 }
 
 // Records are those of a sync_batch.
-func (c *Call) Records() []*wire.Node {
-	n := c.Param("records")
-	if n == nil {
-		return nil
-	}
-	return n.Items
-}
+func (c *Call) Records() []*wire.Node { return jsonvalue.Items(c.Param("records")) }
 
 // Reply is what a script answers in place of the simulator. The zero value is an
 // empty body with status 200.

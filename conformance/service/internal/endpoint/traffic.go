@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // CountCall counts calls.
@@ -32,13 +34,7 @@ func Densest(all []*Call, weight func(*Call) int, window time.Duration) (most in
 
 // Beside are the calls that were under way when c came, itself included.
 func Beside(calls []*Call, c *Call) []*Call {
-	var out []*Call
-	for _, o := range calls {
-		if !o.Came.After(c.Came) && (!o.Done || o.Ended.After(c.Came)) {
-			out = append(out, o)
-		}
-	}
-	return out
+	return lists.Where(calls, func(o *Call) bool { return !o.Came.After(c.Came) && (!o.Done || o.Ended.After(c.Came)) })
 }
 
 // MostAtOnce is how many of the calls were under way at once, and which.

@@ -3,6 +3,7 @@ package jsonvalue
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -93,13 +94,9 @@ func Put(body map[string]any, path string, value any) {
 		body[first] = value
 		return
 	}
-	inner, ok := body[first].(map[string]any)
-	if !ok {
-		inner = map[string]any{}
-	}
-	copied := make(map[string]any, len(inner)+1)
-	for k, v := range inner {
-		copied[k] = v
+	copied := map[string]any{}
+	if inner, ok := body[first].(map[string]any); ok {
+		maps.Copy(copied, inner)
 	}
 	Put(copied, rest, value)
 	body[first] = copied

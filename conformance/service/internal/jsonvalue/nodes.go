@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/lists"
 )
 
 // Placed is a value of a request with its place, such as "params.records.0".
@@ -70,13 +71,17 @@ func Members(n *wire.Node) []wire.Member {
 	return n.Members
 }
 
+// Items are those of an array, none of anything else.
+func Items(n *wire.Node) []*wire.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
 // Names are the member names of an object in their order.
 func Names(n *wire.Node) []string {
-	out := []string{}
-	for _, m := range Members(n) {
-		out = append(out, m.Name)
-	}
-	return out
+	return lists.Of(Members(n), func(m wire.Member) string { return m.Name })
 }
 
 // Words are the parts of a list such as "jsonrpc, method"; "" has none.
