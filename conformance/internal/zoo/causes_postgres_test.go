@@ -13,7 +13,6 @@ var causesOfPostgres = map[string]explanation{
 	"Go-PostgreSQL/varchar-120":             {right: "cut|truncat|120|shorter"},
 	"Go-PostgreSQL/char-column":             {right: "(space|blank|white).{0,30}end|trail|trimmed|padd"},
 	"Go-PostgreSQL/timestamp-without-zone":  {right: "zone|local time|hours|\\bZ\\b"},
-	"Go-PostgreSQL/moments-to-the-second":   {right: "round|fraction|second|precision|digits"},
 	"Go-PostgreSQL/dates-a-day-early":       {right: "day (early|earlier|before|off)|one day|zone|midnight|days?"},
 	"Go-PostgreSQL/numeric-of-two-places":   {right: "round|places|digits|scale|precision"},
 	"Go-PostgreSQL/real-column":             {right: "single precision|32 bits|digits|precision|narrow|rounded"},

@@ -68,6 +68,7 @@ var unusual = []Habit{
 
 	{Name: "pool-of-one", Language: Postgres, Sentence: "There is one connection, and one batch at a time is declared."},
 	{Name: "serializable-and-retried", Language: Postgres, Sentence: "Transactions are serializable, and repeated when they collide."},
+	{Name: "moments-to-the-second", Language: Postgres, Sentence: "The column is timestamptz(0): moments are kept to the second."},
 	{Name: "all-at-once-then-single", Language: Postgres, Sentence: "A batch is written without savepoints, and record by record when one of them fails."},
 	{Name: "history-by-trigger", Language: Postgres, Sentence: "A trigger writes each change into a second table."},
 

@@ -55,10 +55,6 @@ var postgresValues = []Mistake{
 		Finds: []string{"DAT-008"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
-		Name: "moments-to-the-second", Sentence: "The column is timestamptz(0), which rounds to seconds.",
-		Finds: []string{"DAT-008"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
-	},
-	{
 		Name: "dates-a-day-early", Sentence: "A date is taken for midnight in UTC and stored in the zone of the office, a day earlier.",
 		Finds: []string{"DAT-007"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},

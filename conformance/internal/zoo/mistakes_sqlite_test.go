@@ -72,7 +72,7 @@ var sqliteRows = []Mistake{
 	},
 	{
 		Name: "lists-keep-their-tail", Sentence: "The items of a list are written over by position, and a shorter list keeps the rest of the longer one.",
-		Finds: []string{"DAT-010", "SEM-004", "SEM-007", "FLD-014"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+		Finds: []string{"DAT-016", "DAT-010", "SEM-004", "SEM-007", "FLD-014"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
 		Name: "empty-lists-ignored", Sentence: "if items: an empty list changes nothing.",

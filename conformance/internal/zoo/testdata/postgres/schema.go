@@ -71,7 +71,7 @@ func (e *endpoint) column(f field) string {
 		return "char(5000)"
 	case f.Name == "seen_at" && e.wrong("timestamp-without-zone"):
 		return "timestamp"
-	case f.Name == "seen_at" && e.wrong("moments-to-the-second"):
+	case f.Name == "seen_at" && e.habit("moments-to-the-second"):
 		return "timestamptz(0)"
 	case f.Type == "decimal" && e.wrong("numeric-of-two-places"):
 		return "numeric(40, 2)"

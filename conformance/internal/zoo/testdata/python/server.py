@@ -19,7 +19,7 @@ from endpoint import Endpoint  # noqa: E402
 
 # A zone that differs from UTC shows what takes local time for UTC; one without
 # a database of zones.
-os.environ["TZ"] = "CET-1CEST"
+os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"
 time.tzset()
 
 endpoints, opening = {}, threading.Lock()

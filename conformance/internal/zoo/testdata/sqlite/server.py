@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True  # no files among the sources
 
 from app import App  # noqa: E402
 
-os.environ["TZ"] = "CET-1CEST"  # a zone with summer time
+os.environ["TZ"] = "CET-1CEST,M3.5.0,M10.5.0/3"  # a zone with summer time
 time.tzset()
 
 memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
