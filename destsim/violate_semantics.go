@@ -29,6 +29,7 @@ var semanticsViolations = []violation{
 			stored, _ := b.standings()
 			return b.operation == rpc.OperationInsert && stored > 0 && stored < b.Len()
 		})),
+	keeps("SEM-003.3", "the new records of an insert batch are written and reported as present where an existing one stands before them", abortedInsert),
 	bySuccess("SEM-015.2", rpc.OperationInsert, "existing"),
 	keeps("SEM-019", "insert of a deleted record that an insert created before is refused as already present", func() seams {
 		return knownKeys(func(r *record, _ result) result { return r.skip(alreadyPresent) })
@@ -74,6 +75,7 @@ var semanticsViolations = []violation{
 
 	breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly),
 	keeps("SEM-014", "identifiers are folded to lower case when the batch holds another that differs only by case", foldedKeys),
+	breaks("SEM-014.2", "identifiers of more than 64 characters are cut", cutKeys),
 	breaks("SEM-016", "a record that is created in one object is created in every other object whose first identifier has the same type",
 		seams{apply: createdEverywhere}),
 	breaks("SEM-018", "a delete removes the key from every other object whose first identifier has the same type",

@@ -194,6 +194,35 @@ func foldedKeys() seams {
 	}
 }
 
+// cutKeys store identifiers in a column of 64 characters.
+var cutKeys = seams{value: func(_ *call, r *record, cell *cell) {
+	if cell.column.field != r.active.field || cell.column.Type != rpc.TypeString {
+		return
+	}
+	if text, err := rawjson.StringText(cell.raw); err == nil && len(text) > 64 {
+		cell.raw = store.Quote(text[:64])
+	}
+}}
+
+// abortedInsert: the first record that exists decides about those behind it.
+func abortedInsert() seams {
+	var aborted perCall[bool]
+	return seams{
+		apply: func(c *call, r *record, next next) result {
+			done := next(r)
+			switch {
+			case r.operation != rpc.OperationInsert:
+			case done.skipped:
+				aborted.set(c, true)
+			case aborted.get(c):
+				return r.skip(alreadyPresent)
+			}
+			return done
+		},
+		answered: aborted.forget,
+	}
+}
+
 // caseTwins gives the lower case of identifiers that differ only by case.
 func (b *batch) caseTwins() map[string]bool {
 	first, twins := map[string]string{}, map[string]bool{}
