@@ -71,6 +71,9 @@ func (sc *scenario) whyMissing() cause {
 		return cause{}
 	}
 	lost := recordsOf(sc.unmet.lost)
+	if !slices.ContainsFunc(lost, func(r *record) bool { return !r.odd.key }) {
+		return keysMerged
+	}
 	operation := sc.operationOf(lost[0])
 	if after, all := sc.appears(operation, lost); all {
 		return sc.arrived(after, lost)

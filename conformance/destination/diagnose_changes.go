@@ -70,6 +70,9 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 	if len(kept(seen)) == 0 {
 		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
 	}
+	if there, sent := apart.inCompany(e); sent && len(kept(there)) == 0 {
+		return seenCause("the same change is made when another record stands in its batch, and not when it is alone: a batch of one record that is there is acknowledged and not written.")
+	}
 	now := seen[exchange.KeyText(e.record.key)].fields
 	var taken, tried [2][]string // of smaller and of larger values
 	for side := range taken {
@@ -94,6 +97,23 @@ func (sc *scenario) whyKept(e *expected, fields []string, kept func(map[string]o
 		taken[1], tried[1] = append(taken[1], name), append(tried[1], name)
 	}
 	return apart.whichValues(e, fields, taken, tried, change)
+}
+
+// inCompany sends a change together with that of another record, and looks at it.
+func (sc *scenario) inCompany(e *expected) (seen map[string]observed, ok bool) {
+	made, err := sc.make(1, sc.object.creating(), rpc.Field{}, &sending{})
+	if err != nil {
+		return nil, false
+	}
+	if b, err := sc.writeOne(sc.object.creating(), made, plan{}); err != nil || !b.succeeded(made[0]) {
+		return nil, false
+	}
+	b, err := sc.writeOne(e.operation, forOperation(e.operation, []*record{e.record, sc.changed(made[0], 1)}), plan{})
+	if err != nil || !b.succeeded(e.record) {
+		return nil, false
+	}
+	seen, err = sc.observe([]*record{e.record})
+	return seen, err == nil
 }
 
 // takesOther reports whether a field that has no third value is changed the other way: in

@@ -168,5 +168,29 @@ func (sc *scenario) noRepeatRefused() error {
 			}
 		}
 	}
+	sc.ExplainAs(func(string) bool { return true },
+		"a change to the values that are there counts as none: the rows that a statement has changed are counted, not those that it has found.",
+		"take a record that is found for updated, whatever the driver counts.", false)
+	return sc.held()
+}
+
+// noneRefusedNextToOld: in a batch with records that exist the new ones are taken, as new
+// ones were before.
+func (sc *scenario) noneRefusedNextToOld() error {
+	old, taken := map[place]bool{}, 0
+	for _, r := range sc.history[0].records {
+		old[r.place()] = true
+		if e := sc.model.get(r); e != nil && e.exists {
+			taken++
+		}
+	}
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			if taken > 0 && !old[r.place()] && b.failed(r) {
+				sc.brokenAs("refused next to existing records", b.operation,
+					foreign.Clip(string(r.key), 60)+" taken, which is new, next to records that exist", b.why(r), b.reply)
+			}
+		}
+	}
 	return sc.held()
 }

@@ -149,6 +149,9 @@ func differenceOf(r *record, p values.Pair) difference {
 		d.actual += ": " + what.How
 	}
 	d.cause, d.fix = hookShows(p)
+	if r.odd.key && what.Class == values.OtherRecord {
+		d.cause, d.fix = keysMerged.text, keysMerged.fix
+	}
 	switch {
 	case what.Class == values.Older:
 		d.symptom = symptomOldValue

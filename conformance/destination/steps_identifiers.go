@@ -13,15 +13,15 @@ import (
 )
 
 // disagreeing is a record whose active identifier names one record, or none, and
-// whose other identifier names the bystander.
+// whose other identifier names the bystander; nil: no record.
 type disagreeing struct{ sent, bystander *record }
 
 // disagreers is how many records sendsDisagreeing creates for one batch.
-const disagreers = 5
+const disagreers = 6
 
 // sendsDisagreeing sends, by each identifier and with each operation, a record with the
-// other identifier of a later one, of an earlier one, and a new record with that of an
-// existing one.
+// other identifier of a later one, of an earlier one, a new record with that of an
+// existing one, and in a batch by itself a record with another identifier that no record has.
 func (sc *scenario) sendsDisagreeing() error {
 	ids, operations := sc.object.identifiers()[:2], lists.Where([]string{rpc.OperationUpsert, rpc.OperationUpdate}, sc.object.accepts)
 	var create, send []set
@@ -37,14 +37,20 @@ func (sc *scenario) sendsDisagreeing() error {
 				return err
 			}
 			var sent []*record
-			for _, pair := range [][2]int{{0, 1}, {3, 2}, {disagreers, 4}} {
+			for _, pair := range [][2]int{{0, 1}, {3, 2}, {disagreers, 4}} { // the one of index 5 has none
 				bystander := made[pair[1]]
 				r := sc.changed(made[pair[0]], 1).with(other.APIName, bystander.values[other.APIName])
 				sc.disagreeing = append(sc.disagreeing, disagreeing{r, bystander})
 				sent = append(sent, r)
 			}
+			free, err := sc.key(sc.object, other)
+			if err != nil {
+				return err
+			}
+			alone := sc.changed(made[5], 1).with(other.APIName, free)
+			sc.disagreeing = append(sc.disagreeing, disagreeing{sent: alone})
 			create = append(create, set{sc.object.creating(), made[:disagreers]})
-			send = append(send, set{op, forOperation(op, sent)})
+			send = append(send, set{op, forOperation(op, sent)}, set{op, forOperation(op, []*record{alone})})
 		}
 	}
 	if len(send) == 0 {
@@ -89,6 +95,10 @@ func (sc *scenario) onlyActiveChanged() error {
 	}
 	var look []*record
 	for _, d := range sc.disagreeing {
+		if d.bystander == nil {
+			sc.freeIdentifierTaken(d)
+			continue
+		}
 		look = append(look, d.sent, d.bystander)
 	}
 	seen, err := sc.observe(look)
@@ -96,6 +106,9 @@ func (sc *scenario) onlyActiveChanged() error {
 		return err
 	}
 	for _, d := range sc.disagreeing {
+		if d.bystander == nil {
+			continue
+		}
 		before, got := sc.before[d.bystander.place()], seen[exchange.KeyText(d.bystander.key)]
 		if before.count == 0 {
 			continue
@@ -118,6 +131,17 @@ func (sc *scenario) onlyActiveChanged() error {
 		}
 	}
 	return sc.held()
+}
+
+// freeIdentifierTaken: a record that is there may get another identifier that no record
+// has, in a field that may be changed.
+func (sc *scenario) freeIdentifierTaken(d disagreeing) {
+	b, e := sc.batchWith(d.sent), sc.model.get(d.sent)
+	if b != nil && b.refused(d.sent) && e.exists {
+		sc.brokenAs("refused free identifier", b.operation,
+			fmt.Sprintf("%s taken with %s %s, which no record has", foreign.Clip(string(d.sent.key), 60), sc.otherIdentifier(d), foreign.Clip(string(d.sent.values[sc.otherIdentifier(d)]), 60)),
+			b.why(d.sent), b.reply)
+	}
 }
 
 func (sc *scenario) otherIdentifier(d disagreeing) string {

@@ -174,8 +174,10 @@ func (sc *scenario) sendsSameAndNew(n int, which string, m *sending) error {
 	if err != nil {
 		return err
 	}
-	// The existing ones carry other values, so that an overwrite shows.
-	sc.sets = []set{{ops[0], append(sc.again(old, otherValues, m), fresh...)}}
+	// The existing ones carry other values, so that an overwrite shows, and stand between
+	// the new ones, so that what they break shows before and behind them.
+	half := len(fresh) / 2
+	sc.sets = []set{{ops[0], slices.Concat(fresh[:half], sc.again(old, otherValues, m), fresh[half:])}}
 	return sc.sendSets(m)
 }
 

@@ -24,6 +24,7 @@ func resultSteps() []definition {
 		step(`^every record has a result$`, func(sc *scenario) any { return sc.everyRecordHasResult }),
 		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted|declared field takes a value)$`,
 			func(sc *scenario) any { return func(claim string) error { return batchClaims[claim](sc) } }),
+		step(`^no new record is refused next to those that exist$`, func(sc *scenario) any { return sc.noneRefusedNextToOld }),
 		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(sc *scenario) any { return sc.statuses }),
 		step(`^every (record|operation|repeated change) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
 	}
@@ -358,7 +359,13 @@ func (sc *scenario) acknowledged(which string) error {
 				return inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.key)
 			}
 			if !b.succeeded(r) {
-				sc.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "success for "+string(r.key), b.why(r), b.reply)
+				symptom := "refused " + purpose{b.operation, true}.String()
+				sc.brokenAs(symptom, b.operation, "success for "+string(r.key), b.why(r), b.reply)
+				if first := sc.object.identifiers()[0]; r.id.APIName != first.APIName {
+					sc.ExplainAs(func(s string) bool { return s == symptom },
+						fmt.Sprintf("a record that is there is not found by %s: another identifier than the active one is looked up, or the conflict is looked for on another column.", r.id.APIName),
+						"read active_identifier from the plan, and match by that field alone.", false)
+				}
 			}
 		}
 	}

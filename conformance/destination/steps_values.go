@@ -208,39 +208,6 @@ func (sc *scenario) noField(table *engine.Table) error {
 	return notApplicable("%s has no field of that type", sc.object)
 }
 
-// sendsIdentifiers sends a record for each row, by the first identifier of its type.
-func (sc *scenario) sendsIdentifiers(operation string, table *engine.Table) error {
-	sc.sets = nil
-	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
-		i := slices.IndexFunc(sc.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
-		if i < 0 {
-			continue
-		}
-		id := sc.object.identifiers()[i]
-		key, err := sc.key(sc.object, id) // one for all rows, so that they differ as written
-		if err != nil {
-			return err
-		}
-		var records []*record
-		for _, row := range engine.Rows(table) {
-			r, err := sc.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
-			if err != nil {
-				return err
-			}
-			if r != nil {
-				records = append(records, r)
-			}
-		}
-		if len(records) > 0 {
-			sc.sets = append(sc.sets, set{operation, records})
-		}
-	}
-	if len(sc.sets) == 0 {
-		return notApplicable("%s has no identifier of that type", sc.object)
-	}
-	return sc.sendSets(&sending{alone: true})
-}
-
 // sendRefusedApart sends the rows that were refused again, each field alone: one
 // field that validates its values must not keep the others from being judged.
 func (sc *scenario) sendRefusedApart(operation string) error {
@@ -297,33 +264,12 @@ func (sc *scenario) sendAlone(operation string, sent []*batch) ([]*batch, error)
 	return out, nil
 }
 
-// withIdentifier makes a record whose key is written in the table: {key} is an
-// ordinary key of the run, {odd} a number beyond 2^53 that doubles cannot hold.
-func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
-	quoted := strings.HasPrefix(text, `"`)
-	if quoted != (id.Type == rpc.TypeString) {
-		return nil, nil // the row is for identifiers of the other type
-	}
-	r, err := sc.newRecord(sc.object, id)
-	if err != nil {
-		return nil, err
-	}
-	if sc.opts.KeyFrom != 0 || sc.opts.KeyTo != 0 {
-		if id.Type == rpc.TypeInteger {
-			return nil, nil // the author bounds integer keys: none beyond 2^53
-		}
-	}
-	run, _ := strconv.ParseInt(sc.keys.Run, 16, 64)
-	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(values.OddKey(run, n), 10))
-	text = strings.ReplaceAll(text, "{key}", key)
-	return r.with(id.APIName, json.RawMessage(text)), nil
-}
-
 // odd is what a row of a table made of a record: the fields that carry the value
 // of the row, and what the row says that it is.
 type odd struct {
 	fields []rpc.Field
 	what   string
+	key    bool // the row is an identifier
 }
 
 // mostEach is the longest text that a row puts into each field.

@@ -33,7 +33,7 @@ Feature: Operation semantics
   Scenario: insert skips an existing record and carries on
     A second copy breaks the identifier rule. An error for the batch holds back the records that
     are new.
-    Cause: a plain INSERT statement.
+    Cause: a plain INSERT statement, a transaction that its first error aborts, or results that are counted from the first record on.
     Fix: skip the existing record and write the others.
     Good: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"},{"identifier":"b@x.io","success":true}]}}
     Bad: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"duplicate key"}}
@@ -43,6 +43,7 @@ Feature: Operation semantics
     And the service sends the same records and 2 new ones with operation "insert"
     Then every batch is processed
     And every acknowledged record exists once
+    And no new record is refused next to those that exist
 
   @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-changed
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-006 @needs-SEM-001
@@ -176,12 +177,12 @@ Feature: Operation semantics
     Then every acknowledged record is in the destination
     And no deleted value is there again, where a read-back shows it
 
-  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-24 @each-object @evidence-stored
-  @needs-FLD-012 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-30 @each-object @evidence-stored
+  @needs-FLD-012 @needs-OPS-007 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
     record.
-    Cause: the first key is always used, either key matches, or the conflict is looked for on another column.
+    Cause: the first identifier is always used, either one matches, or the conflict is looked for on another column.
     Fix: read active_identifier from the plan, and match by that field alone.
     Good: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then read-back {"records":[{"identifier":7,"count":1,"fields":{"order_number":"N2"}}],"complete":true}
     Bad: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then two records with order_id 7
@@ -190,15 +191,16 @@ Feature: Operation semantics
     And an object that accepts "upsert"
     When the service sends 2 new records with operation "upsert", by the second identifier
     And the service sends the same records with other values with operation "upsert", by the second identifier
-    Then every acknowledged record exists once
+    Then every record is acknowledged
+    And every acknowledged record exists once
     When the service sends records whose identifiers disagree with every changing operation
     Then only the record that the active identifier names is changed
 
-  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-18 @each-object @evidence-stored
+  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-26 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-FLD-011 @needs-DAT-010 @needs-DUR-005
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
-    Cause: a collation that folds case, accents or spaces.
+    Cause: a collation that folds case, accents or spaces, a column that is too short, or one of numbers.
     Fix: compare identifiers exactly, or fail the record.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then two records
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then one record
@@ -223,6 +225,14 @@ Feature: Operation semantics
       | "{key}#1" |
       | "{key}+y" |
       | "{key} y" |
+      | "{key}-{to 64}a" |
+      | "{key}-{to 64}b" |
+      | "{key}-{to 255}a" |
+      | "{key}-{to 255}b" |
+      | "{key} OR 1=1" |
+      | "{key}' OR '1'='1" |
+      | "{number}" |
+      | "00{number}" |
     Then every acknowledged record is stored exactly
 
   @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object @evidence-results
