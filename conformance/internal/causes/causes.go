@@ -92,7 +92,7 @@ var table = []struct {
 	{texts(`gone away`, `lost connection to`, `terminating connection`, `server closed the connection`, `connection (?:was )?(?:refused|terminated|already closed)`, `ECONNRE(?:FUSED|SET)`, `broken pipe`), Cause{
 		"connection lost", "the endpoint has lost its connection to the system behind it.",
 		"open a new connection when one is lost, and repeat what was not acknowledged.", "calls now and then are refused"}},
-	{texts(`cannot read propert`, `KeyError`, `NoneType`, `nil pointer`, `for nil\b`, `NullPointerException`, `index out of (?:range|bounds)`, `is not a function`, `AttributeError`), Cause{
+	{texts(`cannot read propert`, `KeyError`, `NoneType`, `nil pointer`, `for nil\b`, `NullPointerException`, `index out of (?:range|bounds)`, `is not a function`, `AttributeError`, `^'\w+'$`), Cause{
 		"code", "the code of the endpoint reads what the request does not carry, and fails.",
 		"look at the named member: treat what is null or absent before it is used.", ""}},
 }
@@ -105,6 +105,11 @@ func texts(any ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + strings.Join(any, "|"))
 }
 
+// OfRecord reports whether such a message is about one record, or one value of it.
+func (c Cause) OfRecord() bool { return slices.Contains(ofRecords, c.Name) }
+
+var ofRecords = []string{"unique constraint", "narrow column", "character set", "column without null", "type of a column", StatementFromText}
+
 // Of is the cause that a message leads to; false when it leads to none.
 func Of(m Message) (Cause, bool) {
 	if m.Status == http.StatusRequestEntityTooLarge {
@@ -115,10 +120,21 @@ func Of(m Message) (Cause, bool) {
 	}
 	for _, row := range table {
 		if row.pattern.MatchString(m.Text) {
-			return row.Cause, true
+			return row.naming(m.Text), true
 		}
 	}
 	return statement(m)
+}
+
+var namedMember = regexp.MustCompile(`(?i)KeyError(?:: ?|\()?['"](\w+)|^'(\w+)'$|reading '(\w+)'|(?:read )?propert(?:y|ies) ['"](\w+)|attribute ['"](\w+)|has no key ['"]?(\w+)`)
+
+// naming puts the member that code has read in vain into its cause.
+func (c Cause) naming(text string) Cause {
+	if m := namedMember.FindStringSubmatch(text); c.Name == "code" && m != nil {
+		name := firstOf(m[1:])
+		c.Text = "the code of the endpoint reads " + name + ", which is not there in this request, and fails."
+	}
+	return c
 }
 
 var unknownMethod = regexp.MustCompile(`(?i)(?:unknown|no such|unsupported|unrecogni[sz]ed|invalid|undefined) (?:rpc )?method|method (?:\S+ )?(?:is |was )?(?:not|un)[ -]?(?:found|supported|known|implemented|available)|not (?:yet )?implemented|NotImplemented|unimplemented`)
