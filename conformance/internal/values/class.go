@@ -27,11 +27,15 @@ const (
 	Reformatted Class = "reformatted"
 	Retyped     Class = "other type"
 	Items       Class = "items"
-	OtherField  Class = "another field"
-	OtherRecord Class = "another record"
-	Older       Class = "older"
-	Hidden      Class = "hidden"
-	Other       Class = "other"
+	ItemsAdded  Class = "items added"
+	// ItemsUnordered: the items are there, in another order or each once.
+	ItemsUnordered Class = "items in another order"
+	Overflown      Class = "overflow"
+	OtherField     Class = "another field"
+	OtherRecord    Class = "another record"
+	Older          Class = "older"
+	Hidden         Class = "hidden"
+	Other          Class = "other"
 )
 
 // hashed is what hashes of passwords and texts look like.
@@ -45,26 +49,29 @@ func (c Class) Cause() (cause, fix string) {
 }
 
 var causes = map[Class][2]string{
-	Absent:      {"the field is not written, or the read-back hook does not select it.", "write every field of the plan and show it in the hook; a field that the hook cannot show is named in \"hidden\" of the fixtures."},
-	Null:        {"the value is dropped: an empty value, zero or a marker of a bulk loader is taken for no value, or the statement leaves the field out.", "compare with null only, not with what is empty, and give the loader a marker that no value has."},
-	NullLost:    {"null is written as a text, or decoded into a type that has no null.", "keep null apart from every value: a pointer, an optional type, or a bound parameter."},
-	Constant:    {"the conversion of the value failed and gave the default of the type, or a fixed value is written.", "let the conversion fail, and fail the record with it."},
-	Clamped:     {"the column has a smaller range than the declared type, and the database or the code stores its limit instead of refusing.", "use a column with the range of the declared type, or fail the record."},
-	Prefix:      {"the column, a buffer or the code is shorter than the value and cuts it.", "widen the column, or fail the record; let the database be strict."},
-	Case:        {"text is brought into one case before it is stored.", "store text as it is, and ignore the case only where texts are compared."},
-	Trimmed:     {"text is tidied up before it is stored: spaces or line ends.", "store text as it is."},
-	Normalised:  {"text is normalised before it is stored.", "store text as it is, and normalise only where texts are compared."},
-	Charset:     {"a column, a connection or a file has a smaller character set than Unicode.", "use UTF-8 with four bytes all the way."},
-	Removed:     {"characters are taken out of the text, against attacks or because a part of the code cannot hold them.", "store text as it is, and escape it where it is shown."},
-	Escaped:     {"text is escaped before it is stored, for a page or a statement.", "bind parameters instead of escaping, and escape for a page when it is shown."},
-	Unescaped:   {"text is decoded once more than it was encoded.", "decode the JSON of the body once and nothing else."},
-	Evaluated:   {"the text is used as a template, as a format or as a statement with parameters.", "give the text as an argument, never as the template."},
-	Shifted:     {"the value is read or written in a local zone or in another calendar.", "parse the zone, keep moments in UTC, and keep a date as a date."},
-	Rounded:     {"the value goes through a type with fewer digits: floating point, a column with a fixed number of places, or a format.", "use a type that holds every digit of the declared one, and do not format the number."},
-	Reformatted: {"the value is read as another type and written again, or in the notation of a locale.", "store the value as it was sent, and give it back in the notation of its type."},
-	Retyped:     {"the value is stored as another type than the declared one, or read back without its type.", "declare the type that is stored, or convert it; a hook gives back the declared type as well."},
-	Items:       {"the list is not kept as a list: joined, sorted, made unique, or changed item by item.", "store a list, and replace it as a whole."},
-	OtherField:  {"values are assigned by position, not by name.", "read each value by the name of its field."},
-	OtherRecord: {"a variable is shared by records or by calls at the same time.", "keep the values of a record in it."},
-	Hidden:      {"the field is stored as a hash or masked, which a read-back cannot compare.", "name the field in \"hidden\" of the fixtures, or in \"hidden\" of the hook's reply."},
+	Absent:         {"the field is not written, or the read-back hook does not select it.", "write every field of the plan and show it in the hook; a field that the hook cannot show is named in \"hidden\" of the fixtures."},
+	Null:           {"the value is dropped: an empty value, zero or a marker of a bulk loader is taken for no value, or the statement leaves the field out.", "compare with null only, not with what is empty, and give the loader a marker that no value has."},
+	NullLost:       {"null is written as a text, or decoded into a type that has no null.", "keep null apart from every value: a pointer, an optional type, or a bound parameter."},
+	Constant:       {"the conversion of the value failed and gave the default of the type, or a fixed value is written.", "let the conversion fail, and fail the record with it."},
+	Clamped:        {"the column or the code has a smaller range than the declared type, and stores the limit of that range instead of refusing.", "use a column with the range of the declared type, or fail the record."},
+	Prefix:         {"the column, a buffer or the code is shorter than the value and cuts it.", "widen the column, or fail the record; let the database be strict."},
+	Case:           {"text is brought into one case before it is stored.", "store text as it is, and ignore the case only where texts are compared."},
+	Trimmed:        {"text is tidied up before it is stored: spaces or line ends.", "store text as it is."},
+	Normalised:     {"text is normalised before it is stored.", "store text as it is, and normalise only where texts are compared."},
+	Charset:        {"a column, a connection or a file has a smaller character set than Unicode.", "use UTF-8 with four bytes all the way."},
+	Removed:        {"characters are taken out of the text, against attacks or because a part of the code cannot hold them.", "store text as it is, and escape it where it is shown."},
+	Escaped:        {"text is escaped before it is stored, for a page or a statement.", "bind parameters instead of escaping, and escape for a page when it is shown."},
+	Unescaped:      {"text is decoded once more than it was encoded.", "decode the JSON of the body once and nothing else."},
+	Evaluated:      {"the text is used as a template, as a format or as a statement with parameters.", "give the text as an argument, never as the template."},
+	Shifted:        {"the value is read or written in a local zone or in another calendar.", "parse the zone, keep moments in UTC, and keep a date as a date."},
+	Rounded:        {"the value goes through a type with fewer digits: floating point, a column with a fixed number of places, or a format.", "use a type that holds every digit of the declared one, and do not format the number."},
+	Reformatted:    {"the value is read as another type and written again, or in the notation of a locale.", "store the value as it was sent, and give it back in the notation of its type."},
+	Retyped:        {"the value is stored as another type than the declared one, or read back without its type.", "declare the type that is stored, or convert it; a hook gives back the declared type as well."},
+	Items:          {"the list is not kept as a list: joined and split again, or changed item by item.", "store a list, and replace it as a whole."},
+	ItemsAdded:     {"the items are added to those that are there, or written over them by position: what was there before is never removed.", "replace the list as a whole: remove the old items first, in the same transaction."},
+	ItemsUnordered: {"the list goes through a set, or is sorted or turned round: its order or its repetitions are lost.", "store a list, with the place of each item."},
+	Overflown:      {"the value overflows a smaller type: a column or a variable has fewer bits than the declared type needs, and nothing refuses what does not fit.", "use a type that holds every value of the declared one, or fail the record."},
+	OtherField:     {"values are assigned by position, not by name.", "read each value by the name of its field."},
+	OtherRecord:    {"the values of another record are written into it: a variable is shared by records or by calls at the same time, or the condition of a statement reaches more than its record.", "keep the values of a record in it."},
+	Hidden:         {"the field is stored as a hash or masked, which a read-back cannot compare.", "name the field in \"hidden\" of the fixtures, or in \"hidden\" of the hook's reply."},
 }

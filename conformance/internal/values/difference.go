@@ -3,6 +3,7 @@ package values
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"math/big"
 	"slices"
 	"strings"
@@ -63,6 +64,12 @@ func older(p Pair) (Difference, bool) {
 	if p.Before == nil || !same(p.Field, p.Before, p.Stored) || same(p.Field, p.Before, p.Sent) {
 		return Difference{}, false
 	}
+	if p.Before = nil; Text(p.Stored) != "0" {
+		// A value that was cut to the limit before is cut to it again.
+		if d := Classify(p); d.Class == Clamped || d.Class == Overflown {
+			return d, true
+		}
+	}
 	return Difference{Class: Older, How: "as before"}, true
 }
 
@@ -81,12 +88,8 @@ func lostNull(p Pair) (Difference, bool) {
 
 // asTransform finds the known change that makes one of the other.
 func asTransform(p Pair) (Difference, bool) {
-	kind := p.Field.Type
-	if p.Field.Array {
-		kind = TypeArray
-	}
 	for _, t := range all {
-		if t.Type != kind {
+		if t.Type != kindOfField(p) {
 			continue
 		}
 		made := t.Apply(p.Sent)
@@ -99,6 +102,29 @@ func asTransform(p Pair) (Difference, bool) {
 		return Difference{Class: Null, How: "no value"}, true
 	}
 	return Difference{}, false
+}
+
+// OfAll is the class of a known change that makes each of several stored values of one
+// field from the one that was sent; "" where there are fewer than two, or no such change.
+func OfAll(pairs []Pair) Class {
+	if len(pairs) < 2 {
+		return ""
+	}
+	for _, t := range all {
+		if t.Type == kindOfField(pairs[0]) && !slices.ContainsFunc(pairs, func(p Pair) bool {
+			return isNull(p.Sent) || !alike(p, t.Apply(p.Sent))
+		}) {
+			return t.Class
+		}
+	}
+	return ""
+}
+
+func kindOfField(p Pair) string {
+	if p.Field.Array {
+		return TypeArray
+	}
+	return p.Field.Type
 }
 
 // alike reports whether a value that a transform has made is the stored one.
@@ -132,29 +158,6 @@ func ofAnother(p Pair) (Difference, bool) {
 	return Difference{}, false
 }
 
-// asArray compares lists item by item.
-func asArray(p Pair) (Difference, bool) {
-	var sent, stored []json.RawMessage
-	if !p.Field.Array || json.Unmarshal(p.Sent, &sent) != nil {
-		return Difference{}, false
-	}
-	if json.Unmarshal(p.Stored, &stored) != nil {
-		return Difference{Class: Retyped, How: "it is no list"}, true
-	}
-	item := p.Field
-	item.Array = false
-	for i := range min(len(sent), len(stored)) {
-		if d := Classify(Pair{Field: item, Sent: sent[i], Stored: stored[i]}); d.Class != Equal {
-			if len(sent) != len(stored) {
-				break
-			}
-			d.How = fmt.Sprintf("item %d: %s", i+1, d.How)
-			return d, true
-		}
-	}
-	return Difference{Class: Items, How: fmt.Sprintf("%s of %d", quantity.Count(len(stored), "item"), len(sent))}, true
-}
-
 // asText finds what texts have in common where no single transform explains them.
 func asText(p Pair) (Difference, bool) {
 	if p.Field.Type != rpc.TypeString || p.Stored[0] != '"' || p.Sent[0] != '"' {
@@ -175,6 +178,8 @@ func asText(p Pair) (Difference, bool) {
 		return Difference{Class: Hidden, How: "it is masked"}, true
 	case strings.EqualFold(sent, stored):
 		return Difference{Class: Case, How: "in another case"}, true
+	case html.UnescapeString(stored) == sent:
+		return Difference{Class: Escaped, How: "with HTML entities"}, true
 	case squeezed(sent) == squeezed(stored):
 		return Difference{Class: Trimmed, How: "with other spaces"}, true
 	case n == all && strings.ContainsAny(stored, "?\ufffd") && onlyReplaced(sent, stored):
@@ -228,6 +233,8 @@ func asNumber(p Pair) (Difference, bool) {
 	switch off := new(big.Rat).Abs(new(big.Rat).Sub(sent, stored)); {
 	case off.Sign() == 0 && (p.Stored[0] == '"') != quoted:
 		return Difference{Class: Retyped, How: "it is " + kindOf(p.Stored)}, true
+	case overflows(sent, stored) != 0:
+		return Difference{Class: Overflown, How: fmt.Sprintf("the value modulo 2^%d", overflows(sent, stored))}, true
 	case stored.Sign() == 0:
 		return Difference{Class: Constant, How: "zero"}, true
 	case isLimit(stored) && stored.Cmp(sent) != 0 && (stored.Sign() > 0) == (sent.Cmp(stored) > 0):
@@ -238,10 +245,26 @@ func asNumber(p Pair) (Difference, bool) {
 	return Difference{}, false
 }
 
-// isLimit reports whether a number is an end of a range: 2^n, 2^n-1, or nines only.
+// overflows is the number of bits of a type whose overflow makes one integer of the
+// other, 0 where none does.
+func overflows(sent, stored *big.Rat) int {
+	if !sent.IsInt() || !stored.IsInt() || sent.Cmp(stored) == 0 {
+		return 0
+	}
+	off := new(big.Int).Sub(sent.Num(), stored.Num())
+	for _, bits := range []int{64, 32, 16} {
+		if stored.Num().BitLen() <= bits && off.TrailingZeroBits() >= uint(bits) {
+			return bits
+		}
+	}
+	return 0
+}
+
+// isLimit reports whether a number is an end of a range: 2^n, 2^n-1, nines only, or one
+// digit and zeros.
 func isLimit(r *big.Rat) bool {
 	text := strings.NewReplacer("-", "", ".", "").Replace(r.FloatString(2))
-	if len(text) > 4 && strings.Trim(strings.TrimSuffix(text, "00"), "9") == "" {
+	if whole := strings.TrimSuffix(text, "00"); len(text) > 4 && (strings.Trim(whole, "9") == "" || len(whole) > 3 && strings.Trim(whole[1:], "0") == "") {
 		return true
 	}
 	if !r.IsInt() {
@@ -263,8 +286,8 @@ func asTime(p Pair) (Difference, bool) {
 	if p.Field.Type != rpc.TypeDate && p.Field.Type != rpc.TypeDateTime || p.Stored[0] != '"' {
 		return Difference{}, false
 	}
-	sent, ok := readDate(Text(p.Sent))
-	stored, is := readDate(Text(p.Stored))
+	sent, ok := Moment(Text(p.Sent))
+	stored, is := Moment(Text(p.Stored))
 	if !ok || !is {
 		return Difference{}, false
 	}

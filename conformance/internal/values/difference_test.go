@@ -53,6 +53,13 @@ func TestClassify(t *testing.T) {
 		{rpc.TypeBoolean, `false`, `null`, Null, "false was taken for no value"},
 		{rpc.TypeBoolean, `true`, `1`, Retyped, "it is a number"},
 		{TypeArray, `["a","b","c"]`, `["a","b"]`, Items, "2 items of 3"},
+		{TypeArray, `["c","b","a"]`, `["a","b","c"]`, ItemsUnordered, "with its items sorted"},
+		{TypeArray, `["a","b","a"]`, `["b","a"]`, ItemsUnordered, "its repetitions are gone"},
+		{rpc.TypeInteger, `4295040000`, `72704`, Overflown, "the value modulo 2^32"},
+		{rpc.TypeInteger, `70000`, `4464`, Overflown, "the value modulo 2^16"},
+		{rpc.TypeInteger, `9007199254740993`, `1000000`, Clamped, "the limit of a smaller type"},
+		{rpc.TypeDateTime, `"2040-02-29T12:00:00Z"`, `"1904-01-24T05:31:44Z"`, Overflown, "136 years earlier: its seconds wrapped at 32 bits"},
+		{rpc.TypeString, `"<b> & 'q'"`, `"&lt;b> &amp; &#39;q&#39;"`, Escaped, "with HTML entities"},
 		{TypeArray, `["a","b"]`, `["a","B"]`, Case, "item 2: in upper case"},
 		{TypeArray, `["a","b"]`, `{"a":"b"}`, Retyped, "it is no list"},
 	} {
@@ -64,6 +71,17 @@ func TestClassify(t *testing.T) {
 			p.Before = p.Stored
 		}
 		require.Equal(t, Difference{Class: c.class, How: c.how}, Classify(p), "%s as %s", c.sent, c.stored)
+	}
+}
+
+// TestListsBefore: a list that was not replaced as a whole shows what was there before.
+func TestListsBefore(t *testing.T) {
+	for stored, how := range map[string]string{
+		`["x","y","z","a","b"]`: "its items stand next to those from before",
+		`["a","b","z"]`:         "what the list before was longer is still there",
+	} {
+		p := Pair{Field: fieldOf(TypeArray), Sent: json.RawMessage(`["a","b"]`), Before: json.RawMessage(`["x","y","z"]`), Stored: json.RawMessage(stored)}
+		require.Equal(t, Difference{Class: ItemsAdded, How: how}, Classify(p))
 	}
 }
 

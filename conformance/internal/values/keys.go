@@ -73,6 +73,16 @@ func (k *Keys) NextInteger() (n int64, ok bool) {
 	return k.nextInt - 1, true
 }
 
+// Made reports whether a text is a key of this run, whichever record has it.
+func (k *Keys) Made(text string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n >= k.From && n < k.nextInt
+	}
+	return strings.Contains(k.Template, "{run}") && strings.Contains(strings.ToLower(text), strings.ToLower(k.Run))
+}
+
 // UnusedInteger is an integer that no record has had so far.
 func (k *Keys) UnusedInteger() int64 {
 	k.mu.Lock()

@@ -38,3 +38,16 @@ func TestIntegerKeys(t *testing.T) {
 	require.Less(t, own.To, int64(1)<<53)
 	require.NotEqual(t, own.From, NewKeys("7f3b", DefaultKeyTemplate, 0, 0).From, "two runs do not share a range")
 }
+
+// TestAlikeKeys: what many systems take for one key is recognised, and what differs in
+// more is not.
+func TestAlikeKeys(t *testing.T) {
+	for _, c := range [][3]string{
+		{"a-Case", "a-case", "in case only"}, {"a b", "a  b", "in spaces only"}, {"end", "end ", "in spaces only"}, {"\u00e9", "e\u0301", "in their Unicode form only"},
+		{"a?x", "a?y", "behind a ? only"}, {"a_b", "axb", "where one has _ only"}, {"a", "b", ""}, {"a", "a", ""}, {"a?x", "b?x", ""},
+	} {
+		require.Equal(t, c[2], AlikeKeys(c[0], c[1]), c)
+	}
+	require.Equal(t, '?', SpecialIn("zz-1?a", []string{"zz-2", "zz-3 b"}))
+	require.Zero(t, SpecialIn("zz-1?a", []string{"zz-2?"}))
+}

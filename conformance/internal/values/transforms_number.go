@@ -18,8 +18,8 @@ var numberTransforms = slices.Concat(
 		onInteger("clamp", Clamped, "the limit of 16 bits", clampedTo(16), "-32769", "32768", "-9223372036854775808"),
 		onInteger("clamp", Clamped, "the limit of 32 bits", clampedTo(32), "-2147483649", "2147483648"),
 		onInteger("clamp", Clamped, "the limit of 32 bits without a sign", func(n int64) int64 { return max(0, min(n, math.MaxUint32)) }, "-32769", "4294967296"),
-		onInteger("clamp", Clamped, "the value modulo 2^16", func(n int64) int64 { return int64(int16(n)) }, "32768"),
-		onInteger("clamp", Clamped, "the value modulo 2^32", func(n int64) int64 { return int64(int32(n)) }, "2147483648", "9223372036854775807"),
+		onInteger("clamp", Overflown, "the value modulo 2^16", func(n int64) int64 { return int64(int16(n)) }, "32768"),
+		onInteger("clamp", Overflown, "the value modulo 2^32", func(n int64) int64 { return int64(int32(n)) }, "2147483648", "9223372036854775807"),
 		onInteger("clamp", Clamped, "the value without its sign", func(n int64) int64 { return max(n, -n) }, "-32769"),
 		onInteger("round", Rounded, "rounded to the precision of a double", func(n int64) int64 { return ofFloat(float64(n)) }, "9007199254740993", "-9007199254740993"),
 		onInteger("round", Rounded, "rounded to single precision", func(n int64) int64 { return ofFloat(float64(float32(n))) }, "16777217", "2147483647"),
@@ -224,8 +224,8 @@ var arrayTransforms = []Transform{
 		}
 		return strings.Split(strings.Join(items, ","), ",")
 	}, `["a,b","c"]`, `[]`),
-	onItems("items", Items, "with its items sorted", func(items []string) any { out := slices.Clone(items); slices.Sort(out); return out }, `["c","b","a"]`),
-	onItems("items", Items, "with its items in reverse order", func(items []string) any { out := slices.Clone(items); slices.Reverse(out); return out }, `["c","b","a"]`),
+	onItems("items", ItemsUnordered, "with its items sorted", func(items []string) any { out := slices.Clone(items); slices.Sort(out); return out }, `["c","b","a"]`),
+	onItems("items", ItemsUnordered, "with its items in reverse order", func(items []string) any { out := slices.Clone(items); slices.Reverse(out); return out }, `["c","b","a"]`),
 	onItems("items", Items, "without its empty items", func(items []string) any {
 		return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == "" })
 	}, `["","b"]`),

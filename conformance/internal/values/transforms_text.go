@@ -240,7 +240,7 @@ var castTransforms = func() []Transform {
 		}, "[1, 2]", `{"a": 1}`),
 		onText("cast", Reformatted, "it was read as a boolean and written again", replaceWhole(map[string]string{"true": "True", "false": "False", "yes": "true", "no": "false", "on": "true", "off": "false", "TRUE": "true", "t": "true", "f": "false"}), "true", "yes", "off", "t"),
 		onText("cast", Reformatted, "it was read as a date and written again", func(s string) string {
-			if at, ok := readDate(s); ok {
+			if at, ok := Moment(s); ok {
 				return at.Format("2006-01-02T15:04:05Z")
 			}
 			return s

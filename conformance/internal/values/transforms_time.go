@@ -59,7 +59,7 @@ var momentTransforms = slices.Concat(
 			}
 			return t.Format(time.RFC3339)
 		}, "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
-		onMoment("range", Shifted, "136 years earlier: its seconds wrapped at 32 bits", func(t time.Time) string { return time.Unix(int64(int32(t.Unix())), 0).UTC().Format(time.RFC3339) }, "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
+		onMoment("range", Overflown, "136 years earlier: its seconds wrapped at 32 bits", func(t time.Time) string { return time.Unix(int64(int32(t.Unix())), 0).UTC().Format(time.RFC3339) }, "2038-01-19T03:14:08Z", "2040-02-29T12:00:00Z"),
 		onMoment("range", Shifted, "with its year in the 1900s", func(t time.Time) string { return centuries(t) + t.Format("T15:04:05Z") }, "0099-12-31T23:59:59Z"),
 		onMoment("range", Reformatted, "with fewer than four digits of its year", func(t time.Time) string { return fmt.Sprintf("%d%s", t.Year(), t.Format("-01-02T15:04:05Z")) }, "0999-12-31T23:59:59Z"),
 		onMoment("round moments", Rounded, "without its time of day", func(t time.Time) string { return t.Format("2006-01-02T00:00:00Z") }, "2024-12-31T23:59:59Z"),
@@ -155,8 +155,8 @@ var layouts = []string{
 	"01/02/2006", "02.01.2006", "02/01/2006", time.RFC1123, "20060102", "Jan 2, 2006", "1/2",
 }
 
-// readDate reads a text in any of them.
-func readDate(text string) (time.Time, bool) {
+// Moment reads a text in any of them.
+func Moment(text string) (time.Time, bool) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
 			return t.UTC(), true
