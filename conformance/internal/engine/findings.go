@@ -75,9 +75,7 @@ func (found *Findings) Add(f conformance.Finding, symptom string, where []confor
 		found.surplus++
 		return
 	}
-	if f.Rule = found.check.Title; f.Quote == nil || f.Cause == "" {
-		f.Cause = found.check.Cause + f.Cause
-	}
+	f.Rule, f.Cause = found.check.Title, cmp.Or(f.Cause, found.check.Cause)
 	f.Fix = cmp.Or(f.Fix, found.check.Fix)
 	f.Exchanges = append([]conformance.Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
@@ -98,19 +96,27 @@ func (found *Findings) Drop() { found.findings = nil }
 // Explain gives the findings with such a symptom the cause that a second run has seen,
 // or the candidates that it leaves.
 func (found *Findings) Explain(about func(symptom string) bool, cause string, observed bool) {
+	found.ExplainAs(about, cause, "", observed)
+}
+
+// ExplainAs is Explain with what to do. What the endpoint itself has said stands against
+// all that was not observed.
+func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix string, observed bool) {
 	for i := range found.findings {
-		if f := &found.findings[i]; about(f.symptom) {
-			f.Cause, f.Observed, f.diagnosed = cause, observed, true
+		f := &found.findings[i]
+		if !about(f.symptom) || !observed && f.Quote != nil && f.Quote.Cause {
+			continue
 		}
+		f.Cause, f.Fix, f.Observed, f.diagnosed = cause, cmp.Or(fix, f.Fix), observed, true
 	}
 }
 
-// ExplainAs is Explain with what to do.
-func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix string, observed bool) {
-	found.Explain(about, cause, observed)
+// Belongs says that the findings with such a symptom are about the rule of another check,
+// which then has them in the report; "" is none.
+func (found *Findings) Belongs(about func(symptom string) bool, rule string) {
 	for i := range found.findings {
-		if f := &found.findings[i]; about(f.symptom) && fix != "" {
-			f.Fix = fix
+		if f := &found.findings[i]; about(f.symptom) {
+			f.rule = rule
 		}
 	}
 }

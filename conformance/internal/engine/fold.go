@@ -47,6 +47,9 @@ func (sched *scheduler) explained(c *conformance.Check, r *Result) []string {
 	if r.Status != conformance.Fail && r.Status != conformance.Flaky && r.Status != conformance.Warn || len(r.Findings) == 0 {
 		return nil
 	}
+	if q := r.quoted(); q != nil && slices.Contains(ofSizes[q.Key], c.ID) {
+		return nil // the check that the message is about
+	}
 	var by []string
 	for _, symptom := range r.Symptoms {
 		if symptom == "" {
@@ -80,6 +83,7 @@ var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", 
 
 // foldLate folds what can be seen only when all results are there.
 func (sched *scheduler) foldLate() {
+	sched.foldMoved()
 	sched.foldFields()
 	sched.foldUnreadable()
 	sched.foldQuotes()
@@ -99,6 +103,39 @@ func (sched *scheduler) foldLate() {
 		r := sched.results[c.ID]
 		if r != nil && r.unsteady && !slices.Contains(by, c.ID) {
 			sched.replace(c, r, by)
+		}
+	}
+}
+
+// foldMoved gives findings whose cause is about the rule of another check to that check.
+// One that is about how records are kept says it itself.
+func (sched *scheduler) foldMoved() {
+	for _, c := range sched.checks {
+		r := sched.results[c.ID]
+		if r == nil || c.Own || r.Status != conformance.Fail && r.Status != conformance.Flaky || len(r.marks) == 0 || r.marks[0].rule == "" || r.marks[0].rule == c.ID ||
+			slices.ContainsFunc(r.marks, func(m mark) bool { return m.rule != r.marks[0].rule }) || slices.ContainsFunc([]string{"SEM-", "DUR-", "STA-", "PAR-"}, func(area string) bool { return strings.HasPrefix(c.ID, area) }) {
+			continue
+		}
+		i := slices.IndexFunc(sched.checks, func(o *conformance.Check) bool { return o.ID == r.marks[0].rule })
+		if i < 0 {
+			continue
+		}
+		to := sched.checks[i]
+		if was := sched.results[to.ID]; was == nil || was.Status != conformance.Fail && was.Status != conformance.Flaky {
+			moved := *r
+			moved.CheckResult = newResult(to, r.Status, to.Reason).CheckResult
+			moved.Gating, moved.Attempts, moved.Findings, moved.Symptoms = to.Gates(sched.opts.Profile), r.Attempts, slices.Clone(r.Findings), r.Symptoms
+			for k := range moved.Findings {
+				moved.Findings[k].Rule = to.Title
+			}
+			sched.opts.Waive(to, &moved.CheckResult)
+			sched.results[to.ID] = &moved
+		}
+		sched.replace(c, r, []string{to.ID})
+		for _, other := range sched.results {
+			if slices.Equal(other.BlockedBy, []string{c.ID}) {
+				other.BlockedBy, other.Reason = []string{to.ID}, "blocked by "+to.ID
+			}
 		}
 	}
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -77,15 +79,32 @@ func (sched *scheduler) foldQuoted(checks []*conformance.Check) {
 }
 
 // blameOthers gives the findings of a check that passes alone the cause of such a failure:
-// that of the check is one that a second run would have met as well.
-func (r *Result) blameOthers() {
+// that of the check is one that a second run would have met as well. What a reply itself
+// has shown stays.
+func (r *Result) blameOthers(c *conformance.Check) {
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Quote == nil || !f.Quote.Cause {
-			f.Cause, f.Observed = "calls at the same time, or what went before, decide: they share a variable, a connection or a transaction, or there are too few connections or workers.", false
-			f.Fix = "keep everything of a call in the call, and look into the log of the endpoint at that moment."
+		f := &r.Findings[i]
+		if f.Quote != nil && f.Quote.Cause || !strings.HasPrefix(f.Cause, c.Cause) {
+			continue
+		}
+		f.Cause, f.Observed = "calls at the same time, or what went before, decide: they share a variable, a connection or a transaction, or there are too few connections or workers.", false
+		f.Fix = "keep everything of a call in the call, and look into the log of the endpoint at that moment."
+		if i < len(r.marks) && r.marks[i].symptom == symptomMissing {
+			r.marks[i].rule = kept
+			f.Cause = wire.EitherCause("calls at the same time take back each other's writes", "the write comes later than its reply (a buffer, a queue, a promise that is not awaited)", "the request below again, and a look into the destination at once and later,")
 		}
 	}
 }
+
+// symptomMissing is that of records which were acknowledged and are not there, now and then
+// a matter of the check that is about how they are kept.
+const (
+	symptomMissing = "not there"
+	kept           = "DUR-001"
+)
+
+// ofSizes are the checks that are about what a message says of sizes.
+var ofSizes = map[string][]string{"body limit": {"SPD-006"}, "parameters of a statement": {"SPD-006"}}
 
 // bearing is how much a failed check says of a defect that several have met: one that
 // gates and fails each time before others, and then one about calls at the same time.
@@ -99,6 +118,9 @@ func (sched *scheduler) bearing(c *conformance.Check) int {
 	}
 	if slices.Contains(disturbed, c.ID) {
 		n += 2
+	}
+	if slices.Contains(ofSizes[r.Findings[0].Quote.Key], c.ID) {
+		n++
 	}
 	return n
 }

@@ -19,7 +19,8 @@ type Result struct {
 // mark is what is known of a finding beyond the report.
 type mark struct {
 	symptom   string
-	diagnosed bool // a second run has looked for the cause
+	diagnosed bool   // a second run has looked for the cause
+	rule      string // of the check that the finding is about, where that is another one
 }
 
 // newResult makes an empty result of a check.
@@ -65,11 +66,14 @@ func merge(c *conformance.Check, parts []*Result) *Result {
 	return &out
 }
 
-// takeCauses takes over what the second run has observed.
-func (r *Result) takeCauses(again *Result) {
+// takeCauses takes over what the second run has observed, and what it has seen where the
+// first one says what the check says of all endpoints: nothing else ran beside it.
+func (r *Result) takeCauses(c *conformance.Check, again *Result) {
+	fixed := func(cause string) bool { return strings.HasPrefix(cause, c.Cause) }
 	for i, known := range r.marks {
 		for k, m := range again.marks {
-			if f := &again.Findings[k]; m.diagnosed && m.symptom == known.symptom && f.Object == r.Findings[i].Object {
+			if f := &again.Findings[k]; (m.diagnosed || fixed(r.Findings[i].Cause) && !fixed(f.Cause)) && m.symptom == known.symptom && f.Object == r.Findings[i].Object {
+				r.marks[i].rule = m.rule
 				r.Findings[i].Cause, r.Findings[i].Observed, r.Findings[i].Fix = f.Cause, f.Observed, f.Fix
 			}
 		}

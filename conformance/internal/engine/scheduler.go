@@ -216,12 +216,12 @@ func (sched *scheduler) confirm(ctx context.Context, c *conformance.Check) {
 		r = again
 		r.Attempts, r.DurationMS = attempts, spent
 	case again.Status != conformance.Pass:
-		r.takeCauses(again)
+		r.takeCauses(c, again)
 	case c.Acquit || lostConnection(r):
 		r.Status, r.Reason = conformance.Warn, "failed once and passed when it was run again alone"
 	default:
 		r.Status, r.Reason, r.unsteady = conformance.Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
-		r.blameOthers()
+		r.blameOthers(c)
 	}
 	sched.settle(c, r)
 	sched.signal()
