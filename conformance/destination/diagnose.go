@@ -33,6 +33,7 @@ func (sc *scenario) diagnose() {
 	}{
 		{func(s string) bool { return s == symptomMissing }, sc.whyMissing, sees},
 		{func(s string) bool { return s == symptomOldValue }, sc.whyOld, sees},
+		{func(s string) bool { return s == symptomLeft }, sc.whyLeft, sees},
 		{func(s string) bool { return s == symptomMissing }, sc.whyUnwitnessed, !sees},
 		{func(s string) bool {
 			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && (strings.Contains(s, " error ") || strings.HasSuffix(s, " without JSON"))
@@ -43,6 +44,7 @@ func (sc *scenario) diagnose() {
 		}
 		if found := q.find(); found.text != "" {
 			sc.ExplainAs(q.about, found.text, found.fix, found.observed)
+			sc.Belongs(q.about, found.rule)
 		}
 	}
 }
@@ -52,6 +54,7 @@ type cause struct {
 	text     string
 	fix      string // "": that of the check
 	observed bool
+	rule     string // the check that it is about, where that is another one
 }
 
 // seenCause is one that the calls of the run have left alone.
@@ -68,7 +71,7 @@ func either(one, other, call string) cause {
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
 func (sc *scenario) whyMissing() cause {
 	if len(sc.unmet.lost) == 0 {
-		return cause{}
+		return sc.whyOutpaced()
 	}
 	lost := recordsOf(sc.unmet.lost)
 	if !slices.ContainsFunc(lost, func(r *record) bool { return !r.odd.key }) {
@@ -87,8 +90,14 @@ func (sc *scenario) whyMissing() cause {
 	if operation == rpc.OperationUpdate {
 		return sc.whyGone()
 	}
+	if c := sc.heldBack(operation, lost); c.text != "" {
+		return c
+	}
 	alone := sc.lone(operation, false)
 	if alone == isStored {
+		if c := sc.whyKeysLost(operation, lost); c.text != "" {
+			return c
+		}
 		switch sc.sameValues(operation, lost[0]) {
 		case isGone:
 			return seenCause("another record is stored, and one with these values under a new identifier is not, both alone in a batch: the values that are sent, or the fields that are mapped, decide.")
@@ -140,7 +149,7 @@ func (sc *scenario) arrived(after time.Duration, records []*record) cause {
 // severalStores is the cause where what was written is there in some looks only.
 var severalStores = cause{
 	text: "some looks find the records and later ones do not: processes that take turns keep records of their own, or something takes the records away again.",
-	fix:  "keep records in one store that all processes share, not in their memory.", observed: true,
+	fix:  "keep records in one store that all processes share, not in their memory.", observed: true, rule: "DUR-001",
 }
 
 // overlapping reports whether a batch was sent while another one had no reply.
@@ -168,6 +177,8 @@ func (sc *scenario) whyLostTogether(operation string) cause {
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
 	case ok && overlapping(sc.latest):
 		return seenCause("a batch of %s is stored when no other runs beside it: batches at the same time take back each other's writes.", quantity.Count(n, "record"))
+	case ok:
+		return cause{} // it is neither their values nor their number: what the check does besides decides
 	}
 	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
 }
@@ -257,13 +268,20 @@ func (sc *scenario) whyFailed() cause {
 		return cause{}
 	}
 	b := sc.latest[i]
-	if !sc.hasResults(false) {
-		if sc.hasResults(true) && !sc.hasResults(false) && sc.hasResults(true) { // and not by chance
-			return seenCause("the same batch is taken right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
+	if !sc.hasResults(nil) || sc.otherObject() != nil && !sc.hasResults(sc.otherObject()) {
+		for _, o := range []*object{sc.object, sc.otherObject(), sc.object} { // and not by chance
+			if sc.hasResults(o) != (o == sc.object) {
+				return cause{}
+			}
 		}
-		return cause{}
+		c := seenCause("the same batch is taken right after list_fields of its object, and not after another call: the object of the latest planning call is used, not the one of the plan.")
+		c.rule = "STA-002"
+		return c
 	}
-	if len(b.records) == 1 {
+	asLarge := func(o *batch) bool {
+		return o.answered() && len(o.records) >= len(b.records) && o.operation == b.operation
+	}
+	if len(b.records) == 1 || slices.ContainsFunc(sc.batches, asLarge) {
 		return cause{}
 	}
 	return sc.whyFailedTogether(b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/hook"
@@ -18,10 +19,13 @@ import (
 // whyOld distinguishes late writes, plans that are kept for a sync, values that are not
 // taken, and updates that are dropped.
 func (sc *scenario) whyOld() cause {
-	if len(sc.unmet.stale) == 0 {
-		return cause{}
+	if !slices.ContainsFunc(sc.unmet.stale, func(d difference) bool { return d.class == values.Older }) {
+		return cause{} // the values themselves say it
 	}
 	e := sc.model.get(sc.unmet.stale[0].record)
+	if slices.Contains(sc.unmet.altered, e.record.place()) {
+		return cause{} // it has not kept its values: some are of nobody, or of another record
+	}
 	var fields []string
 	for _, d := range sc.unmet.stale {
 		if d.record.place() == e.record.place() {

@@ -68,10 +68,26 @@ func (sc *scenario) tries(operation string, n int, planned bool) (*scenario, *ba
 	return other, b
 }
 
-// hasResults reports whether one new record is answered by results.
-func (sc *scenario) hasResults(planned bool) bool {
-	_, b := sc.tries(sc.lastOperation(), 1, planned)
+// hasResults reports whether one new record is answered by results, right after
+// list_fields of an object where there is one.
+func (sc *scenario) hasResults(after *object) bool {
+	if after != nil {
+		if _, err := sc.apart().send(objectCalls(after)[0]); err != nil {
+			return false
+		}
+	}
+	_, b := sc.tries(sc.lastOperation(), 1, false)
 	return b != nil && b.answered()
+}
+
+// otherObject is one that the scenario is not about, nil without one.
+func (sc *scenario) otherObject() *object {
+	for _, o := range sc.catalog.objects {
+		if o.APIName != sc.object.APIName {
+			return o
+		}
+	}
+	return nil
 }
 
 // sameValues sends the values of a record under new identifiers, alone in a sync of its

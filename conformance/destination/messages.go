@@ -1,13 +1,17 @@
 package destination
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // The reason that an endpoint gives for a refusal is evidence: a cause that is printed
@@ -32,14 +36,42 @@ func (sc *scenario) quote(f *conformance.Finding, where []*reply) {
 				continue
 			}
 			m.Names = sc.namesOf(r)
+			b := sc.batchOf(r)
 			said, is := causes.Of(m)
 			f.Quote = &conformance.Quote{Text: sc.redactor.String(m.Text), Key: causes.Key(m), When: said.When, Cause: is}
-			if is {
+			if !is {
+				said, is = missingThoughSent(m.Text, b)
+			}
+			if f.Quote.Cause = is; is {
 				f.Cause, f.Fix = said.Text, said.Fix
+			}
+			if is && said.OfRecord() && r.IsError() && b != nil && len(b.records) > 1 {
+				f.Cause += " The failure of one record ends its whole batch."
 			}
 			return
 		}
 	}
+}
+
+var saysMissing = regexp.MustCompile(`(?i)^["'` + "`" + `]?([\w-]+)["'` + "`" + `]?:? (?:is |was )?(?:missing|required|not given|absent|empty)|(?:missing|required|without)(?: \w+)?:? ["'` + "`" + `]?([\w-]+)`)
+
+// missingThoughSent reads a message that misses a member which the records have.
+func missingThoughSent(text string, b *batch) (causes.Cause, bool) {
+	m := saysMissing.FindStringSubmatch(text)
+	if m == nil || b == nil {
+		return causes.Cause{}, false
+	}
+	name := cmp.Or(m[1], m[2])
+	for _, r := range b.records {
+		raw, sent := r.values[name]
+		if !sent || string(raw) == "null" || string(raw) == `""` || b.operation == rpc.OperationDelete && name != r.id.APIName {
+			return causes.Cause{}, false
+		}
+	}
+	return causes.Cause{
+		Name: "missing though sent", Text: fmt.Sprintf("the endpoint says that %s is missing, and it was sent: the code reads it under another name, which is fixed in it, or at another place.", name),
+		Fix: "take the fields, and the active identifier, from the schema of the plan.",
+	}, true
 }
 
 // quotes reports whether a text shows the beginning of a message, in JSON or not.

@@ -36,6 +36,7 @@ type outage struct {
 	back     time.Duration
 	reply    *reply
 	ended    bool // it came back
+	chance   bool // no call that was under way ends it when it is sent again
 	// silent: it accepted connections, and answered nothing.
 	silent bool
 }

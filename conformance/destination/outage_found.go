@@ -92,7 +92,14 @@ func (sc *scenario) stayedUp() error {
 		if !o.alone && !o.ended {
 			actual += " (--serial finds the one)"
 		}
+		from := len(sc.All())
 		sc.brokenAs(symptom, "", expected, actual, where...)
+		if o.chance {
+			sc.because(from, cause{
+				text: "the process ends without a call that ends it: what was under way was sent again, alone, and answered. It is restarted or replaced (a limit of requests or of memory, a deployment, a health check), or ends when several calls meet.",
+				fix:  "let a process that is to be replaced answer the calls that it has, and take no new ones; keep nothing in its memory that the next one needs.",
+			})
+		}
 	}
 	sc.Explain(func(symptom string) bool { return symptom == symptomSilent },
 		"what the call took, the only worker, a lock or a connection of a pool, is never given back: give it back on every path, and put a time limit on all that a call waits for.", true)
@@ -130,11 +137,12 @@ const mostSuspects = 16
 // together are needed, none of them does it.
 func (sc *scenario) repeatSuspects() error {
 	outages := sc.watch.all()
-	if hasAlone(outages) || sc.Confirming() {
+	if sc.Confirming() {
 		return nil
 	}
+	known := hasAlone(outages)
 	for _, o := range outages {
-		if !o.ended || o.silent {
+		if !o.ended || o.silent || known != o.alone || len(o.suspects) == 0 {
 			continue
 		}
 		for _, call := range o.suspects[:min(len(o.suspects), mostSuspects)] {
@@ -146,6 +154,10 @@ func (sc *scenario) repeatSuspects() error {
 			_, err := sc.session.send(sc.ctx, sc.Check().ID, again)
 			if all := sc.watch.all(); len(all) > len(outages) {
 				last := all[len(all)-1]
+				if known {
+					sc.watch.forget(last)
+					return nil
+				}
 				last.alone, last.call = true, call.name+", which was sent again alone"
 				return nil
 			}
@@ -153,6 +165,16 @@ func (sc *scenario) repeatSuspects() error {
 				return sc.unlessAway(err)
 			}
 		}
+		if o.chance = true; known {
+			return nil // one is enough
+		}
 	}
 	return nil
+}
+
+// forget takes back an outage that was called for.
+func (w *watch) forget(o *outage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outages = slices.DeleteFunc(w.outages, func(other *outage) bool { return other == o })
 }

@@ -29,7 +29,7 @@ func (sc *scenario) valuesAccepted() error {
 			refusal := b.refusalOf(r)
 			switch {
 			case refusal == "" || len(r.odd.fields) > 1 && sc.sentApart(r):
-			case sc.takenAlone(b, r):
+			case sc.takenAlone(b, r, false):
 				sc.refusedInBatch(b, r)
 			default:
 				sc.refusedValue(b, r, refusal)
@@ -40,14 +40,25 @@ func (sc *scenario) valuesAccepted() error {
 }
 
 // takenAlone sends the values of a record that was refused among others once more, alone
-// and under another key: where they are taken, they are not what was refused.
-func (sc *scenario) takenAlone(b *batch, r *record) bool {
+// and under another key: where they are taken, they are not what was refused. A change is
+// sent for a record that is there.
+func (sc *scenario) takenAlone(b *batch, r *record, existing bool) bool {
 	if len(b.records) == 1 {
 		return false
 	}
 	again, err := sc.freshOf(r)
 	if err != nil {
 		return false
+	}
+	if existing {
+		before, err := sc.beforeIt(r.id, again)
+		if err != nil {
+			return false
+		}
+		if made, err := sc.apart().writeOne(sc.object.creating(), []*record{before}, plan{}); err != nil || !made.succeeded(before) {
+			return false
+		}
+		again = forOperation(b.operation, []*record{again})[0]
 	}
 	alone, err := sc.apart().writeOne(b.operation, []*record{again}, plan{})
 	return err == nil && alone.succeeded(again)
@@ -239,7 +250,7 @@ func (sc *scenario) valuesFareTheSame() error {
 			if !ok || !sc.operationWorks(there.purpose) {
 				break // DAT-014 and OPS-007 judge what is refused everywhere
 			}
-			if sc.takenAlone(there.batch, there.record) {
+			if sc.takenAlone(there.batch, there.record, there.purpose.existing) {
 				sc.refusedInBatch(there.batch, there.record)
 				continue
 			}

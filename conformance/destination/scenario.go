@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,6 +65,9 @@ type unmet struct {
 	lost        []*expected  // records that are not there
 	unwitnessed []*record    // records that an update did not find
 	stale       []difference // fields with their old values
+	altered     []place      // records with values that were neither sent nor there before
+	outpaced    []*record    // records that a witness sent at once did not find
+	left        []*record    // records that are there after their delete
 }
 
 // parallelWrites is what steps that write in parallel leave for the claims.
@@ -140,11 +144,16 @@ func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where 
 			f.Object = r.Object
 		}
 	}
-	if replica := sc.replicas.describe(sc.replies); replica != "" {
+	replica := sc.replicas.describe(sc.replies)
+	if replica != "" {
 		f.Actual += "; " + replica
-		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
-	sc.quote(&f, where)
+	if sc.quote(&f, where); f.Cause == "" {
+		sc.readReply(&f, symptom, where)
+	}
+	if replica != "" && (f.Quote == nil || !f.Quote.Cause) {
+		f.Cause = cmp.Or(f.Cause, sc.Check().Cause) + " Or a process keeps for itself what the next call, to another one, needs."
+	}
 	before := len(sc.All())
 	sc.Add(f, symptom, exchanges)
 	if i := slices.IndexFunc(where, func(r *reply) bool { return r != nil && r.InPlace() }); i >= 0 && len(sc.All()) > before && sc.aboutParallel() {

@@ -6,8 +6,10 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/quantity"
 )
+
+// symptomLeft is that of records which are there after their delete was acknowledged.
+const symptomLeft = "still there after its delete"
 
 func (sc *scenario) noneThere(what string) error {
 	if what == "record" {
@@ -44,7 +46,11 @@ func (sc *scenario) noneExists() error {
 	}
 	for _, r := range records {
 		if got, ok := seen[exchange.KeyText(r.key)]; ok && got.count > 0 {
-			sc.brokenAs("still there", sc.lastOperation(), "no record "+string(r.key)+" in the destination", "it is there", sc.replyFor(r))
+			symptom := "still there"
+			if sc.operationOf(r) == rpc.OperationDelete {
+				symptom, sc.unmet.left = symptomLeft, append(sc.unmet.left, r)
+			}
+			sc.brokenAs(symptom, sc.lastOperation(), "no record "+string(r.key)+" in the destination", "it is there", sc.replyFor(r))
 			continue
 		}
 		sc.Saw(conformance.SeenAbsent, 1)
@@ -89,7 +95,7 @@ func (sc *scenario) existOnce() error {
 		case 0:
 			sc.brokenAs(symptomMissing, sc.operationOf(e.record), "one record "+string(e.record.key), "it is not there", sc.replyFor(e.record))
 		default:
-			sc.brokenAs("copies", sc.operationOf(e.record), "one record "+string(e.record.key), fmt.Sprintf("%s of it", quantity.Count(n, "copy")), sc.replyFor(e.record))
+			sc.brokenByCopies(e.record, n)
 		}
 	}
 	return sc.held()

@@ -74,7 +74,7 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 			}
 			sent, stored := values.Apart(e.record.values[name], []byte(orNull(is)))
 			out = append(out, difference{
-				record: e.record, field: name, symptom: symptomOldValue, class: values.Older, actual: "it is " + foreign.Clip(stored, 160) + ", as before",
+				record: e.record, field: name, symptom: symptomOldValue, class: values.Classify(values.Pair{Field: f, Sent: e.record.values[name], Stored: []byte(orNull(is)), Before: []byte(orNull(was))}).Class, actual: "it is " + foreign.Clip(stored, 160) + ", as before",
 				expected: fmt.Sprintf("%s of %s changed to %s", name, foreign.Clip(string(e.record.key), 60), foreign.Clip(sent, 160)),
 			})
 		}
@@ -166,6 +166,11 @@ func (sc *scenario) unchanged(what string) error {
 			gone++
 		}
 	}
+	if exempt {
+		if c := sc.ofOthers(records, gone, seen); c.text != "" {
+			sc.because(0, c)
+		}
+	}
 	if found := sc.All(); gone > 1 && len(found) > 0 {
 		found[0].Actual += fmt.Sprintf("; %d of %s that were there are missing", gone, quantity.Count(len(records), "record"))
 	}
@@ -199,6 +204,10 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
 		return false
 	}
+	if got.count > max(1, before.count) {
+		sc.brokenByCopies(r, got.count)
+		return false
+	}
 	if got.count == 0 {
 		sc.brokenAs(symptomMissing, sc.lastOperation(), foreign.Clip(string(r.key), 80)+" as it was before the last batch", "it is not there", sc.lastReply())
 		return false
@@ -217,8 +226,10 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		if orNull(before.fields[name]) != orNull(got.fields[name]) {
 			kept = false
 			was, is := values.Apart([]byte(orNull(before.fields[name])), []byte(orNull(got.fields[name])))
+			from := len(sc.All())
 			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, foreign.Clip(string(r.key), 60), foreign.Clip(was, 160)),
 				"it is "+foreign.Clip(is, 160), sc.lastReply())
+			sc.because(from, ownValue(f, values.Text(got.fields[name])))
 		}
 		raw, sent := r.values[name]
 		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {

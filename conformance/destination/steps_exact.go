@@ -47,6 +47,8 @@ func (sc *scenario) storedExactly() error {
 	for _, d := range sc.differences(due, seen) {
 		if d.symptom == symptomOldValue {
 			sc.unmet.stale = append(sc.unmet.stale, d)
+		} else {
+			sc.unmet.altered = append(sc.unmet.altered, d.record.place())
 		}
 		sc.brokenValue(d)
 	}
@@ -88,6 +90,7 @@ type difference struct {
 	field                     string
 	expected, actual, symptom string
 	class                     values.Class
+	pair                      values.Pair
 	cause, fix                string // where the read-back hook may be what is wrong
 }
 
@@ -114,6 +117,7 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 		if got.count == 0 {
 			continue
 		}
+		from := len(out)
 		for _, name := range slices.Sorted(maps.Keys(e.values)) {
 			if len(e.record.odd.fields) > 0 && !slices.ContainsFunc(e.record.odd.fields, func(f rpc.Field) bool { return f.APIName == name }) {
 				continue // the row is about other fields
@@ -128,13 +132,62 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 				}
 			}
 			d := differenceOf(e.record, p)
+			if d.class == values.OtherRecord {
+				d.cause, d.fix = takenForOne(e, due, p)
+			}
 			if sc.meetsFolded(e.record) {
 				d.symptom = symptomRenamed
 			}
 			out = append(out, d)
 		}
+		ofOneRecord(out[from:])
 	}
+	ofOneField(out)
 	return out
+}
+
+// ofOneRecord gives all differences of a record the cause that one of them shows to be
+// that of the whole: what a flag or a date has instead shows less.
+func ofOneRecord(all []difference) {
+	i := slices.IndexFunc(all, func(d difference) bool { return d.class == values.OtherRecord && d.cause != "" })
+	for k := range all {
+		if i >= 0 {
+			all[k].cause, all[k].fix = all[i].cause, all[i].fix
+		}
+	}
+}
+
+// ofOneField gives differences of a field the class of one change that explains all of
+// them, where there is one.
+func ofOneField(all []difference) {
+	for i, d := range all {
+		var pairs []values.Pair
+		for _, o := range all {
+			if o.field == d.field && o.record.object == d.record.object {
+				pairs = append(pairs, o.pair)
+			}
+		}
+		if class := values.OfAll(pairs); class != "" && d.class != values.Older {
+			all[i].class = class
+		}
+	}
+}
+
+const takenForOneRecord = "identifiers that differ %s are taken for one record (a collation, a pattern, or a key that is tidied up or put into a URL)."
+
+// takenForOne is the cause where a value is that of a record whose key is nearly the same.
+func takenForOne(e *expected, due []*expected, p values.Pair) (cause, fix string) {
+	own := exchange.KeyText(e.record.key)
+	for _, o := range due {
+		other := exchange.KeyText(o.record.key)
+		if o != e && values.Text(o.values[p.Field.APIName]) == values.Text(p.Stored) && o.record.id.APIName == e.record.id.APIName {
+			if how := values.AlikeKeys(own, other); how != "" {
+				return fmt.Sprintf(takenForOneRecord, how),
+					"compare identifiers exactly, or fail the record."
+			}
+		}
+	}
+	return "", ""
 }
 
 // differenceOf describes what became of a value.
@@ -142,7 +195,7 @@ func differenceOf(r *record, p values.Pair) difference {
 	what := values.Classify(p)
 	sent, stored := values.Apart(p.Sent, p.Stored)
 	d := difference{
-		record: r, field: p.Field.APIName, class: what.Class, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160),
+		record: r, field: p.Field.APIName, class: what.Class, pair: p, symptom: "value of " + p.Field.APIName, actual: "it is " + foreign.Clip(stored, 160),
 		expected: fmt.Sprintf("%s of %s stored as %s", p.Field.APIName, foreign.Clip(string(r.key), 60), foreign.Clip(sent, 160)),
 	}
 	if what.How != "" {

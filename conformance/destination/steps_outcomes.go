@@ -34,7 +34,9 @@ func (sc *scenario) goodNotFailed() error {
 	}
 	for _, r := range b.records {
 		if !sc.isBad(r) && b.failed(r) {
+			from := len(sc.All())
 			sc.brokenFor(b.operation, "success for the good record "+string(r.key), b.why(r), b.reply)
+			sc.because(from, b.misplaced(sc.bad))
 		}
 	}
 	return sc.held()
@@ -58,7 +60,14 @@ func (sc *scenario) badNotAcknowledged() error {
 			if refusedAlone && len(b.records) > 1 {
 				expected += ", which is refused when it comes alone"
 			}
+			from := len(sc.All())
 			sc.brokenAs(symptomMissing, b.operation, expected, b.why(r), b.reply)
+			if refusedAlone && len(b.records) > 1 {
+				sc.because(from, cause{
+					text: "a record that is refused alone is acknowledged among good ones: each record gets the status of the batch, or the error of one is passed over.",
+					fix:  "let each record have the result of its own write.",
+				})
+			}
 			continue
 		}
 		if sc.readback == nil {
@@ -95,7 +104,9 @@ func (sc *scenario) statusesInPlace() error {
 	for _, bad := range sc.bad {
 		for _, r := range b.records {
 			if b.succeeded(bad) && !sc.isBad(r) && b.failed(r) {
+				from := len(sc.All())
 				sc.brokenAs(symptomMissing, b.operation, "the failure at "+string(bad.key), fmt.Sprintf("it stands at %s, and %s is acknowledged", r.key, bad.key), b.reply)
+				sc.because(from, b.misplaced(sc.bad))
 			}
 		}
 	}
@@ -103,6 +114,30 @@ func (sc *scenario) statusesInPlace() error {
 		return inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
 	}
 	return sc.held()
+}
+
+// misplaced is the cause of failures that stand at other records than at those which have
+// failed: where they are those of the sorted records, the results were matched by position.
+func (b *batch) misplaced(bad []*record) cause {
+	sorted := slices.SortedStableFunc(slices.Values(b.records), func(x, y *record) int {
+		return cmp.Compare(exchange.KeyText(x.key), exchange.KeyText(y.key))
+	})
+	failures := 0
+	for i, r := range sorted {
+		if b.failed(b.records[i]) {
+			failures++
+		}
+		if b.failed(b.records[i]) != slices.Contains(bad, r) {
+			return cause{}
+		}
+	}
+	if failures == 0 || failures == len(b.records) {
+		return cause{}
+	}
+	return cause{
+		text: "the failures stand where the bad records are when the batch is sorted by its identifiers: the records were put into another order, and the results are matched by position.",
+		fix:  "keep the identifier next to each result, and match by it.",
+	}
 }
 
 // skipClass is how one result reports a record that does not qualify.

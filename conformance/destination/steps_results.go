@@ -242,14 +242,15 @@ func (sc *scenario) withoutIdentifiers(b *batch) bool {
 	if slices.Contains(sc.Symptoms(), symptomNoIdentifier) {
 		return true
 	}
-	said := ""
+	said, under := "", ""
 	if name := b.keyMember(); name != "" {
 		said = fmt.Sprintf("; the key is in the member %q", name)
+		under = fmt.Sprintf(" (the key stands under another name, %q)", name)
 	}
 	sc.brokenAs(symptomNoIdentifier, b.operation, `an "identifier" in every record result`,
 		fmt.Sprintf("%s came back for %s, in none an identifier%s: %s", quantity.Count(len(b.List), "result"), quantity.Count(len(b.records), "record"), said, foreign.Clip(string(b.List[0].Node.Raw), 160)), b.reply)
 	sc.ExplainAs(func(s string) bool { return s == symptomNoIdentifier },
-		"the results carry no identifier: the service matches results and records by it, and not by their position, so that each record counts as failed.",
+		"the results carry no identifier"+under+": the service matches results and records by it, and not by their position, so that each record counts as failed.",
 		`put the identifier of the record, as it was sent, into the member "identifier" of each result, successes and failures.`, true)
 	return true
 }

@@ -172,6 +172,7 @@ func (sc *scenario) witnessesSee() error {
 		there := sc.skipped(l.witness, r) == (witness == rpc.OperationInsert)
 		if !there {
 			blind++
+			sc.unmet.outpaced = append(sc.unmet.outpaced, l.created.records[0])
 			sc.brokenAs(symptomMissing, witness, "an acknowledged record that every later call sees",
 				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.why(r), l.created.reply, l.witness.reply)
 		}

@@ -1,0 +1,199 @@
+package destination
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/causes"
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// The reply that a finding shows often has its cause in it: a member under another name,
+// results of another batch, a key that went through a number. Where it has, the finding
+// says that and not what the check says of endpoints in general.
+
+// member is one that a rule asks for.
+type member struct {
+	name string
+	kind wire.NodeKind
+}
+
+// ofResult are the members of a result that checks are about, ofRecordResult those of each
+// result of a record.
+var (
+	ofResult = map[string][]member{
+		"CON-001": {{"success", wire.Bool}},
+		"RES-001": {{"record_results", wire.Array}},
+		"RES-011": {{"record_results", wire.Array}},
+		"OPS-001": {{"operations", wire.Array}},
+		"SPD-001": {{speedKeys[0], wire.Number}, {speedKeys[1], wire.Number}, {speedKeys[2], wire.Number}},
+	}
+	ofRecordResult = map[string]member{"RES-004": {"identifier", wire.String}, "RES-005": {"success", wire.Bool}}
+	// besides are the other members of a result, in whose place nothing else stands.
+	besides = []string{"identifier", "error_message", "success", "record_results", "operations", "objects", "fields", speedKeys[0], speedKeys[1], speedKeys[2]}
+)
+
+// readReply gives a finding the cause that its reply shows.
+func (sc *scenario) readReply(f *conformance.Finding, symptom string, where []*reply) {
+	if len(where) == 0 || where[0] == nil {
+		return
+	}
+	r := where[0]
+	found := sc.ofMembers(r)
+	if found.text == "" && sc.Check().ID == "HTTP-003" {
+		found = ofLostReply(r)
+	}
+	if b := sc.batchOf(r); b != nil && found.text == "" {
+		found = sc.ofResults(b, symptom)
+	}
+	if found.text != "" {
+		f.Cause, f.Fix = found.text, found.fix
+	}
+}
+
+// batchOf is the batch that a reply answers, nil when it is another call.
+func (sc *scenario) batchOf(r *reply) *batch {
+	for _, b := range sc.batches {
+		if b.reply == r {
+			return b
+		}
+	}
+	return nil
+}
+
+// ofMembers looks at the members that the check asks for.
+func (sc *scenario) ofMembers(r *reply) cause {
+	for _, m := range ofResult[sc.Check().ID] {
+		if c, is := causes.Member(r.Result(), m.name, m.kind, besides...); is {
+			return cause{text: c.Text, fix: c.Fix}
+		}
+	}
+	m, asks := ofRecordResult[sc.Check().ID]
+	if !asks {
+		return cause{}
+	}
+	for _, n := range r.Items("record_results") {
+		v := n.Get(m.name)
+		if v.Is(m.kind) || v != nil && m.kind == wire.String { // a key may be a number
+			continue
+		}
+		if c, is := causes.Member(n, m.name, m.kind, besides...); is {
+			return cause{text: c.Text, fix: c.Fix}
+		}
+	}
+	return cause{}
+}
+
+// ofLostReply tells a call that ended its handler from one that was put off.
+func ofLostReply(r *reply) cause {
+	if r.Kind != wire.KindClosed && r.Kind != wire.KindReset {
+		return cause{}
+	}
+	return cause{
+		text: "the connection is closed in the place of a reply: an exception or a nil pointer that nothing catches ends the handler, or the process.",
+		fix:  "catch what a handler throws, and answer it with a JSON-RPC error; the log of the endpoint has the place.",
+	}
+}
+
+// ofResults compares the results of a batch with its records.
+func (sc *scenario) ofResults(b *batch, symptom string) cause {
+	switch {
+	case symptom == symptomNoneAtAll, symptom == symptomNoResult && len(b.List) == 0:
+		return cause{
+			text: "the list of results is empty: the reply is made before the records are worked through (a promise or a task that is not awaited), or the records were used up before they were written (a generator, a stream).",
+			fix:  "make the reply when each record of the batch has its result.",
+		}
+	case symptom == symptomAltered:
+		return b.alteredCause()
+	case symptom != symptomNoResult && symptom != symptomContradict && symptom != "" || !b.answered():
+		return cause{}
+	}
+	var earlier, other []string
+	for _, res := range b.List {
+		if !b.stranger(res) {
+			continue
+		}
+		text := exchange.NodeText(res.Identifier)
+		if name := b.fieldWith(text); name != "" {
+			other = append(other, name)
+		} else if sc.keys.Made(text) {
+			earlier = append(earlier, text)
+		}
+	}
+	switch {
+	case len(other) > 0:
+		return cause{
+			text: fmt.Sprintf("the results carry the value of %s and not of the active identifier, %s: the name of the identifier is fixed in the code.", other[0], b.records[0].id.APIName),
+			fix:  "answer the value of the field that the schema of the plan marks as active identifier.",
+		}
+	case len(earlier) > 0:
+		return cause{
+			text: fmt.Sprintf("results of other batches are among them, such as of %s: the list of results is kept from call to call (a global, a default argument, a shared buffer).", foreign.Clip(earlier[0], 60)),
+			fix:  "begin each call with an empty list of its own.",
+		}
+	}
+	return cause{}
+}
+
+// fieldWith is another field of a record of the batch with this value, "" when none has.
+func (b *batch) fieldWith(text string) string {
+	for _, r := range b.records {
+		for name, raw := range r.values {
+			if name != r.id.APIName && exchange.KeyText(raw) == text {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// alteredCause says what became of the identifier of a record on its way into the results.
+func (b *batch) alteredCause() cause {
+	for _, res := range b.List {
+		if !b.stranger(res) {
+			continue
+		}
+		got := exchange.NodeText(res.Identifier)
+		for _, r := range b.records {
+			sent := exchange.KeyText(r.key)
+			if len(b.of(r)) > 0 || !resembles(sent, got) {
+				continue
+			}
+			if said, is := keyCauses[values.Classify(values.Pair{Field: keyField(r.id), Sent: r.key, Stored: json.RawMessage(res.Identifier.Raw)}).Class]; is {
+				return cause{text: "identifiers " + said + " before they are answered.", fix: fixOfKeys}
+			}
+			if isNumber(sent) && isNumber(got) {
+				return cause{text: fmt.Sprintf("identifiers go through a floating point number, or through a format of it: %s was sent and %s came back.", foreign.Clip(sent, 40), foreign.Clip(got, 40)),
+					fix: "keep an identifier as it was sent, and answer that."}
+			}
+		}
+	}
+	return cause{}
+}
+
+const fixOfKeys = "keep the identifier as it was sent, and answer that."
+
+// keyField is the field of an identifier, of which every difference counts.
+func keyField(f rpc.Field) rpc.Field { return rpc.Field{APIName: f.APIName, Type: f.Type} }
+
+// keyCauses say what becomes of identifiers.
+var keyCauses = map[values.Class]string{
+	values.Case:       "are put into one case",
+	values.Trimmed:    "are trimmed, or their spaces are tidied up,",
+	values.Normalised: "are brought into another Unicode form",
+	values.Escaped:    "are escaped, for a page, a URL or a statement,",
+	values.Unescaped:  "are decoded once more than they were encoded",
+	values.Prefix:     "are cut",
+	values.Removed:    "lose characters",
+	values.Charset:    "go through a smaller character set than Unicode",
+}
+
+func isNumber(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789.eE+-") == ""
+}
