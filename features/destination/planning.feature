@@ -87,7 +87,7 @@ Feature: Planning
   @needs-FLD-001
   Scenario: Field names are unique and not empty
     A record is a map by field name. Of two equal names one value is lost.
-    Cause: names are cut or folded to one case.
+    Cause: names are cut or folded to one case, or two lists of fields, such as standard and custom ones, are merged.
     Fix: list each field once.
     Good: {"jsonrpc":"2.0","method":"list_fields","params":{"object":{"object_api_name":"contact","label":"Contact"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"fields":[{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false},{"field_api_name":"zip","label":"Zip","identifier":false,"required":false,"createable":true,"updateable":true,"type":"string","array":false}]}}
     Bad: {"jsonrpc":"2.0","method":"list_fields","params":{"object":{"object_api_name":"contact","label":"Contact"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"fields":[{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false},{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}]}}
@@ -215,7 +215,7 @@ Feature: Planning
   @needs-OBJ-003 @needs-OBJ-004
   Scenario: Supported operations are known words
     The user can choose only what the service knows. Another word is never offered.
-    Cause: an internal name is passed on.
+    Cause: the word of another product, or an internal name, is passed on.
     Fix: answer an array of insert, update, upsert and mirror.
     Good: {"jsonrpc":"2.0","method":"supported_operations","params":{"object":{"object_api_name":"contact","label":"Contact"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"operations":["upsert","update"]}}
     Bad: {"jsonrpc":"2.0","method":"supported_operations","params":{"object":{"object_api_name":"contact","label":"Contact"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"operations":["append"]}}
