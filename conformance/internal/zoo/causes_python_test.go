@@ -59,7 +59,7 @@ var causesOfPython = map[string]explanation{
 	"Python/numeric-columns":              {right: "float"},
 	"Python/rounded-to-cents":             {right: "round|places|digits"},
 	"Python/everything-is-text":           {right: "text|string|str"},
-	"Python/nulls-coalesced":              {right: "null.*(left out|ignored|skipped|no change|keeps)|coalesce|(left|leaves) out.*null"},
+	"Python/nulls-coalesced":              {right: "null.*(left out|ignored|skipped|no change|keeps|dropped, and the old value stays)|coalesce|(left|leaves) out.*null"},
 	"Python/tags-as-a-set":                {right: "\\bset\\b|order|sorted|unique|repetition"},
 	"Python/int-of-float":                 {right: "float|double|53"},
 	"Python/naive-timestamps":             {right: "\\bZ\\b|local|zone|hour"},
