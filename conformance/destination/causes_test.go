@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -25,9 +27,8 @@ const errorReply = `{"jsonrpc":"2.0","id":$ID,"error":{"code":%d,"message":%q}}`
 func TestCausesThatWereWrong(t *testing.T) {
 	batches := func(e *small, answer func(records int, body []byte) string) {
 		e.answer = func(method string, _ int, body []byte) string {
-			var p rpc.BatchParams
-			req, err := rpc.DecodeRequest(body)
-			if method != rpc.MethodSyncBatch || err != nil || json.Unmarshal(req.Params, &p) != nil || len(p.Records) == 0 {
+			_, p := batchIn(body)
+			if method != rpc.MethodSyncBatch || len(p.Records) == 0 {
 				return ""
 			}
 			return answer(len(p.Records), body)
@@ -88,6 +89,80 @@ func TestCausesThatWereWrong(t *testing.T) {
 				return ""
 			}
 		}, "DAT-014 DUP-003", "DUP-003", "for their position in the batch", false, []string{"takes less than the declared type"}},
+		{"a member under another name", func(e *small) {
+			e.answer = func(method string, _ int, _ []byte) string {
+				if method != rpc.MethodTestConnection {
+					return ""
+				}
+				return `{"jsonrpc":"2.0","id":$ID,"result":{"healthy":true}}`
+			}
+		}, "CON-001", "CON-001", `another name, "healthy"`, false, []string{"text or a number"}},
+		{"no limit", func(e *small) { e.speed.MaximumRecordsPerSecond = 0 }, "SPD-001", "SPD-001", "no limit", false, []string{"a configuration as text"}},
+		{"no results yet", func(e *small) {
+			batches(e, func(int, []byte) string { return `{"jsonrpc":"2.0","id":$ID,"result":{"record_results":[]}}` })
+		}, "OPS-004", "OPS-004", "not awaited", false, []string{"listed but not handled"}},
+		{"keys in capitals in the results", func(e *small) {
+			batches(e, func(_ int, body []byte) string {
+				_, p := batchIn(body)
+				return acknowledging(p, func(key []byte) []byte { return bytes.Replace(key, []byte("zz-conf"), []byte("ZZ-CONF"), 1) })
+			})
+		}, "RES-004", "RES-004", "are put into one case", false, []string{"parsed, trimmed or folded"}},
+		{"code that reads a member that is not there", func(e *small) {
+			e.answer = func(method string, _ int, _ []byte) string {
+				if method != rpc.MethodGetSyncSpeed {
+					return ""
+				}
+				return fmt.Sprintf(errorReply, -32603, "KeyError: 'tenant'")
+			}
+		}, "SPD-002", "SPD-002", "reads tenant", false, []string{"first text of the protocol"}},
+		{"a field that was sent is missing", func(e *small) {
+			e.refuse = func(int, int) string { return "email is missing" }
+		}, "OPS-007", "OPS-007", "and it was sent", false, []string{"tests the wrong condition"}},
+		{"writes that stay in a buffer", func(e *small) {
+			held := map[string]rpc.Record{}
+			e.keep = func(string, string) bool { return false }
+			batches(e, func(_ int, body []byte) string {
+				_, p := batchIn(body)
+				for _, r := range p.Records {
+					held[exchange.KeyText(r["email"])] = r
+				}
+				if len(p.Records) >= 10 {
+					e.mu.Lock()
+					defer e.mu.Unlock()
+					if e.stored["contact"] == nil {
+						e.stored["contact"] = map[string]rpc.Record{}
+					}
+					maps.Copy(e.stored["contact"], held)
+					clear(held)
+				}
+				return ""
+			})
+		}, "SEM-006", "SEM-006", "stay in a buffer", true, []string{"the values that are sent", "is not committed, or its error"}},
+		{"a key that is put into a URL", func(e *small) {
+			e.fold = func(key string) string { before, _, _ := strings.Cut(key, "?"); return before }
+		}, "SEM-014", "SEM-014", "behind a ? only", false, []string{"or their number", "a variable is shared"}},
+		{"deletes that come later", func(e *small) {
+			batches(e, func(_ int, body []byte) string {
+				req, p := batchIn(body)
+				if p.SyncPlan.Operation != rpc.OperationDelete {
+					return ""
+				}
+				go func() {
+					time.Sleep(150 * time.Millisecond)
+					e.reply(req)
+				}()
+				return acknowledging(p, func(key []byte) []byte { return key })
+			})
+		}, "SEM-009", "SEM-009", "the write is not awaited", true, []string{"not implemented"}},
+		{"one failure ends the batch", func(e *small) {
+			e.fields[1].Required = true
+			batches(e, func(_ int, body []byte) string {
+				if !bytes.Contains(body, []byte(`"name":null`)) {
+					return ""
+				}
+				return fmt.Sprintf(errorReply, -32000, "name must not be empty")
+			})
+		}, "RES-018", "RES-018", "without handling of the single row", false, []string{"a limit for the size"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,6 +188,24 @@ func TestCausesThatWereWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// batchIn reads a request; one that is no batch has no records.
+func batchIn(body []byte) (req rpc.Request, p rpc.BatchParams) {
+	req, err := rpc.DecodeRequest(body)
+	if err == nil {
+		_ = json.Unmarshal(req.Params, &p)
+	}
+	return req, p
+}
+
+// acknowledging is a reply that says success for each record, under an altered key.
+func acknowledging(p rpc.BatchParams, alter func(key []byte) []byte) string {
+	var results []string
+	for _, r := range p.Records {
+		results = append(results, fmt.Sprintf(`{"identifier":%s,"success":true}`, alter(r["email"])))
+	}
+	return `{"jsonrpc":"2.0","id":$ID,"result":{"record_results":[` + strings.Join(results, ",") + `]}}`
 }
 
 // TestABodyLimitIsOneFinding: the status 413 leads to the limit, whichever check meets it.
