@@ -193,11 +193,12 @@ func (sc *scenario) whichValues(e *expected, fields []string, taken, tried [2][]
 		}
 		return seenCause("%s is changed to other values, in the same operation, and not to %s: %s", all[0], strings.Join(not, " or "), why)
 	}
+	// A field without a third value, as a flag, adds nothing where all others were tried in vain.
+	if len(fields) == len(sc.fieldsThatChange(e.record)) && len(tried[0]) > 0 && len(tried[1]) > 0 {
+		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
+	}
 	if untried := notIn(fields, slices.Concat(tried[0], tried[1])); untried != "" || len(tried[0]) == 0 || len(tried[1]) == 0 {
 		return either("the statement that changes a record leaves "+quantity.List(fields)+" out", "these values are not taken", e.operation+" with other values")
-	}
-	if len(fields) == len(sc.fieldsThatChange(e.record)) {
-		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
 	}
 	return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
 }
