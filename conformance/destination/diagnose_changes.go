@@ -24,7 +24,7 @@ func (sc *scenario) whyOld() cause {
 	}
 	e := sc.model.get(sc.unmet.stale[0].record)
 	if slices.Contains(sc.unmet.altered, e.record.place()) {
-		return cause{} // it has not kept its values: some are of nobody, or of another record
+		return cause{} // some of its values were neither sent nor there before
 	}
 	var fields []string
 	for _, d := range sc.unmet.stale {
