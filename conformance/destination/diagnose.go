@@ -75,6 +75,9 @@ func (sc *scenario) whyMissing() cause {
 	}
 	lost := recordsOf(sc.unmet.lost)
 	if !slices.ContainsFunc(lost, func(r *record) bool { return !r.odd.key }) {
+		if c := sc.whyKeysLost(sc.operationOf(lost[0]), lost); c.text != "" {
+			return c
+		}
 		return keysMerged
 	}
 	operation := sc.operationOf(lost[0])

@@ -204,7 +204,7 @@ func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool
 		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
 		return false
 	}
-	if got.count > max(1, before.count) {
+	if !exempt && got.count > max(1, before.count) {
 		sc.brokenByCopies(r, got.count)
 		return false
 	}

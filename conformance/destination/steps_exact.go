@@ -132,8 +132,8 @@ func (sc *scenario) differences(due []*expected, seen map[string]observed) []dif
 				}
 			}
 			d := differenceOf(e.record, p)
-			if d.class == values.OtherRecord {
-				d.cause, d.fix = takenForOne(e, due, p)
+			if cause, fix := takenForOne(e, due, p); d.class == values.OtherRecord && cause != "" {
+				d.cause, d.fix = cause, fix
 			}
 			if sc.meetsFolded(e.record) {
 				d.symptom = symptomRenamed

@@ -112,7 +112,7 @@ func OfAll(pairs []Pair) Class {
 	}
 	for _, t := range all {
 		if t.Type == kindOfField(pairs[0]) && !slices.ContainsFunc(pairs, func(p Pair) bool {
-			return isNull(p.Sent) || !alike(p, t.Apply(p.Sent))
+			return p.Stored == nil || isNull(p.Sent) || !alike(p, t.Apply(p.Sent))
 		}) {
 			return t.Class
 		}
