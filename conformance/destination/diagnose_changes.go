@@ -23,9 +23,6 @@ func (sc *scenario) whyOld() cause {
 		return cause{} // the values themselves say it
 	}
 	e := sc.model.get(sc.unmet.stale[0].record)
-	if slices.Contains(sc.unmet.altered, e.record.place()) {
-		return cause{} // some of its values were neither sent nor there before
-	}
 	var fields []string
 	for _, d := range sc.unmet.stale {
 		if d.record.place() == e.record.place() {
@@ -51,6 +48,14 @@ func (sc *scenario) whyOld() cause {
 			}
 		}
 		return notAwaited(after, "the new values were there")
+	}
+	if _, ok := sc.together(sc.object.creating(), min(16, sc.largestBatch())); ok {
+		if seen, err = sc.observe([]*record{e.record}); err == nil && len(seen) == 1 && gone(seen) {
+			return either("writes stay in a buffer, or in an open transaction, until others come", "they come later than "+sc.opts.LateWait.String()+" after the reply", "the change alone, and a look some seconds later,")
+		}
+	}
+	if slices.Contains(sc.unmet.altered, e.record.place()) {
+		return cause{} // some of its values were neither sent nor there before
 	}
 	return sc.whyKept(e, fields, kept)
 }

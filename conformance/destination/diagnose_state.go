@@ -121,7 +121,9 @@ func (sc *scenario) whyLeft() cause {
 	case err != nil:
 		return cause{}
 	case none(seen):
-		return notAwaited(time.Since(from), "the records were gone")
+		c := notAwaited(time.Since(from), "the records were gone")
+		c.rule = ofDeletes
+		return c
 	}
 	for range heldCalls {
 		if _, b := sc.tries(sc.object.creating(), 1, false); b == nil {
@@ -131,7 +133,7 @@ func (sc *scenario) whyLeft() cause {
 	if seen, err = sc.observe(left); err == nil && none(seen) {
 		return cause{
 			text: "the records are gone only after other batches were written: the delete is not committed, and stays in an open transaction (or a buffer) that a later call ends.",
-			fix:  "commit before the reply, on every path, and give a connection back without an open transaction.",
+			fix:  "commit before the reply, on every path, and give a connection back without an open transaction.", rule: ofDeletes,
 		}
 	}
 	return cause{}
@@ -165,6 +167,9 @@ func (sc *scenario) whyOutpaced() cause {
 // heldCalls is how many batches are sent to see whether they end what an earlier one has
 // left open: a pool has a few connections.
 const heldCalls = 12
+
+// ofDeletes is the check that a delete is carried out.
+const ofDeletes = "SEM-009"
 
 // heldBack looks whether a record comes only when others were written behind it.
 func (sc *scenario) heldBack(operation string, lost []*record) cause {

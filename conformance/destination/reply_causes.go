@@ -3,6 +3,7 @@ package destination
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -104,7 +105,7 @@ func ofLostReply(r *reply) cause {
 // ofResults compares the results of a batch with its records.
 func (sc *scenario) ofResults(b *batch, symptom string) cause {
 	switch {
-	case symptom == symptomNoneAtAll, symptom == symptomNoResult && len(b.List) == 0:
+	case symptom == symptomNoneAtAll, symptom == symptomNoResult && !slices.ContainsFunc(sc.batches, func(o *batch) bool { return len(o.List) > 0 }):
 		return cause{
 			text: "the list of results is empty: the reply is made before the records are worked through (a promise or a task that is not awaited), or the records were used up before they were written (a generator, a stream).",
 			fix:  "make the reply when each record of the batch has its result.",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
@@ -248,6 +249,9 @@ const symptomPosition = "another outcome alone"
 
 // explainPosition gives the cause of refusals in a batch of records that are taken alone.
 func (sc *scenario) explainPosition(which string) {
+	if slices.ContainsFunc(sc.All(), func(f engine.Finding) bool { return f.Quote != nil && f.Quote.Cause }) {
+		return // the endpoint says it
+	}
 	sc.ExplainAs(func(s string) bool { return s == symptomPosition },
 		"records are refused for their position in the batch, or for the records next to them, and not for their values alone: "+which+". The list is changed while it is gone through, or one failure is passed on to others.",
 		"go through all records of the batch, and let each have the result of its own write.", false)

@@ -99,15 +99,12 @@ func (found *Findings) Explain(about func(symptom string) bool, cause string, ob
 	found.ExplainAs(about, cause, "", observed)
 }
 
-// ExplainAs is Explain with what to do. What the endpoint itself has said stands against
-// all that was not observed.
+// ExplainAs is Explain with what to do.
 func (found *Findings) ExplainAs(about func(symptom string) bool, cause, fix string, observed bool) {
 	for i := range found.findings {
-		f := &found.findings[i]
-		if !about(f.symptom) || !observed && f.Quote != nil && f.Quote.Cause {
-			continue
+		if f := &found.findings[i]; about(f.symptom) {
+			f.Cause, f.Fix, f.Observed, f.diagnosed = cause, cmp.Or(fix, f.Fix), observed, true
 		}
-		f.Cause, f.Fix, f.Observed, f.diagnosed = cause, cmp.Or(fix, f.Fix), observed, true
 	}
 }
 

@@ -66,15 +66,24 @@ func merge(c *conformance.Check, parts []*Result) *Result {
 	return &out
 }
 
-// takeCauses takes over what the second run has observed, and what it has seen where the
-// first one says what the check says of all endpoints: nothing else ran beside it.
+// takeCauses takes over what the second run has observed, and the one cause that it has
+// seen where the first says what the check says of all endpoints: nothing ran beside it.
 func (r *Result) takeCauses(c *conformance.Check, again *Result) {
-	fixed := func(cause string) bool { return strings.HasPrefix(cause, c.Cause) }
 	for i, known := range r.marks {
+		f := &r.Findings[i]
+		alike := map[string]int{}
 		for k, m := range again.marks {
-			if f := &again.Findings[k]; (m.diagnosed || fixed(r.Findings[i].Cause) && !fixed(f.Cause)) && m.symptom == known.symptom && f.Object == r.Findings[i].Object {
+			if m.symptom != known.symptom || again.Findings[k].Object != f.Object {
+				continue
+			}
+			if alike[again.Findings[k].Cause] = k; m.diagnosed {
 				r.marks[i].rule = m.rule
-				r.Findings[i].Cause, r.Findings[i].Observed, r.Findings[i].Fix = f.Cause, f.Observed, f.Fix
+				f.Cause, f.Observed, f.Fix = again.Findings[k].Cause, again.Findings[k].Observed, again.Findings[k].Fix
+			}
+		}
+		for cause, k := range alike {
+			if len(alike) == 1 && strings.HasPrefix(f.Cause, c.Cause) && !strings.HasPrefix(cause, c.Cause) {
+				f.Cause, f.Fix = cause, again.Findings[k].Fix
 			}
 		}
 	}
