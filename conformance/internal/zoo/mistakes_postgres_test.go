@@ -27,7 +27,7 @@ var postgresBatches = []Mistake{
 		Finds: []string{"RES-010", "SEM-003", "RES-008", "SEM-002", "DUP-003", "RES-015"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-006"},
 	},
 	{
-		Name: "delete-without-commit", Sentence: "delete returns its connection in the middle of a transaction, which the next batch on that connection commits.",
+		Name: "delete-without-commit", Race: true, Sentence: "delete returns its connection in the middle of a transaction, which the next batch on that connection commits.",
 		Finds: []string{"SEM-009", "DUR-002", "SEM-012", "SEM-019"}, Never: []string{"RPC-*", "DAT-*"},
 	},
 	{
