@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,11 +38,11 @@ type verdicts struct {
 
 func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left string) {
 	f := cmd.Flags()
-	f.StringArrayVarP(&v.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
+	f.StringArrayVarP(&v.reports, "report", "r", nil, "`[FORMAT=]FILE`: write a report there (repeatable)")
 	f.BoolVar(&o.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
-	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 unless it was seen that no "+left+" are left behind")
+	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 unless it was seen that no "+left+" are left")
 	f.BoolVarP(&v.quiet, "quiet", "q", false, "no progress while it runs")
-	f.BoolVar(&v.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	f.BoolVar(&v.noColor, "no-color", false, "no colours, also on a terminal")
 	v.profiling.Register(cmd)
 }
 
@@ -57,87 +56,23 @@ func conformCommand(j *judgement) *cobra.Command {
 		Long: `Judge the custom destination at URL: which rules hold, which are broken and how
 to mend them, and which cannot be decided without more evidence.
 
-Nothing is written unless you ask for it. A run without --write sends planning
-calls and batches without records only. With --write --object NAME records with
-marked keys (zz-conf-…) are written into the objects that you name, journalled
-before they are sent, and deleted again at the end where the endpoint accepts
-"delete" batches or a clean-up hook is given. Where neither is so, what is
-written stays: the run says how much and ends with exit status 2 before the
-first record, unless --allow-leftovers is given. That they are gone is said
-when a read-back or skipped updates show it; else they count as deleted by
-acknowledgement only, and the journal stays.
-
-Many rules are about what is stored, and the protocol cannot read. A read-back
-hook decides them: --readback-url or --readback-command gets
+Nothing is written without --write --object NAME. Then records with marked keys
+(zz-conf-…) are written, journalled before they are sent, and deleted at the
+end; where they cannot be deleted, the run ends with status 2 before the first,
+unless --allow-leftovers is given. A read-back hook, which shows what is
+stored, gets
   {"object": …, "identifier_field": …, "identifiers": […]}
 and answers
   {"records": [{"identifier": …, "count": 1, "fields": {…}}], "complete": true}
-
-An endpoint that runs as several processes is judged as one with --replica URL2
-[--replica URL3]: consecutive calls of each check go to URL, URL2, URL3 in
-turn, so that what one process keeps for itself (records, plans, a cached
-schema) shows. All get the token and the headers, over one scheme; kept-alive
-connections, certificates, redirects, other URLs and hooks are those of URL
-alone.
-
-Plain http and private certificates are for development: on loopback and private
-addresses they are accepted and the TLS checks do not run. --tls-roots FILE runs
-them against your own authority, --development off runs them always.
-
-Where nothing can be judged the report begins with why and what to do, and the
-exit status is 3: no answer, 401 or 403 to every call, 404 or a web page in
-place of the endpoint, http where TLS is spoken, test_connection with
-"success": false, or a hook that is broken. Hooks are tried before the first
-write.
-
-A run takes seconds and never sends faster than get_sync_speed and
-X-RateLimit-Limit of the endpoint allow, save with --load. Its verdict names a
-tier, how much was looked at: protocol (no writes), results (writes), semantics
-(writes and read-back), operations (all hooks and load). What could not be
-decided is INCONCLUSIVE or not run, never a pass.
-
-With --watch the endpoint is judged again whenever a file below --watch-path
-changes: first what failed last, then everything. --exec 'node server.js'
-starts it (without a shell), waits until URL answers, starts it anew for each
-run and ends it with its children. What it prints goes into a file that the
-screen names. On a terminal Enter or space judges again, and q ends. Hidden
-files, node_modules, data and log files, and what destkit writes are not
-watched. A file that changes during a run starts one more run, and none when it
-changes during that one, too. A file that changes within 3 seconds after each
-of 3 runs in a row with the same results is one that the endpoint writes: it
-starts no further run until it changes later than that. The exit status is that
-of the last run.
-
---select failed takes the checks that failed in the report of --report
-json=FILE before it is replaced, and with --watch those that failed last; when
-none failed, everything is judged.
-
---from FILE judges a recording instead, a journal of 'destkit proxy' or an HTTP
-Archive of any program, by the checks that traffic alone can decide. Nothing is
-sent.
-
-A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
-line, those of replicas in $DESTKIT_REPLICAS with spaces between. Commands that
-a report shows name the variables of this shell that hold the secrets, such as
-$TOKEN with --token-env TOKEN.
-
-Settings are read from destkit.yaml of this folder, and the first line says so.
-
-A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
-FILE "-" is standard output, and needs a format. Formats, with the extensions
-that name them:
-` + strings.Join(command.FoldLines(outputs.JudgeFormats().Words()+".", command.HelpColumns), "\n"),
+A URL with a secret goes into $DESTKIT_URL, those of replicas, with spaces
+between, into $DESTKIT_REPLICAS. --select failed takes what failed in the file
+of --report json=FILE before it is replaced.
+Details: docs/judge.md, start.md (--watch), proxy.md (--from), commands.md.`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \
       --readback-url https://example.com/readback --report report.html
-  destkit conform https://a.example.com/d --replica https://b.example.com/d \
-      --write --object contact
-  destkit conform http://127.0.0.1:8080/ --select 'RES-*,SEM-005' \
-      --write --object contact
-  destkit conform https://example.com/destination --config destkit.yaml \
-      --report junit=junit.xml
-  destkit conform http://127.0.0.1:8080/ --watch --exec 'node server.js' \
-      --write --object contact`,
+  destkit conform http://127.0.0.1:8080/ --write -o contact --select 'RES-*'
+  destkit conform http://127.0.0.1:8080/ --watch --exec 'node server.js'`,
 		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if j.recorded.file != "" {

@@ -30,8 +30,8 @@ type recorded struct {
 
 func (r *recorded) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.file, "from", "", "judge the recording in `FILE`, a journal of 'destkit proxy' or an HTTP Archive, and send nothing")
-	f.StringArrayVar(&r.callerReports, "caller-report", nil, "with --from: judge the caller too, and write a report on it, `[FORMAT=]FILE` (repeatable)")
+	f.StringVar(&r.file, "from", "", "`FILE`: judge a recording (proxy or HAR), send nothing")
+	f.StringArrayVar(&r.callerReports, "caller-report", nil, "`[FORMAT=]FILE`: on the caller, with --from (repeatable)")
 }
 
 // sending are the flags of conform that make no sense where nothing is sent.

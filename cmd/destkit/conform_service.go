@@ -44,34 +44,16 @@ func newConformService() *cobra.Command {
 		Use:   "service BASE_URL",
 		Short: "Judge a service: its REST API, and how it calls destinations",
 		Long: `Judge the service whose API stands at BASE_URL (it ends in /api/v1): which
-rules of the API hold, and which of those by which it calls custom
-destinations: envelopes, planning, speed, limits, retries, statelessness,
-certificates, alerts.
+rules of the API hold, and which of those by which it calls destinations.
 
-The judge makes what it needs through the API (destinations, datasets, syncs),
-all with names that begin with zz-conf-, and deletes it again; nothing else is
-touched. The destinations lead to simulators that this program starts, so the
-service must reach it: on the same machine it does, elsewhere --simulator-url
-names the address that leads to --simulator-listen.
-
-Tokens come from the environment: ` + command.WorkspaceKeyVariable + ` (the
-workspace that is worked in) and ` + command.AccessTokenVariable + `
-(organization, invitations, users; without a key a workspace is made with it).
-Rows are read from queries: of an emulated warehouse that is made for the run,
-or of the SQL source named by --source.
-
-Rules about time (schedules, backoffs, caches, alerts) need a clock that can be
-moved: --control-url of the reference service, or any stand-in with the same
-control API. Otherwise they are not run, unless --patient waits for real: for
-backoffs, and for schedules that fall due within 15 minutes, many checks side by
-side. What takes hours, and e-mails, still need --control-url; 'destkit plan
-service --patient' says which checks wait, and which do not run.
-
-With --dialect live, failures that come from a named difference between the
-specification and what clients depend on are WAIVED with its name
-('destkit serve --explain-dialect' lists them).
-
-Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
+The judge makes what it needs through the API, all with names that begin with
+zz-conf-, and deletes it again; nothing else is touched. Its destinations are
+simulators in this program, which the service must reach (--simulator-url).
+Tokens come from ` + command.WorkspaceKeyVariable + ` and
+` + command.AccessTokenVariable + `. Rules about time need --control-url, or
+--patient, which waits. With --dialect live, named differences are WAIVED.
+Verdict, waivers, reports and exit statuses are those of 'destkit conform'.
+Details: docs/judge-service.md.`,
 		Example: `  destkit conform service http://127.0.0.1:8080/api/v1 \
       --control-url http://127.0.0.1:8080/_control
   destkit conform service https://api.example.com/api/v1 --source 12 \
@@ -91,16 +73,16 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	j.control.Name = "control-token-env"
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&j.target.ControlURL, "control-url", "", "`URL` of the control API of a stand-in, which ends in /_control")
-	f.StringVar(&j.control.Variable, "control-token-env", "", "environment variable `NAME` that holds the token of the control API")
-	f.StringVar(&j.simulatorURL, "simulator-url", "", "`URL` by which the service reaches the simulators (default: the address that they listen on)")
-	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
-	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
-	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
-	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes at a time, and 5m30s for a request that is given up (--timeout is then 2h)")
-	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service gives up a request that is not answered, such as its own deadline: the judge waits longer (0: not known)")
-	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
+	f.StringVar(&j.target.ControlURL, "control-url", "", "control API of a stand-in: a `URL` with /_control")
+	f.StringVar(&j.control.Variable, "control-token-env", "", "variable `NAME` with the token of --control-url")
+	f.StringVar(&j.simulatorURL, "simulator-url", "", "`URL` that leads to the address of --simulator-listen")
+	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT`: of the simulators")
+	f.StringVar(&j.dialect, "dialect", "spec", "`spec|live`: what the service follows")
+	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source to read (default: an emulated one)")
+	f.BoolVar(&j.patient, "patient", false, "wait for real, at most 15m each (--timeout is then 2h)")
+	f.DurationVar(&j.slow, "request-timeout", 0, "the service's own deadline (0: not known)")
+	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of roots that replace the public ones")
+	f.StringVar(&j.options.Journal, "journal", "", "names made (default `FILE`: destkit-journal-….ndjson)")
 	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'", "YAML `FILE` of settings; each flag can stand there under its own name")
 }
 

@@ -31,9 +31,9 @@ type watching struct {
 
 func (w *watching) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&w.on, "watch", false, "judge again when files change or, on a terminal, a key is pressed")
-	f.StringArrayVar(&w.paths, "watch-path", nil, "with --watch: watch the files below `DIR` (repeatable; default: this folder)")
-	f.StringVar(&w.exec, "exec", "", "with --watch: the `COMMAND` that runs the endpoint, such as 'node server.js'")
+	f.BoolVar(&w.on, "watch", false, "judge again when files change or a key is pressed")
+	f.StringArrayVar(&w.paths, "watch-path", nil, "watch below `DIR` (repeatable; default: this folder)")
+	f.StringVar(&w.exec, "exec", "", "`COMMAND` that runs the endpoint, as 'node server.js'")
 }
 
 // check refuses what does not go together.

@@ -36,22 +36,22 @@ func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
 	j.Connection.Register(cmd, o)
-	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
+	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process, called in turn (repeatable)")
 
-	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
-	f.StringSliceVarP(&o.Objects, "object", "o", nil, "object `NAME` to look at and, with --write, to write into (repeatable, or with commas)")
-	f.BoolVar(&j.leftovers, "allow-leftovers", false, "write also into objects that accept no deletes, without a clean-up hook: what is written stays")
-	f.IntVar(&o.MaxRecords, "max-records", 5000, "write at most `N` records in the whole run")
-	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE` of string identifiers")
-	f.StringVar(&j.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: above 2^32, chosen by the run)")
-	f.StringVar(&o.SkipConvention, "skip-convention", "", "the `CONVENTION` by which your endpoint reports a record that does not qualify: failure, success or success-with-message")
-	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept when records are or may be left behind)")
+	f.BoolVar(&o.Write, "write", false, "allow writing into the objects named by --object")
+	f.StringSliceVarP(&o.Objects, "object", "o", nil, "`NAME` to look at; with --write, to fill (repeatable)")
+	f.BoolVar(&j.leftovers, "allow-leftovers", false, "write also where what is written cannot be deleted")
+	f.IntVar(&o.MaxRecords, "max-records", 5000, "write at most `N` records in all")
+	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE`: string keys")
+	f.StringVar(&j.keyRange, "key-range", "", "`FROM:TO`: integer keys (default: above 2^32, chosen)")
+	f.StringVar(&o.SkipConvention, "skip-convention", "", "`WORD`: a skip is failure, success, success-with-message")
+	f.StringVar(&o.Journal, "journal", "", "keys written (default `FILE`: destkit-journal-….ndjson)")
 
 	j.Reading.Register(cmd, o)
-	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
-	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
+	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` of cleanup, restart and three other hooks")
+	f.BoolVar(&o.Load, "load", false, "allow checks at the full declared speed, 30 s and more")
 
-	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT` on which plain http must not answer the protocol (0: not probed)")
+	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT`: must not answer plain http (0: not probed)")
 	j.choosing.register(cmd, 2*time.Minute, "'RES-*'", configfile.Flag)
 }
 

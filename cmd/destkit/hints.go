@@ -33,15 +33,15 @@ type choosing struct {
 func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob, config string) {
 	o, f := &c.options, cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&c.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict` (spec: MUSTs of the specification and of JSON-RPC; v1: published MUSTs too; strict: everything)")
-	f.StringSliceVarP(&o.Select, "select", "s", nil, "run only the checks that match `GLOB`, for example "+glob+" (repeatable, or with commas)")
-	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable, or with commas)")
-	f.StringVar(&c.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
+	f.StringVar(&c.profile, "profile", string(conformance.ProfileV1), "`spec|v1|strict`: rules that decide the verdict")
+	f.StringSliceVarP(&o.Select, "select", "s", nil, "`GLOB`: only the checks that match, as "+glob+" (repeatable)")
+	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
+	f.StringVar(&c.waivers, "waivers", "", "YAML `FILE` of accepted failures")
 	f.StringVar(&c.features, "features", "", "`DIR` of your own feature files; shown, never scored")
 
-	f.DurationVar(&o.Timeout, "timeout", timeout, "bound of the whole run; what is not reached is NOT_RUN")
-	f.BoolVar(&o.Serial, "serial", false, "judge one check at a time, slower and easier to follow in a log")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
+	f.DurationVar(&o.Timeout, "timeout", timeout, "bound of the run; the rest is NOT_RUN")
+	f.BoolVar(&o.Serial, "serial", false, "one check at a time, easier to follow in a log")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of values and keys (0: chosen, and printed)")
 
 	f.StringVarP(&c.config, "config", "c", "", config)
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "list what would else be summed up, with its evidence")

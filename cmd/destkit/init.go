@@ -68,10 +68,10 @@ are printed that start the endpoint and judge it.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&i.choice.Language, "lang", "", "language of the endpoint: `"+strings.Join(skeletons.Languages, "|")+"`")
-	f.StringVar(&i.choice.Store, "store", skeletons.Stores[0], "where it keeps records: `"+strings.Join(skeletons.Stores, "|")+"`")
-	f.StringVar(&i.choice.Pipeline, "ci", skeletons.Pipelines[0], "pipeline to write a file for: `"+strings.Join(skeletons.Pipelines, "|")+"`")
-	f.IntVar(&i.choice.Port, "port", 8080, "`PORT` of the endpoint; the hooks of the judge are on the next one")
+	f.StringVar(&i.choice.Language, "lang", "", "`"+strings.Join(skeletons.Languages, "|")+"`: of the endpoint")
+	f.StringVar(&i.choice.Store, "store", skeletons.Stores[0], "`"+strings.Join(skeletons.Stores, "|")+"`: of records")
+	f.StringVar(&i.choice.Pipeline, "ci", skeletons.Pipelines[0], "`"+strings.Join(skeletons.Pipelines, "|")+"`: pipeline")
+	f.IntVar(&i.choice.Port, "port", 8080, "`PORT` of the endpoint; hooks: the next one")
 	f.BoolVar(&i.force, "force", false, "overwrite files that exist")
 	i.existing.register(f)
 	for _, flag := range []string{"lang", "store", "port"} {

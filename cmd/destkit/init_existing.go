@@ -32,11 +32,11 @@ type existing struct {
 }
 
 func (e *existing) register(f *pflag.FlagSet) {
-	f.StringVar(&e.url, "existing", "", "`URL` of an endpoint that exists: ask it, and write what judging it needs")
+	f.StringVar(&e.url, "existing", "", "`URL` of an endpoint that exists: ask it for what to write")
 	e.token.Register(f)
-	f.StringArrayVar(&e.headers, "header", nil, "with --existing: send a further header, `'Name: value'`, with every call (repeatable)")
-	f.StringVar(&e.roots, "tls-roots", "", "with --existing: PEM `FILE` of root certificates that replace the public ones")
-	f.DurationVar(&e.timeout, "planning-timeout", 10*time.Second, "with --existing: deadline of a planning call")
+	f.StringArrayVar(&e.headers, "header", nil, "`'Name: value'`: a further header of every call (repeatable)")
+	f.StringVar(&e.roots, "tls-roots", "", "PEM `FILE` of roots that replace the public ones")
+	f.DurationVar(&e.timeout, "planning-timeout", 10*time.Second, "deadline of a planning call")
 }
 
 // fromExisting asks the endpoint and writes what judging it needs.

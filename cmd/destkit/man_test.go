@@ -47,7 +47,6 @@ func TestManualPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(conform), "TH \"DESTKIT-CONFORM\" \"1\"")
 	require.Contains(t, string(conform), ".EX\n{\"records\": [{\"identifier\": …, \"count\": 1")
-	require.Contains(t, string(conform), "Formats, with the extensions")
 	require.NoFileExists(t, filepath.Join(dir, "destkit-man.1"), "it is hidden")
 
 	status, out = ranWith(t, "man", filepath.Join(dir, "destkit-conform.1"))

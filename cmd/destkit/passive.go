@@ -37,17 +37,17 @@ type passiveJudging struct {
 
 func (j *passiveJudging) register(cmd *cobra.Command, url string) {
 	o, f := &j.options, cmd.Flags()
-	f.StringVar(&j.side, "judge", judgeBoth, "the side that decides the exit status: `both|endpoint|caller`")
-	f.StringVar(&o.URLSecret, "url-secret", "", "the part of the "+url+" that is a secret: `query:NAME|path:INDEX` (from 0)")
-	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.StringVar(&j.development, "development", string(conformance.DevelopmentAuto), "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
+	f.StringVar(&j.side, "judge", judgeBoth, "`both|endpoint|caller`: side that decides the status")
+	f.StringVar(&o.URLSecret, "url-secret", "", "`query:NAME|path:INDEX`: secret part of the "+url+" (path: from 0)")
+	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of roots that replace the public ones")
+	f.StringVar(&j.development, "development", string(conformance.DevelopmentAuto), "`auto|on|off`: allow http, any TLS (default auto: if private)")
 	f.DurationVar(&o.PlanningTimeout, "planning-timeout", 10*time.Second, "deadline of a planning call")
 	f.DurationVar(&o.BatchTimeout, "batch-timeout", 30*time.Second, "deadline of a batch")
-	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict`")
-	f.StringSliceVarP(&o.Select, "select", "s", nil, "judge only the checks that match `GLOB` (repeatable, or with commas)")
-	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable, or with commas)")
-	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
-	f.StringArrayVar(&j.callerReports, "caller-report", nil, "write a report on the caller, `[FORMAT=]FILE` (repeatable)")
+	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "`spec|v1|strict`: rules that decide the verdict")
+	f.StringSliceVarP(&o.Select, "select", "s", nil, "judge only the checks that match `GLOB` (repeatable)")
+	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
+	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures")
+	f.StringArrayVar(&j.callerReports, "caller-report", nil, "`[FORMAT=]FILE`: a report on the caller (repeatable)")
 	f.BoolVarP(&j.verbose, "verbose", "v", false, "list what would else be summed up, with its evidence")
 }
 

@@ -28,7 +28,7 @@ func newPlan() *cobra.Command {
 would do with the same flags: which objects it would write into, how many
 records at most, what their keys look like, how they are removed again, which
 checks would not run, and which MUSTs would stay undecided. The URL can stand in
-$DESTKIT_URL instead.`,
+$DESTKIT_URL instead. The flags are those of conform: docs/judge.md.`,
 		Example: `  destkit plan https://example.com/destination --token-env TOKEN
   destkit plan https://example.com/destination --write --object contact --json`,
 		Args: command.Arguments(0, 1, "the URL of the endpoint"),

@@ -52,41 +52,15 @@ func newProxy() *cobra.Command {
 		Short: "Pass calls on to an endpoint, record them and judge both sides",
 		Long: `Stand between a caller, such as the service, and the endpoint at URL: every
 call is passed on, and what goes by is recorded and judged. Give the caller
-the address of the proxy as the URL of the endpoint; the first line names it
-(--json: as JSON).
+the address of the proxy as the URL of the endpoint; the first line names it.
 
-Everything is passed on as it comes: headers in their order and case, bodies
-byte by byte, chunks, trailers, a wrong length, a connection that is cut. Only
-the Host header is changed. The proxy repeats nothing. When the endpoint
-cannot be reached, or ends a new connection without an answer, the caller gets
-502 from the proxy, with a body and the header X-Destkit-Proxy that say so.
-
-Nothing is sent by the judge. Checks that traffic alone can decide are judged
-by what goes by, with the ids, findings and reports of 'destkit conform'; the
-others are not run: they need active judging. What the caller does wrong (its
-envelopes, batches, headers, and a speed above the declared one) is judged by
-the rules of 'destkit conform service', in a report of its own:
---caller-report. Judging happens beside: what it does not keep up with is
-passed on and counted as not judged.
-
-On a terminal each call is a line: time, method, object, status, duration,
-records, and the checks that it breaks. Elsewhere a line every ten seconds
-sums up; --verbose shows the calls there, too. Ctrl-C or --for ends the run
-with its verdict.
-
---journal and --har record every call without its secrets: 'destkit conform
---from FILE' judges a recording again, 'destkit replay FILE --url URL' sends
-it to another endpoint.
-
---control-addr opens a second port, on loopback unless a control token is set.
-A browser sees pages there: the calls as they come, with filters; one call in
-full, with the rules that it breaks and as curl; the findings, the verdict, and
-what this traffic does not decide. Programs get JSON: GET /exchanges has the
-latest calls, and with Accept: text/event-stream each further one; GET /report
-and GET /caller-report have the reports so far.
-
-The exit status is the worse one of the two reports; --judge endpoint or
---judge caller judges one side alone.`,
+Every byte is passed on as it comes; only the Host header is changed, and
+nothing is repeated. What traffic alone can decide is judged: the endpoint by
+the rules of 'destkit conform', the caller by those of 'destkit conform
+service'. The exit status is the worse one of the two (--judge). Ctrl-C or --for
+ends the run. Recordings hold no secrets; 'destkit conform --from FILE' judges
+one again. The pages of --control-addr are for this machine, and for others with
+--control-token-env. Details: docs/proxy.md.`,
 		Example: `  destkit proxy --to http://127.0.0.1:8090/
   destkit proxy --to https://example.com/destination --tls --ca-out ca.pem
   destkit proxy --to http://127.0.0.1:8090/ --for 10m --report report.html
@@ -98,24 +72,24 @@ The exit status is the worse one of the two reports; --judge endpoint or
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&j.to, "to", "", "`URL` of the endpoint (default: $"+command.URLVariable+")")
-	f.StringVarP(&j.addr, "addr", "a", "127.0.0.1:8070", "`HOST:PORT` to listen on; port 0 lets the system choose")
-	f.BoolVar(&j.secure, "tls", false, "serve https with a certificate of an authority of its own")
+	f.StringVarP(&j.addr, "addr", "a", "127.0.0.1:8070", "`HOST:PORT`: where to listen; port 0: any")
+	f.BoolVar(&j.secure, "tls", false, "serve https, with an authority made for it")
 	f.StringVar(&j.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringVar(&j.cert, "tls-cert", "", "serve https with the certificate chain in `FILE` (PEM)")
 	f.StringVar(&j.key, "tls-key", "", "`FILE` with the key of --tls-cert (PEM)")
 	f.StringVar(&j.journal, "journal", "", "record every call in `FILE`, a line of JSON each")
 	f.StringVar(&j.har, "har", "", "record every call in `FILE`, as HTTP Archive 1.2")
 	f.DurationVar(&j.limit, "for", 0, "stop after this time, for example 10m (0: on Ctrl-C)")
-	f.IntVar(&j.maxBody, "max-body", proxy.DefaultMaxBody, "judge and record bodies of up to `N` bytes; longer ones are only passed on")
-	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT` of a second port that shows calls and findings: pages for a browser, JSON for programs (default: none)")
+	f.IntVar(&j.maxBody, "max-body", proxy.DefaultMaxBody, "largest body of `N` bytes that is judged")
+	f.StringVar(&j.control, "control-addr", "", "`HOST:PORT`: show calls and findings (default: none)")
 	j.controlToken.Name = "control-token-env"
-	f.StringVar(&j.controlToken.Variable, "control-token-env", "", "environment variable `NAME` that holds the token of --control-addr")
-	f.BoolVar(&j.controlKeep, "control-keep", false, "keep the pages of --control-addr after --for, with the result, until Ctrl-C")
+	f.StringVar(&j.controlToken.Variable, "control-token-env", "", "variable `NAME` with the token of --control-addr")
+	f.BoolVar(&j.controlKeep, "control-keep", false, "keep those pages after --for, until Ctrl-C")
 	f.BoolVarP(&j.quiet, "quiet", "q", false, "no lines about calls, and none about progress")
 	j.passiveJudging.register(cmd, "URL")
-	f.StringArrayVarP(&j.reports, "report", "r", nil, "write a report on the endpoint, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
+	f.StringArrayVarP(&j.reports, "report", "r", nil, "`[FORMAT=]FILE`: a report on the endpoint (repeatable)")
 	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
-	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	f.BoolVar(&j.noColor, "no-color", false, "no colours, also on a terminal")
 	j.Register(f, "")
 	j.profiling.Register(cmd)
 	return cmd

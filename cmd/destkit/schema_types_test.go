@@ -282,7 +282,7 @@ func configSchema(cmd *cobra.Command, fixtures bool) schemaNode {
 		if _, repeatable := f.Value.(pflag.SliceValue); repeatable {
 			one = schemaNode{"anyOf": []any{one, schemaNode{"type": "array", "items": one}}}
 		}
-		one["description"] = usage
+		one["description"] = strings.TrimPrefix(usage, value+": ")
 		properties[f.Name] = one
 	})
 	return schemaNode{"type": "object", "properties": properties, "additionalProperties": false}

@@ -96,8 +96,8 @@ type OwnKeys struct{ template, span string }
 
 // Register adds the flags.
 func (k *OwnKeys) Register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&k.template, "key-template", "", "`TEMPLATE` of the string identifiers, if the run had one")
-	cmd.Flags().StringVar(&k.span, "key-range", "", "closed range `FROM:TO` of the integer identifiers, if the run had one")
+	cmd.Flags().StringVar(&k.template, "key-template", "", "`TEMPLATE`: that of the run, for string keys")
+	cmd.Flags().StringVar(&k.span, "key-range", "", "`FROM:TO`: that of the run, for integer keys")
 }
 
 // Resolve puts them into the options of the judge.

@@ -27,10 +27,10 @@ type Connection struct {
 func (c *Connection) Register(cmd *cobra.Command, options *conformance.Options) {
 	f := cmd.Flags()
 	c.token.Register(f)
-	f.StringArrayVar(&c.Headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
-	f.StringVar(&options.URLSecret, "url-secret", "", "the part of the URL that the endpoint must verify: `query:NAME|path:INDEX` (from 0)")
-	f.StringVar(&c.Roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.StringVar(&c.Development, "development", string(conformance.DevelopmentAuto), "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
+	f.StringArrayVar(&c.Headers, "header", nil, "`'Name: value'`: a further header of every call (repeatable)")
+	f.StringVar(&options.URLSecret, "url-secret", "", "`query:NAME|path:INDEX`: secret part of the URL (path: from 0)")
+	f.StringVar(&c.Roots, "tls-roots", "", "PEM `FILE` of roots that replace the public ones")
+	f.StringVar(&c.Development, "development", string(conformance.DevelopmentAuto), "`auto|on|off`: allow http, any TLS (default auto: if private)")
 	f.DurationVar(&options.PlanningTimeout, "planning-timeout", 10*time.Second, "deadline of a planning call")
 	f.DurationVar(&options.BatchTimeout, "batch-timeout", 30*time.Second, "deadline of a batch")
 }
@@ -111,8 +111,8 @@ type Reading struct{ readbackURL, readbackCommand string }
 func (h *Reading) Register(cmd *cobra.Command, o *conformance.Options) {
 	f := cmd.Flags()
 	f.StringVar(&h.readbackURL, "readback-url", "", "read-back hook: a `URL` that gets a POST")
-	f.StringVar(&h.readbackCommand, "readback-command", "", "read-back hook: a `COMMAND` that gets the JSON on standard input; split like a shell, run without one")
-	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement, for example 2s")
+	f.StringVar(&h.readbackCommand, "readback-command", "", "`COMMAND`: read-back hook, JSON on stdin; no shell")
+	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag, for example 2s")
 }
 
 // Resolve builds the hook.

@@ -20,37 +20,28 @@ import (
 
 // exitTable stands in every help text that has none of its own.
 const exitTable = `Exit status:
-  0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
+  0  conformant, or done; undecided MUSTs are allowed without --require-complete
   1  a gate failed: the endpoint breaks a rule that the profile gates on
-  2  usage or configuration: unknown flag, key, check or object, nothing
-     selected
-  3  could not test: no answer, every call refused (401, 403) or answered by
-     something else than the endpoint (404, a web page), unhealthy,
-     interrupted, a broken hook
+  2  usage or configuration: unknown flag, key, check or object, none selected
+  3  could not test: no answer, refused, no endpoint there, interrupted, a hook
   4  a waiver is stale, expired or unknown
-  5  --require-clean was given, and records are left behind or were deleted by
-     acknowledgement only
-  6  a MUST stays undecided and --require-complete was given
-  Several at once: the first of 2, 1, 3, 4, 5, 6.`
+  5  --require-clean: records are left, or deleted by acknowledgement only
+  6  --require-complete: a MUST stays undecided
+  Of several the first of 2, 1, 3, 4, 5, 6 counts: docs/commands.md.`
 
 // ServeExitTable stands in the help texts of serve and what is below it, and of
 // destsim, which judge nothing.
 const ServeExitTable = `Exit status:
   0  done, or stopped by SIGINT or SIGTERM
   2  usage or configuration: a flag, a key, a token or a file is no good
-  3  could not be done: the address or the data directory is in use, the
-     database does not answer, no room`
+  3  could not be done: address or data directory in use, no database, no room`
 
 // LoadExitTable stands in the help texts of load and what is below it.
 const LoadExitTable = `Exit status:
-  0  done; errors alone do not change it while some record was acknowledged:
-     set a limit with --fail-if 'errors>1%'
-  1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no
-     rate, not one record was acknowledged, or a comparison with --fail found
-     something worse
+  0  done; errors alone do not change it: set a limit with --fail-if 'errors>1%'
+  1  --fail-if, --abort-errors, a search in vain, nothing acknowledged, --fail
   2  usage: a flag, a file or an object is no good; nothing was sent
-  3  the destination could not be asked, not one request got a complete reply,
-     or the load was interrupted: its result is whole all the same
+  3  no complete reply, or interrupted: its result is whole all the same
   5  records that were to be deleted are left behind`
 
 // Execute runs the program with args and returns its exit status. Errors go to

@@ -12,11 +12,17 @@ import (
 	"github.com/destkit/destkit/internal/lists"
 )
 
-// HelpColumns is the longest line of a help text.
-const HelpColumns = 80
+// HelpColumns is the longest line of a help text, and HelpLines two screens of lines.
+const (
+	HelpColumns = 80
+	HelpLines   = 96
+)
 
 // ManyFlags is the least number of flags that a help text shows under headings.
 const ManyFlags = 11
+
+// roomyFlags is the greatest number of flags with empty lines between their groups.
+const roomyFlags = 50
 
 // flagGroup is a heading of a help text with the flags below it, in the order of their
 // registration. The same flag is in the same group of every command; "COMMAND FLAG"
@@ -34,8 +40,10 @@ var FlagGroups = []flagGroup{
 		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
 	}},
 	{"Data and processes", []string{"serve data", "store", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
-	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
-	{"Records", []string{"data", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
+	{"Write", []string{
+		"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "run", "key-template", "key-range", "skip-convention", "journal", "cleanup",
+		"data", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows",
+	}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},
 	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "keep-bodies", "serve development"}},
 	{"Access", []string{"destsim token-env", "destsim control-token-env", "serve control-token-env", "destination-ca", "allow-plain-http", "allow-files", "allow-hosts", "deny-loopback"}},
@@ -48,12 +56,13 @@ var FlagGroups = []flagGroup{
 		"planning-timeout", "batch-timeout", "request-timeout", "run-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-row",
 		"interval", "patience", "cancel-on-interrupt", "detach", "once",
 	}},
-	{"Control", []string{"control-addr", "proxy control-token-env", "control-keep", "dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env"}},
+	{"Control", []string{"control-addr", "proxy control-token-env", "control-keep"}},
 	{"Recording", []string{"proxy journal", "har", "max-body", "for"}},
 	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
 	{"Watch", []string{"watch", "watch-path", "exec"}},
 	{"Output", []string{
 		"config", "report", "caller-report", "judge", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus",
+		"dashboard", "dashboard-addr", "dashboard-keep", "load control-token-env", "load service control-token-env",
 		"dir", "demo data", "log-level", "log-format", "verbose", "quiet", "no-color", "help",
 	}},
 }
@@ -80,22 +89,31 @@ func GroupOf(cmd *cobra.Command, name string) string {
 // commands share.
 var addFlagsInGroups = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagsInGroups", flagsInGroups) })
 
-// UseHelp makes help texts of at most 80 columns, with flags in groups. The template
-// of cobra stays as it is but for the flags, and for a table of exit statuses below.
+// UseHelp makes help texts of at most HelpLines lines of HelpColumns columns, with flags
+// in groups and a table of exit statuses.
 func UseHelp(root *cobra.Command) {
 	addFlagsInGroups()
 	EndHelp(root, exitTable)
 }
 
+// helpTemplate is what follows the words of a command, as far as its exit statuses.
+const helpTemplate = `Usage:{{if gt (len .UseLine) 70}}
+ {{end}} {{if .Runnable}}{{.UseLine}}{{else}}{{.CommandPath}} [command]{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if (or .IsAvailableCommand (eq .Name "help"))}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+{{flagsInGroups .}}{{end}}
+
+`
+
 // EndHelp puts a table of exit statuses below the help text of cmd and of what is
 // below it.
 func EndHelp(cmd *cobra.Command, table string) {
-	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
-	plain := (&cobra.Command{}).UsageTemplate()
-	if !strings.Contains(plain, flags) {
-		panic("the library has another template of help texts")
-	}
-	cmd.SetUsageTemplate(strings.Replace(plain, flags, "{{flagsInGroups .}}", 1) + "\n" + table + "\n")
+	cmd.SetUsageTemplate(helpTemplate + table + "\n")
 }
 
 // flagsInGroups lists the flags of a command.
@@ -111,61 +129,88 @@ func flagsInGroups(cmd *cobra.Command) string {
 			all = append(all, f)
 		}
 	})
-	var blocks []string
+	var lines []string
 	if len(all) < ManyFlags {
-		blocks = []string{flagBlock("Flags:", all)}
+		lines = flagBlock("Flags:", all)
 	} else {
+		var blocks [][]string
 		for _, group := range append(FlagGroups, flagGroup{}) {
-			flags := lists.Where(all, func(f *pflag.Flag) bool { return GroupOf(cmd, f.Name) == group.Title })
+			flags := lists.Where(all, func(f *pflag.Flag) bool { return GroupOf(cmd, f.Name) == group.Title && f.Name != "help" })
 			if len(flags) > 0 {
 				blocks = append(blocks, flagBlock(strings.TrimSpace(group.Title+" flags:"), flags))
 			}
 		}
+		if len(all) <= roomyFlags {
+			for i := range blocks[1:] {
+				blocks[i] = append(blocks[i], "")
+			}
+		}
+		lines = slices.Concat(blocks...)
 	}
 	if len(profiles) > 0 {
-		blocks = append(blocks, strings.Join(FoldLines("Profiles of destkit itself: --profile-MODE DIR, where MODE is "+
-			strings.Join(profiles, ", ")+"; see docs/evidence/performance.md.", HelpColumns), "\n"))
-	}
-	return strings.Join(blocks, "\n\n")
-}
-
-// wordsColumn is where the words of a flag begin. A flag that is too long for the
-// columns before it has its words in the next line.
-const wordsColumn = 26
-
-// flagBlock is a heading with its flags.
-func flagBlock(title string, flags []*pflag.Flag) string {
-	lines := []string{title}
-	for _, f := range flags {
-		kind, words := pflag.UnquoteUsage(f)
-		left := "      --" + f.Name
-		if f.Shorthand != "" {
-			left = "  -" + f.Shorthand + ", --" + f.Name
-		}
-		if kind != "" {
-			left += " " + kind
-		}
-		words += defaultWords(f)
-		if utf8.RuneCountInString(left) > wordsColumn-2 {
-			lines = append(lines, left)
-			left = ""
-		}
-		for _, line := range FoldLines(words, HelpColumns-wordsColumn) {
-			lines = append(lines, left+strings.Repeat(" ", wordsColumn-utf8.RuneCountInString(left))+line)
-			left = ""
-		}
+		lines = append(lines, flagLines("      --"+ProfilingPrefix+"MODE DIR", "profile destkit: "+strings.Join(profiles, ", "))...)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// defaultWords is the default of a flag in the manner of pflag, "" for nothing.
+// flagBlock is a heading with its flags. Neighbours with the same words share a line.
+func flagBlock(title string, flags []*pflag.Flag) []string {
+	lines := []string{title}
+	names := ""
+	for i, f := range flags {
+		kind, words := pflag.UnquoteUsage(f)
+		names += "--" + f.Name
+		if i+1 < len(flags) && flags[i+1].Usage == f.Usage {
+			names += ", "
+			continue
+		}
+		left := "      " + names
+		if f.Shorthand != "" {
+			left = "  -" + f.Shorthand + ", " + names
+		}
+		if kind != "" {
+			left += " " + kind
+		}
+		lines = append(lines, flagLines(left, strings.TrimPrefix(words, kind+": ")+defaultWords(f))...)
+		names = ""
+	}
+	return lines
+}
+
+// wordsColumn is where the words of a flag begin.
+const wordsColumn = 26
+
+// flagLines are the lines of one flag: a single one where that fits. The words of a
+// longer one begin at wordsColumn, in a line below where the flag does not leave room.
+func flagLines(left, words string) []string {
+	width := max(wordsColumn, utf8.RuneCountInString(left)+2)
+	if width+utf8.RuneCountInString(words) <= HelpColumns {
+		return []string{pad(left, width) + words}
+	}
+	var lines []string
+	if width > wordsColumn {
+		lines, left = append(lines, left), ""
+	}
+	for _, line := range FoldLines(words, HelpColumns-wordsColumn) {
+		lines = append(lines, pad(left, wordsColumn)+line)
+		left = ""
+	}
+	return lines
+}
+
+// pad fills text up with spaces to n columns.
+func pad(text string, n int) string {
+	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
+}
+
+// defaultWords is the default of a flag, "" for nothing and where its words name it.
 func defaultWords(f *pflag.Flag) string {
 	switch f.DefValue {
 	case "", "false", "0", "0s", "[]", "<nil>":
 		return ""
 	}
-	if f.Value.Type() == "string" {
-		return ` (default "` + f.DefValue + `")`
+	if strings.Contains(f.Usage, "(default") {
+		return ""
 	}
 	return " (default " + f.DefValue + ")"
 }

@@ -22,12 +22,12 @@ type Parent struct {
 
 // Register adds the flags; lists are the others that --json goes with, "" for none.
 func (p *Parent) Register(f *pflag.FlagSet, lists string) {
-	usage := "print the first line as one JSON object (url, control_url, version, pid and more), and everything else to standard error"
+	usage := "first line as one JSON object, all else on stderr"
 	if lists != "" {
-		usage += "; with " + lists + ", print that as JSON"
+		usage += "; the same for " + lists
 	}
 	f.BoolVar(&p.AsJSON, "json", false, usage)
-	f.BoolVar(&p.withStdin, "exit-with-stdin", false, "stop when standard input ends, so that no server outlives the program that started it with a pipe")
+	f.BoolVar(&p.withStdin, "exit-with-stdin", false, "stop when standard input ends, with a parent program")
 }
 
 // Watch stops the command when its standard input ends.

@@ -30,7 +30,7 @@ var VariableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Register adds --token-env.
 func (t *TokenFlag) Register(f *pflag.FlagSet) {
 	t.flags = f
-	f.StringVar(&t.Variable, "token-env", "", "environment variable `NAME` that holds the bearer token")
+	f.StringVar(&t.Variable, "token-env", "", "environment variable `NAME` with the bearer token")
 }
 
 // FallBack takes the token from $DESTKIT_TOKEN where no flag names a variable; it wins

@@ -24,7 +24,7 @@ const Name = "destkit.yaml"
 const None = "none"
 
 // Flag describes --config of the commands that read Name.
-const Flag = "YAML `FILE` of settings; each flag can stand there under its own name, and 'fixtures:' (default: " + Name + " of this folder; none: no file)"
+const Flag = "settings `FILE` (default " + Name + "; none: no file)"
 
 // Settings are what a configuration file has given. The zero value is that of no file.
 type Settings struct {

@@ -23,11 +23,11 @@ type dashboardFlags struct {
 }
 
 func (d *dashboardFlags) register(f *pflag.FlagSet) {
-	f.BoolVar(&d.on, "dashboard", false, "show the load while it runs, and its report afterwards, on a page for a browser")
-	f.StringVar(&d.addr, "dashboard-addr", "127.0.0.1:0", "`HOST:PORT` of the page; port 0 lets the system choose")
-	f.BoolVar(&d.keep, "dashboard-keep", false, "keep the report on the page after the load, until Ctrl-C (default: at a terminal, but not where $CI is set)")
+	f.BoolVar(&d.on, "dashboard", false, "show the load, then its report, in a browser")
+	f.StringVar(&d.addr, "dashboard-addr", "127.0.0.1:0", "`HOST:PORT`: of the page")
+	f.BoolVar(&d.keep, "dashboard-keep", false, "keep it until Ctrl-C (default: on a terminal, no $CI)")
 	d.token.Name = "control-token-env"
-	f.StringVar(&d.token.Variable, d.token.Name, "", "environment variable `NAME` that holds the token of the page; without one only this machine may look")
+	f.StringVar(&d.token.Variable, d.token.Name, "", "variable `NAME` with the token of the page")
 }
 
 // check refuses flags of a page that is not asked for.

@@ -40,12 +40,15 @@ func FormatsOf(cmd *cobra.Command) outputs.Formats {
 	return formats()
 }
 
+// formatWords are the same for four flags, so that they have one line of the help.
+const formatWords = "write a report of this format into `FILE`"
+
 func (l *files) register(f *pflag.FlagSet) {
-	f.StringArrayVarP(&l.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`: json, html, csv or hdr; without a format its extension names it (repeatable)")
-	f.StringVar(&l.json, "json", "", "write the result as JSON into `FILE`")
-	f.StringVar(&l.html, "html", "", "write a report with plots into one HTML `FILE`")
-	f.StringVar(&l.csv, "csv", "", "write the figures of every interval into a CSV `FILE`")
-	f.StringVar(&l.hdr, "hdr", "", "write the histograms into an HdrHistogram log `FILE`")
+	f.StringArrayVarP(&l.reports, "report", "r", nil, "`[FORMAT=]FILE`: write a report there (repeatable)")
+	f.StringVar(&l.json, "json", "", formatWords)
+	f.StringVar(&l.html, "html", "", formatWords)
+	f.StringVar(&l.csv, "csv", "", formatWords)
+	f.StringVar(&l.hdr, "hdr", "", formatWords)
 }
 
 // loadWriter is one file with its flag and how it is written.

@@ -57,53 +57,13 @@ func New(settings func() []string) *cobra.Command {
 		Use:   "load [URL] --write --object NAME",
 		Short: "Measure how fast a custom destination takes batches",
 		Long: `Send batches to the custom destination at URL and measure how many it takes, at
-what latency, and where it breaks. Every reply is checked: status, id, and one
-result with success for every record.
-
-How it is sent, one of:
-  --as-declared     exactly what get_sync_speed and X-RateLimit-Limit allow,
-                    the default
-  --rate N          so many requests per second, whatever the replies, or
-                    FROM-TO
-  --records-rate N  so many records per second
-  --stages, --steps, --burst   rates that change
-  --closed          on every connection the next batch as soon as the reply
-                    has come
-  --search          look for the highest rate that holds a goal (--slo)
-Only --as-declared is held back by the declared limits; a line says when another
-way exceeds them.
-
-Latency counts from the moment at which a request was to be sent, service time
-from when it was sent: where the target stalls, users wait though nothing was
-sent. Late requests are sent at twice the rate at most (--catch-up).
-
-With a read-back hook (--readback-url or --readback-command, as of conform) the
-records that were acknowledged are read back after the load, all of them or a
-share (--verify): lost, wrong, doubled and not deleted ones are errors, and the
-exit status is 1.
-
---dashboard shows the load while it runs on a page for a browser, where it can
-be paused, paced and stopped; the page then becomes the report.
-
-Records are made from the fields that the object declares, or come from a file
-(--data, --template). Their identifiers carry the run (zz-load-RUN-NUMBER, or
-integers above 2·10^12) and are named in the summary and the JSON, so that
---cleanup, or 'destkit load clean' later, can delete exactly them. They are
-real writes: give an object that may be filled. The URL can stand in
-$DESTKIT_URL instead of on the command line.`,
-		Example: `  destkit load http://127.0.0.1:8080/ --write --object contact \
-      --closed --duration 30s
-  destkit load https://example.com/destination --token-env TOKEN \
-      --write --object contact --rate 500 --batch-size 100 --duration 1m \
-      --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --report r.json
-  destkit load https://example.com/destination --write --object contact \
-      --search --slo p99=200ms,errors=0.1%
-  destkit load https://example.com/destination --write --object contact \
-      --report load.html --cleanup
-  destkit load http://127.0.0.1:8080/ --write --object contact \
-      --readback-url http://127.0.0.1:8080/readback --verify all
-  destkit load http://127.0.0.1:8080/ --write --object contact \
-      --rate 200 --duration 10m --dashboard`,
+what latency, and where it breaks. Records are real writes; --cleanup, or later
+'destkit load clean', deletes exactly them. Only --as-declared, the default,
+stays within the declared limits. The URL can stand in $DESTKIT_URL.
+Details: docs/load.md.`,
+		Example: `  destkit load http://127.0.0.1:8080/ --write -o contact --closed --duration 30s
+  destkit load http://127.0.0.1:8080/ --write -o contact --rate 500 --cleanup \
+      --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --report r.json`,
 		Args: command.Arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
@@ -116,47 +76,47 @@ $DESTKIT_URL instead of on the command line.`,
 func (l *loading) register(cmd *cobra.Command) {
 	o, f := &l.options, cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object; nothing is sent without it")
-	f.StringSliceVarP(&l.objects, "object", "o", nil, "object `NAME[=WEIGHT]` to write into (repeatable, or with commas)")
-	f.StringSliceVar(&l.operations, "operation", nil, "`OP[=WEIGHT]`: upsert, insert, update or delete (repeatable: a mix; default upsert)")
+	f.BoolVar(&o.Write, "write", false, "allow writing into --object; else nothing is sent")
+	f.StringSliceVarP(&l.objects, "object", "o", nil, "`NAME[=WEIGHT]`: object to write into (repeatable)")
+	f.StringSliceVar(&l.operations, "operation", nil, "`OP[=WEIGHT]`: upsert (default), insert, update, delete: a mix")
 	f.IntVar(&o.Work.BatchSize, "batch-size", 0, "records in a batch (0: maximum_batch_size)")
 
 	f.BoolVar(&o.AsDeclared, "as-declared", false, "send exactly what the endpoint declares (default)")
-	f.DurationVar(&o.AskSpeed, "ask-speed", 30*time.Second, "as declared: ask get_sync_speed again so often, and follow it")
-	f.StringVar(&l.recordsRate, "records-rate", "", "records per second, `N[/s|/m]`, or a ramp FROM-TO")
+	f.DurationVar(&o.AskSpeed, "ask-speed", 30*time.Second, "as declared: ask the speed so often")
+	f.StringVar(&l.recordsRate, "records-rate", "", "`N[/s|/m]`: records per second, or a ramp FROM-TO")
 	l.registerRates(f)
 	f.BoolVar(&o.Closed, "closed", false, "closed loop: the next batch when the reply has come")
 	f.BoolVar(&l.search, "search", false, "look for the highest rate that holds --slo")
 	f.StringVar(&l.slo, "slo", "", "`GOALS` of a search, for example p99=200ms,errors=0.1%")
-	f.DurationVar(&l.confirm, "confirm", 10*time.Second, "how long the rate that a search has found is run to confirm it")
+	f.DurationVar(&l.confirm, "confirm", 10*time.Second, "how long a found rate is confirmed")
 
-	f.IntVar(&o.Connections, "connections", 0, "connections at once (0: as declared, at most 50; 64 for a rate)")
+	f.IntVar(&o.Connections, "connections", 0, "at once (0: as declared, up to 50; 64 for a rate)")
 	f.Int64Var(&o.MaxRecords, "max-records", 0, "write at most `N` records in the whole run (0: no bound)")
 	l.registerLimits(f)
 
 	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
-	f.StringVar(&l.dataKeys, "data-keys", "run", "identifiers: `run|file`; those of the file are real and never cleaned up")
-	f.StringVar(&l.template, "template", "", "make records from a JSON `FILE` with placeholders, see docs/load.md")
-	f.StringSliceVar(&l.fields, "field", nil, "map only this field `NAME` beside the identifier and what is required (repeatable)")
-	f.StringVar(&o.Work.Identifier, "identifier", "", "the field `NAME` to match records by (default: the first that is required)")
-	f.StringVar(&l.repeats, "repeat-keys", "", "`SHARE` of records with a key that was sent before, for example 20%")
-	f.IntVar(&o.Work.Prime, "prime", 10000, "records to write first, in whole batches, where only updates or deletes follow")
-	f.StringVar(&o.KeyTemplate, "key-template", loadgen.DefaultKeyTemplate, "`TEMPLATE` of string identifiers")
-	f.StringVar(&l.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: 10^9 above 2·10^12, chosen by the run)")
-	f.StringVar(&o.Journal, "journal", "", "`FILE` that names the keys before they are sent, for 'destkit load clean'")
-	f.BoolVar(&o.Cleanup, "cleanup", false, "delete at the end what was written, with delete batches")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and choices (0: chosen, and reported)")
+	f.StringVar(&l.dataKeys, "data-keys", "run", "`run|file`: keys; a file's are never deleted")
+	f.StringVar(&l.template, "template", "", "make records from a JSON `FILE` with placeholders")
+	f.StringSliceVar(&l.fields, "field", nil, "map only `NAME` and what is required (repeatable)")
+	f.StringVar(&o.Work.Identifier, "identifier", "", "field `NAME` to match by (default: the first required)")
+	f.StringVar(&l.repeats, "repeat-keys", "", "`SHARE` of records with a key that was sent before: 20%")
+	f.IntVar(&o.Work.Prime, "prime", 10000, "records to write before mere updates")
+	f.StringVar(&o.KeyTemplate, "key-template", loadgen.DefaultKeyTemplate, "`TEMPLATE`: string keys")
+	f.StringVar(&l.keyRange, "key-range", "", "`FROM:TO`: integer keys (default: 10^9 above 2·10^12)")
+	f.StringVar(&o.Journal, "journal", "", "`FILE` of the keys to be sent, for 'destkit load clean'")
+	f.BoolVar(&o.Cleanup, "cleanup", false, "delete at the end what was written")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of values and choices (0: chosen, and reported)")
 
-	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process of the same destination: connections are spread over the endpoint and its replicas, with the same token and headers (repeatable)")
+	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process to spread over (repeatable)")
 	l.reading.Register(cmd, &l.dials)
-	f.StringVar(&l.verify, "verify", "", "read back this `SHARE|all` of what was acknowledged (default, with a read-back hook: 1%, at least 1,000 and at most 100,000 keys)")
+	f.StringVar(&l.verify, "verify", "", "`SHARE|all`: read back so much (default 1%, 1,000 to 100,000 keys)")
 
 	l.registerClient(f)
 	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
 	l.Register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
 
-	f.StringVarP(&l.config, "config", "c", "", "YAML `FILE` of settings of conform, of which a load takes those about the endpoint, its objects and the read-back (default: "+configfile.Name+" of this folder; none: no file)")
+	f.StringVarP(&l.config, "config", "c", "", configfile.Flag)
 	l.registerOutput(cmd)
 }
 
@@ -175,10 +135,10 @@ func (l *loading) readSettings(cmd *cobra.Command) (err error) {
 
 // registerRates adds the ways of an open loop.
 func (l *loading) registerRates(f *pflag.FlagSet) {
-	f.StringVar(&l.rate, "rate", "", "requests per second, `N[/s|/m]`, or a ramp FROM-TO over the duration")
-	f.StringVar(&l.stages, "stages", "", "rates one after the other, `TIME@RATE,…`, for example 30s@100,1m@100-1000,30s@1000")
-	f.StringVar(&l.steps, "steps", "", "rates, each for an equal part of the duration, `N,N,…`")
-	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: so many requests at once, so often, for example 500/10s")
+	f.StringVar(&l.rate, "rate", "", "`N[/s|/m]`: requests per second, or a ramp FROM-TO")
+	f.StringVar(&l.stages, "stages", "", "`TIME@RATE,…`: one after the other: 30s@100,1m@100-1000")
+	f.StringVar(&l.steps, "steps", "", "`N,N,…`: rates, each for an equal part of the duration")
+	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: requests at once, so often: 500/10s")
 }
 
 // registerLimits adds how long a load lasts, and what must not happen.
@@ -187,16 +147,16 @@ func (l *loading) registerLimits(f *pflag.FlagSet) {
 	f.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s)")
 	f.Int64Var(&o.Count, "count", 0, "stop after `N` requests")
 	f.DurationVar(&o.WarmUp, "warm-up", 0, "send for so long before measuring")
-	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
-	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
-	f.StringSliceVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable, or with commas)")
-	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
+	f.StringVar(&l.catchUp, "catch-up", "2", "late: at most `N` times the rate, or burst")
+	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z")
+	f.StringSliceVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true: 'p99>500ms' (repeatable)")
+	f.StringVar(&l.abort, "abort-errors", "", "`SHARE`: stop when so much of five seconds failed, as 20%")
 }
 
 // registerClient adds how connections are made.
 func (l *loading) registerClient(f *pflag.FlagSet) {
 	o := &l.options
-	f.StringVar(&l.client, "http-client", "own", "`own|standard`: the client of this program, or Go's net/http")
+	f.StringVar(&l.client, "http-client", "own", "`own|standard`: this program's, or Go's net/http")
 	f.BoolVar(&o.Transport.HTTP2, "http2", false, "offer HTTP/2 (standard client)")
 	f.StringVar(&o.Transport.Proxy, "proxy", "", "`URL` of an http or socks5 proxy (standard client)")
 	f.BoolVar(&o.Transport.Reconnect, "new-connections", false, "a new connection for every request")
@@ -206,10 +166,10 @@ func (l *loading) registerClient(f *pflag.FlagSet) {
 func (l *loading) registerOutput(cmd *cobra.Command) {
 	f := cmd.Flags()
 	l.files.register(f)
-	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
+	f.StringVar(&l.prometheus, "prometheus", "", "`HOST:PORT`: serve /metrics, and profiles to this machine")
 	l.dashboard.register(f)
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
-	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	f.BoolVar(&l.noColor, "no-color", false, "no colours, also on a terminal")
 	l.profiling.Register(cmd)
 }
 

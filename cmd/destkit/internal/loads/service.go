@@ -26,22 +26,11 @@ func newService() *cobra.Command {
 do, and measure how many requests it answers, at what latency, and whether each
 reply is right. Every connection is a client, which does one of:
   list      walks lists (--list) from the first page to the last
-  poll      asks for syncs (--sync, or all of the workspace), their latest runs,
-            and each of these by its id
-  trigger   starts a run of a sync (--sync) and polls it until it has ended,
-            again and again; runs write into destinations, so it needs --write
-
-The next request is sent when the reply has come (closed loop, the default), or
-when it is due by --rate, --stages, --steps or --burst. Every reply is checked:
-status 200, the envelope {"status":"success","data":...}, the numbers of a page,
-no item of a list twice and none missing, the thing that was asked for, a state
-that a run can have, and that every run ends in time (--run-timeout).
-
-In figures and limits each request counts as one record, which is acknowledged
-when its reply passes every check. Latency, reports, 'load compare', 'load
-merge' and exit statuses are those of 'destkit load'. Lists are walked by the
-time of creation: what is created meanwhile does no harm; while something is
-deleted, missing items are not looked for.`,
+  poll      asks for syncs (--sync, or all of the workspace) and their runs
+  trigger   starts a run of a sync (--sync) and polls it to its end, over and
+            over; runs write into destinations, so it needs --write
+A request counts as one record, acknowledged when its reply passes all checks.
+Rates, latency and reports are those of 'destkit load'. Details: docs/load.md.`,
 		Example: `  destkit load service http://127.0.0.1:8080 --scenario list --duration 30s
   destkit load service https://api.example.com --token-env API_KEY \
       --scenario poll --rate 200 --fail-if 'p99>300ms' --report r.json
@@ -57,26 +46,26 @@ deleted, missing items are not looked for.`,
 func (l *serviceLoading) register(cmd *cobra.Command) {
 	o, f := &l.options, cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&l.service.Scenario, "scenario", "", "what each client does: `list|poll|trigger`")
-	f.BoolVar(&o.Write, "write", false, "allow the scenario trigger to start runs, which write into destinations")
-	f.StringSliceVar(&l.service.Lists, "list", nil, "list `NAME` to walk: syncs, destinations, sources (these by default), datasets, webhooks, and sync_runs of each --sync (repeatable, or with commas)")
+	f.StringVar(&l.service.Scenario, "scenario", "", "`list|poll|trigger`: what each client does")
+	f.BoolVar(&o.Write, "write", false, "allow trigger to start runs, which write records")
+	f.StringSliceVar(&l.service.Lists, "list", nil, "`NAME` to walk: syncs, destinations, sources (by default), datasets, webhooks, sync_runs of each --sync (repeatable)")
 	f.IntVar(&l.service.PerPage, "per-page", 25, "items on a page of a list, 1 to 100")
-	f.Int64SliceVar(&l.service.Syncs, "sync", nil, "`ID` of a sync to poll or to trigger; clients take turns with them (repeatable, or with commas)")
+	f.Int64SliceVar(&l.service.Syncs, "sync", nil, "`ID` of a sync to poll or to trigger (repeatable)")
 	f.BoolVar(&l.service.FullSync, "full", false, "start full syncs: every record is sent")
 
 	l.registerRates(f)
-	f.BoolVar(&o.Closed, "closed", false, "closed loop: the next request when the reply has come (default)")
+	f.BoolVar(&o.Closed, "closed", false, "the next request when the reply has come (default)")
 	f.IntVar(&o.Connections, "connections", 0, "clients at once (0: 8 in a closed loop, 64 for a rate)")
 	l.registerLimits(f)
-	f.DurationVar(&l.service.PollInterval, "poll-interval", 500*time.Millisecond, "how long a client of a closed loop waits before it asks for the same run again")
+	f.DurationVar(&l.service.PollInterval, "poll-interval", 500*time.Millisecond, "closed loop: ask for a run so often")
 	f.DurationVar(&l.service.RunTimeout, "run-timeout", 10*time.Minute, "how long a run may take to its end")
 	f.DurationVar(&o.Transport.Timeout, "request-timeout", 30*time.Second, "deadline of a request")
 
-	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` that holds the API key of the workspace (default "+command.WorkspaceKeyVariable+")")
-	f.StringArrayVar(&l.Headers, "header", nil, "send a further header, `'Name: value'`, with every call (repeatable)")
-	f.StringVar(&l.Roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
-	f.StringVar(&l.Development, "development", "auto", "plain http and untrusted chains: `auto|on|off` (auto: allowed on loopback and private addresses)")
-	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process of the same service: connections are spread over all of them (repeatable)")
+	f.StringVar(&l.token.Variable, "token-env", "", "environment variable `NAME` with the API key of the workspace (default "+command.WorkspaceKeyVariable+")")
+	f.StringArrayVar(&l.Headers, "header", nil, "`'Name: value'`: a further header of every call (repeatable)")
+	f.StringVar(&l.Roots, "tls-roots", "", "PEM `FILE` of roots that replace the public ones")
+	f.StringVar(&l.Development, "development", "auto", "`auto|on|off`: allow http, any TLS (default auto: if private)")
+	f.StringArrayVar(&l.replicas, "replica", nil, "`URL` of a further process to spread over (repeatable)")
 	l.registerClient(f)
 	l.registerOutput(cmd)
 }

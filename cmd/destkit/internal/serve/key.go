@@ -25,7 +25,7 @@ const keySize = 32
 type keySource struct{ file string }
 
 func (k *keySource) register(f *pflag.FlagSet) {
-	f.StringVar(&k.file, "key-file", "", "`FILE` with the master key, readable by you alone (default: "+command.MasterKeyVariable+", else the one in your configuration folder)")
+	f.StringVar(&k.file, "key-file", "", "`FILE` with the master key, readable by you alone")
 }
 
 // masterKey is a key with the place that it came from.

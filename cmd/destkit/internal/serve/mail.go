@@ -19,13 +19,13 @@ type mailFlags struct {
 }
 
 func (m *mailFlags) register(f *pflag.FlagSet, smtp *server.SMTP) {
-	f.StringVar(&smtp.Addr, "smtp", "", "`HOST:PORT` of a mail server that gets what is in the mailbox, too (default: the mailbox only)")
-	f.StringVar(&smtp.From, "smtp-from", "", "sender `ADDRESS` of every e-mail; needed with --smtp")
-	f.StringVar(&smtp.TLS, "smtp-tls", server.SMTPStartTLS, "how it is encrypted: `starttls|tls|none` (STARTTLS or nothing is sent; from the first byte; not at all, for tests)")
-	f.DurationVar(&smtp.Timeout, "smtp-timeout", server.DefaultSMTPTimeout, "deadline of handing over one e-mail")
+	f.StringVar(&smtp.Addr, "smtp", "", "`HOST:PORT` of a mail server (default: the mailbox only)")
+	f.StringVar(&smtp.From, "smtp-from", "", "`ADDRESS`: sender of every e-mail; needed with --smtp")
+	f.StringVar(&smtp.TLS, "smtp-tls", server.SMTPStartTLS, "`starttls|tls|none`: encryption; none: for tests")
+	f.DurationVar(&smtp.Timeout, "smtp-timeout", server.DefaultSMTPTimeout, "deadline of one e-mail")
 	f.StringVar(&smtp.Username, "smtp-user", "", "`NAME` to log in with (default: no login)")
-	f.StringVar(&m.passwordVariable, "smtp-password-env", "", "environment variable `NAME` that holds the password")
-	f.StringVar(&m.passwordFile, "smtp-password-file", "", "`FILE` that holds the password, with or without a line break at its end")
+	f.StringVar(&m.passwordVariable, "smtp-password-env", "", "environment variable `NAME` with the password")
+	f.StringVar(&m.passwordFile, "smtp-password-file", "", "`FILE`: the password, in a file")
 }
 
 // resolve reads the password and checks all of it, before anything is opened.

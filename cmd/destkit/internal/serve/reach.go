@@ -18,9 +18,9 @@ import (
 type reachFlags struct{ files []string }
 
 func (r *reachFlags) register(f *pflag.FlagSet, config *server.Config) {
-	f.StringArrayVar(&r.files, "allow-files", nil, "the folder `DIR` that sources and local_files destinations may open, with all below it; key files, passwords, seeds, backups and --data are withheld all the same (repeatable; default: files/ in --data and, where the service listens on loopback and all organizations are those of its first start and of --seed, the working directory without hidden files)")
-	f.StringSliceVar(&config.AllowHosts, "allow-hosts", nil, "a `HOST` that sources, destinations and webhooks may connect to: a name, *.NAME, an address or a range, each with or without :PORT; looked at again with the address that is dialled (repeatable, or with commas; default: all)")
-	f.BoolVar(&config.DenyLoopback, "deny-loopback", false, "sources, destinations and webhooks do not connect to loopback addresses and Unix sockets of this machine, whatever names lead there")
+	f.StringArrayVar(&r.files, "allow-files", nil, "`DIR` that sources and local_files may open, with all below it (repeatable; default: files/ in --data; on loopback, without organizations of others, this folder, too)")
+	f.StringSliceVar(&config.AllowHosts, "allow-hosts", nil, "`HOST`: may be called: NAME, *.NAME, an address or a range, each also with :PORT (repeatable; default: all)")
+	f.BoolVar(&config.DenyLoopback, "deny-loopback", false, "call no loopback address and no Unix socket")
 }
 
 // resolve checks the flags before anything is opened.

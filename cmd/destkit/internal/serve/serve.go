@@ -48,43 +48,22 @@ func New() *cobra.Command {
 		Short: "Run the reference service: the REST API, stored and validated",
 		Long: `Run a service that behaves like the real one: what is created can be read back,
 rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
-description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
-snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
-/_control, which answers on loopback only, or with a control token who sends
-that.
+description under /openapi.yaml, and what tests need (seeds, clock, faults,
+mailbox) under /_control, for this machine or with a control token.
 
-The first line says where it listens. Then come the ids and tokens of the first
-organization and workspace: at the first start of a data directory, and at every
-start without one. With --json all that is one JSON object on the first line.
-Tokens in ` + command.AccessTokenVariable + ` and ` + command.WorkspaceKeyVariable + `
-are taken over at every start and never printed. It stops on SIGINT and SIGTERM.
-
-With --data, the folder ledger in it belongs to destkit.db beside it: a start
-with one that is gone, or another one, is refused with what to put back or to
-move away.
-
-With --data, secrets are sealed under a master key: ` + command.MasterKeyVariable + ` (64 hex
-digits, or base64 of 32 bytes), or --key-file. Without either, the first start
-makes one in your configuration folder and says so. Keep it: the
-secrets of the directory, of its snapshots and of its backups cannot be read
-without it.
-
-Who may use the API chooses which files sources open and which addresses are
-called. --allow-files, --allow-hosts and --deny-loopback bound that.
-Organizations of others, which close the working directory, are all but those
-of the first start and of --seed. The service's own secrets are withheld, and
-it calls no control endpoint.
-
-GET /healthz answers as long as the process lives, GET /readyz whether it
-should get calls ('destkit serve ready' asks that). A second signal ends at
-once.`,
-		Example: `  destkit serve
-  destkit serve --addr 127.0.0.1:0 --data ./data
+The first line says where it listens; then come ids and tokens, at the first
+start of a data directory and at every start without one. Tokens in
+` + command.AccessTokenVariable + ` and ` + command.WorkspaceKeyVariable + ` are
+taken over and not printed. Secrets in --data are sealed under a master key:
+` + command.MasterKeyVariable + ` (64 hex digits, or base64 of 32 bytes),
+--key-file, or one that the first start makes in your configuration folder. Keep
+it: nothing else opens them. Who may use the API chooses which files are opened
+and which hosts are called, within --allow-files, --allow-hosts and
+--deny-loopback. Details: docs/service.md; all limits: docs/limits.md.`,
+		Example: `  destkit serve --addr 127.0.0.1:0 --data ./data
   destkit serve --seed seed.yaml --dialect live
   destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
       --smtp-user alerts --smtp-password-env SMTP_PASSWORD
-  destkit serve --explain-dialect
-  destkit serve backup --data ./data --to backup.db
   destkit serve --data ./restored --restore backup.db`,
 		Args: command.NoSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -104,28 +83,28 @@ once.`,
 	f := cmd.Flags()
 	// In the order in which a person needs them.
 	f.SortFlags = false
-	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
-	f.StringVar(&s.Config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
-	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
-	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
-	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
-	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
+	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8080", "`HOST:PORT`: where to listen; port 0: any")
+	f.StringVar(&s.Config.Dir, "data", "", "keep everything in `DIR` (default: memory, then gone)")
+	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill it with; once for a data directory")
+	f.StringVar(&s.restore, "restore", "", "`FILE`: start from this snapshot or backup; --data new")
+	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "`spec|live`: the specification, or what clients need")
+	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list where the two dialects differ, with the source")
 	s.parent.Register(f, "--explain-dialect")
-	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
+	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of more authorities of destinations")
 	f.BoolVar(&s.Config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
 	s.Reach.register(f, &s.Config)
 	s.key.register(f)
-	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
-	f.BoolVar(&s.Config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
+	f.StringVar(&s.control, "control-token-env", "", "variable `NAME` with the token of /_control")
+	f.BoolVar(&s.Config.Development, "development", false, "answer 500 where a reply breaks the API's description")
 	s.mail.register(f, &s.Config.SMTP)
-	f.DurationVar(&s.Config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
+	f.DurationVar(&s.Config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of a call, except a batch")
 	f.DurationVar(&s.Config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
-	f.DurationVar(&s.Config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
-	f.DurationVar(&s.Config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
-	f.IntVar(&s.Config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`; docs/limits.md lists all limits")
-	f.DurationVar(&s.Config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")
-	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`; on a terminal, and where this is given, info has a line for each request of the API and debug one for every other request")
-	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
+	f.DurationVar(&s.Config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline of connecting, with TLS")
+	f.DurationVar(&s.Config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of a webhook's call")
+	f.IntVar(&s.Config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`")
+	f.DurationVar(&s.Config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "of a source, from row to row")
+	f.StringVar(&s.level, "log-level", "info", "`debug|info|warn|error|off`: on standard error")
+	f.StringVar(&s.format, "log-format", "text", "`text|json`: a line each")
 	s.profiling.Register(cmd)
 	cmd.AddCommand(newReady(), newBackup(), newRotateKey(), newToken(), newUnseal())
 	return cmd
