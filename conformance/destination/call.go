@@ -131,6 +131,8 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	}
 	s.noticeRateLimit(got)
 	r := &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object, Plain: req.plain, Replica: replica}
+	r.Parse(&s.trees)
+	s.observe(req, r)
 	if to := s.redirect(got, req); to != "" {
 		req.url, req.hops = to, req.hops+1
 		next, err := s.send(ctx, check, req)
@@ -139,8 +141,6 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		}
 		return next, err
 	}
-	r.Parse(&s.trees)
-	s.notice(req, r)
 	return r, nil
 }
 

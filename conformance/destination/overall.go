@@ -3,110 +3,93 @@ package destination
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/foreign"
 )
 
-// Rules about every reply hold for the whole run and not only for the calls of
-// their own scenario: a page of HTML for one odd record is no JSON either. The
-// session notes the replies to well-formed calls that break such a rule; one that
-// no failed check shows becomes a finding of the rule.
+// Rules hold for every exchange of a run, and not only for the calls of their own
+// scenarios: a page of HTML for one odd record is no JSON either. What the rules find in
+// any exchange, and no failed check shows, becomes a finding of the rule.
 
-// overall keeps, for each rule and symptom, the first replies that break it.
+// overall puts the exchanges of a live run to the rules, as a proxy does with those of
+// others.
 type overall struct {
-	mu     sync.Mutex
-	broken map[string]map[string]*breach // by check, by symptom
+	mu    sync.Mutex
+	rules *ruler
+	calls int
+	lost  []*reply // good calls that got no response
 }
 
-// breach is one way in which a rule was broken.
-type breach struct {
-	expected, actual string
-	replies          []*reply
-	times            int
+// begin has the rules of the checks that are selected.
+func (o *overall) begin(s *session, checks []*conformance.Check) (err error) {
+	own := &session{target: Target{URL: s.target.URL}, opts: s.opts, url: s.url, redactor: s.redactor, secret: s.secret, dev: s.dev, cat: s.cat}
+	own.replicas.names, own.replicas.lines = s.replicas.names, s.replicas.lines
+	o.rules, err = newRuler(own, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
+		// What is about time or pace is judged by calls that are alone.
+		return passiveRules[c.ID] == nil || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
+	}))
+	return err
 }
 
-// everywhere are the rules with the claim that each reply must hold.
-var everywhere = []struct {
-	check string
-	claim replyClaim
-}{
-	{"RPC-001", oneValue},
-	{"RPC-003", sameID},
-	{"HTTP-003", answeredAtAll},
-	{"HTTP-006", framedWell},
-	{"RES-005", successes},
-}
-
-func answeredAtAll(r *reply) (string, string) {
-	if r.Kind == wire.KindClosed || r.Kind == wire.KindReset {
-		return "a response to every call", r.Failure()
-	}
-	return "", ""
-}
-
-func framedWell(r *reply) (string, string) {
-	if r.Kind == wire.KindMalformed || r.Kind == wire.KindTruncated {
-		return "a response whose length is as its head says, with nothing behind it", r.Failure()
-	}
-	return "", ""
-}
-
-// successes looks at the status of each record result.
-func successes(r *reply) (string, string) {
-	if r.Method != rpc.MethodSyncBatch {
-		return "", ""
-	}
-	for _, n := range r.Items("record_results") {
-		if _, is := n.Get("success").Bool(); n.Kind == wire.Object && !is {
-			return `"success" as true or false in every record result`, foreign.Clip(string(n.Raw), 200)
-		}
-	}
-	return "", ""
-}
-
-// notice looks at one reply of the run.
-func (s *session) notice(req request, r *reply) {
-	if req.body != nil || req.httpMethod != "" || req.header != nil || req.url != "" || req.plain || req.conn != nil ||
-		req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 || req.chunked || req.expect {
+// observe looks at one reply of the run. Calls that the judge itself cut short, or that
+// did not go to the endpoint as it was given, say nothing of others.
+func (s *session) observe(req request, r *reply) {
+	if s.overall.rules == nil || req.url != "" || req.plain || req.conn != nil || req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 {
 		return
 	}
-	// What was not read is not known.
 	var unread *wire.SyntaxError
 	if r.Kind == wire.KindUnread || errors.As(r.DocErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
 		return
 	}
-	for _, rule := range everywhere {
-		// A library that could not read the request answers with a null id.
-		expected, actual := rule.claim(r)
-		if actual == "" || rule.check == "RPC-003" && req.odd && r.Member("id").Is(wire.Null) {
-			continue
+	s.watch.mu.Lock()
+	hooked := s.watch.off > 0
+	s.watch.mu.Unlock()
+	if hooked { // an author's hook makes the endpoint another one
+		return
+	}
+	method := req.httpMethod
+	if method == "" {
+		method = http.MethodPost
+	}
+	s.overall.mu.Lock()
+	defer s.overall.mu.Unlock()
+	s.overall.calls++
+	shown := *r
+	c := s.overall.rules.look(&shown, method, s.authOf(req), s.overall.calls)
+	if c.form == goodForm && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
+		s.overall.lost = append(s.overall.lost, r)
+	}
+	s.overall.rules.see(c)
+}
+
+// authOf is the Authorization header of a call.
+func (s *session) authOf(req request) string {
+	if lines, set := req.header["Authorization"]; set {
+		return strings.Join(lines, "")
+	}
+	if token := s.token.get(); token != "" {
+		return "Bearer " + token
+	}
+	for name, value := range s.target.Headers {
+		if strings.EqualFold(name, "Authorization") {
+			return value
 		}
-		symptom := r.Symptom()
-		if rule.check == "RES-005" {
-			symptom = "no boolean success"
-		}
-		s.overall.mu.Lock()
-		of := s.overall.broken[rule.check]
-		if of == nil {
-			if s.overall.broken == nil {
-				s.overall.broken = map[string]map[string]*breach{}
-			}
-			of = map[string]*breach{}
-			s.overall.broken[rule.check] = of
-		}
-		b := of[symptom]
-		if b == nil {
-			b = &breach{expected: expected, actual: r.What() + ": " + actual}
-			of[symptom] = b
-		}
-		if b.times++; len(b.replies) < 3 {
-			b.replies = append(b.replies, r)
-		}
-		s.overall.mu.Unlock()
+	}
+	return ""
+}
+
+// forgetSchema is called when a hook may have changed the schema of the endpoint.
+func (s *session) forgetSchema() {
+	s.overall.mu.Lock()
+	defer s.overall.mu.Unlock()
+	if s.overall.rules != nil {
+		clear(s.overall.rules.seen.fields)
 	}
 }
 
@@ -116,11 +99,15 @@ func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, sho
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	check := found.Check().ID
-	sc := s.scenarioOf(ctx, found)
-	for symptom, b := range s.overall.broken[check] {
-		if check == "HTTP-003" && (b.times < 2 || len(s.watch.outages) > 0) || shown(symptom) {
-			continue
+	if check == "HTTP-003" && len(s.overall.lost) > 1 && len(s.watch.outages) == 0 {
+		for _, r := range s.overall.lost {
+			if symptom := r.Symptom(); !shown(symptom) && !slices.Contains(found.Symptoms(), symptom) {
+				s.scenarioOf(ctx, found).brokenAs(symptom, "", "a response to every call", r.What()+": "+r.Failure(), r)
+			}
 		}
-		sc.brokenAs(symptom, "", b.expected, b.actual, b.replies...)
+	}
+	if pc := s.overall.rules.byID[check]; pc != nil {
+		pc.conclude(s.overall.rules)
+		found.TakeUnless(shown, pc.found)
 	}
 }

@@ -2,15 +2,11 @@ package destination
 
 import (
 	"crypto/tls"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/wire"
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/foreign"
 )
 
@@ -19,12 +15,9 @@ import (
 // same that Run uses; what they look at is what went by. One goroutine at a time
 // may use it.
 type Passive struct {
-	s        *session
-	suite    *engine.Suite
+	*ruler
 	viewer   *wire.Viewer
 	known    *wire.Calls
-	checks   []*passiveCheck
-	byID     map[string]*passiveCheck
 	selected []*conformance.Check
 	started  time.Time
 	latest   time.Time
@@ -33,19 +26,6 @@ type Passive struct {
 	calls, records, unread int
 	other                  int // exchanges that are no calls
 	secrets, queries       int
-	seen                   traffic
-	handshake              atomic.Pointer[tlsFacts] // the latest
-}
-
-// passiveCheck is one check with what was seen of it.
-type passiveCheck struct {
-	check  *conformance.Check
-	rule   *passiveRule // nil: traffic alone does not decide it
-	sc     *scenario    // used again for each exchange
-	claims []func() error
-	found  *engine.Findings // of all exchanges
-	looked int
-	reason string // why the latest exchange decided nothing
 }
 
 // Judged is what was found in one exchange.
@@ -99,38 +79,22 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	s.catalog = &catalog{}
 	suite := s.suite()
 	selected, err := suite.Select(&s.opts)
 	if err != nil {
 		return nil, err
 	}
-	p := &Passive{s: s, suite: suite, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), seen: newTraffic(), selected: selected, byID: map[string]*passiveCheck{}}
-	for _, c := range selected {
-		pc := &passiveCheck{check: c, rule: passiveRules[c.ID], found: suite.Findings(c)}
-		if pc.rule != nil {
-			if err := p.bind(pc); err != nil {
-				return nil, err
-			}
-		}
-		p.checks, p.byID[c.ID] = append(p.checks, pc), pc
+	r, err := newRuler(s, suite, selected)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &Passive{
+		ruler: r, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), selected: selected,
+	}, nil
 }
 
 // Secrets is the redactor of the run: what it knows stands in no report.
 func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
-
-// bind finds the claims of a check and ties them to a scenario of its own.
-func (p *Passive) bind(pc *passiveCheck) (err error) {
-	pc.sc = p.s.newScenario(nil, pc.check, nil) //nolint:staticcheck // nothing is sent
-	wanted := pc.check.Claims()
-	if pc.rule.claims != nil {
-		wanted = pc.rule.claims
-	}
-	pc.claims, err = p.suite.Claims(pc.check, pc.sc, wanted...)
-	return err
-}
 
 // mostSecrets bounds how many credentials of callers are looked for in everything
 // that is recorded; the bodies of calls with further ones are not kept.
@@ -145,10 +109,18 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.seen.known(wire.Header{Name: "?", Value: query}) {
 		p.queries += wire.AddQuerySecrets(p.s.redactor, x.Target)
 	}
-	c := p.look(x)
+	auth := ""
+	for _, h := range x.RequestHeader {
+		if strings.EqualFold(h.Name, "Authorization") {
+			auth = h.Value
+		}
+	}
+	r := &reply{Reply: p.viewer.Reply(x)}
+	r.Parse(&p.s.trees)
+	c := p.look(r, x.Method, auth, x.Number)
 	if !p.known.Has(x) {
 		p.other++
-		return p.judged(c)
+		return p.judged(x, c)
 	}
 	p.calls++
 	p.records += c.records
@@ -156,7 +128,7 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 		p.started = x.Started
 	}
 	p.spent = max(p.spent, p.latest.Sub(p.started))
-	j := p.judged(c)
+	j := p.judged(x, c)
 	if c.batch != nil {
 		j.Operation = c.batch.operation
 		for _, r := range c.batch.List {
@@ -173,26 +145,18 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 		p.unread++
 		return j
 	}
-	for _, pc := range p.checks {
-		if pc.rule == nil || !pc.rule.takes(p, c) {
-			continue
-		}
-		if p.judge(pc, c) {
-			j.IDs = append(j.IDs, pc.check.ID)
-		}
-	}
-	p.seen.keep(p, c)
+	j.IDs = p.see(c)
 	return j
 }
 
 // judged is what is known of an exchange before it is judged.
-func (p *Passive) judged(c *sighted) *Judged {
+func (p *Passive) judged(x *conformance.Sight, c *sighted) *Judged {
 	return &Judged{
 		Method: c.Method, Object: c.Object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
 		exchange: func(recording bool) conformance.Exchange {
 			e := c.Exchange
 			if recording {
-				e = func() conformance.Exchange { return p.viewer.Recording(c.x, c.Reply, maxRecorded) }
+				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply, maxRecorded) }
 			}
 			return p.named(c, e())
 		},
@@ -217,78 +181,6 @@ func (p *Passive) learn(x *conformance.Sight) int {
 	return fresh
 }
 
-// judge puts an exchange to the claims of a check; it reports whether one is broken.
-func (p *Passive) judge(pc *passiveCheck, c *sighted) bool {
-	sc := pc.sc
-	sc.Reset()
-	sc.notArrived, sc.object = nil, nil
-	sc.replies, sc.batches = append(sc.replies[:0], c.reply), sc.batches[:0]
-	if c.batch != nil {
-		sc.batches, sc.object = append(sc.batches, c.batch), c.batch.object
-	}
-	if pc.rule.with != nil {
-		pc.rule.with(p, c, sc)
-	}
-	sc.latest = sc.batches
-	defer func() {
-		sc.target.Token = "" // a claim may look for it in a reply
-		clear(sc.replies)    // large ones live no longer than they are looked at
-		clear(sc.batches)
-		sc.latest, sc.object = nil, nil
-	}()
-	pc.looked++
-	for _, claim := range pc.claims {
-		err := claim()
-		if err == nil {
-			continue
-		}
-		if statusOf(err) != conformance.Fail {
-			pc.reason = reasonOf(err)
-			if sc.Held() == nil {
-				return false
-			}
-		}
-		break
-	}
-	broken := sc.Held() != nil
-	pc.found.Take(sc.Findings)
-	if !broken {
-		pc.count(c)
-	}
-	return broken
-}
-
-// count adds the evidence of an exchange that breaks no claim.
-func (pc *passiveCheck) count(c *sighted) {
-	found := pc.found
-	found.Saw(conformance.SeenAttempts, 1)
-	if c.OK() {
-		found.Saw(conformance.SeenResponses, 1)
-	}
-	switch {
-	case c.IsError():
-		found.Saw(conformance.SeenErrors, 1)
-		found.Saw(conformance.SeenEnvelopes, 1)
-	case c.Result() != nil:
-		found.Saw(conformance.SeenAnswers, 1)
-		found.Saw(conformance.SeenEnvelopes, 1)
-	}
-	if c.batch == nil {
-		return
-	}
-	found.Saw(conformance.SeenResults, len(c.batch.List))
-	for _, r := range c.batch.List {
-		if r.Success != nil && *r.Success {
-			found.Saw(conformance.SeenAccepted, 1)
-		} else if r.Success != nil {
-			found.Saw(conformance.SeenRefused, 1)
-		}
-	}
-}
-
-// known reports whether the method is one of the protocol.
-func (c *sighted) known() bool { return slices.Contains(rpc.Methods(), c.Method) }
-
 // TLSConfig is how a line to the endpoint is opened: certificates are looked at by
 // VerifyTLS alone, so that what is wrong with them can be reported.
 func (p *Passive) TLSConfig() *tls.Config {
@@ -305,28 +197,4 @@ func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
 		return nil
 	}
 	return f.verify(f.name, f.now)
-}
-
-// judgeTLS puts the latest handshake to the TLS checks.
-func (p *Passive) judgeTLS(pc *passiveCheck) {
-	f := p.handshake.Load()
-	switch {
-	case !p.s.tlsJudged():
-		return
-	case p.s.url.Scheme != "https" && pc.check.ID == "TLS-001":
-		f = &tlsFacts{}
-	case f == nil:
-		return
-	}
-	sc := pc.sc
-	sc.Reset()
-	sc.handshaken, sc.replies, sc.object = f, nil, nil
-	pc.looked++
-	for _, claim := range pc.claims {
-		if claim() != nil {
-			break
-		}
-	}
-	pc.found.Take(sc.Findings)
-	pc.found.Saw(conformance.SeenHandshakes, 1)
 }

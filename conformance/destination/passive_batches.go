@@ -24,15 +24,15 @@ const leastRefused = 2
 func processedRules() {
 	for id, kind := range map[string]string{"OPS-004": "advertised", "OPS-006": "mirror", "RES-012": "one", "RES-015": "twice", "SPD-006": "full", "DUP-001": "again"} {
 		passiveRules[id] = &passiveRule{
-			takes:  func(*Passive, *sighted) bool { return false },
+			takes:  func(*ruler, *sighted) bool { return false },
 			claims: []string{"every batch is processed"},
-			late:   func(p *Passive, pc *passiveCheck) { p.processed(pc, kind) },
+			late:   func(p *ruler, pc *passiveCheck) { p.processed(pc, kind) },
 		}
 	}
 }
 
 // keepBatch counts a batch under each of its kinds.
-func (t *traffic) keepBatch(p *Passive, c *sighted) {
+func (t *traffic) keepBatch(p *ruler, c *sighted) {
 	if c.batch.IsArray {
 		t.results += len(c.batch.List)
 	}
@@ -117,18 +117,16 @@ func (t *traffic) keepContent(c *sighted, processed bool, again func()) {
 	}
 }
 
-// finish judges what only the whole shows; it may be called again.
-func (p *Passive) finish() {
-	for _, pc := range p.checks {
-		if pc.rule != nil && pc.rule.late != nil {
-			pc.found, pc.looked, pc.reason = p.suite.Findings(pc.check), 0, ""
-			pc.rule.late(p, pc)
-		}
+// conclude judges what only the whole shows; it may be called again.
+func (pc *passiveCheck) conclude(p *ruler) {
+	if pc.rule != nil && pc.rule.late != nil {
+		pc.found, pc.looked, pc.reason = p.suite.Findings(pc.check), 0, ""
+		pc.rule.late(p, pc)
 	}
 }
 
 // processed judges the batches of a kind.
-func (p *Passive) processed(pc *passiveCheck, kind string) {
+func (p *ruler) processed(pc *passiveCheck, kind string) {
 	for _, key := range sortedKeys(p.seen.groups) {
 		g := p.seen.groups[key]
 		if of, _, _ := strings.Cut(key, "\x00"); of != kind {
@@ -153,14 +151,14 @@ func (p *Passive) processed(pc *passiveCheck, kind string) {
 
 // refusedMethods finds methods that refuse a caller whom others let in, before and
 // after (AUTH-001).
-func (p *Passive) refusedMethods(pc *passiveCheck) {
+func (p *ruler) refusedMethods(pc *passiveCheck) {
 	for _, auth := range sortedKeys(p.seen.accepted) {
 		a := p.seen.accepted[auth]
 		if len(a.methods) == 0 {
 			continue
 		}
 		for _, method := range sortedKeys(a.refused) {
-			if first := a.refused[method]; !a.methods[method] && first.x.Started.Before(a.latest) {
+			if first := a.refused[method]; !a.methods[method] && first.Started.Before(a.latest) {
 				p.judge(pc, first)
 			}
 		}

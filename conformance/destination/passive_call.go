@@ -3,17 +3,17 @@ package destination
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 
-	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/openapi"
 )
 
 // sighted is one exchange of others, its request taken apart.
 type sighted struct {
 	*reply
-	x *conformance.Sight
+	httpMethod string
+	number     int // from 1, in the order of the requests
 
 	request *wire.Node // nil when the body is not one JSON value
 	badBody bool       // there is a body, and it is no JSON
@@ -42,18 +42,13 @@ const (
 	notPOST
 )
 
-// look takes an exchange apart.
-func (p *Passive) look(x *conformance.Sight) *sighted {
-	c := &sighted{reply: &reply{Reply: p.viewer.Reply(x)}, x: x}
-	for _, h := range x.RequestHeader {
-		if strings.EqualFold(h.Name, "Authorization") {
-			c.auth = h.Value
-		}
-	}
-	if n, err := wire.Parse(x.RequestBody); err == nil {
+// look takes an exchange apart; auth is its Authorization header.
+func (p *ruler) look(r *reply, httpMethod, auth string, number int) *sighted {
+	c := &sighted{reply: r, httpMethod: httpMethod, auth: auth, number: number}
+	if n, err := wire.Parse(r.Request); err == nil {
 		c.request = n
 	} else {
-		c.badBody = len(x.RequestBody) > 0
+		c.badBody = len(r.Request) > 0
 	}
 	c.Method, c.ID = text(c.request.Get("method")), text(c.request.Get("id"))
 	c.params = c.request.Get("params")
@@ -63,11 +58,15 @@ func (p *Passive) look(x *conformance.Sight) *sighted {
 		c.Object = text(c.params.Get("sync_plan", "object", "object_api_name"))
 	}
 	c.form = c.envelope()
-	c.Parse(&p.s.trees)
 	if c.Method == rpc.MethodSyncBatch && c.form == goodForm {
 		p.readBatch(c)
 	}
 	return c
+}
+
+// odd reports whether the request is outside the published schema.
+func (c *sighted) odd() bool {
+	return !c.known() || openapi.ValidateParams(c.Method, sample(c.params.Raw)) != nil
 }
 
 func text(n *wire.Node) string {
@@ -81,7 +80,7 @@ func text(n *wire.Node) string {
 func (c *sighted) envelope() envelopeForm {
 	id := c.request.Get("id")
 	switch {
-	case c.x.Method != http.MethodPost:
+	case c.httpMethod != http.MethodPost:
 		return notPOST
 	case c.request == nil:
 		return noJSON
@@ -109,7 +108,7 @@ func (c *sighted) envelope() envelopeForm {
 }
 
 // readBatch makes of a sync_batch what the judge knows of its own.
-func (p *Passive) readBatch(c *sighted) {
+func (p *ruler) readBatch(c *sighted) {
 	plan := c.params.Get("sync_plan")
 	o := p.s.catalog.object(c.Object)
 	if o == nil {

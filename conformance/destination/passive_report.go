@@ -40,7 +40,9 @@ func (p *Passive) result(c *conformance.Check) *engine.Result {
 
 // Report sums up what went by so far. It may be asked for more than once.
 func (p *Passive) Report() *conformance.Report {
-	p.finish()
+	for _, pc := range p.checks {
+		pc.conclude(p.ruler)
+	}
 	return p.suite.Observed(p.s.opts, p.selected, p.started, p.result, func(r *conformance.Report) {
 		r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
 		p.s.sumUp(r)

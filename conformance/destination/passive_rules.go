@@ -16,13 +16,13 @@ import (
 // fault behind the endpoint (spec 4.2.4), decides nothing.
 type passiveRule struct {
 	// takes reports whether the claims of the check are put to an exchange.
-	takes func(p *Passive, c *sighted) bool
+	takes func(p *ruler, c *sighted) bool
 	// with adds to the scenario what the claims need beside the exchange itself.
-	with func(p *Passive, c *sighted, sc *scenario)
+	with func(p *ruler, c *sighted, sc *scenario)
 	// claims are those of the check that traffic can decide; nil: all of them.
 	claims []string
 	// late judges at the end, from what was counted on the way.
-	late func(p *Passive, pc *passiveCheck)
+	late func(p *ruler, pc *passiveCheck)
 }
 
 // sameTime is how far apart two answers may be that must agree: a schema may change,
@@ -35,14 +35,18 @@ var passiveRules = map[string]*passiveRule{}
 func init() {
 	each := func(takes func(c *sighted) bool, ids ...string) {
 		for _, id := range ids {
-			passiveRules[id] = &passiveRule{takes: func(_ *Passive, c *sighted) bool { return takes(c) }}
+			passiveRules[id] = &passiveRule{takes: func(_ *ruler, c *sighted) bool { return takes(c) }}
 		}
 	}
 	// What the endpoint itself has answered, whatever was asked.
 	answers := func(c *sighted) bool { return c.Ended() && !c.refusedOutside() }
 	each(answers, "RPC-001", "RPC-002", "RPC-004", "RPC-005", "RPC-006", "RPC-007", "RPC-014", "RPC-015", "RPC-017",
 		"HTTP-001", "HTTP-002", "HTTP-011", "ERR-004", "ERR-003")
-	each(func(c *sighted) bool { return answers(c) && (c.form == goodForm || c.form == badParams) }, "RPC-003")
+	each(func(c *sighted) bool {
+		// A library that could not read the request answers with a null id.
+		unread := c.IsError() && c.Member("id").Is(wire.Null)
+		return answers(c) && (c.form == goodForm && !(unread && c.odd()) || c.form == badParams && !unread)
+	}, "RPC-003")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && !c.known() && c.almost() == "" }, "RPC-008", "RPC-009")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && c.almost() != "" }, "RPC-019")
 	each(func(c *sighted) bool { return answers(c) && c.form == noJSON && c.badBody }, "RPC-010")
@@ -52,9 +56,9 @@ func init() {
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm }, "HTTP-003")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && c.Status/100 != 3 }, "HTTP-010")
 	each(func(c *sighted) bool { return c.Status != 0 && c.Kind != wire.KindCanceled }, "HTTP-004", "HTTP-006", "TIM-003")
-	each(func(c *sighted) bool { return c.Ended() && c.x.Method == http.MethodPost }, "HTTP-007")
+	each(func(c *sighted) bool { return c.Ended() && c.httpMethod == http.MethodPost }, "HTTP-007")
 	each(func(c *sighted) bool {
-		return answers(c) && c.x.Method != http.MethodPost && c.x.Method != http.MethodOptions
+		return answers(c) && c.httpMethod != http.MethodPost && c.httpMethod != http.MethodOptions
 	}, "HTTP-005")
 	each(func(c *sighted) bool { return c.Ended() && len(c.Header.Values(rateHeader)) > 0 }, "RL-001", "RL-002", "RL-006")
 
@@ -85,30 +89,30 @@ func init() {
 // planningRules are those that compare answers of planning calls.
 func planningRules() {
 	// The same question twice.
-	pair := func(id string, before func(p *Passive, c *sighted) *sighted) {
+	pair := func(id string, before func(p *ruler, c *sighted) *sighted) {
 		passiveRules[id] = &passiveRule{
-			takes: func(p *Passive, c *sighted) bool {
+			takes: func(p *ruler, c *sighted) bool {
 				b := before(p, c)
 				return c.form == goodForm && c.Result() != nil && b != nil && c.near(b)
 			},
-			with: func(p *Passive, c *sighted, sc *scenario) {
+			with: func(p *ruler, c *sighted, sc *scenario) {
 				sc.replies = append(sc.replies[:0], before(p, c).reply, c.reply)
 			},
 		}
 	}
-	of := func(method string, known func(p *Passive, c *sighted) *sighted) func(p *Passive, c *sighted) *sighted {
-		return func(p *Passive, c *sighted) *sighted {
+	of := func(method string, known func(p *ruler, c *sighted) *sighted) func(p *ruler, c *sighted) *sighted {
+		return func(p *ruler, c *sighted) *sighted {
 			if c.Method != method {
 				return nil
 			}
 			return known(p, c)
 		}
 	}
-	pair("OBJ-004", of(rpc.MethodListObjects, func(p *Passive, _ *sighted) *sighted { return p.seen.objects }))
-	pair("SPD-005", of(rpc.MethodGetSyncSpeed, func(p *Passive, _ *sighted) *sighted { return p.seen.speed }))
-	fields := func(p *Passive, c *sighted) *sighted { return p.seen.fields[c.Object] }
-	labelled := func(same bool) func(p *Passive, c *sighted) *sighted {
-		return of(rpc.MethodListFields, func(p *Passive, c *sighted) *sighted {
+	pair("OBJ-004", of(rpc.MethodListObjects, func(p *ruler, _ *sighted) *sighted { return p.seen.objects }))
+	pair("SPD-005", of(rpc.MethodGetSyncSpeed, func(p *ruler, _ *sighted) *sighted { return p.seen.speed }))
+	fields := func(p *ruler, c *sighted) *sighted { return p.seen.fields[c.Object] }
+	labelled := func(same bool) func(p *ruler, c *sighted) *sighted {
+		return of(rpc.MethodListFields, func(p *ruler, c *sighted) *sighted {
 			if b := fields(p, c); b != nil && (b.label() == c.label()) == same {
 				return b
 			}
@@ -117,22 +121,22 @@ func planningRules() {
 	}
 	pair("FLD-010", labelled(true))
 	pair("FLD-015", labelled(false))
-	pair("PAR-001", of(rpc.MethodListFields, func(p *Passive, c *sighted) *sighted {
+	pair("PAR-001", of(rpc.MethodListFields, func(p *ruler, c *sighted) *sighted {
 		if !p.seen.beside(c) {
 			return nil
 		}
 		return fields(p, c)
 	}))
 	passiveRules["FLD-007"] = &passiveRule{
-		takes: func(p *Passive, c *sighted) bool {
+		takes: func(p *ruler, c *sighted) bool {
 			return c.form == goodForm && c.Method == rpc.MethodListFields && c.Result() != nil && p.seen.operations[c.Object] != nil
 		},
-		with: func(p *Passive, c *sighted, sc *scenario) {
+		with: func(p *ruler, c *sighted, sc *scenario) {
 			sc.replies = append(sc.replies[:0], p.seen.operations[c.Object].reply, c.reply)
 		},
 	}
 	unknown := func(method string) *passiveRule {
-		return &passiveRule{takes: func(p *Passive, c *sighted) bool {
+		return &passiveRule{takes: func(p *ruler, c *sighted) bool {
 			listed := p.seen.objects
 			return c.form == goodForm && c.Method == method && listed != nil && c.near(listed) && c.Doc() != nil && !c.refusedOutside() &&
 				!slices.Contains(texts(listed.Items("objects"), "object_api_name"), c.Object)
@@ -140,8 +144,10 @@ func planningRules() {
 	}
 	passiveRules["FLD-009"], passiveRules["OPS-003"] = unknown(rpc.MethodListFields), unknown(rpc.MethodSupportedOperations)
 	passiveRules["RL-003"] = &passiveRule{
-		takes: func(p *Passive, c *sighted) bool { return c.Ended() && len(c.Header.Values(rateHeader)) > 0 },
-		with: func(p *Passive, c *sighted, sc *scenario) {
+		takes: func(p *ruler, c *sighted) bool {
+			return c.Ended() && len(c.Header.Values(rateHeader)) > 0 && !p.seen.beside(c) // which was answered first is not known
+		},
+		with: func(p *ruler, c *sighted, sc *scenario) {
 			sc.replies = sc.replies[:0]
 			for _, b := range p.seen.limits {
 				if c.near(b) {
@@ -152,63 +158,63 @@ func planningRules() {
 		},
 	}
 	passiveRules["RL-004"] = &passiveRule{
-		takes: func(p *Passive, c *sighted) bool { return c.Status == http.StatusTooManyRequests && p.seen.calm(p, c) },
-		with:  func(_ *Passive, _ *sighted, sc *scenario) { sc.measured.reached = new(1.0) },
+		takes: func(p *ruler, c *sighted) bool { return c.Status == http.StatusTooManyRequests && p.seen.calm(p, c) },
+		with:  func(_ *ruler, _ *sighted, sc *scenario) { sc.measured.reached = new(1.0) },
 	}
-	passiveRules["TIM-001"] = &passiveRule{takes: func(p *Passive, c *sighted) bool {
+	passiveRules["TIM-001"] = &passiveRule{takes: func(p *ruler, c *sighted) bool {
 		return c.known() && c.Method != rpc.MethodSyncBatch && (c.Ended() || c.Total > p.s.opts.PlanningTimeout)
 	}}
 	for _, id := range []string{"TLS-001", "TLS-002", "TLS-003", "TLS-004", "TLS-005", "TLS-006", "TLS-009"} {
-		passiveRules[id] = &passiveRule{takes: func(*Passive, *sighted) bool { return false }, late: (*Passive).judgeTLS}
+		passiveRules[id] = &passiveRule{takes: func(*ruler, *sighted) bool { return false }, late: (*ruler).judgeTLS}
 	}
 }
 
 // batchRules judge what sync_batch was answered.
 func batchRules() {
-	batches := func(takes func(p *Passive, c *sighted) bool, ids ...string) {
+	batches := func(takes func(p *ruler, c *sighted) bool, ids ...string) {
 		for _, id := range ids {
-			passiveRules[id] = &passiveRule{takes: func(p *Passive, c *sighted) bool { return c.batch != nil && takes(p, c) }}
+			passiveRules[id] = &passiveRule{takes: func(p *ruler, c *sighted) bool { return c.batch != nil && takes(p, c) }}
 		}
 	}
 	answeredWell := func(c *sighted) bool { return c.Result() != nil }
-	named := func(_ *Passive, c *sighted) bool { return c.batch.IsArray && c.keyless == 0 && c.records > 0 }
-	batches(func(_ *Passive, c *sighted) bool { return c.Result() != nil && c.records > 0 }, "RES-001")
-	batches(func(_ *Passive, c *sighted) bool { return c.batch.IsArray && len(c.batch.records) > 0 }, "RES-002")
+	named := func(_ *ruler, c *sighted) bool { return c.batch.IsArray && c.keyless == 0 && c.records > 0 }
+	batches(func(_ *ruler, c *sighted) bool { return c.Result() != nil && c.records > 0 }, "RES-001")
+	batches(func(_ *ruler, c *sighted) bool { return c.batch.IsArray && len(c.batch.records) > 0 }, "RES-002")
 	batches(named, "RES-003", "RES-004")
-	batches(func(_ *Passive, c *sighted) bool { return len(c.batch.List) > 0 }, "RES-005", "RES-007")
-	batches(func(_ *Passive, c *sighted) bool {
+	batches(func(_ *ruler, c *sighted) bool { return len(c.batch.List) > 0 }, "RES-005", "RES-007")
+	batches(func(_ *ruler, c *sighted) bool {
 		return slices.ContainsFunc(c.batch.List, func(r result) bool { return r.Success != nil && !*r.Success })
 	}, "RES-006")
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		return named(p, c) && slices.ContainsFunc(c.batch.records, func(r *record) bool { return len(r.key) > 0 && r.key[0] != '"' })
 	}, "RES-017")
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		return c.records == 0 && (c.Result() != nil || c.IsError() && p.seen.admitted(c))
 	}, "RES-011")
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		return c.keyless > 0 && c.keyless == c.records && answeredWell(c)
 	}, "RES-019")
 	passiveRules["RES-019"].claims = []string{"no record is acknowledged"}
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		ops := p.seen.operations[c.Object]
 		return c.records > 0 && ops != nil && c.near(ops) && c.batch.operation != "" && !(&object{Operations: readOperations(ops.reply)}).accepts(c.batch.operation)
 	}, "OPS-005")
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		fields := p.seen.fields[c.Object]
 		return c.records > 0 && c.active != "" && fields != nil && c.near(fields) && !identifierIn(fields.reply, c.active)
 	}, "FLD-013")
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		return p.seen.beside(c) && c.batch.IsArray && len(c.batch.records) > 0
 	}, "PAR-002")
 	passiveRules["PAR-002"].claims = []string{"every record has a result"}
-	batches(func(p *Passive, c *sighted) bool {
+	batches(func(p *ruler, c *sighted) bool {
 		// A small batch in time says nothing of a full one.
 		full := p.s.catalog.speed != nil && int64(c.records) >= p.s.catalog.speed.MaximumBatchSize
 		return full && c.enveloped() || c.Total > p.s.opts.BatchTimeout
 	}, "TIM-002")
-	batches(func(_ *Passive, c *sighted) bool {
+	batches(func(_ *ruler, c *sighted) bool {
 		const most = 4 << 20
-		n := len(c.x.RequestBody)
+		n := len(c.Request)
 		return n >= 100<<10 && n <= most && c.Status == http.StatusRequestEntityTooLarge || n >= most*9/10 && c.batch.IsArray
 	}, "DAT-012")
 	processedRules()
@@ -216,7 +222,7 @@ func batchRules() {
 
 // callerRules are about who may call.
 func callerRules() {
-	stranger := func(p *Passive, c *sighted) bool {
+	stranger := func(p *ruler, c *sighted) bool {
 		return c.auth == "" && p.seen.authorized != "" && c.form == goodForm && c.known() && c.Ended()
 	}
 	for _, id := range []string{"AUTH-002", "AUTH-006"} {
@@ -228,18 +234,30 @@ func callerRules() {
 		}
 	}
 	passiveRules["AUTH-007"] = &passiveRule{
-		takes: func(p *Passive, c *sighted) bool {
-			secret := bearerOf(c.auth)
+		takes: func(p *ruler, c *sighted) bool {
+			secret := p.seen.secretOf(c)
 			if secret == "" && p.s.secret == "" || !c.OK() {
 				return false
 			}
-			// Looking for a secret in every encoding takes long: errors, where echoes
-			// are, a few of the others, and what holds it as it is.
-			return c.IsError() || c.Doc() == nil || c.x.Number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
+			// Looking for a secret in every encoding takes long: in a large body that is no
+			// error it is looked for as it is.
+			return c.IsError() || c.Doc() == nil || len(c.Body) <= mostSearched || c.number <= 64 || secret != "" && strings.Contains(string(c.Body), secret)
 		},
-		with: func(p *Passive, c *sighted, sc *scenario) { sc.target.Token = bearerOf(c.auth) },
+		with: func(p *ruler, c *sighted, sc *scenario) { sc.target.Token = p.seen.secretOf(c) },
 	}
-	passiveRules["AUTH-001"] = &passiveRule{takes: func(*Passive, *sighted) bool { return false }, late: (*Passive).refusedMethods}
+	passiveRules["AUTH-001"] = &passiveRule{takes: func(*ruler, *sighted) bool { return false }, late: (*ruler).refusedMethods}
+}
+
+// mostSearched is the length of a body that is searched for secrets in every encoding.
+const mostSearched = 4 << 10
+
+// secretOf is the token that must not be in a reply: that of the call, or where the call
+// was refused the last one that was not. A wrong token is no secret.
+func (t *traffic) secretOf(c *sighted) string {
+	if c.Result() != nil || t.accepted[c.auth] != nil && len(t.accepted[c.auth].methods) > 0 {
+		return bearerOf(c.auth)
+	}
+	return bearerOf(t.authorized)
 }
 
 // leastSecret is the length below which the text of a credential stands in a reply by
@@ -277,7 +295,7 @@ func (c *sighted) almost() string {
 }
 
 // near reports whether two exchanges were made at about the same time.
-func (c *sighted) near(o *sighted) bool { return c.x.Started.Sub(o.x.Started).Abs() <= sameTime }
+func (c *sighted) near(o *sighted) bool { return c.Started.Sub(o.Started).Abs() <= sameTime }
 
 // label is what a planning call names beside the object.
 func (c *sighted) label() string { return text(c.params.Get("object", "label")) }

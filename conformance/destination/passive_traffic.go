@@ -23,7 +23,7 @@ type traffic struct {
 	results            int
 
 	headers    map[uint64]bool // secrets that are known, by their hash
-	authorized string          // an Authorization that was accepted
+	authorized string          // the latest Authorization that was accepted
 	accepted   map[string]*access
 	recent     [128]span
 	at         int
@@ -81,11 +81,12 @@ func (t *traffic) known(h wire.Header) bool {
 }
 
 // keep notes an exchange once it is judged.
-func (t *traffic) keep(p *Passive, c *sighted) {
-	t.recent[t.at%len(t.recent)] = span{c.x.Started, c.x.Started.Add(c.Total)}
+func (t *traffic) keep(p *ruler, c *sighted) {
+	alone := !t.beside(c)
+	t.recent[t.at%len(t.recent)] = span{c.Started, c.Started.Add(c.Total)}
 	t.at++
 	t.countSecond(c)
-	if v := c.Header.Get(rateHeader); v != "" && (v != t.limit || len(t.limits) == 0) {
+	if v := c.Header.Get(rateHeader); v != "" && alone && (v != t.limit || len(t.limits) == 0) {
 		t.limit, t.limits = v, append(t.limits, c)
 		if len(t.limits) > 8 {
 			t.limits = t.limits[1:]
@@ -99,6 +100,7 @@ func (t *traffic) keep(p *Passive, c *sighted) {
 	}
 	t.keepAccess(c)
 	if c.batch != nil {
+		t.forgetNewFields(c)
 		t.keepBatch(p, c)
 		return
 	}
@@ -130,8 +132,23 @@ func (t *traffic) keep(p *Passive, c *sighted) {
 	}
 }
 
+// forgetNewFields: a field that is created on write makes another schema.
+func (t *traffic) forgetNewFields(c *sighted) {
+	known := t.fields[c.Object]
+	if known == nil {
+		return
+	}
+	names := texts(known.Items("fields"), "field_api_name")
+	for _, m := range c.params.Get("sync_plan", "schema").Members {
+		if !slices.Contains(names, m.Name) {
+			delete(t.fields, c.Object)
+			return
+		}
+	}
+}
+
 // listed takes a new list of objects over, with what was known of those in it.
-func (p *Passive) listed(now []*object) {
+func (p *ruler) listed(now []*object) {
 	for _, o := range now {
 		if was := p.s.catalog.object(o.APIName); was != nil {
 			o.Fields, o.Operations = was.Fields, was.Operations
@@ -154,7 +171,7 @@ func (t *traffic) keepAccess(c *sighted) {
 	}
 	switch {
 	case c.Result() != nil:
-		a.methods[c.Method], a.latest = true, c.x.Started
+		a.methods[c.Method], a.latest = true, c.Started
 		t.authorized = c.auth
 	case c.Status == http.StatusUnauthorized || c.Status == http.StatusForbidden:
 		a.refused[c.Method] = cmp.Or(a.refused[c.Method], c)
@@ -176,7 +193,7 @@ func (t *traffic) admitted(c *sighted) bool {
 
 // countSecond notes calls and records by the second of their beginning.
 func (t *traffic) countSecond(c *sighted) {
-	now := c.x.Started.Unix()
+	now := c.Started.Unix()
 	s := &t.seconds[now&3]
 	if s.at != now {
 		*s = countedSecond{at: now}
@@ -187,7 +204,7 @@ func (t *traffic) countSecond(c *sighted) {
 
 // calm reports whether callers stayed clearly below what the endpoint declares, so
 // that a refusal for the rate has no cause in them.
-func (t *traffic) calm(p *Passive, c *sighted) bool {
+func (t *traffic) calm(p *ruler, c *sighted) bool {
 	limit := p.s.catalog.rateLimit
 	if limit < 1 {
 		limit = defaultRateLimit
@@ -196,7 +213,7 @@ func (t *traffic) calm(p *Passive, c *sighted) bool {
 	if speed == nil || t.besides(c)+1 > int(speed.MaximumParallelBatches) {
 		return false
 	}
-	now := c.x.Started.Unix()
+	now := c.Started.Unix()
 	for _, s := range t.seconds {
 		if s.at < now-1 || s.at > now {
 			continue
@@ -211,7 +228,7 @@ func (t *traffic) calm(p *Passive, c *sighted) bool {
 // besides counts the exchanges, of the latest, that were under way with this one.
 func (t *traffic) besides(c *sighted) int {
 	n := 0
-	from, to := c.x.Started, c.x.Started.Add(c.Total)
+	from, to := c.Started, c.Started.Add(c.Total)
 	for i := range t.recent {
 		if s := &t.recent[i]; s.to.After(from) && s.from.Before(to) {
 			n++

@@ -76,6 +76,9 @@ func (s *session) open(ctx context.Context, r *conformance.Report, checks []*con
 		}
 	}()
 	s.noteSettings(r)
+	if err := s.overall.begin(s, checks); err != nil {
+		return false, err
+	}
 	s.preflight(ctx, r)
 	if s.catalog == nil || len(r.Problems) > 0 {
 		return false, nil

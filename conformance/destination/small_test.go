@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,7 +98,7 @@ func (e *small) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if e.answer != nil {
 		if text := e.answerAlone(req.Method, nth, body); text != "" {
-			fmt.Fprint(w, strings.ReplaceAll(text, "$ID", string(req.RawID)))
+			fmt.Fprint(w, strings.ReplaceAll(text, "$ID", cmp.Or(string(req.RawID), "null")))
 			return
 		}
 	}
@@ -147,9 +148,9 @@ func (e *small) reply(req rpc.Request) string {
 	case rpc.MethodSyncBatch:
 		result = e.batch(req.Params)
 	default:
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, req.RawID)
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, cmp.Or(string(req.RawID), "null"))
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, req.RawID, result)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, cmp.Or(string(req.RawID), "null"), result)
 }
 
 func (e *small) batch(params []byte) string {

@@ -70,6 +70,7 @@ func (sc *scenario) runHook(ctx context.Context, name, action, object string) (m
 		in["object"] = object
 	}
 	reply, err := hook.Call(ctx, sc.hook(name), sc.hooks, sc.opts.Hooks.Timeout, name, in)
+	sc.forgetSchema()
 	if err == nil {
 		return reply, nil
 	}

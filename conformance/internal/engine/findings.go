@@ -142,6 +142,15 @@ func (found *Findings) Take(one *Findings) {
 	}
 }
 
+// TakeUnless is Take without what is shown already, by its symptom.
+func (found *Findings) TakeUnless(shown func(symptom string) bool, one *Findings) {
+	kept := *one
+	kept.findings = slices.DeleteFunc(slices.Clone(one.findings), func(f Finding) bool { return f.symptom != "" && shown(f.symptom) })
+	if len(kept.findings) > 0 {
+		found.Take(&kept)
+	}
+}
+
 // Refused keeps how a record was first refused, as the endpoint words it: it says why
 // nothing was seen of accepted ones.
 func (found *Findings) Refused(text string) {

@@ -244,11 +244,7 @@ func lostConnection(r *Result) bool {
 
 // settle makes a result final: gate, waiver, progress.
 func (sched *scheduler) settle(c *conformance.Check, r *Result) {
-	r.Gating = c.Gates(sched.opts.Profile)
-	if !r.Gating && (r.Status == conformance.Fail || r.Status == conformance.Flaky) {
-		r.Status = conformance.Warn
-	}
-	sched.opts.Waive(c, &r.CheckResult)
+	sched.gate(c, r)
 	sched.results[c.ID] = r
 	if by := sched.explained(c, r); len(by) > 0 {
 		sched.replace(c, r, by)
@@ -260,6 +256,15 @@ func (sched *scheduler) settle(c *conformance.Check, r *Result) {
 	}
 }
 
+// gate marks a result that counts against the verdict.
+func (sched *scheduler) gate(c *conformance.Check, r *Result) {
+	r.Gating = c.Gates(sched.opts.Profile)
+	if !r.Gating && (r.Status == conformance.Fail || r.Status == conformance.Flaky) {
+		r.Status = conformance.Warn
+	}
+	sched.opts.Waive(c, &r.CheckResult)
+}
+
 func (sched *scheduler) signal() {
 	select {
 	case sched.wake <- struct{}{}:
@@ -267,15 +272,15 @@ func (sched *scheduler) signal() {
 	}
 }
 
-// judgeOverall fails checks that have passed in their own scenarios, and that the run as
+// judgeOverall fails checks that no scenario of their own has failed, and that the run as
 // a whole shows to be broken.
 func (sched *scheduler) judgeOverall(ctx context.Context) {
 	if sched.suite.Overall == nil {
 		return
 	}
-	for _, c := range sched.checks {
+	for _, c := range needsFirst(sched.checks) {
 		r := sched.results[c.ID]
-		if r == nil || r.Status != conformance.Pass {
+		if r == nil || r.Status != conformance.Pass && r.Status != conformance.Inconclusive && r.Status != conformance.NotRun || len(r.BlockedBy) > 0 {
 			continue
 		}
 		found := sched.suite.Findings(c)
@@ -285,9 +290,11 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 		}
 		failed := found.result(&outcome{status: conformance.Fail}, false)
 		failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
-		failed.Gating = c.Gates(sched.opts.Profile)
-		sched.opts.Waive(c, &failed.CheckResult)
+		sched.gate(c, failed)
 		sched.results[c.ID] = failed
+		if by := sched.explained(c, failed); len(by) > 0 {
+			sched.replace(c, failed, by)
+		}
 	}
 }
 
