@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
@@ -55,6 +56,13 @@ var errorsViolations = []violation{
 			}
 			return known.spoil(c, reply)
 		}}
+	}),
+	counts("ERR-007", "every third supported_operations is answered by 503 without a body", func(next func() int64) seams {
+		return written(giving(rpc.MethodSupportedOperations), func(_ *call, h *httpReply) {
+			if next()%3 == 0 {
+				h.status, h.body = http.StatusServiceUnavailable, nil
+			}
+		})
 	}),
 	keeps("ERR-006", "after a request body that is no JSON text at all"+goneAfter, func() seams {
 		var p process

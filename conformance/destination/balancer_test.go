@@ -2,6 +2,7 @@ package destination
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -123,10 +124,10 @@ func TestABalancerIsNoGlobal(t *testing.T) {
 			if method != rpc.MethodListFields {
 				return false
 			}
-			if calls++; calls%5 != 0 {
+			if calls++; balanced && calls <= 4 || !balanced && calls%5 != 0 {
 				return false
 			}
-			if balanced {
+			if balanced { // and no repeat is answered
 				w.WriteHeader(http.StatusBadGateway)
 				fmt.Fprint(w, badGateway)
 			} else {
@@ -141,5 +142,44 @@ func TestABalancerIsNoGlobal(t *testing.T) {
 			require.Equal(t, balanced, strings.Contains(f.Cause, "answered HTTP 502 in its place"), f.Cause)
 			require.Equal(t, balanced, strings.Contains(f.Fix, "every call reaches the endpoint"), f.Fix)
 		}
+	}
+}
+
+// TestADisturbanceIsOneFinding: a call that is answered when it is made again breaks no rule
+// of its subject.
+func TestADisturbanceIsOneFinding(t *testing.T) {
+	for name, disturb := range map[string]func(w http.ResponseWriter){
+		"a page": func(w http.ResponseWriter) { w.WriteHeader(503); fmt.Fprint(w, badGateway) },
+		"an envelope": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(503)
+			fmt.Fprint(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"busy"}}`)
+		},
+		"a lost connection": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e, calls := newSmall(), 0
+			b := &balancer{small: e, instead: func(w http.ResponseWriter, _, _ string) bool {
+				if calls++; calls%37 != 0 {
+					return false
+				}
+				if disturb == nil {
+					e.answering.Unlock()
+					panic(http.ErrAbortHandler)
+				}
+				disturb(w)
+				return true
+			}}
+			r, err := Run(context.Background(), Target{Handler: b}, writing(e))
+			require.NoError(t, err)
+			require.Empty(t, r.Failed, r.Summary)
+			if disturb != nil { // a kept connection may be lost
+				require.Contains(t, brokenIn(r), "ERR-007")
+			}
+			still, err := Run(context.Background(), Target{Handler: newSmall()}, writing(newSmall()))
+			require.NoError(t, err)
+			require.Subset(t, append(brokenIn(still), "ERR-007"), brokenIn(r))
+		})
 	}
 }

@@ -170,7 +170,7 @@ func (s *session) batch(sc *scenario, operation string, records []*record, how p
 	}
 	req := how.request
 	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
-	req.odd = req.odd || how.odd
+	req.odd, req.once = req.odd || how.odd, takesEffectOnce(operation)
 	if b.reply, err = s.send(sc.ctx, sc.Check().ID, req); err != nil {
 		return nil, err
 	}

@@ -43,6 +43,8 @@ type request struct {
 	cutReply   int // close after that many bytes of the reply
 	cutAtOnce  bool
 	plain      bool // over plain http on the probe port
+	unrepeated bool // a disturbance is what the caller looks for, or repeats itself
+	once       bool // takes effect once: a repeat may be answered in another way
 	hops       int
 	replica    int // goes to this one, from 1; 0: to whose turn it is
 }
@@ -70,7 +72,8 @@ func (sc *scenario) send(req request) (*reply, error) {
 	return r, err
 }
 
-func (s *session) send(ctx context.Context, check string, req request) (*reply, error) {
+// sendOnce makes a call without a repeat.
+func (s *session) sendOnce(ctx context.Context, check string, req request) (*reply, error) {
 	if req.params == nil {
 		req.params = []byte("{}")
 	}
@@ -132,10 +135,10 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	s.noticeRateLimit(got)
 	r := &reply{Reply: got, ID: req.id, Method: req.method, Object: req.object, Plain: req.plain, Replica: replica}
 	r.Parse(&s.trees)
-	s.observe(req, r)
 	if to := s.redirect(got, req); to != "" {
+		s.observed(req, r)
 		req.url, req.hops = to, req.hops+1
-		next, err := s.send(ctx, check, req)
+		next, err := s.sendOnce(ctx, check, req)
 		if next != nil {
 			next.Redirected = append([]*reply{r}, next.Redirected...)
 		}

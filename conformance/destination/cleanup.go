@@ -223,7 +223,7 @@ func (sc *scenario) cleanUpBatch(operation string, records []*record, mapped []r
 	b := &batch{object: records[0].object, operation: operation, records: records}
 	r, err := sc.session.send(sc.ctx, sc.Check().ID, request{
 		method: rpc.MethodSyncBatch, params: sc.batchParams(operation, records, mapped),
-		object: b.object.APIName, records: len(records), odd: operation == rpc.OperationDelete,
+		object: b.object.APIName, records: len(records), odd: operation == rpc.OperationDelete, unrepeated: true,
 	})
 	if err != nil {
 		return nil, err

@@ -39,6 +39,13 @@ func (o *overall) begin(s *session, checks []*conformance.Check) (err error) {
 
 // observe looks at one reply of the run. Calls that the judge itself cut short, or that
 // did not go to the endpoint as it was given, say nothing of others.
+func (s *session) observed(req request, r *reply) *reply {
+	if r != nil {
+		s.observe(req, r)
+	}
+	return r
+}
+
 func (s *session) observe(req request, r *reply) {
 	if s.overall.rules == nil || req.url != "" || req.plain || req.conn != nil || req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 {
 		return
@@ -47,10 +54,7 @@ func (s *session) observe(req request, r *reply) {
 	if r.Kind == wire.KindUnread || errors.As(r.DocErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
 		return
 	}
-	s.watch.mu.Lock()
-	hooked := s.watch.off > 0
-	s.watch.mu.Unlock()
-	if hooked { // an author's hook makes the endpoint another one
+	if s.watch.expected() { // an author's hook makes the endpoint another one
 		return
 	}
 	method := req.httpMethod

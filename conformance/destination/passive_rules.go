@@ -3,6 +3,7 @@ package destination
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -40,17 +41,25 @@ func init() {
 	}
 	// What the endpoint itself has answered, whatever was asked.
 	answers := func(c *sighted) bool { return c.Ended() && !c.refusedOutside() }
-	each(answers, "RPC-001", "RPC-002", "RPC-004", "RPC-005", "RPC-006", "RPC-007", "RPC-014", "RPC-015", "RPC-017",
-		"HTTP-001", "HTTP-002", "HTTP-011", "ERR-004", "ERR-003")
+	each(answers, "RPC-017", "HTTP-001", "HTTP-011", "ERR-004", "ERR-003")
+	// What reads the body as a call answers with an envelope; a body that is no call has rules
+	// for itself.
+	called := func(c *sighted) bool { return answers(c) && (c.form == goodForm || c.form == badParams) }
+	each(called, "RPC-001", "RPC-002", "RPC-004", "RPC-005", "RPC-006", "RPC-007", "RPC-014", "RPC-015", "HTTP-002")
 	each(func(c *sighted) bool {
 		// A library that could not read the request answers with a null id.
 		unread := c.IsError() && c.Member("id").Is(wire.Null)
 		return answers(c) && (c.form == goodForm && !(unread && c.odd()) || c.form == badParams && !unread)
 	}, "RPC-003")
-	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && !c.known() && c.almost() == "" }, "RPC-008", "RPC-009")
+	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && !c.known() && c.almost() == "" }, "RPC-008")
+	each(func(c *sighted) bool {
+		return answers(c) && c.form == goodForm && !c.known() && c.almost() == "" && ordinaryName.MatchString(c.Method)
+	}, "RPC-009")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm && c.almost() != "" }, "RPC-019")
 	each(func(c *sighted) bool { return answers(c) && c.form == noJSON && c.badBody }, "RPC-010")
-	each(func(c *sighted) bool { return answers(c) && c.form == noEnvelope }, "RPC-011")
+	each(func(c *sighted) bool {
+		return answers(c) && c.form == noEnvelope && !(c.request.Get("method").Is(wire.String) && c.Method == "")
+	}, "RPC-011")
 	each(func(c *sighted) bool { return answers(c) && c.form == badParams && c.known() }, "RPC-012")
 	each(func(c *sighted) bool { return answers(c) && (c.form == notObject || c.form == noID) }, "RPC-018")
 	each(func(c *sighted) bool { return answers(c) && c.form == goodForm }, "HTTP-003")
@@ -85,6 +94,10 @@ func init() {
 	batchRules()
 	callerRules()
 }
+
+// ordinaryName is the form of a method that is known or not; another one may be refused
+// for its form.
+var ordinaryName = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
 
 // planningRules are those that compare answers of planning calls.
 func planningRules() {

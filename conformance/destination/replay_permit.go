@@ -50,7 +50,7 @@ func (p *permission) read(ctx context.Context, httpMethod string, body []byte) a
 		switch {
 		case a.method == rpc.MethodSyncBatch:
 			return p.batch(ctx, httpMethod, n)
-		case a.method == unknownMethod || slices.Contains(rpc.Methods(), a.method):
+		case slices.Contains(unknownMethods, a.method) || slices.Contains(rpc.Methods(), a.method):
 			return a
 		}
 	case len(body) == 0 && httpMethod == http.MethodGet: // the call was in the query

@@ -45,8 +45,10 @@ type session struct {
 	made    values.Maker
 	watch   watch
 	overall overall
-	trees   exchange.Trees
-	wide    *semaphore.Weighted // of keptBodies
+	// disturbed are the calls that had no answer at first.
+	disturbed disturbances
+	trees     exchange.Trees
+	wide      *semaphore.Weighted // of keptBodies
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	late      time.Duration
 	neverLate neverLate

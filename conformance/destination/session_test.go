@@ -238,10 +238,10 @@ func TestLostListOfObjects(t *testing.T) {
 		write bool
 		note  string
 	}{
-		// A call on a kept connection is sent once more on a fresh one, and the
-		// checks of the list ask seven times.
-		{"the first time", func(nth int) bool { return nth <= 2 }, true, ""},
-		{"now and again", func(nth int) bool { return nth <= 2 || nth > 9 }, false, "object contact is not listed, and list_objects is not answered every time"},
+		// A call on a kept connection is sent once more on a fresh one, a lost one is made
+		// three times more, and the checks of the list ask seven times.
+		{"the first time", func(nth int) bool { return nth <= 5 }, true, ""},
+		{"now and again", func(nth int) bool { return nth <= 5 || nth > 12 }, false, "object contact is not listed, and list_objects is not answered every time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := newSmall()
@@ -276,7 +276,7 @@ func TestLostListOfObjects(t *testing.T) {
 func TestLostListLeavesNothingToAsk(t *testing.T) {
 	e := newSmall()
 	e.answer = func(method string, nth int, _ []byte) string {
-		if method == rpc.MethodListObjects && nth <= 2 {
+		if method == rpc.MethodListObjects && nth <= 5 {
 			panic(http.ErrAbortHandler)
 		}
 		return ""

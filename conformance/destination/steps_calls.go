@@ -18,7 +18,7 @@ import (
 func callSteps() []definition {
 	return []definition{
 		step(`^the service calls every (reading )?method$`, func(sc *scenario) any { return sc.callsEvery }),
-		step(`^the service calls a method that does not exist$`, func(sc *scenario) any { return sc.callsUnknown }),
+		step(`^the service calls (?:a method that does not exist|methods that do not exist(, of several shapes))$`, func(sc *scenario) any { return sc.callsUnknown }),
 		step(`^the service calls "([a-z_]+)"(?: (\d+) times| at (\d+) % of the rate limit)?( in the declared parallelism)?$`,
 			func(sc *scenario) any { return sc.callsMethod }),
 		step(`^the service calls (every method|"[a-z_]+") in each of these ways:$`, func(sc *scenario) any { return sc.callsInWays }),
@@ -107,9 +107,23 @@ func (sc *scenario) callsEvery(reading string) error {
 // unknownMethod is a name that no endpoint has.
 const unknownMethod = "zz_no_such_method"
 
-func (sc *scenario) callsUnknown() error {
-	_, err := sc.send(request{method: unknownMethod, odd: true})
-	return err
+// unknownMethods are names of other shapes: reserved, near those of methods, long, with
+// spaces, and none. Those in another case are RPC-019's.
+var unknownMethods = []string{
+	unknownMethod, "rpc.zz_no_such_method", "list_object", "sync_batches", "test connection", "../list_objects", strings.Repeat("zz_no_such_method_", 100), "",
+}
+
+func (sc *scenario) callsUnknown(several string) error {
+	names := unknownMethods
+	if several == "" {
+		names = names[:1]
+	}
+	for _, name := range names {
+		if _, err := sc.send(request{method: name, odd: true}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // methodCalls are the calls of one method: one for every object where the

@@ -118,7 +118,7 @@ func objectResult(r *reply) (string, string) {
 }
 
 func saysVersion(r *reply) (string, string) {
-	if r.Doc() == nil || r.Doc().Kind != wire.Object {
+	if !r.Enveloped() { // RPC-005 and the rule of the call judge what is none
 		return "", ""
 	}
 	if n := r.Member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {

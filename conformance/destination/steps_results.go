@@ -179,7 +179,11 @@ func (sc *scenario) noStrangers() error {
 			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.Identifier.Raw), 120), b.reply)
 		case len(b.ByKey[got]) > sent && b.Contradicts(got): // RES-002 judges that
 		case len(b.ByKey[got]) > sent && b.List[b.ByKey[got][0]].Node == r.Node:
-			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(len(b.ByKey[got]), "result"), foreign.Clip(string(r.Identifier.Raw), 120)), b.reply)
+			symptom := ""
+			if slices.ContainsFunc(b.records, func(s *record) bool { return len(b.of(s)) == 0 && resembles(exchange.KeyText(s.key), got) }) {
+				symptom = symptomAltered
+			}
+			sc.brokenAs(symptom, b.operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(len(b.ByKey[got]), "result"), foreign.Clip(string(r.Identifier.Raw), 120)), b.reply)
 		}
 	})
 }
@@ -278,6 +282,12 @@ func (b *batch) noResultSymptom(r *record) string {
 	}
 	for _, res := range b.List {
 		if b.stranger(res) && resembles(exchange.KeyText(r.key), exchange.NodeText(res.Identifier)) {
+			return symptomAltered
+		}
+	}
+	// An altered one may be that of another record, which has results to spare.
+	for key, at := range b.ByKey {
+		if s := b.keyed(key); len(at) > 1 && s != nil && s != r && len(at) > count(b.records, s) && resembles(exchange.KeyText(r.key), key) {
 			return symptomAltered
 		}
 	}

@@ -215,7 +215,7 @@ func (sc *scenario) callsAtRate(method, share string) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r, err := sc.session.send(sc.ctx, sc.Check().ID, request{method: method})
+			r, err := sc.session.send(sc.ctx, sc.Check().ID, request{method: method, unrepeated: true})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

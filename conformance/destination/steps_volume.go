@@ -86,7 +86,7 @@ func (sc *scenario) sendsAtRate(s set) ([]*batch, error) {
 		sent += len(part)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			b, err := sc.batch(sc, s.operation, part, plan{})
+			b, err := sc.batch(sc, s.operation, part, plan{request: request{unrepeated: true}})
 			if b != nil && b.reply.Kind == wire.KindTimeout {
 				late.Store(true)
 			}

@@ -123,3 +123,16 @@ Feature: Error safety and time
 
     When the service sends what processes have died of
     Then the endpoint has accepted connections all the time
+
+  @ERR-007 @should @policy @spec-4.2.4 @last @evidence-responses
+  Scenario: Calls are answered when they are made
+    Each call that is answered by 502, 503, 504 or 429, or not at all, costs the service a
+    retry. Judged over the whole run: such a call is repeated, and breaks no other rule.
+    Cause: workers that are full or restart, a balancer in front of them, or a limit below the one that is declared.
+    Fix: find out why the call had no answer; declare a rate limit or a speed that the endpoint holds.
+    Good: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"objects":[]}}
+    Bad: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> 503, and the same call is answered when it is made again
+
+    When the service calls every reading method
+    And the service calls "supported_operations" 3 times
+    Then the endpoint has answered every call when it was made

@@ -111,7 +111,7 @@ Feature: RPC envelope
     Good: {"jsonrpc":"2.0","method":"no_such_method","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32601,"message":"Method not found"}}
     Bad: {"jsonrpc":"2.0","method":"no_such_method","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"success":false}}
 
-    When the service calls a method that does not exist
+    When the service calls methods that do not exist, of several shapes
     Then every reply is an error that answers its request
 
   @RPC-009 @should @jsonrpc @spec-4.2 @evidence-responses

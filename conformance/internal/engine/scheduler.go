@@ -298,10 +298,10 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 	}
 }
 
-// shows reports whether a failure that gates has the symptom.
+// shows reports whether a failure has the symptom.
 func (sched *scheduler) shows(symptom string) bool {
 	for _, r := range sched.results {
-		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
+		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Warn || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
 			return true
 		}
 	}

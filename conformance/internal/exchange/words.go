@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func (r *Reply) Symptom() string {
 
 // methodName is the method, the same for all that do not exist.
 func (r *Reply) methodName() string {
-	if r.Method != "" && !slices.Contains(rpc.Methods(), r.Method) {
+	if (r.Method != "" || bytes.Contains(r.Request, []byte(`"method":""`))) && !slices.Contains(rpc.Methods(), r.Method) {
 		return "an unknown method"
 	}
 	return r.Method
