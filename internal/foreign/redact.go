@@ -211,7 +211,8 @@ func PlainWord(s string) bool {
 	case "true", "false", "null", "none", "json", "application/json", "jsonrpc", "method", "params",
 		"result", "error", "string", "integer", "object", "objects", "field", "fields", "record",
 		"records", "label", "success", "message", "contact", "http", "https", "post", "close",
-		"keep-alive", "v1", "v2", "test", "identity", "gzip":
+		"keep-alive", "v1", "v2", "test", "identity", "gzip", "test_connection", "list_objects",
+		"list_fields", "supported_operations", "get_sync_speed", "sync_batch":
 		return true
 	}
 	return false
