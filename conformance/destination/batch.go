@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/lists"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -25,22 +24,8 @@ type batch struct {
 	operation string
 	records   []*record
 	reply     *reply
-	exchange.Results
-	sent    map[string]*record // by the text of the key, once it was asked for
+	rules.Batch
 	secrets *wire.Redactor
-}
-
-// keyed is the first record with a key, nil when none was sent.
-func (b *batch) keyed(key string) *record {
-	if b.sent == nil {
-		b.sent = make(map[string]*record, len(b.records))
-		for _, r := range b.records {
-			if k := exchange.KeyText(r.key); b.sent[k] == nil {
-				b.sent[k] = r
-			}
-		}
-	}
-	return b.sent[key]
 }
 
 // of returns the results for a record, in the order of the reply.
@@ -83,20 +68,11 @@ func (b *batch) clean(text string) string {
 func (b *batch) answered() bool { return b.IsArray }
 
 // why describes what came instead of a success for a record.
-func (b *batch) why(r *record) string {
-	all := b.of(r)
-	switch {
-	case !b.answered():
-		return b.reply.Short()
-	case len(all) == 0 && b.anonymous():
-		return "no result carries an identifier"
-	case len(all) == 0:
-		return "no result came back"
-	}
-	return strings.Join(lists.Of(all, func(res result) string { return foreign.Clip(string(res.Node.Raw), 160) }), " and ")
-}
+func (b *batch) why(r *record) string { return b.Why(r.key) }
 
-func (b *batch) read() { b.Results = b.reply.RecordResults() }
+func (b *batch) read() {
+	b.Batch = rules.NewBatch(b.object.APIName, b.operation, lists.Of(b.records, func(r *record) json.RawMessage { return r.key }), b.reply)
+}
 
 // plan is how a batch is sent; the zero value is what the service would do.
 type plan struct {

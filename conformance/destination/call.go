@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/openapi"
@@ -84,7 +84,7 @@ func (s *session) sendOnce(ctx context.Context, check string, req request) (*rep
 	if body == nil {
 		body = rpc.EncodeRequest(nil, req.method, req.params, req.id)
 		if !req.odd {
-			if err := openapi.ValidateParams(req.method, sample(req.params)); err != nil {
+			if err := openapi.ValidateParams(req.method, rules.Sample(req.params)); err != nil {
 				return nil, harness("the judge was about to send a %s request outside the published schema: %w", req.method, err)
 			}
 		}
@@ -163,28 +163,6 @@ func (s *session) redirect(r *wire.Reply, req request) string {
 		return ""
 	}
 	return to.String()
-}
-
-// sampled is the length up to which params are validated whole; the records of
-// a batch are alike, so that of a longer one the first few stand for all.
-const sampled = 16 << 10
-
-func sample(params []byte) []byte {
-	if len(params) <= sampled {
-		return params
-	}
-	start := bytes.Index(params, []byte(`"records":[`))
-	if start < 0 {
-		return params
-	}
-	start += len(`"records":[`)
-	dec := json.NewDecoder(bytes.NewReader(params[start:]))
-	var first json.RawMessage
-	if dec.Decode(&first) != nil {
-		return params
-	}
-	out := append(params[:start:start], first...)
-	return append(out, "]}"...)
 }
 
 // over reports whether the run has ended. Its deadline cuts off the reading of a

@@ -2,13 +2,13 @@ package destination
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/lists"
@@ -87,7 +87,7 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	c.planning = append(c.planning, speed)
-	c.speed = readSpeed(speed)
+	c.speed = speed.Speed()
 	if c.speed != nil {
 		s.pace.declare(*c.speed)
 	}
@@ -138,10 +138,10 @@ func (s *session) describe(ctx context.Context, objects []*object) {
 		calls.Go(func() error {
 			params := objectParams(o.Object)
 			if r, err := s.send(ctx, "", request{method: rpc.MethodListFields, params: params, object: o.APIName}); err == nil {
-				o.Fields, o.size = readFields(r), len(r.Body)
+				o.Fields, o.size = r.Fields(), len(r.Body)
 			}
 			if r, err := s.send(ctx, "", request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName}); err == nil {
-				o.Operations, o.size = readOperations(r), o.size+len(r.Body)
+				o.Operations, o.size = r.Operations(), o.size+len(r.Body)
 			}
 			return nil
 		})
@@ -170,65 +170,8 @@ func readObjects(r *reply) []*object {
 	return out
 }
 
-func readFields(r *reply) []rpc.Field {
-	var out []rpc.Field
-	for _, n := range r.Items("fields") {
-		var f rpc.Field
-		if n.Kind != wire.Object || json.Unmarshal(n.Raw, &f) != nil || f.APIName == "" || !slices.Contains(rpc.FieldTypes(), f.Type) {
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-func readOperations(r *reply) []string {
-	var out []string
-	for _, n := range r.Items("operations") {
-		if n.Kind == wire.String && !slices.Contains(out, n.Text) {
-			out = append(out, n.Text)
-		}
-	}
-	return out
-}
-
-// readSpeed returns nil unless all three numbers are integers of 1 or more.
-func readSpeed(r *reply) *rpc.Speed {
-	res := r.Result()
-	if res == nil {
-		return nil
-	}
-	var out rpc.Speed
-	for name, into := range map[string]*int64{
-		"maximum_batch_size": &out.MaximumBatchSize, "maximum_parallel_batches": &out.MaximumParallelBatches,
-		"maximum_records_per_second": &out.MaximumRecordsPerSecond,
-	} {
-		n := res.Get(name)
-		if n == nil || n.Kind != wire.Number {
-			return nil
-		}
-		v, err := strconv.ParseInt(string(n.Raw), 10, 64)
-		if err != nil || v < 1 {
-			return nil
-		}
-		*into = v
-	}
-	return &out
-}
-
-// accepts reports whether batches of an operation may be sent to the object. A
-// mirror sync sends upsert and delete batches (spec 4.2).
-func (o *object) accepts(operation string) bool {
-	has := func(op string) bool { return slices.Contains(o.Operations, op) }
-	switch operation {
-	case rpc.OperationUpsert:
-		return has(rpc.OperationUpsert) || has(rpc.OperationMirror)
-	case rpc.OperationDelete:
-		return has(rpc.OperationMirror)
-	default:
-		return has(operation)
-	}
-}
+// accepts reports whether batches of an operation may be sent to the object.
+func (o *object) accepts(operation string) bool { return rules.Accepts(o.Operations, operation) }
 
 // creating is the operation that makes new records, "" when there is none.
 func (o *object) creating() string {

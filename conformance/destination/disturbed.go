@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,7 +122,7 @@ func (sc *scenario) answeredFirst() error {
 	sc.disturbed.mu.Lock()
 	defer sc.disturbed.mu.Unlock()
 	count := map[string]int{}
-	lost := 0
+	lost, inPlace := 0, true
 	for _, r := range sc.disturbed.replies {
 		what := fmt.Sprintf("HTTP %d", r.Status)
 		if r.Status == 0 {
@@ -128,19 +130,24 @@ func (sc *scenario) answeredFirst() error {
 			lost++
 		}
 		count[what]++
+		inPlace = inPlace && r.InPlace()
 	}
 	n := len(sc.disturbed.replies)
 	if n == lost && lost < fewLostAnswer {
 		return sc.held()
 	}
 	var parts []string
-	for _, what := range sortedKeys(count) {
+	for _, what := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%s (%s)", what, quantity.Count(count[what], "time")))
 	}
 	sc.brokenAs(symptomDisturbed, "", "an answer to each call when it is made",
 		fmt.Sprintf("%s of %d had none at first, and were answered when they were made again: %s; the first was %s",
 			quantity.Count(n, "call"), sc.replicas.calls(), strings.Join(parts, ", "), cmp.Or(sc.disturbed.replies[0].What(), "a call")),
 		sc.disturbed.replies[:min(n, 4)]...)
+	if inPlace {
+		sc.Explain(func(s string) bool { return s == symptomDisturbed },
+			"a platform, gateway or balancer answers "+quantity.List(slices.Sorted(maps.Keys(count)))+" in place of the endpoint now and then: its workers are full or restart, or it has a limit below the one that is declared.", false)
+	}
 	return sc.held()
 }
 

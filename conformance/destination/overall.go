@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
@@ -32,7 +33,7 @@ func (o *overall) begin(s *session, checks []*conformance.Check) (err error) {
 	own.replicas.names, own.replicas.lines = s.replicas.names, s.replicas.lines
 	o.rules, err = newRuler(own, own.suite(), slices.DeleteFunc(slices.Clone(checks), func(c *conformance.Check) bool {
 		// What is about time or pace is judged by calls that are alone.
-		return passiveRules[c.ID] == nil || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
+		return !rules.Decides(c.ID) || c.Acquit || c.Load || strings.HasPrefix(c.ID, "TLS-")
 	}))
 	return err
 }
@@ -65,8 +66,8 @@ func (s *session) observe(req request, r *reply) {
 	defer s.overall.mu.Unlock()
 	s.overall.calls++
 	shown := *r
-	c := s.overall.rules.look(&shown, method, s.authOf(req), s.overall.calls)
-	if c.form == goodForm && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
+	c := rules.Read(&shown, method, s.authOf(req), s.overall.calls)
+	if c.Good() && (r.Kind == wire.KindClosed || r.Kind == wire.KindReset) {
 		s.overall.lost = append(s.overall.lost, r)
 	}
 	s.overall.rules.see(c)
@@ -93,7 +94,7 @@ func (s *session) forgetSchema() {
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	if s.overall.rules != nil {
-		clear(s.overall.rules.seen.fields)
+		s.overall.rules.traffic.ForgetFields()
 	}
 }
 
@@ -111,7 +112,7 @@ func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, sho
 		}
 	}
 	if pc := s.overall.rules.byID[check]; pc != nil {
-		pc.conclude(s.overall.rules)
+		s.overall.rules.conclude(pc)
 		found.TakeUnless(shown, pc.found)
 	}
 }

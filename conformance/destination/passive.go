@@ -2,10 +2,12 @@ package destination
 
 import (
 	"crypto/tls"
+	"hash/maphash"
 	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -17,7 +19,7 @@ import (
 type Passive struct {
 	*ruler
 	viewer   *wire.Viewer
-	known    *wire.Calls
+	ours     *wire.Calls
 	selected []*conformance.Check
 	started  time.Time
 	latest   time.Time
@@ -26,6 +28,8 @@ type Passive struct {
 	calls, records, unread int
 	other                  int // exchanges that are no calls
 	secrets, queries       int
+	headers                map[uint64]bool // secrets that are known, by their hash
+	seed                   maphash.Seed
 }
 
 // Judged is what was found in one exchange.
@@ -89,7 +93,8 @@ func NewPassive(target Target, opts conformance.Options) (*Passive, error) {
 		return nil, err
 	}
 	return &Passive{
-		ruler: r, known: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), selected: selected,
+		ruler: r, ours: wire.NewCalls(target.URL, s.redactor), viewer: wire.NewViewer(s.redactor, s.trees.Spare()), started: time.Now(), selected: selected,
+		headers: map[uint64]bool{}, seed: maphash.MakeSeed(),
 	}, nil
 }
 
@@ -100,13 +105,16 @@ func (p *Passive) Secrets() *wire.Redactor { return p.s.redactor }
 // that is recorded; the bodies of calls with further ones are not kept.
 const mostSecrets = 64
 
+// mostHeaders bounds the header lines that are known again.
+const mostHeaders = 2000
+
 // Observe judges one exchange. Exchanges come in the order of their requests, as far
 // as that is known.
 func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	if p.secrets < mostSecrets {
-		p.secrets += p.learn(x)
+		p.secrets += p.learnSecrets(x)
 	}
-	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.seen.known(wire.Header{Name: "?", Value: query}) {
+	if _, query, found := strings.Cut(x.Target, "?"); found && p.queries < mostSecrets && !p.known(wire.Header{Name: "?", Value: query}) {
 		p.queries += wire.AddQuerySecrets(p.s.redactor, x.Target)
 	}
 	auth := ""
@@ -117,29 +125,21 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 	}
 	r := &reply{Reply: p.viewer.Reply(x)}
 	r.Parse(&p.s.trees)
-	c := p.look(r, x.Method, auth, x.Number)
-	if !p.known.Has(x) {
+	c := rules.Read(r, x.Method, auth, x.Number)
+	if !p.ours.Has(x) {
 		p.other++
 		return p.judged(x, c)
 	}
 	p.calls++
-	p.records += c.records
+	p.records += c.Records
 	if p.latest = x.Started.Add(x.Total); p.calls == 1 {
 		p.started = x.Started
 	}
 	p.spent = max(p.spent, p.latest.Sub(p.started))
 	j := p.judged(x, c)
-	if c.batch != nil {
-		j.Operation = c.batch.operation
-		for _, r := range c.batch.List {
-			switch {
-			case r.Success == nil:
-			case *r.Success:
-				j.Succeeded++
-			default:
-				j.Failed++
-			}
-		}
+	if c.Batch != nil {
+		j.Operation = c.Batch.Operation
+		j.Succeeded, j.Failed = c.Batch.Statuses()
 	}
 	if c.Unread {
 		p.unread++
@@ -150,13 +150,13 @@ func (p *Passive) Observe(x *conformance.Sight) *Judged {
 }
 
 // judged is what is known of an exchange before it is judged.
-func (p *Passive) judged(x *conformance.Sight, c *sighted) *Judged {
+func (p *Passive) judged(x *conformance.Sight, c *rules.Call) *Judged {
 	return &Judged{
-		Method: c.Method, Object: c.Object, Status: c.Status, Kind: string(c.Kind), Records: c.records,
+		Method: c.Method, Object: c.Object, Status: c.Status, Kind: string(c.Kind), Records: c.Records,
 		exchange: func(recording bool) conformance.Exchange {
 			e := c.Exchange
 			if recording {
-				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply, maxRecorded) }
+				e = func() conformance.Exchange { return p.viewer.Recording(x, c.Reply().Reply, maxRecorded) }
 			}
 			return p.named(c, e())
 		},
@@ -164,16 +164,28 @@ func (p *Passive) judged(x *conformance.Sight, c *sighted) *Judged {
 }
 
 // named puts method and id of a call into its record.
-func (p *Passive) named(c *sighted, e conformance.Exchange) conformance.Exchange {
+func (p *Passive) named(c *rules.Call, e conformance.Exchange) conformance.Exchange {
 	e.RPC, e.RPCID = p.s.redactor.String(foreign.Clip(c.Method, 200)), p.s.redactor.String(foreign.Clip(c.ID, 400))
 	return e
 }
 
-// learn makes the secrets of a caller known.
-func (p *Passive) learn(x *conformance.Sight) int {
+// known reports whether a header line was seen before, and notes it.
+func (p *Passive) known(h wire.Header) bool {
+	sum := maphash.String(p.seed, h.Name+"\x00"+h.Value)
+	if p.headers[sum] {
+		return true
+	}
+	if len(p.headers) < mostHeaders {
+		p.headers[sum] = true
+	}
+	return false
+}
+
+// learnSecrets makes the secrets of a caller known.
+func (p *Passive) learnSecrets(x *conformance.Sight) int {
 	fresh := 0
 	for _, h := range x.RequestHeader {
-		if !wire.SecretHeader(h.Name) || p.seen.known(h) {
+		if !wire.SecretHeader(h.Name) || p.known(h) {
 			continue
 		}
 		fresh += wire.AddHeaderSecrets(p.s.redactor, []wire.Header{h})
@@ -191,10 +203,10 @@ func (p *Passive) TLSConfig() *tls.Config {
 // certificates are not accepted (Options.Development) its error says why nothing may be
 // sent over the line. It is safe for parallel use.
 func (p *Passive) VerifyTLS(state tls.ConnectionState) error {
-	f := &tlsFacts{name: p.s.url.Hostname(), roots: p.s.opts.Roots, now: time.Now(), version: state.Version, chain: state.PeerCertificates}
-	p.handshake.Store(f)
+	f := &rules.Handshake{Name: p.s.url.Hostname(), Roots: p.s.opts.Roots, Now: time.Now(), Version: state.Version, Chain: state.PeerCertificates}
+	p.traffic.Connected(f)
 	if p.s.dev && p.s.opts.Roots == nil {
 		return nil
 	}
-	return f.verify(f.name, f.now)
+	return f.Verify(f.Name, f.Now)
 }

@@ -2,12 +2,11 @@ package destination
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/internal/quantity"
 )
 
@@ -19,7 +18,7 @@ func (p *Passive) result(c *conformance.Check) *engine.Result {
 	pc := p.byID[c.ID]
 	found := *pc.found // a report may be asked for again
 	switch {
-	case pc.rule == nil:
+	case !rules.Decides(c.ID):
 		return found.Result(notRun(activeJudging, "needs active judging: traffic alone does not show it"))
 	case strings.HasPrefix(c.ID, "TLS-") && !p.s.tlsJudged():
 		return found.Result(p.s.permitted(c))
@@ -41,13 +40,13 @@ func (p *Passive) result(c *conformance.Check) *engine.Result {
 // Report sums up what went by so far. It may be asked for more than once.
 func (p *Passive) Report() *conformance.Report {
 	for _, pc := range p.checks {
-		pc.conclude(p.ruler)
+		p.conclude(pc)
 	}
 	return p.suite.Observed(p.s.opts, p.selected, p.started, p.result, func(r *conformance.Report) {
 		r.Settings.Development, r.Settings.Roots = p.s.dev, p.s.rootsName()
 		p.s.sumUp(r)
 		r.Tier = conformance.TierProtocol
-		if p.seen.results > 0 {
+		if p.traffic.Results() > 0 {
 			r.Tier = conformance.TierResults
 		}
 		r.Calls, r.Records = p.calls, p.records
@@ -62,4 +61,4 @@ func (p *Passive) Report() *conformance.Report {
 }
 
 // PassiveChecks are the ids of the checks that traffic alone can decide.
-func PassiveChecks() []string { return slices.Sorted(maps.Keys(passiveRules)) }
+func PassiveChecks() []string { return rules.Decided() }

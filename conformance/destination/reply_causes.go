@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/causes"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/values"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -33,11 +34,11 @@ var (
 		"RES-001": {{"record_results", wire.Array}},
 		"RES-011": {{"record_results", wire.Array}},
 		"OPS-001": {{"operations", wire.Array}},
-		"SPD-001": {{speedKeys[0], wire.Number}, {speedKeys[1], wire.Number}, {speedKeys[2], wire.Number}},
+		"SPD-001": {{rules.SpeedKeys[0], wire.Number}, {rules.SpeedKeys[1], wire.Number}, {rules.SpeedKeys[2], wire.Number}},
 	}
 	ofRecordResult = map[string]member{"RES-004": {"identifier", wire.String}, "RES-005": {"success", wire.Bool}}
 	// besides are the other members of a result, in whose place nothing else stands.
-	besides = []string{"identifier", "error_message", "success", "record_results", "operations", "objects", "fields", speedKeys[0], speedKeys[1], speedKeys[2]}
+	besides = []string{"identifier", "error_message", "success", "record_results", "operations", "objects", "fields", rules.SpeedKeys[0], rules.SpeedKeys[1], rules.SpeedKeys[2]}
 )
 
 // readReply gives a finding the cause that its reply shows.
@@ -105,19 +106,19 @@ func ofLostReply(r *reply) cause {
 // ofResults compares the results of a batch with its records.
 func (sc *scenario) ofResults(b *batch, symptom string) cause {
 	switch {
-	case symptom == symptomNoneAtAll, symptom == symptomNoResult && !slices.ContainsFunc(sc.batches, func(o *batch) bool { return len(o.List) > 0 }):
+	case symptom == rules.SymptomNoneAtAll, symptom == rules.SymptomNoResult && !slices.ContainsFunc(sc.batches, func(o *batch) bool { return len(o.List) > 0 }):
 		return cause{
 			text: "the list of results is empty: the reply is made before the records are worked through (a promise or a task that is not awaited), or the records were used up before they were written (a generator, a stream).",
 			fix:  "make the reply when each record of the batch has its result.",
 		}
-	case symptom == symptomAltered:
+	case symptom == rules.SymptomAltered:
 		return b.alteredCause()
-	case symptom != symptomNoResult && symptom != symptomContradict && symptom != "" || !b.answered():
+	case symptom != rules.SymptomNoResult && symptom != rules.SymptomContradict && symptom != "" || !b.answered():
 		return cause{}
 	}
 	var earlier, other []string
 	for _, res := range b.List {
-		if !b.stranger(res) {
+		if !b.Stranger(res) {
 			continue
 		}
 		text := exchange.NodeText(res.Identifier)
@@ -157,13 +158,13 @@ func (b *batch) fieldWith(text string) string {
 // alteredCause says what became of the identifier of a record on its way into the results.
 func (b *batch) alteredCause() cause {
 	for _, res := range b.List {
-		if !b.stranger(res) {
+		if !b.Stranger(res) {
 			continue
 		}
 		got := exchange.NodeText(res.Identifier)
 		for _, r := range b.records {
 			sent := exchange.KeyText(r.key)
-			if len(b.of(r)) > 0 || !resembles(sent, got) {
+			if len(b.of(r)) > 0 || !rules.Resembles(sent, got) {
 				continue
 			}
 			if said, is := keyCauses[values.Classify(values.Pair{Field: keyField(r.id), Sent: r.key, Stored: json.RawMessage(res.Identifier.Raw)}).Class]; is {

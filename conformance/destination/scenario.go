@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/quantity"
@@ -27,7 +28,6 @@ type scenario struct {
 	// look at no single object.
 	object *object
 
-	notArrived  *reply                        // a planning reply that did not arrive
 	replies     []*reply                      // of the latest When and of all before it
 	batches     []*batch                      // sync_batch calls with their records, in order
 	latest      []*batch                      // those of the latest When
@@ -47,7 +47,7 @@ type scenario struct {
 	endings     []func(context.Context) error // hooks to end
 	parallel    parallelWrites                // what steps have written in parallel
 	measured    measuredPace                  // how fast the latest calls went
-	handshaken  *tlsFacts                     // what the handshake showed; nil without one
+	handshaken  *rules.Handshake              // what the handshake showed; nil without one
 	altered     map[string]json.RawMessage    // what the hook alter_schema answered
 
 	reserved int64 // of the session's room for the bodies of wide answers, in bytes
@@ -213,17 +213,7 @@ func (sc *scenario) count() {
 	sc.Saw(conformance.SeenAttempts, len(sc.replies))
 	sc.Incomplete(sc.incomplete())
 	for _, r := range sc.replies {
-		if r.OK() {
-			sc.Saw(conformance.SeenResponses, 1)
-		}
-		switch {
-		case r.IsError():
-			sc.Saw(conformance.SeenErrors, 1)
-			sc.Saw(conformance.SeenEnvelopes, 1)
-		case r.Result() != nil:
-			sc.Saw(conformance.SeenAnswers, 1)
-			sc.Saw(conformance.SeenEnvelopes, 1)
-		}
+		sawReply(sc.Findings, r)
 	}
 	for _, b := range sc.batches {
 		sc.Saw(conformance.SeenResults, len(b.List))
@@ -240,8 +230,23 @@ func (sc *scenario) count() {
 		sc.note("%s: every record was refused, so that nothing was seen of it", p)
 		sc.Unsaw(conformance.SeenAccepted)
 	}
-	if f := sc.handshaken; f != nil && (f.err == nil || sc.url.Scheme != "https") {
+	if f := sc.handshaken; f != nil && (f.Err == nil || sc.url.Scheme != "https") {
 		sc.Saw(conformance.SeenHandshakes, 1)
+	}
+}
+
+// sawReply adds a reply to the evidence.
+func sawReply(found *engine.Findings, r *reply) {
+	if r.OK() {
+		found.Saw(conformance.SeenResponses, 1)
+	}
+	switch {
+	case r.IsError():
+		found.Saw(conformance.SeenErrors, 1)
+		found.Saw(conformance.SeenEnvelopes, 1)
+	case r.Result() != nil:
+		found.Saw(conformance.SeenAnswers, 1)
+		found.Saw(conformance.SeenEnvelopes, 1)
 	}
 }
 

@@ -17,8 +17,8 @@ func step(pattern string, bind func(*scenario) any) definition {
 // definitions are all sentences that a feature file may use.
 var definitions = sync.OnceValue(func() []definition {
 	return slices.Concat(
-		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
-		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
+		callSteps(), ruleSteps(), tlsSteps(), authSteps(),
+		planningSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
 		parallelSteps(), timeSteps(), fullSteps(), hookSteps(),
 	)
 })

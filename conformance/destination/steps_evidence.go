@@ -25,7 +25,8 @@ func evidenceSteps() []definition {
 		step(`^no deleted value is there again, where a read-back shows it$`, func(sc *scenario) any { return sc.noDeletedValues }),
 		step(`^no (record|copy in another object) exists$`, func(sc *scenario) any { return sc.noneThere }),
 		step(`^(every record|every other record|everything else) is unchanged by the last batch$`, func(sc *scenario) any { return sc.unchanged }),
-		step(`^every record has the values of one batch$`, func(sc *scenario) any { return sc.valuesOfOneBatch }),
+		step(`^(every record has the values of one batch|it is noted which values are stored)$`,
+			func(sc *scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
 	}
 }
 
@@ -35,6 +36,9 @@ var storedClaims = map[string]func(*scenario) error{
 	"is stored exactly":                                 (*scenario).storedExactly,
 	"exists once":                                       (*scenario).existOnce,
 	"has its new values":                                (*scenario).haveChanged,
+
+	"every record has the values of one batch": (*scenario).valuesOfOneBatch,
+	"it is noted which values are stored":      (*scenario).notesStored,
 }
 
 // unanswered reports latest batches that crashed as a whole: an odd record may

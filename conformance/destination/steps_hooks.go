@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/hook"
@@ -20,7 +21,7 @@ func hookSteps() []definition {
 	return []definition{
 		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(sc *scenario) any { return sc.callsHook }),
 		step(`^the fields show the (change|new field)$`, func(sc *scenario) any { return sc.fieldsShow }),
-		step(`^every result of (?:test_connection|sync_batch) (has a boolean "success"|has the same "success"|reports the fault|has an array of record results)$`,
+		step(`^every result of test_connection (has the same "success"|reports the fault)$`,
 			func(sc *scenario) any { return sc.connectionResults }),
 	}
 }
@@ -137,47 +138,30 @@ func reportsFault(r *reply) (string, string) {
 	return "", ""
 }
 
-const hasBoolean = `has a boolean "success"`
-
 func (sc *scenario) connectionResults(claim string) error {
-	switch claim {
-	case "has an array of record results":
-		return sc.resultsAreArrays()
-	case "reports the fault":
+	if claim == "reports the fault" {
 		if !slices.ContainsFunc(sc.replies, func(r *reply) bool { return r.OK() }) {
 			return inconclusive("", "test_connection was not answered at all: %s", sc.replies[0].Failure())
 		}
-		return sc.everyReply(reportsFault)
+		return sc.takes(rules.Every(sc.replies, reportsFault))
 	}
 	var first *reply
-	judged := 0
 	for _, r := range sc.of(rpc.MethodTestConnection) {
-		res := r.Result()
-		if res == nil {
+		if r.Result() == nil {
 			continue
 		}
-		judged++
-		ok, is := res.Get("success").Bool()
-		switch {
-		case claim == hasBoolean:
-			if !is {
-				sc.broken(`"success" as true or false`, r.Short(), r)
-			}
-		case first == nil:
+		if first == nil {
 			first = r
-		default:
-			if before, _ := first.Result().Get("success").Bool(); before != ok {
-				sc.broken("the same answer each time", r.Short(), first, r)
-			}
+		}
+		before, _ := first.Result().Get("success").Bool()
+		if now, _ := r.Result().Get("success").Bool(); before != now {
+			sc.broken("the same answer each time", r.Short(), first, r)
 		}
 	}
-	if err := sc.held(); err != nil {
+	if err := sc.held(); err != nil || first != nil {
 		return err
 	}
-	if judged == 0 {
-		return inconclusive("", "test_connection gave no result")
-	}
-	return nil
+	return inconclusive("", "test_connection gave no result")
 }
 
 func (sc *scenario) fieldsShow(what string) error {
@@ -201,8 +185,8 @@ func (sc *scenario) newFieldListed() error {
 	if last.Result() == nil {
 		return inconclusive("", "list_fields was not answered: %s", last.Short())
 	}
-	if !slices.Contains(texts(last.Items("fields"), "field_api_name"), name) {
-		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(texts(last.Items("fields"), "field_api_name")), last)
+	if !slices.Contains(rules.Texts(last.Items("fields"), "field_api_name"), name) {
+		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+quantity.List(rules.Texts(last.Items("fields"), "field_api_name")), last)
 	}
 	return sc.held()
 }
@@ -218,10 +202,10 @@ func (sc *scenario) fieldsChanged() error {
 		return inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
 	}
 	before, after := of[0], of[len(of)-1]
-	names := texts(after.Items("fields"), "field_api_name")
+	names := rules.Texts(after.Items("fields"), "field_api_name")
 	was, now := before.Result().Get("fields"), after.Result().Get("fields")
 	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
-	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.Items("fields"), "field_api_name")) {
+	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, rules.Texts(before.Items("fields"), "field_api_name")) {
 		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+quantity.List(names), before, after)
 	}
 	return sc.held()

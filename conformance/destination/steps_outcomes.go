@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/engine"
 	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/rules"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/quantity"
 )
@@ -267,7 +268,7 @@ func (sc *scenario) sameInParallel() error {
 		if was, is := alone[b.operation], b.outcomes(); was != is {
 			symptom := ""
 			if strings.Contains(is, unclear) {
-				symptom = symptomNoResult
+				symptom = rules.SymptomNoResult
 			}
 			sc.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.Short(), b.reply)
 		}

@@ -1,4 +1,4 @@
-package destination
+package rules
 
 import (
 	"bytes"
@@ -11,29 +11,28 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// httpSteps judge the HTTP responses that carried the replies.
-func httpSteps() []definition {
-	return []definition{
-		step(`^every HTTP response (that holds a result has a 2xx status|that holds an envelope says that it is JSON|holds its answer|is no redirect|is complete|is encoded as offered and labelled|holds an envelope|is fresh)$`,
-			func(sc *scenario) any {
-				return func(claim string) error {
-					if claim == "is no redirect" {
-						return sc.noRedirects()
-					}
-					return sc.everyReply(httpClaims[claim])
-				}
-			}),
-	}
-}
-
-var httpClaims = map[string]replyClaim{
-	"that holds a result has a 2xx status":        resultStatus,
-	"that holds an envelope says that it is JSON": contentType,
-	"holds its answer":                            holdsAnswer,
-	"is complete":                                 complete,
-	"is encoded as offered and labelled":          honestEncoding,
-	"holds an envelope":                           holdsEnvelope,
-	"is fresh":                                    fresh,
+// httpGroup judges the HTTP responses that carried the replies.
+func httpGroup() group {
+	g := group{claims: map[string]Claim{
+		"every HTTP response that holds a result has a 2xx status":        each(resultStatus),
+		"every HTTP response that holds an envelope says that it is JSON": each(contentType),
+		"every HTTP response holds its answer":                            each(holdsAnswer),
+		"every HTTP response is no redirect":                              noRedirects,
+		"every HTTP response is complete":                                 each(complete),
+		"every HTTP response is encoded as offered and labelled":          each(honestEncoding),
+		"every HTTP response holds an envelope":                           each(holdsEnvelope),
+		"every HTTP response is fresh":                                    each(fresh),
+	}, rules: map[string]*rule{}}
+	g.on(answers, "HTTP-001", "HTTP-011")
+	g.on(called, "HTTP-002")
+	g.on(good, "HTTP-003")
+	g.on(func(c *Call) bool { return good(c) && c.Status/100 != 3 }, "HTTP-010")
+	g.on(begun, "HTTP-004", "HTTP-006")
+	g.on(func(c *Call) bool { return c.Ended() && c.httpMethod == http.MethodPost }, "HTTP-007")
+	g.on(func(c *Call) bool {
+		return answers(c) && c.httpMethod != http.MethodPost && c.httpMethod != http.MethodOptions
+	}, "HTTP-005")
+	return g
 }
 
 func resultStatus(r *reply) (string, string) {
@@ -70,15 +69,15 @@ func holdsAnswer(r *reply) (string, string) {
 }
 
 // noRedirects shows the call that was redirected, not the one behind it.
-func (sc *scenario) noRedirects() error {
+func noRedirects(l *Look) error {
 	var sent []*reply
-	for _, r := range sc.replies {
+	for _, r := range l.Replies {
 		if len(r.Redirected) > 0 {
 			r = r.Redirected[0]
 		}
 		sent = append(sent, r)
 	}
-	return sc.every(sent, noRedirect)
+	return l.every(sent, noRedirect)
 }
 
 func noRedirect(r *reply) (string, string) {

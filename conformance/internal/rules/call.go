@@ -1,17 +1,24 @@
-package destination
+package rules
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 
+	"github.com/destkit/destkit/conformance/internal/exchange"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/openapi"
 )
 
-// sighted is one exchange of others, its request taken apart.
-type sighted struct {
+// Call is one exchange, its request taken apart.
+type Call struct {
 	*reply
+	Records int
+	Batch   *Batch // of a sync_batch with a plan
+
 	httpMethod string
 	number     int // from 1, in the order of the requests
 
@@ -21,10 +28,8 @@ type sighted struct {
 	// nothing about a good call.
 	form    envelopeForm
 	params  *wire.Node
-	empty   bool // params is {}
-	records int
-	batch   *batch // of a sync_batch with a plan
-	keyless int    // its records without an identifier
+	empty   bool   // params is {}
+	keyless int    // records of the batch without an identifier
 	active  string // its active identifier
 	auth    string // the Authorization header
 }
@@ -42,9 +47,9 @@ const (
 	notPOST
 )
 
-// look takes an exchange apart; auth is its Authorization header.
-func (p *ruler) look(r *reply, httpMethod, auth string, number int) *sighted {
-	c := &sighted{reply: r, httpMethod: httpMethod, auth: auth, number: number}
+// Read takes an exchange apart; auth is its Authorization header.
+func Read(r *exchange.Reply, httpMethod, auth string, number int) *Call {
+	c := &Call{reply: r, httpMethod: httpMethod, auth: auth, number: number}
 	if n, err := wire.Parse(r.Request); err == nil {
 		c.request = n
 	} else {
@@ -59,25 +64,19 @@ func (p *ruler) look(r *reply, httpMethod, auth string, number int) *sighted {
 	}
 	c.form = c.envelope()
 	if c.Method == rpc.MethodSyncBatch && c.form == goodForm {
-		p.readBatch(c)
+		c.readBatch()
 	}
 	return c
 }
 
-// odd reports whether the request is outside the published schema.
-func (c *sighted) odd() bool {
-	return !c.known() || openapi.ValidateParams(c.Method, sample(c.params.Raw)) != nil
-}
+// Reply is what came back.
+func (c *Call) Reply() *exchange.Reply { return c.reply }
 
-func text(n *wire.Node) string {
-	if n.Is(wire.String) {
-		return n.Text
-	}
-	return ""
-}
+// Good reports whether nothing is wrong with the request.
+func (c *Call) Good() bool { return c.form == goodForm }
 
 // envelope says what is wrong with the request.
-func (c *sighted) envelope() envelopeForm {
+func (c *Call) envelope() envelopeForm {
 	id := c.request.Get("id")
 	switch {
 	case c.httpMethod != http.MethodPost:
@@ -107,48 +106,106 @@ func (c *sighted) envelope() envelopeForm {
 	return goodForm
 }
 
-// readBatch makes of a sync_batch what the judge knows of its own.
-func (p *ruler) readBatch(c *sighted) {
+// readBatch reads the keys of a sync_batch, and its results.
+func (c *Call) readBatch() {
 	plan := c.params.Get("sync_plan")
-	o := p.s.catalog.object(c.Object)
-	if o == nil {
-		o = &object{Object: rpc.Object{APIName: c.Object, Label: text(plan.Get("object", "label"))}}
-	}
-	var id rpc.Field
 	for _, m := range plan.Get("schema").Members {
 		if active, _ := m.Value.Get("active_identifier").Bool(); active {
-			if json.Unmarshal(m.Value.Get("field").RawOrNull(), &id) != nil || id.APIName == "" {
-				id = rpc.Field{APIName: m.Name}
-			}
 			c.active = m.Name
 			break
 		}
 	}
 	records := c.params.Get("records").Items
-	c.records = len(records)
-	b := &batch{object: o, operation: text(plan.Get("operation")), reply: c.reply, secrets: p.s.redactor, records: make([]*record, 0, len(records))}
-	all := make([]record, len(records))
-	for i, n := range records {
+	c.Records = len(records)
+	keys := make([]json.RawMessage, 0, len(records))
+	for _, n := range records {
 		key := n.Get(c.active)
 		if c.active == "" || !key.Is(wire.String) && !key.Is(wire.Number) || key.Is(wire.String) && key.Text == "" {
 			c.keyless++
 			continue
 		}
-		all[i] = record{object: o, id: id, key: key.Raw}
-		b.records = append(b.records, &all[i])
+		keys = append(keys, key.Raw)
 	}
-	b.read()
-	c.batch = b
+	b := NewBatch(c.Object, text(plan.Get("operation")), keys, c.reply)
+	c.Batch = &b
 }
+
+// known reports whether the method is one of the protocol.
+func (c *Call) known() bool { return slices.Contains(rpc.Methods(), c.Method) }
+
+// odd reports whether the request is outside the published schema.
+func (c *Call) odd() bool {
+	return !c.known() || openapi.ValidateParams(c.Method, Sample(c.params.Raw)) != nil
+}
+
+func (c *Call) canceled() bool { return c.Kind == wire.KindCanceled }
+
+// enveloped reports whether the endpoint has answered a good call by an envelope.
+func (c *Call) enveloped() bool { return c.Result() != nil || c.IsError() }
+
+// almost is the method of the protocol that differs from the one that was called in
+// case or space only.
+func (c *Call) almost() string {
+	if c.known() {
+		return ""
+	}
+	for _, m := range rpc.Methods() {
+		if strings.EqualFold(strings.TrimSpace(c.Method), m) {
+			return m
+		}
+	}
+	return ""
+}
+
+// near reports whether two exchanges were made at about the same time.
+func (c *Call) near(o *Call) bool { return c.Started.Sub(o.Started).Abs() <= sameTime }
+
+// label is what a planning call names beside the object.
+func (c *Call) label() string { return text(c.params.Get("object", "label")) }
 
 // refusedOutside reports whether what stands before the endpoint may have answered: a
 // guard, a throttle, a gateway with nothing behind it. Where that is no envelope,
 // rules about the endpoint's answers say nothing of it.
-func (c *sighted) refusedOutside() bool {
+func (c *Call) refusedOutside() bool {
 	switch c.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return !c.Enveloped()
 	}
 	return false
+}
+
+// repeats reports whether an identifier stands more than once in the batch.
+func (c *Call) repeats() bool {
+	seen := make(map[string]bool, len(c.Batch.Keys))
+	for _, key := range c.Batch.Keys {
+		if seen[string(key)] {
+			return true
+		}
+		seen[string(key)] = true
+	}
+	return false
+}
+
+// sampled is the length up to which params are validated whole; the records of
+// a batch are alike, so that of a longer one the first few stand for all.
+const sampled = 16 << 10
+
+// Sample is the part of params that is validated.
+func Sample(params []byte) []byte {
+	if len(params) <= sampled {
+		return params
+	}
+	start := bytes.Index(params, []byte(`"records":[`))
+	if start < 0 {
+		return params
+	}
+	start += len(`"records":[`)
+	dec := json.NewDecoder(bytes.NewReader(params[start:]))
+	var first json.RawMessage
+	if dec.Decode(&first) != nil {
+		return params
+	}
+	out := append(params[:start:start], first...)
+	return append(out, "]}"...)
 }

@@ -1,0 +1,305 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/internal/exchange"
+	"github.com/destkit/destkit/conformance/internal/values"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/quantity"
+)
+
+// resultsGroup judges what sync_batch says of its records (spec 7.2.4).
+func resultsGroup() group {
+	g := group{claims: map[string]Claim{
+		"every result of sync_batch has an array of record results":            resultsAreArrays,
+		"every record result has an identifier exactly as it was sent":         identifiersExact,
+		"every record result has an identifier of the type that was sent":      identifierTypes,
+		`every record result has a boolean "success"`:                          successIsBoolean,
+		"every record result names a record that was sent, and each only once": noStrangers,
+		"every record result that is a failure has a message":                  failuresHaveMessages,
+		"every record result agrees with the others of its record":             resultsAgree,
+		"every record has a result":                                            everyRecordHasResult,
+		"every batch is processed":                                             batchesProcessed,
+		"no record is acknowledged":                                            noneAcknowledged,
+
+		"it is noted which successes carry a message": notesMessages,
+	}, rules: map[string]*rule{}}
+	batches := func(takes func(c *Call) bool, ids ...string) {
+		g.on(func(c *Call) bool { return c.Batch != nil && takes(c) }, ids...)
+	}
+	named := func(c *Call) bool { return c.Batch.IsArray && c.keyless == 0 && c.Records > 0 }
+	batches(func(c *Call) bool { return c.Result() != nil && c.Records > 0 }, "RES-001")
+	batches(func(c *Call) bool { return c.Batch.IsArray && len(c.Batch.Keys) > 0 }, "RES-002")
+	batches(named, "RES-003", "RES-004")
+	batches(func(c *Call) bool { return len(c.Batch.List) > 0 }, "RES-005", "RES-007")
+	batches(func(c *Call) bool {
+		return slices.ContainsFunc(c.Batch.List, func(r result) bool { return r.Success != nil && !*r.Success })
+	}, "RES-006")
+	batches(func(c *Call) bool {
+		return named(c) && slices.ContainsFunc(c.Batch.Keys, func(key json.RawMessage) bool { return len(key) > 0 && key[0] != '"' })
+	}, "RES-017")
+	g.onTraffic(func(t *Traffic, c *Call) bool {
+		return c.Batch != nil && c.Records == 0 && (c.Result() != nil || c.IsError() && t.admitted(c))
+	}, "RES-011")
+	batches(func(c *Call) bool { return c.keyless > 0 && c.keyless == c.Records && c.Result() != nil }, "RES-019")
+	g.rules["RES-019"].claims = []string{"no record is acknowledged"}
+	g.onTraffic(func(t *Traffic, c *Call) bool {
+		return c.Batch != nil && t.beside(c) && c.Batch.IsArray && len(c.Batch.Keys) > 0
+	}, "PAR-002")
+	g.rules["PAR-002"].claims = []string{"every record has a result"}
+	batches(func(c *Call) bool {
+		const most = 4 << 20
+		n := len(c.Request)
+		return n >= 100<<10 && n <= most && c.Status == http.StatusRequestEntityTooLarge || n >= most*9/10 && c.Batch.IsArray
+	}, "DAT-012")
+	return g
+}
+
+func resultsAreArrays(l *Look) error {
+	if len(l.Batches) == 0 { // empty batches carry no records to follow
+		for _, r := range l.of(rpc.MethodSyncBatch) {
+			if res := r.Result(); res != nil && !res.Get("record_results").Is(wire.Array) {
+				l.broken(`"record_results" as an array`, r.Short(), r)
+			}
+		}
+	}
+	for _, b := range l.Batches {
+		if res := b.Reply.Result(); res != nil && !b.IsArray {
+			l.brokenFor(b.Operation, `"record_results" as an array`, b.Reply.Short(), b.Reply)
+		}
+		if b.Reply.Kind == wire.KindTimeout {
+			l.brokenFor(b.Operation, "an answer within the batch deadline", b.Reply.Short(), b.Reply)
+			continue
+		}
+		if b.Reply.Result() == nil {
+			// An operation may be refused as a whole; OPS-004 judges that.
+			l.note("%s of %q was answered without a result: %s", b.Operation, b.Object, b.Reply.Short())
+		}
+	}
+	return l.held()
+}
+
+// eachResult visits the results of all answered batches.
+func (l *Look) eachResult(visit func(b *Batch, r result)) error {
+	any := false
+	for _, b := range l.Batches {
+		for _, r := range b.List {
+			any = true
+			visit(b, r)
+		}
+	}
+	if err := l.held(); err != nil {
+		return err
+	}
+	if !any {
+		return inconclusive("", "no record result came back")
+	}
+	return nil
+}
+
+func identifiersExact(l *Look) error {
+	return l.eachResult(func(b *Batch, r result) {
+		if r.Identifier == nil {
+			if !l.withoutIdentifiers(b) {
+				l.brokenFor(b.Operation, `an "identifier" in every record result`, string(r.Node.Raw), b.Reply)
+			}
+			return
+		}
+		// A stranger is RES-003's; a distorted one leaves a record without result.
+		if at, is := b.misnamed(exchange.NodeText(r.Identifier)); is && b.Stranger(r) {
+			l.brokenAs(SymptomAltered, b.Operation, "the identifier "+string(b.Keys[at]), "it came back as "+foreign.Clip(string(r.Identifier.Raw), 120), b.Reply)
+		}
+	})
+}
+
+// Resembles tells a distorted copy of a key from an identifier out of nowhere:
+// folded, trimmed or normalised it is the same, or it is a nearby number.
+func Resembles(sent, got string) bool {
+	fold := func(s string) string {
+		return strings.ToLower(strings.Join(strings.Fields(values.Normalise(s)), ""))
+	}
+	if fold(sent) == fold(got) || html.UnescapeString(got) == sent {
+		return true
+	}
+	if plain, err := url.QueryUnescape(got); err == nil && plain == sent {
+		return true
+	}
+	a, err := strconv.ParseFloat(sent, 64)
+	if b, wrong := strconv.ParseFloat(got, 64); err == nil && wrong == nil && a == b {
+		return true // 42.0 or 4.2e1 for 42
+	}
+	return isDigits(sent) && isDigits(got) && len(sent) == len(got) && sent[:len(sent)-3] == got[:len(got)-3]
+}
+
+func isDigits(s string) bool {
+	return len(s) > 3 && strings.Trim(s, "0123456789") == ""
+}
+
+func identifierTypes(l *Look) error {
+	return l.eachResult(func(b *Batch, r result) {
+		if r.Identifier == nil {
+			return
+		}
+		key := b.sent[exchange.NodeText(r.Identifier)].raw
+		if sent, err := wire.Parse(key); err == nil && sent.Kind != r.Identifier.Kind {
+			l.brokenFor(b.Operation, fmt.Sprintf("the identifier %s as a %s", key, sent.Kind),
+				fmt.Sprintf("it came back as the %s %s", r.Identifier.Kind, r.Identifier.Raw), b.Reply)
+		}
+	})
+}
+
+func successIsBoolean(l *Look) error {
+	return l.eachResult(func(b *Batch, r result) {
+		if r.Success == nil {
+			l.brokenFor(b.Operation, `"success" as true or false`, foreign.Clip(string(r.Node.Raw), 200), b.Reply)
+		}
+	})
+}
+
+func noStrangers(l *Look) error {
+	return l.eachResult(func(b *Batch, r result) {
+		if r.Identifier == nil {
+			return
+		}
+		got := exchange.NodeText(r.Identifier)
+		named, came := b.sent[got].times, len(b.ByKey[got])
+		_, altered := b.misnamed(got)
+		symptom := ""
+		switch {
+		case named == 0:
+			switch {
+			case altered || slices.ContainsFunc(b.texts, func(key string) bool { return Resembles(key, got) }):
+				symptom = SymptomAltered
+			case slices.ContainsFunc(b.texts, func(key string) bool { return len(b.ByKey[key]) == 0 }):
+				symptom = SymptomNoResult // it stands in the place of one that is missing
+			}
+			l.brokenAs(symptom, b.Operation, "results for the records of the batch only", "a result for "+foreign.Clip(string(r.Identifier.Raw), 120), b.Reply)
+		case came > named && b.Contradicts(got): // RES-002 judges that
+		case came > named && b.List[b.ByKey[got][0]].Node == r.Node:
+			if altered {
+				symptom = SymptomAltered
+			}
+			l.brokenBy(b.repeated(), symptom, b.Operation, "one result for each record", fmt.Sprintf("%s for %s", quantity.Count(came, "result"), foreign.Clip(string(r.Identifier.Raw), 120)), b.Reply)
+		}
+	})
+}
+
+func failuresHaveMessages(l *Look) error {
+	failures := 0
+	err := l.eachResult(func(b *Batch, r result) {
+		if r.Success == nil || *r.Success {
+			return
+		}
+		failures++
+		if !r.Message.Is(wire.String) || strings.TrimSpace(r.Message.Text) == "" {
+			l.brokenFor(b.Operation, `"error_message" as a non-empty string on a failure`, foreign.Clip(string(r.Node.Raw), 240), b.Reply)
+		}
+	})
+	if err == nil && failures == 0 {
+		return inconclusive("", "nothing failed, so that no message could be looked at")
+	}
+	return err
+}
+
+func everyRecordHasResult(l *Look) error {
+	answered := 0
+	for _, b := range l.Batches {
+		if !b.IsArray {
+			continue // OPS-004 and DUP-001 judge batches that fail as a whole
+		}
+		answered++
+		if l.withoutIdentifiers(b) {
+			continue
+		}
+		for i, key := range b.texts {
+			if len(b.ByKey[key]) == 0 {
+				l.brokenAs(b.noResultSymptom(key), b.Operation, fmt.Sprintf("a result for each of the %s", quantity.Count(len(b.Keys), "record")),
+					fmt.Sprintf("%s came back; missing %s", quantity.Count(len(b.List), "result"), b.Keys[i]), b.Reply)
+			}
+		}
+	}
+	if answered == 0 {
+		return inconclusive("", "no batch was answered by results")
+	}
+	return l.held()
+}
+
+// symptoms of results.
+const (
+	SymptomNoResult     = "no result"
+	SymptomNoIdentifier = "no identifier in results"
+	SymptomAltered      = "identifier altered"
+	SymptomNoneAtAll    = "no results at all"
+	SymptomContradict   = "two results that disagree"
+)
+
+func resultsAgree(l *Look) error {
+	for _, b := range l.Batches {
+		for i, key := range b.texts {
+			// A record that stands twice in a batch may fare differently.
+			if len(b.ByKey[key]) > 1 && !b.Say(key, true) && !b.Say(key, false) && b.sent[key].times == 1 {
+				l.brokenBy(b.repeated(), SymptomContradict, b.Operation, "one status for "+string(b.Keys[i]), b.Why(b.Keys[i]), b.Reply)
+			}
+		}
+	}
+	return l.held()
+}
+
+// batchesProcessed: no top-level error and some results; RES-002 counts them. A
+// batch that was not answered in time is left to the time checks.
+func batchesProcessed(l *Look) error {
+	var late *Batch
+	for _, b := range l.Batches {
+		switch {
+		case b.Reply.Kind == wire.KindTimeout:
+			late = b
+		case !b.IsArray:
+			l.brokenFor(b.Operation, fmt.Sprintf("a batch of %s that is processed record by record", quantity.Count(len(b.Keys), "record")), b.Reply.Short(), b.Reply)
+		case len(b.List) == 0:
+			l.brokenAs(SymptomNoneAtAll, b.Operation, "a result for each record", b.Reply.Short(), b.Reply)
+		}
+	}
+	if err := l.held(); err != nil {
+		return err
+	}
+	if late == nil {
+		return nil
+	}
+	return inconclusive("", "a batch of %s was not answered within %s", quantity.Count(len(late.Keys), "record"), l.BatchTimeout)
+}
+
+// noneAcknowledged is about the batches that were sent last.
+func noneAcknowledged(l *Look) error {
+	for _, b := range l.Latest {
+		for _, r := range b.List {
+			if r.Success != nil && *r.Success && !b.Stranger(r) && (r.Identifier == nil || !b.Contradicts(exchange.NodeText(r.Identifier))) {
+				l.brokenFor(b.Operation, "a failure, or an error for the batch", foreign.Clip(string(r.Node.Raw), 200), b.Reply)
+				break
+			}
+		}
+	}
+	return l.held()
+}
+
+func notesMessages(l *Look) error {
+	for _, b := range l.Batches {
+		for _, r := range b.List {
+			if r.Success != nil && *r.Success && r.Message != nil {
+				l.note("a success carries error_message %s: the service ignores it", foreign.Clip(string(r.Message.Raw), 80))
+				return nil
+			}
+		}
+	}
+	l.note("no success carries a message")
+	return nil
+}
