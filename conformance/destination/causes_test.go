@@ -88,7 +88,7 @@ func TestCausesThatWereWrong(t *testing.T) {
 				}
 				return ""
 			}
-		}, "DAT-014 DUP-003", "DUP-003", "for their position in the batch", false, []string{"takes less than the declared type"}},
+		}, "DAT-014 DUP-003", "OPS-007", "for their position in the batch", false, []string{"takes less than the declared type"}},
 		{"a member under another name", func(e *small) {
 			e.answer = func(method string, _ int, _ []byte) string {
 				if method != rpc.MethodTestConnection {

@@ -111,8 +111,27 @@ func (sc *scenario) accepted(s set) (yes, no int, refusal string, where *reply) 
 	return yes, no, refusal, where
 }
 
+// refusedAmongOthers adds a finding where the first record of a set that was refused next to
+// others is taken when it is sent again, alone.
+func (sc *scenario) refusedAmongOthers(s set) bool {
+	for _, b := range sc.latest {
+		for _, r := range b.records {
+			if b.operation != s.operation || len(b.records) == 1 || !b.failed(r) || !slices.Contains(s.records, r) {
+				continue
+			}
+			alone, err := sc.apart().writeOne(b.operation, []*record{r}, plan{})
+			if err != nil || !alone.succeeded(r) {
+				return false
+			}
+			sc.refusedInBatch(b, r)
+			return true
+		}
+	}
+	return false
+}
+
 // operationsAccept: an operation that is advertised takes at least one of the
-// records that it is for.
+// records that it is for, and no record is refused for the others next to it.
 func (sc *scenario) operationsAccept() error {
 	for i, s := range sc.sets {
 		p := sc.purposes[i]
@@ -120,7 +139,7 @@ func (sc *scenario) operationsAccept() error {
 		switch {
 		case yes > 0 || no == 0:
 			sc.proof("%s: %d accepted", p, yes)
-			if no > 0 {
+			if no > 0 && !sc.refusedAmongOthers(s) {
 				sc.note("%s: %d of %d were refused: %s", p, no, yes+no, foreign.Clip(refusal, 200))
 			}
 		case p.existing && !sc.wasCreated(s):

@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -66,7 +67,7 @@ func (sc *scenario) takenAlone(b *batch, r *record, existing bool) bool {
 
 // refusedInBatch adds a finding about a record that is taken alone.
 func (sc *scenario) refusedInBatch(b *batch, r *record) {
-	sc.brokenAs(symptomPosition, b.operation, fmt.Sprintf("%s accepted among other records as it is alone", r.odd.what),
+	sc.brokenAs(symptomPosition, b.operation, cmp.Or(r.odd.what, "a record")+" accepted among other records as it is alone",
 		fmt.Sprintf("in a batch of %d it is refused: %s", len(b.records), foreign.Clip(b.refusalOf(r), 300)), b.reply)
 	sc.explainPosition(fmt.Sprintf("number %d of %d", slices.Index(b.records, r)+1, len(b.records)))
 }

@@ -106,7 +106,7 @@ Feature: Persistence and repeats
     Then every acknowledged record exists once
 
   @DUP-003 @should @spec @spec-7.2.5 @write @records-30 @each-object @evidence-results
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-DUP-001 @needs-RES-012
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-DUP-001 @needs-RES-012 @needs-OPS-007
   Scenario: A record alone has the status that it had in its batch
     The service splits a failed batch and sends records alone. Another status makes the outcome
     depend on the split.
