@@ -20,6 +20,12 @@ import (
 // read-back.
 func judge(t *testing.T, language, name string, s Setting, readback bool) *conformance.Report {
 	t.Helper()
+	return judgeBehind(t, language, name, s, readback, func(url string) string { return url })
+}
+
+// judgeBehind is judge where something stands before the endpoint: behind is its address.
+func judgeBehind(t *testing.T, language, name string, s Setting, readback bool, behind func(url string) string) *conformance.Report {
+	t.Helper()
 	url := ""
 	if s.Own {
 		url = ownURL(t, language, s.Restarts)
@@ -64,7 +70,7 @@ func judge(t *testing.T, language, name string, s Setting, readback bool) *confo
 	if s.Code != "" {
 		url, opts.URLSecret = url+"?code="+s.Code, "query:code"
 	}
-	r, err := destination.Run(context.Background(), destination.Target{URL: url, Token: token}, opts)
+	r, err := destination.Run(context.Background(), destination.Target{URL: behind(url), Token: token}, opts)
 	require.NoError(t, err)
 	return r
 }

@@ -156,7 +156,7 @@ var pythonBatches = []Mistake{
 var pythonSQL = []Mistake{
 	{
 		Name: "sql-by-f-string", Sentence: "Values are put into the text of the INSERT, so that a quote breaks the batch.",
-		Finds: []string{"DAT-011", "RES-018"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
+		Finds: []string{"DAT-011", "RES-018", "RES-020"}, Never: []string{"RPC-*", "SEM-001", "SEM-006", "DUR-001"},
 	},
 	{
 		Name: "insert-overwrites", Sentence: "insert writes over a record that exists and reports that it was skipped.",
