@@ -100,19 +100,19 @@ func (s *session) forgetSchema() {
 
 // brokenOverall adds to the findings of a rule what was broken outside its own scenario.
 // What a failed check shows already is not shown again, and one lost connection is none.
-func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, shown func(symptom string) bool) {
+func (s *session) brokenOverall(ctx context.Context, found *engine.Findings, shown func(symptom string, warnings bool) bool) {
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	check := found.Check().ID
 	if check == "HTTP-003" && len(s.overall.lost) > 1 && len(s.watch.outages) == 0 {
 		for _, r := range s.overall.lost {
-			if symptom := r.Symptom(); !shown(symptom) && !slices.Contains(found.Symptoms(), symptom) {
+			if symptom := r.Symptom(); !shown(symptom, false) && !slices.Contains(found.Symptoms(), symptom) {
 				s.scenarioOf(ctx, found).brokenAs(symptom, "", "a response to every call", r.What()+": "+r.Failure(), r)
 			}
 		}
 	}
 	if pc := s.overall.rules.byID[check]; pc != nil {
 		s.overall.rules.conclude(pc)
-		found.TakeUnless(shown, pc.found)
+		found.TakeUnless(func(symptom string) bool { return shown(symptom, true) }, pc.found)
 	}
 }

@@ -298,10 +298,10 @@ func (sched *scheduler) judgeOverall(ctx context.Context) {
 	}
 }
 
-// shows reports whether a failure has the symptom.
-func (sched *scheduler) shows(symptom string) bool {
+// shows reports whether a failure has the symptom, or a warning if those count.
+func (sched *scheduler) shows(symptom string, warnings bool) bool {
 	for _, r := range sched.results {
-		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Warn || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
+		if (r.Status == conformance.Fail || r.Status == conformance.Flaky || r.Status == conformance.Warn && warnings || r.Status == conformance.Waived) && slices.ContainsFunc(r.Symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
 			return true
 		}
 	}

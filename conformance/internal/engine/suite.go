@@ -64,9 +64,10 @@ type Suite struct {
 	// report.
 	Open func(ctx context.Context, r *conformance.Report, checks []*conformance.Check) (ready bool, err error)
 	// Overall adds what the run as a whole shows against a check that has passed in its
-	// own scenario; shown reports whether a failed check has a symptom already. It may be
+	// own scenario; shown reports whether a failed check has a symptom already, or one that
+	// warns where warnings count. It may be
 	// nil.
-	Overall func(ctx context.Context, found *Findings, shown func(symptom string) bool)
+	Overall func(ctx context.Context, found *Findings, shown func(symptom string, warnings bool) bool)
 	// Finish cleans up and completes the report, before the verdict. late reports that
 	// the time of the run was up.
 	Finish func(ctx context.Context, r *conformance.Report, late bool)
