@@ -99,7 +99,7 @@ func (w *ownership) ownsNode(n *wire.Node) bool {
 			return true
 		}
 		if v, err := strconv.ParseInt(text, 10, 64); err == nil {
-			return w.odd(v)
+			return w.odd(v) || w.letters != nil && v >= w.from && v <= w.to
 		}
 		const uuid = 36 // a check may put something around it
 		text = strings.TrimPrefix(text, " ")

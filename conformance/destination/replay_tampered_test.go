@@ -195,6 +195,7 @@ func TestOwnershipOfARun(t *testing.T) {
 		require.True(t, ok)
 		raw, _ := json.Marshal(n)
 		require.True(t, owns.owns(raw))
+		require.True(t, owns.owns(values.Quote("00"+string(raw))), "of digits, as SEM-014 sends it")
 	}
 	for _, foreign := range []string{`1`, `0`, `-5`, `9007199254740992`, `9007199254740994`, `1e12`, `"1"`, `""`, `null`, `true`, `{}`, `[]`, `"zz-conf"`, `"zz-conf-12ab9f"`, `"zz-load-12ab9f-000000000001"`, `"customer-12ab9f-1"`, `"9007199254740993"`, `3000000000000`} {
 		require.False(t, owns.owns(json.RawMessage(foreign)), foreign)
