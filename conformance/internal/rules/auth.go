@@ -22,7 +22,7 @@ func authGroup() group {
 		"no reply contains a secret": keepsSecrets,
 	}, rules: map[string]*rule{}}
 	g.onTraffic(func(t *Traffic, c *Call) bool {
-		return c.auth == "" && t.callers.authorized != "" && c.form == goodForm && c.known() && c.Ended()
+		return c.auth == "" && t.callers.authorized != "" && c.form == goodForm && c.known() && c.Ended() && !c.Passing()
 	}, "AUTH-002", "AUTH-006")
 	g.rules["AUTH-002"].claims, g.rules["AUTH-006"].claims = []string{refuses}, []string{properly}
 	g.rules["AUTH-007"] = &rule{
