@@ -196,6 +196,9 @@ func (sc *scenario) whichValues(e *expected, fields []string, taken, tried [2][]
 		case slices.Contains([]string{"null", "[]", `""`, "0", `"0"`, "false"}, value):
 			why = "what is empty is dropped, and the old value stays."
 		}
+		if f, _ := e.record.object.field(all[0]); f.Array {
+			return either("an empty "+all[0]+" is dropped, and the old value stays", "items of the longer list before are never removed", "a list of fewer items than before")
+		}
 		return seenCause("%s is changed to other values, in the same operation, and not to %s: %s", all[0], strings.Join(not, " or "), why)
 	}
 	// A field without a third value, as a flag, adds nothing where all others were tried in vain.

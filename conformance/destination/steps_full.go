@@ -3,8 +3,6 @@ package destination
 import (
 	"fmt"
 	"math"
-	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -139,15 +137,11 @@ func (sc *scenario) fullBatches(n int) []fullBatch {
 		fresh(creating, &sending{shapes: []func(*scenario, *record) *record{onlyRequired}})})
 }
 
-// unavailable are the statuses of a service that is away for a moment, which says
-// nothing about sizes.
-var unavailable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
-
 // fullBatchStored judges the latest full batch. One that a service was away for is sent
 // once more.
 func (sc *scenario) fullBatchStored(what string) (answered bool, err error) {
 	b := sc.latest[len(sc.latest)-1]
-	if !b.reply.OK() && b.reply.Kind != wire.KindTimeout || slices.Contains(unavailable, b.reply.Status) {
+	if !b.reply.OK() && b.reply.Kind != wire.KindTimeout || b.reply.Passing() {
 		again, err := sc.writeOne(b.operation, b.records, plan{})
 		if err != nil {
 			return false, err
