@@ -3,6 +3,7 @@ package exchange
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -131,15 +132,19 @@ func (r *Reply) Items(name string) []*wire.Node {
 	return nil
 }
 
-// OtherID reports whether an object came back without the id of the request. A body that
-// was too large to be read has none to give: JSON-RPC has null for that.
+// OtherID reports whether an object came back without the id of the request. What refuses
+// a call before its body is read (a caller that is unknown, a limit) has none to give:
+// JSON-RPC has null for that.
 func (r *Reply) OtherID() bool {
 	id := r.Member("id")
-	if !r.Doc().Is(wire.Object) || id.Is(wire.Null) && r.Status == http.StatusRequestEntityTooLarge {
+	if !r.Doc().Is(wire.Object) || id.Is(wire.Null) && (r.Passing() || slices.Contains(unread, r.Status)) {
 		return false
 	}
 	return !id.Is(wire.String) || id.Text != r.ID
 }
+
+// unread are the statuses of calls whose body need not have been read.
+var unread = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge}
 
 // Enveloped reports whether the body looks like an envelope of JSON-RPC, be it a bad one.
 func (r *Reply) Enveloped() bool {
