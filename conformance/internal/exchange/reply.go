@@ -137,7 +137,7 @@ func (r *Reply) Items(name string) []*wire.Node {
 // JSON-RPC has null for that.
 func (r *Reply) OtherID() bool {
 	id := r.Member("id")
-	if !r.Doc().Is(wire.Object) || id.Is(wire.Null) && (r.Passing() || slices.Contains(unread, r.Status)) {
+	if !r.Doc().Is(wire.Object) || (id == nil || id.Is(wire.Null)) && (r.Passing() || slices.Contains(unread, r.Status)) {
 		return false
 	}
 	return !id.Is(wire.String) || id.Text != r.ID
