@@ -73,9 +73,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 			}
 			break
 		}
-		s.disturbed.mu.Lock()
-		s.disturbed.replies = append(s.disturbed.replies, first)
-		s.disturbed.mu.Unlock()
+		s.disturbed.add(first)
 		return s.observed(req, again), nil
 	}
 	s.disturbed.mu.Lock()
@@ -85,6 +83,13 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	}
 	s.disturbed.lasting[kind] = true
 	return s.observed(req, first), nil
+}
+
+// add keeps a reply that a repeat has changed.
+func (d *disturbances) add(r *reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.replies = append(d.replies, r)
 }
 
 // repeatable reports whether a call is an ordinary one, which can be made again.
