@@ -47,6 +47,7 @@ type session struct {
 	overall overall
 	// disturbed are the calls that had no answer at first.
 	disturbed disturbances
+	validated sync.Map // requests without their records, as text
 	trees     exchange.Trees
 	wide      *semaphore.Weighted // of keptBodies
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.

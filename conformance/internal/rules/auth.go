@@ -84,8 +84,7 @@ func keepsSecrets(l *Look) error {
 		if len(secret) < 4 {
 			continue
 		}
-		find := wire.NewRedactor()
-		find.Add(secret, "\x00")
+		find := l.finder(secret)
 		for _, r := range l.Replies {
 			if n := holds(find, r); n != "" {
 				l.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.What(), name, n), r)
@@ -94,6 +93,22 @@ func keepsSecrets(l *Look) error {
 	}
 	return l.held()
 }
+
+// finder looks for a secret. Making one takes as long as using it.
+func (t Terms) finder(secret string) *wire.Redactor {
+	find := t.finders[secret]
+	if find == nil {
+		find = wire.NewRedactor()
+		find.Add(secret, "\x00")
+		if t.finders != nil && len(t.finders) < mostFinders {
+			t.finders[secret] = find
+		}
+	}
+	return find
+}
+
+// mostFinders bounds what is kept of the credentials of callers.
+const mostFinders = 8
 
 // holds names the part of a reply that holds what the redactor knows.
 func holds(find *wire.Redactor, r *reply) string {

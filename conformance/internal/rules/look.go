@@ -29,6 +29,8 @@ type Terms struct {
 	Token, Secret   string         // of the URL; "" for none
 	JudgeTLS        bool           // of an endpoint that is not in development
 	Roots           *x509.CertPool // of the author; nil: public ones
+
+	finders map[string]*wire.Redactor // by secret, of traffic
 }
 
 // Look is what a rule looks at: one exchange, or several in the order of their requests.

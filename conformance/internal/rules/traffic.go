@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -48,6 +49,7 @@ type callers struct {
 
 // New judges by the rules of these checks.
 func New(terms Terms, checks []*conformance.Check) (*Traffic, error) {
+	terms.finders = map[string]*wire.Redactor{}
 	t := &Traffic{
 		Terms: terms, fields: map[string]*Call{}, operations: map[string]*Call{}, callers: callers{accepted: map[string]*access{}},
 		batches: batches{groups: map[string]*kind{}, contents: map[uint64]bool{}, seed: maphash.MakeSeed()},
