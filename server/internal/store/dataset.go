@@ -25,16 +25,9 @@ var datasets = define(table[Dataset]{
 	name: "datasets", kind: "dataset", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "source_id", "name", "description", "query", "slug", "columns",
 		"cached_record_count", "record_count_at"},
-	row: func(d *Dataset) *Row { return &d.Row },
-	values: func(d *Dataset) []any {
-		return []any{d.WorkspaceID, d.SourceID, d.Name, doc{d.Description}, d.Query, d.Slug,
-			doc{storeColumns(d.Columns)}, d.CachedRecordCount, d.RecordCountAt}
-	},
-	load: func(s *scan, d *Dataset) {
-		d.WorkspaceID, d.SourceID, d.Name = s.number(), s.number(), s.text()
-		s.doc(&d.Description)
-		d.Query, d.Slug, d.Columns = s.text(), s.text(), s.columns()
-		d.CachedRecordCount, d.RecordCountAt = s.optional(), s.time()
+	cells: func(d *Dataset) []any {
+		return []any{&d.WorkspaceID, &d.SourceID, &d.Name, &d.Description, &d.Query, &d.Slug, columns{&d.Columns},
+			&d.CachedRecordCount, &d.RecordCountAt}
 	},
 	duplicate: func(d *Dataset) (string, string) { return "slug", d.Slug },
 })

@@ -24,14 +24,8 @@ type Destination struct {
 var destinations = define(table[Destination]{
 	name: "destinations", kind: "destination", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "name", "type", "test_results", "test_succeeded", "tested_at"},
-	row:     func(d *Destination) *Row { return &d.Row },
-	values: func(d *Destination) []any {
-		return []any{d.WorkspaceID, d.Name, d.Type, doc{d.TestResults}, d.TestSucceeded, d.TestedAt}
-	},
-	load: func(s *scan, d *Destination) {
-		d.WorkspaceID, d.Name, d.Type = s.number(), s.text(), s.text()
-		s.doc(&d.TestResults)
-		d.TestSucceeded, d.TestedAt = s.optionalFlag(), s.time()
+	cells: func(d *Destination) []any {
+		return []any{&d.WorkspaceID, &d.Name, &d.Type, &d.TestResults, &d.TestSucceeded, &d.TestedAt}
 	},
 })
 

@@ -34,26 +34,16 @@ type WorkspaceInvitation struct {
 var invitations = define(table[Invitation]{
 	name: "invitations", kind: "invitation", scope: "organization_id",
 	columns: []string{"organization_id", "email", "role", "created_by_id", "claimed_at", "claimed_by_id"},
-	row:     func(i *Invitation) *Row { return &i.Row },
-	values: func(i *Invitation) []any {
-		return []any{i.OrganizationID, i.Email, i.Role, i.CreatedByID, i.ClaimedAt, i.ClaimedByID}
-	},
-	load: func(s *scan, i *Invitation) {
-		i.OrganizationID, i.Email, i.Role = s.number(), s.text(), s.text()
-		i.CreatedByID, i.ClaimedAt, i.ClaimedByID = s.number(), s.time(), s.optional()
+	cells: func(i *Invitation) []any {
+		return []any{&i.OrganizationID, &i.Email, &i.Role, &i.CreatedByID, &i.ClaimedAt, &i.ClaimedByID}
 	},
 })
 
 var workspaceInvitations = define(table[WorkspaceInvitation]{
 	name: "workspace_invitations", kind: "workspace invitation", scope: "workspace_id",
 	columns: []string{"invitation_id", "workspace_id", "email", "role", "created_by_id", "claimed_at", "claimed_by_id"},
-	row:     func(i *WorkspaceInvitation) *Row { return &i.Row },
-	values: func(i *WorkspaceInvitation) []any {
-		return []any{i.InvitationID, i.WorkspaceID, i.Email, i.Role, i.CreatedByID, i.ClaimedAt, i.ClaimedByID}
-	},
-	load: func(s *scan, i *WorkspaceInvitation) {
-		i.InvitationID, i.WorkspaceID, i.Email, i.Role = s.optional(), s.number(), s.text(), s.text()
-		i.CreatedByID, i.ClaimedAt, i.ClaimedByID = s.number(), s.time(), s.optional()
+	cells: func(i *WorkspaceInvitation) []any {
+		return []any{&i.InvitationID, &i.WorkspaceID, &i.Email, &i.Role, &i.CreatedByID, &i.ClaimedAt, &i.ClaimedByID}
 	},
 })
 

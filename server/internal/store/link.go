@@ -25,13 +25,8 @@ type Link struct {
 var links = define(table[Link]{
 	name: "links", kind: "link", scope: "workspace_id",
 	columns: []string{"workspace_id", "kind", "type", "target_id", "redirect_uri", "expires_at", "used_at"},
-	row:     func(l *Link) *Row { return &l.Row },
-	values: func(l *Link) []any {
-		return []any{l.WorkspaceID, l.Kind, l.Type, l.TargetID, l.RedirectURI, l.ExpiresAt, l.UsedAt}
-	},
-	load: func(s *scan, l *Link) {
-		l.WorkspaceID, l.Kind, l.Type, l.TargetID = s.number(), s.text(), s.text(), s.optional()
-		l.RedirectURI, l.ExpiresAt, l.UsedAt = s.text(), s.time(), s.time()
+	cells: func(l *Link) []any {
+		return []any{&l.WorkspaceID, &l.Kind, &l.Type, &l.TargetID, &l.RedirectURI, &l.ExpiresAt, &l.UsedAt}
 	},
 })
 

@@ -29,16 +29,9 @@ var mails = define(table[Mail]{
 	name: "mails", kind: "mail", scope: "organization_id", counted: true,
 	columns: []string{"organization_id", "workspace_id", "recipients", "sender", "subject", "body", "kind", "at",
 		"delivery", "attempts", "next_attempt", "error"},
-	row: func(m *Mail) *Row { return &m.Row },
-	values: func(m *Mail) []any {
-		return []any{m.OrganizationID, m.WorkspaceID, doc{m.To}, m.From, m.Subject, m.Text, m.Kind, m.At,
-			m.Delivery, m.Attempts, m.NextAttempt, m.Error}
-	},
-	load: func(s *scan, m *Mail) {
-		m.OrganizationID, m.WorkspaceID = s.number(), s.optional()
-		s.doc(&m.To)
-		m.From, m.Subject, m.Text, m.Kind, m.At = s.text(), s.text(), s.text(), s.text(), s.time()
-		m.Delivery, m.Attempts, m.NextAttempt, m.Error = s.text(), s.number(), s.time(), s.text()
+	cells: func(m *Mail) []any {
+		return []any{&m.OrganizationID, &m.WorkspaceID, &m.To, &m.From, &m.Subject, &m.Text, &m.Kind, &m.At,
+			&m.Delivery, &m.Attempts, &m.NextAttempt, &m.Error}
 	},
 })
 

@@ -27,12 +27,8 @@ type Member struct {
 var memberships = define(table[Membership]{
 	name: "memberships", kind: "membership", scope: "workspace_id",
 	columns: []string{"workspace_id", "user_id", "role", "first_state"},
-	row:     func(m *Membership) *Row { return &m.Row },
-	values:  func(m *Membership) []any { return []any{m.WorkspaceID, m.UserID, m.Role, doc{m.first}} },
-	load: func(s *scan, m *Membership) {
-		m.WorkspaceID, m.UserID, m.Role = s.number(), s.number(), s.text()
-		s.doc(&m.first)
-		m.Initial = m.first != nil
+	cells: func(m *Membership) []any {
+		return []any{&m.WorkspaceID, &m.UserID, &m.Role, initial[string]{&m.first, &m.Initial}}
 	},
 	duplicate: func(m *Membership) (string, string) { return "user", fmt.Sprint(m.UserID) },
 })

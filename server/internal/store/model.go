@@ -19,17 +19,8 @@ type Model struct {
 var models = define(table[Model]{
 	name: "models", kind: "model", scope: "source_id",
 	columns: []string{"source_id", "dataset_id", "source_object_id", "name", "description", "query", "compiled_query", "columns"},
-	row:     func(m *Model) *Row { return &m.Row },
-	values: func(m *Model) []any {
-		return []any{m.SourceID, m.DatasetID, m.SourceObjectID, m.Name, doc{m.Description}, m.Query,
-			doc{m.CompiledQuery}, doc{storeColumns(m.Columns)}}
-	},
-	load: func(s *scan, m *Model) {
-		m.SourceID, m.DatasetID, m.SourceObjectID, m.Name = s.number(), s.number(), s.number(), s.text()
-		s.doc(&m.Description)
-		m.Query = s.text()
-		s.doc(&m.CompiledQuery)
-		m.Columns = s.columns()
+	cells: func(m *Model) []any {
+		return []any{&m.SourceID, &m.DatasetID, &m.SourceObjectID, &m.Name, &m.Description, &m.Query, &m.CompiledQuery, columns{&m.Columns}}
 	},
 	duplicate: func(*Model) (string, string) { return "dataset", "" },
 })

@@ -13,10 +13,8 @@ type OpenAlert struct {
 var openAlerts = define(table[OpenAlert]{
 	name: "open_alerts", kind: "open alert", scope: "sync_id",
 	columns: []string{"sync_id", "alert_id", "type", "last_run_id"},
-	row:     func(a *OpenAlert) *Row { return &a.Row },
-	values:  func(a *OpenAlert) []any { return []any{a.SyncID, a.AlertID, a.Type, a.LastRunID} },
-	load: func(s *scan, a *OpenAlert) {
-		a.SyncID, a.AlertID, a.Type, a.LastRunID = s.number(), s.number(), s.text(), s.number()
+	cells: func(a *OpenAlert) []any {
+		return []any{&a.SyncID, &a.AlertID, &a.Type, &a.LastRunID}
 	},
 })
 

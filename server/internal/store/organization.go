@@ -11,9 +11,9 @@ type Organization struct {
 var organizations = define(table[Organization]{
 	name: "organizations", kind: "organization",
 	columns: []string{"name"},
-	row:     func(o *Organization) *Row { return &o.Row },
-	values:  func(o *Organization) []any { return []any{o.Name} },
-	load:    func(s *scan, o *Organization) { o.Name = s.text() },
+	cells: func(o *Organization) []any {
+		return []any{&o.Name}
+	},
 })
 
 // CreateOrganization stores a new organization.

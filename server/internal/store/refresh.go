@@ -37,13 +37,8 @@ func (r *Refresh) Key() int64 { return r.ID }
 var refreshes = define(table[Refresh]{
 	name: "refreshes", kind: "refresh", scope: "workspace_id",
 	columns: []string{"workspace_id", "kind", "target_id", "status", "error", "started_at", "completed_at"},
-	row:     func(r *Refresh) *Row { return &r.Row },
-	values: func(r *Refresh) []any {
-		return []any{r.WorkspaceID, r.Kind, r.TargetID, r.Status, r.Error, r.StartedAt, r.CompletedAt}
-	},
-	load: func(s *scan, r *Refresh) {
-		r.WorkspaceID, r.Kind, r.TargetID = s.number(), s.text(), s.number()
-		r.Status, r.Error, r.StartedAt, r.CompletedAt = s.text(), s.text(), s.time(), s.time()
+	cells: func(r *Refresh) []any {
+		return []any{&r.WorkspaceID, &r.Kind, &r.TargetID, &r.Status, &r.Error, &r.StartedAt, &r.CompletedAt}
 	},
 })
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/store/sqlite"
@@ -33,19 +34,7 @@ func (s *scan) optional() *int64 {
 	return nil
 }
 
-func (s *scan) flag() bool { return s.number() != 0 }
-
-func (s *scan) optionalFlag() *bool {
-	if n := s.optional(); n != nil {
-		yes := *n != 0
-		return &yes
-	}
-	return nil
-}
-
 func (s *scan) text() string { return s.cells.Text(s.next()) }
-
-func (s *scan) blob() []byte { return s.cells.Blob(s.next()) }
 
 // time gives the zero time for NULL.
 func (s *scan) time() time.Time {
@@ -63,6 +52,77 @@ func (s *scan) doc(dst any) {
 	if err := dec.Decode(dst); err != nil && s.err == nil {
 		s.err = fmt.Errorf("read stored %T: %w", dst, err)
 	}
+}
+
+// own is a cell that is kept in its own way.
+type own interface {
+	argument() any
+	read(*scan)
+}
+
+// into reads the next column into a cell: where a pointer points to, or what keeps
+// itself. What is no number, flag, text or moment is kept as JSON.
+func (s *scan) into(cell any) {
+	switch p := cell.(type) {
+	case *int64:
+		*p = s.number()
+	case **int64:
+		*p = s.optional()
+	case *bool:
+		*p = s.number() != 0
+	case **bool:
+		if n := s.optional(); n != nil {
+			yes := *n != 0
+			*p = &yes
+		}
+	case *string:
+		*p = s.text()
+	case *[]byte:
+		*p = s.cells.Blob(s.next())
+	case *json.RawMessage:
+		if text := s.text(); text != "" {
+			*p = json.RawMessage(text)
+		}
+	case *time.Time:
+		*p = s.time()
+	case own:
+		p.read(s)
+	default:
+		s.doc(cell)
+	}
+}
+
+// arguments are cells as a statement takes them, in their place.
+func arguments(cells []any) []any {
+	for i, cell := range cells {
+		switch p := cell.(type) {
+		case *int64, *bool:
+			// A statement takes these as they are.
+		case **int64, **bool, *string, *[]byte, *time.Time:
+			cells[i] = reflect.ValueOf(p).Elem().Interface()
+		case *json.RawMessage:
+			cells[i] = string(*p)
+		case own:
+			cells[i] = p.argument()
+		default:
+			cells[i] = doc{cell}
+		}
+	}
+	return cells
+}
+
+// initial keeps the first state of a row that is still there after a reset; nil of
+// another one.
+type initial[T any] struct {
+	first **T
+	is    *bool
+}
+
+func (c initial[T]) argument() any { return doc{*c.first} }
+
+func (c initial[T]) read(s *scan) {
+	s.doc(c.first)
+	*c.is = *c.first != nil
 }
 
 // doc is an argument that is stored as JSON text.

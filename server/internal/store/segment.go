@@ -15,14 +15,8 @@ type Segment struct {
 var segments = define(table[Segment]{
 	name: "segments", kind: "segment", scope: "source_id",
 	columns: []string{"source_id", "dataset_id", "name", "description", "query", "cached_record_count"},
-	row:     func(g *Segment) *Row { return &g.Row },
-	values: func(g *Segment) []any {
-		return []any{g.SourceID, g.DatasetID, g.Name, doc{g.Description}, g.Query, g.CachedRecordCount}
-	},
-	load: func(s *scan, g *Segment) {
-		g.SourceID, g.DatasetID, g.Name = s.number(), s.number(), s.text()
-		s.doc(&g.Description)
-		g.Query, g.CachedRecordCount = s.text(), s.optional()
+	cells: func(g *Segment) []any {
+		return []any{&g.SourceID, &g.DatasetID, &g.Name, &g.Description, &g.Query, &g.CachedRecordCount}
 	},
 	duplicate: func(g *Segment) (string, string) { return "name", g.Name },
 })

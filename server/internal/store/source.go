@@ -23,14 +23,8 @@ type Source struct {
 var sources = define(table[Source]{
 	name: "sources", kind: "source", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "name", "type", "engine", "details", "writeback_retention", "test_succeeded", "tested_at"},
-	row:     func(s *Source) *Row { return &s.Row },
-	values: func(s *Source) []any {
-		return []any{s.WorkspaceID, s.Name, s.Type, s.Engine, doc{s.Details}, s.WritebackRetention, s.TestSucceeded, s.TestedAt}
-	},
-	load: func(c *scan, s *Source) {
-		s.WorkspaceID, s.Name, s.Type, s.Engine = c.number(), c.text(), c.text(), c.text()
-		c.doc(&s.Details)
-		s.WritebackRetention, s.TestSucceeded, s.TestedAt = c.optional(), c.optionalFlag(), c.time()
+	cells: func(s *Source) []any {
+		return []any{&s.WorkspaceID, &s.Name, &s.Type, &s.Engine, &s.Details, &s.WritebackRetention, &s.TestSucceeded, &s.TestedAt}
 	},
 })
 

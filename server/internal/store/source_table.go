@@ -23,13 +23,8 @@ type SourceTable struct {
 var sourceTables = define(table[SourceTable]{
 	name: "source_tables", kind: "table", scope: "source_id",
 	columns: []string{"source_id", "table_catalog", "table_schema", "table_name", "columns", "gone"},
-	row:     func(t *SourceTable) *Row { return &t.Row },
-	values: func(t *SourceTable) []any {
-		return []any{t.SourceID, t.Catalog, t.Schema, t.Name, doc{storeColumns(t.Columns)}, t.Gone}
-	},
-	load: func(s *scan, t *SourceTable) {
-		t.SourceID, t.Catalog, t.Schema, t.Name = s.number(), s.text(), s.text(), s.text()
-		t.Columns, t.Gone = s.columns(), s.flag()
+	cells: func(t *SourceTable) []any {
+		return []any{&t.SourceID, &t.Catalog, &t.Schema, &t.Name, columns{&t.Columns}, &t.Gone}
 	},
 	duplicate: func(t *SourceTable) (string, string) { return "name", t.Name },
 })
@@ -41,28 +36,29 @@ type storedColumn struct {
 	Kind api.Kind `json:"kind,omitempty"`
 }
 
-func storeColumns(columns []api.Column) []storedColumn {
-	if columns == nil {
-		return nil
+// columns are a cell with the columns of a table or query; nil is kept as nil.
+type columns struct{ list *[]api.Column }
+
+func (c columns) argument() any {
+	if *c.list == nil {
+		return doc{nil}
 	}
-	stored := make([]storedColumn, len(columns))
-	for i, c := range columns {
-		stored[i] = storedColumn{c.Name, c.Type, c.Kind}
+	stored := make([]storedColumn, len(*c.list))
+	for i, column := range *c.list {
+		stored[i] = storedColumn{column.Name, column.Type, column.Kind}
 	}
-	return stored
+	return doc{stored}
 }
 
-func (s *scan) columns() []api.Column {
+func (c columns) read(s *scan) {
 	var stored []storedColumn
-	s.doc(&stored)
-	if stored == nil {
-		return nil
+	if s.doc(&stored); stored == nil {
+		return
 	}
-	columns := make([]api.Column, len(stored))
-	for i, c := range stored {
-		columns[i] = api.Column{Name: c.Name, Type: c.Type, Kind: c.Kind}
+	*c.list = make([]api.Column, len(stored))
+	for i, column := range stored {
+		(*c.list)[i] = api.Column{Name: column.Name, Type: column.Type, Kind: column.Kind}
 	}
-	return columns
 }
 
 // PutSourceTables makes the tables of a source those given: new ones are

@@ -39,20 +39,9 @@ var syncs = define(table[Sync]{
 	name: "syncs", kind: "sync", scope: "workspace_id", counted: true,
 	columns: []string{"workspace_id", "destination_id", "source_id", "dataset_id", "topic_id", "segment_id", "status",
 		"match_rate", "next_alert_id", "config"},
-	row: func(s *Sync) *Row { return &s.Row },
-	values: func(s *Sync) []any {
-		return []any{s.WorkspaceID, s.DestinationID, s.SourceID, s.DatasetID, s.TopicID, s.SegmentID, s.Status,
-			doc{s.MatchRate}, s.NextAlertID, s.config()}
-	},
-	load: func(c *scan, s *Sync) {
-		s.WorkspaceID, s.DestinationID, s.SourceID = c.number(), c.number(), c.number()
-		s.DatasetID, s.TopicID, s.SegmentID, s.Status = c.optional(), c.optional(), c.optional(), c.text()
-		c.doc(&s.MatchRate)
-		s.NextAlertID = c.number()
-		var kept keptConfig
-		c.doc(&kept)
-		s.Config, s.Generated = kept.SyncConfig, kept.Generated
-		s.Columns, s.Accepted = kept.Columns, kept.Accepted
+	cells: func(s *Sync) []any {
+		return []any{&s.WorkspaceID, &s.DestinationID, &s.SourceID, &s.DatasetID, &s.TopicID, &s.SegmentID, &s.Status,
+			&s.MatchRate, &s.NextAlertID, configCell{s}}
 	},
 })
 
@@ -64,12 +53,23 @@ type keptConfig struct {
 	Accepted  []string      `json:"accepted_columns,omitempty"`
 }
 
-func (s *Sync) config() doc { return doc{keptConfig{s.Config, s.Generated, s.Columns, s.Accepted}} }
+// configCell keeps the configuration of a sync, with what runs have found.
+type configCell struct{ *Sync }
+
+func (c configCell) argument() any {
+	return doc{keptConfig{c.Config, c.Generated, c.Columns, c.Accepted}}
+}
+
+func (c configCell) read(s *scan) {
+	var kept keptConfig
+	s.doc(&kept)
+	c.Config, c.Generated, c.Columns, c.Accepted = kept.SyncConfig, kept.Generated, kept.Columns, kept.Accepted
+}
 
 // SetSyncColumns keeps Generated, Columns and Accepted as a run has left them. As
 // with its outcome, no one has changed the sync, but replies show it.
 func (tx *Tx) SetSyncColumns(s *Sync) error {
-	if _, err := tx.exec("UPDATE syncs SET config = ?, version = version + 1 WHERE id = ?", s.config(), s.ID); err != nil {
+	if _, err := tx.exec("UPDATE syncs SET config = ?, version = version + 1 WHERE id = ?", configCell{s}.argument(), s.ID); err != nil {
 		return fmt.Errorf("set columns and generated mappings of sync %d: %w", s.ID, err)
 	}
 	return nil

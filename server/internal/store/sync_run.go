@@ -24,22 +24,25 @@ type SyncRun struct {
 var syncRuns = define(table[SyncRun]{
 	name: "sync_runs", kind: "sync run", scope: "sync_id", counted: true,
 	columns: []string{"workspace_id", "sync_id", "status", "canceled", "completed_at", "started_at", "told_at", "run"},
-	row:     func(r *SyncRun) *Row { return &r.Row },
-	values: func(r *SyncRun) []any {
-		var completed any
+	cells: func(r *SyncRun) []any {
+		// Written for conditions of queries; what is read is the document.
+		status, canceled, completed := r.Run.Status, r.Run.Canceled, time.Time{}
 		if r.Run.CompletedAt != nil {
 			completed = r.Run.CompletedAt.Time
 		}
-		return []any{r.WorkspaceID, r.SyncID, r.Run.Status, r.Run.Canceled, completed, r.StartedAt, r.ToldAt, doc{r.Run}}
-	},
-	load: func(s *scan, r *SyncRun) {
-		r.WorkspaceID, r.SyncID = s.number(), s.number()
-		s.col += 3 // in the document too
-		r.StartedAt, r.ToldAt = s.time(), s.time()
-		s.doc(&r.Run)
-		r.fill()
+		return []any{&r.WorkspaceID, &r.SyncID, &status, &canceled, &completed, &r.StartedAt, &r.ToldAt, runCell{r}}
 	},
 })
+
+// runCell keeps the document of a run.
+type runCell struct{ *SyncRun }
+
+func (c runCell) argument() any { return doc{c.Run} }
+
+func (c runCell) read(s *scan) {
+	s.doc(&c.Run)
+	c.fill()
+}
 
 // fill repeats in the document what the row knows.
 func (r *SyncRun) fill() {

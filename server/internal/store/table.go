@@ -19,6 +19,11 @@ type Row struct {
 	UpdatedAt time.Time
 }
 
+func (r *Row) row() *Row { return r }
+
+// rowOf is the Row that every kind of row embeds.
+func rowOf(v any) *Row { return v.(interface{ row() *Row }).row() }
+
 // Head names one state of a row: what a View saw under both never gets stale,
 // until the whole database is replaced (Store.Restore). What an Update sees may
 // still be undone, and other content be given the same id and version.
@@ -45,14 +50,12 @@ func (p Page) window() (limit, offset int64) {
 }
 
 // table says how one kind of row is stored: the columns of Row first, then its
-// own ones in the order in which values gives and load reads them.
+// own ones in the order of cells.
 type table[T any] struct {
 	name, kind string
 	scope      string // column of the owner; "" when there is none
 	columns    []string
-	row        func(*T) *Row
-	values     func(*T) []any
-	load       func(*scan, *T)
+	cells      func(*T) []any                 // what is kept of a row, as scan.into takes it
 	duplicate  func(*T) (field, value string) // of the unique constraint; nil: none
 	visible    string                         // condition that hides rows; "": none
 	counted    bool                           // row_counts has the length of its lists
@@ -93,17 +96,17 @@ func define[T any](t table[T]) *table[T] {
 }
 
 func (t *table[T]) create(tx *Tx, v *T) error {
-	id, err := tx.insert(t.sqlInsert, append([]any{tx.now, tx.now}, t.values(v)...)...)
+	id, err := tx.insert(t.sqlInsert, append([]any{tx.now, tx.now}, arguments(t.cells(v))...)...)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", t.kind, t.explain(v, err))
 	}
-	*t.row(v) = Row{ID: id, Version: 1, CreatedAt: tx.now, UpdatedAt: tx.now}
+	*rowOf(v) = Row{ID: id, Version: 1, CreatedAt: tx.now, UpdatedAt: tx.now}
 	return nil
 }
 
 func (t *table[T]) save(tx *Tx, v *T) error {
-	row := t.row(v)
-	args := append([]any{tx.now}, t.values(v)...)
+	row := rowOf(v)
+	args := append([]any{tx.now}, arguments(t.cells(v))...)
 	changed, err := tx.exec(t.sqlUpdate, append(args, row.ID, row.Version)...)
 	if err == nil && changed == 0 {
 		err = t.missing(tx, row.ID)
@@ -172,8 +175,10 @@ func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
 	err := tx.query(query, func(c sqlite.Row) error {
 		v := new(T)
 		s := scan{cells: c}
-		*t.row(v) = Row{ID: s.number(), Version: s.number(), CreatedAt: s.time(), UpdatedAt: s.time()}
-		t.load(&s, v)
+		*rowOf(v) = Row{ID: s.number(), Version: s.number(), CreatedAt: s.time(), UpdatedAt: s.time()}
+		for _, cell := range t.cells(v) {
+			s.into(cell)
+		}
 		found = append(found, v)
 		return s.err
 	}, args...)

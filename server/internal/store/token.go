@@ -19,10 +19,8 @@ type AccessToken struct {
 var accessTokens = define(table[AccessToken]{
 	name: "access_tokens", kind: "access token", scope: "user_id",
 	columns: []string{"user_id", "label", "hash"},
-	row:     func(t *AccessToken) *Row { return &t.Row },
-	values:  func(t *AccessToken) []any { return []any{t.UserID, t.Label, t.hash} },
-	load: func(s *scan, t *AccessToken) {
-		t.UserID, t.Label, t.hash = s.number(), s.text(), s.blob()
+	cells: func(t *AccessToken) []any {
+		return []any{&t.UserID, &t.Label, &t.hash}
 	},
 	duplicate: func(*AccessToken) (string, string) { return "text", "" },
 })

@@ -29,17 +29,8 @@ type Message struct {
 var topics = define(table[Topic]{
 	name: "topics", kind: "topic", scope: "source_id", counted: true,
 	columns: []string{"source_id", "name", "description", "sample_message", "fields"},
-	row:     func(t *Topic) *Row { return &t.Row },
-	values: func(t *Topic) []any {
-		return []any{t.SourceID, t.Name, doc{t.Description}, string(t.SampleMessage), doc{t.Schema}}
-	},
-	load: func(s *scan, t *Topic) {
-		t.SourceID, t.Name = s.number(), s.text()
-		s.doc(&t.Description)
-		if text := s.text(); text != "" {
-			t.SampleMessage = json.RawMessage(text)
-		}
-		s.doc(&t.Schema)
+	cells: func(t *Topic) []any {
+		return []any{&t.SourceID, &t.Name, &t.Description, &t.SampleMessage, &t.Schema}
 	},
 	duplicate: func(t *Topic) (string, string) { return "name", t.Name },
 })

@@ -24,15 +24,9 @@ type firstUser struct {
 var users = define(table[User]{
 	name: "users", kind: "user", scope: "organization_id", counted: true,
 	columns: []string{"organization_id", "email", "email_key", "role", "notifications", "first_state"},
-	row:     func(u *User) *Row { return &u.Row },
-	values: func(u *User) []any {
-		return []any{u.OrganizationID, u.Email, emailKey(u.Email), u.Role, u.Notifications, doc{u.first}}
-	},
-	load: func(s *scan, u *User) {
-		u.OrganizationID, u.Email, _ = s.number(), s.text(), s.text()
-		u.Role, u.Notifications = s.text(), s.flag()
-		s.doc(&u.first)
-		u.Initial = u.first != nil
+	cells: func(u *User) []any {
+		key := emailKey(u.Email)
+		return []any{&u.OrganizationID, &u.Email, &key, &u.Role, &u.Notifications, initial[firstUser]{&u.first, &u.Initial}}
 	},
 	duplicate: func(u *User) (string, string) { return "email", u.Email },
 })

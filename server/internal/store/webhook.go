@@ -24,15 +24,8 @@ type Webhook struct {
 var webhooks = define(table[Webhook]{
 	name: "webhooks", kind: "webhook", scope: "workspace_id",
 	columns: []string{"workspace_id", "name", "description", "events", "site"},
-	row:     func(w *Webhook) *Row { return &w.Row },
-	values: func(w *Webhook) []any {
-		return []any{w.WorkspaceID, w.Name, doc{w.Description}, doc{w.Events}, w.Site}
-	},
-	load: func(s *scan, w *Webhook) {
-		w.WorkspaceID, w.Name = s.number(), s.text()
-		s.doc(&w.Description)
-		s.doc(&w.Events)
-		w.Site = s.text()
+	cells: func(w *Webhook) []any {
+		return []any{&w.WorkspaceID, &w.Name, &w.Description, &w.Events, &w.Site}
 	},
 })
 
@@ -145,15 +138,9 @@ var webhookDeliveries = define(table[WebhookDelivery]{
 	name: "webhook_deliveries", kind: "webhook delivery", scope: "workspace_id",
 	columns: []string{"workspace_id", "webhook_id", "sync_id", "sync_run_id", "event", "body", "status",
 		"attempts", "next_attempt", "last_attempt", "http_status", "error"},
-	row: func(d *WebhookDelivery) *Row { return &d.Row },
-	values: func(d *WebhookDelivery) []any {
-		return []any{d.WorkspaceID, d.WebhookID, d.SyncID, d.SyncRunID, d.Event, d.Body, d.Status,
-			d.Attempts, d.NextAttempt, d.LastAttempt, d.HTTPStatus, d.Error}
-	},
-	load: func(s *scan, d *WebhookDelivery) {
-		d.WorkspaceID, d.WebhookID, d.SyncID, d.SyncRunID = s.number(), s.number(), s.number(), s.number()
-		d.Event, d.Body, d.Status, d.Attempts = s.text(), s.text(), s.text(), s.number()
-		d.NextAttempt, d.LastAttempt, d.HTTPStatus, d.Error = s.time(), s.time(), s.number(), s.text()
+	cells: func(d *WebhookDelivery) []any {
+		return []any{&d.WorkspaceID, &d.WebhookID, &d.SyncID, &d.SyncRunID, &d.Event, &d.Body, &d.Status,
+			&d.Attempts, &d.NextAttempt, &d.LastAttempt, &d.HTTPStatus, &d.Error}
 	},
 })
 

@@ -27,15 +27,8 @@ type firstWorkspace struct {
 var workspaces = define(table[Workspace]{
 	name: "workspaces", kind: "workspace", scope: "organization_id", visible: "gone = 0",
 	columns: []string{"organization_id", "name", "notification_emails", "first_state"},
-	row:     func(w *Workspace) *Row { return &w.Row },
-	values: func(w *Workspace) []any {
-		return []any{w.OrganizationID, w.Name, doc{w.NotificationEmails}, doc{w.first}}
-	},
-	load: func(s *scan, w *Workspace) {
-		w.OrganizationID, w.Name = s.number(), s.text()
-		s.doc(&w.NotificationEmails)
-		s.doc(&w.first)
-		w.Initial = w.first != nil
+	cells: func(w *Workspace) []any {
+		return []any{&w.OrganizationID, &w.Name, &w.NotificationEmails, initial[firstWorkspace]{&w.first, &w.Initial}}
 	},
 	duplicate: func(w *Workspace) (string, string) { return "name", w.Name },
 })
