@@ -2,23 +2,6 @@ package call
 
 import "github.com/destkit/destkit/server/internal/store"
 
-// OneOf answers one row as show writes it. It is shown within the view, since a
-// row may belong to the transaction that has read it.
-func OneOf[Row, Shown any](c *Call, read func(*Call, *store.Tx) (Row, error), show func(Row) Shown) (*Reply, error) {
-	var shown Shown
-	err := c.View(func(tx *store.Tx) error {
-		row, err := read(c, tx)
-		if err == nil {
-			shown = show(row)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return OK(shown)
-}
-
 // PageOf answers one page of rows as show writes them (spec 2.1). read runs in
 // one consistent view, so that the rows and their total belong together.
 func PageOf[Row, Shown any](c *Call, read func(*store.Tx, store.Page) ([]Row, int64, error), show func(Row) Shown) (*Reply, error) {

@@ -40,22 +40,19 @@ func datasetOf(d *store.Dataset) api.Dataset {
 	}
 }
 
+// ownDataset finds the dataset of the path.
+var ownDataset = one(callersWorkspace, "dataset_id", (*store.Tx).Dataset)
+
 // listDatasets lists the datasets of the workspace, those behind models too.
 func (h *Handlers) listDatasets(c *call.Call) (*call.Reply, error) {
 	if wanted := c.R.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
 		return nil, problem.InvalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
 	}
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Dataset, int64, error) {
-		return tx.Datasets(c.Who.WorkspaceID, page)
-	}, datasetOf)
+	return list(callersWorkspace, (*store.Tx).Datasets, datasetOf)(c)
 }
 
 // createDataset stores a query whose columns its source has named.
-func (h *Handlers) createDataset(c *call.Call) (*call.Reply, error) {
-	var body datasetBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createDataset(c *call.Call, body datasetBody) (*call.Reply, error) {
 	d := &store.Dataset{WorkspaceID: c.Who.WorkspaceID}
 	problems := body.apply(c, d)
 	problems = append(problems, sources.CheckQueryText("query", body.Query)...)
@@ -151,24 +148,13 @@ func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 	return problems
 }
 
-// fetchDataset shows one dataset; its count is the one of the last check.
-func (h *Handlers) fetchDataset(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
-		return tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id"))
-	}, datasetOf)
-}
-
 // updateDataset changes a dataset and, when it belongs to a model, the model
 // with it.
-func (h *Handlers) updateDataset(c *call.Call) (*call.Reply, error) {
-	var body datasetBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateDataset(c *call.Call, body datasetBody) (*call.Reply, error) {
 	var d *store.Dataset
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
-		if d, err = tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id")); err != nil {
+		if d, err = ownDataset(c, tx); err != nil {
 			return err
 		}
 		a, err = h.accessByID(c, tx, d.SourceID)
@@ -243,16 +229,4 @@ func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset,
 		return tx.SaveModel(m)
 	})
 	return model, err
-}
-
-// deleteDataset refuses while a sync uses the dataset. A model goes with the
-// dataset behind it.
-func (h *Handlers) deleteDataset(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		return tx.DeleteDataset(c.Who.WorkspaceID, c.ID("dataset_id"))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Deleted()
 }

@@ -42,7 +42,7 @@ func (h *Handlers) fetchDestinationObject(c *call.Call) (*call.Reply, error) {
 
 // objectsOfPath finds the destination of the path and its objects.
 func (h *Handlers) objectsOfPath(c *call.Call) (*store.Destination, []*api.DestinationObject, error) {
-	d, err := h.destination(c, c.ID("destination_id"))
+	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,7 +52,7 @@ func (h *Handlers) objectsOfPath(c *call.Call) (*store.Destination, []*api.Desti
 
 // refreshDestinationObjects starts a refresh; its key asks for the status.
 func (h *Handlers) refreshDestinationObjects(c *call.Call) (*call.Reply, error) {
-	d, err := h.destination(c, c.ID("destination_id"))
+	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (h *Handlers) refreshDestinationObjects(c *call.Call) (*call.Reply, error) 
 // fetchRefreshObjectsStatus tells how a refresh goes. The
 // destination is looked up so that a key of another workspace is a 404.
 func (h *Handlers) fetchRefreshObjectsStatus(c *call.Call) (*call.Reply, error) {
-	d, err := h.destination(c, c.ID("destination_id"))
+	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,9 @@ func serviceConnectionIn(c *call.Call) (api.ServiceConnection, error) {
 	return body.Connection, err
 }
 
+// ownDestination finds the destination of the path.
+var ownDestination = one(callersWorkspace, "destination_id", (*store.Tx).Destination)
+
 // listDestinations shows the objects of the cache only: a list must not wait
 // for every destination in it.
 func (h *Handlers) listDestinations(c *call.Call) (*call.Reply, error) {
@@ -127,7 +130,7 @@ func (h *Handlers) forgive(c *call.Call, typ string, credentials map[string]json
 // fetchDestination shows a destination with its objects, which are read anew
 // when they are old.
 func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
-	d, err := h.destination(c, c.ID("destination_id"))
+	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, err
 	}
@@ -147,15 +150,6 @@ func (h *Handlers) fetchDestination(c *call.Call) (*call.Reply, error) {
 	return call.OK(h.destinationOf(d, credentials, objects, false))
 }
 
-// destination finds a destination of the caller's workspace.
-func (h *Handlers) destination(c *call.Call, id int64) (d *store.Destination, err error) {
-	err = c.View(func(tx *store.Tx) error {
-		d, err = tx.Destination(c.Who.WorkspaceID, id)
-		return err
-	})
-	return d, err
-}
-
 // updateDestination changes name and credentials, then tests again. What is
 // left out stays; the type cannot change.
 func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
@@ -168,7 +162,7 @@ func (h *Handlers) updateDestination(c *call.Call) (*call.Reply, error) {
 	// One transaction reads and writes, so updates that come together follow
 	// one another.
 	err = c.Update(func(tx *store.Tx) (err error) {
-		if d, err = tx.Destination(c.Who.WorkspaceID, c.ID("destination_id")); err != nil {
+		if d, err = ownDestination(c, tx); err != nil {
 			return err
 		}
 		stored, err := tx.DestinationCredentials(d.ID)
@@ -218,7 +212,7 @@ func (h *Handlers) changeConnection(d *store.Destination, given api.ServiceConne
 
 // deleteDestination refuses while a sync uses it; the store knows.
 func (h *Handlers) deleteDestination(c *call.Call) (*call.Reply, error) {
-	d, err := h.destination(c, c.ID("destination_id"))
+	d, err := view(c, ownDestination)
 	if err != nil {
 		return nil, err
 	}

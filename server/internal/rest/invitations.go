@@ -23,23 +23,9 @@ type invitationBody struct {
 	} `json:"workspaces"`
 }
 
-// listInvitations shows claimed ones as well: they say who came by which.
-func (h *Handlers) listInvitations(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
-		return tx.Invitations(c.Who.OrganizationID, page)
-	}, organizations.InvitationOf)
-}
-
 // createInvitation invites to the organization and to the listed workspaces;
 // who is a member already is added to them at once (spec 4.1.5).
-func (h *Handlers) createInvitation(c *call.Call) (*call.Reply, error) {
-	if err := call.RequireAdmin(c); err != nil {
-		return nil, err
-	}
-	var body invitationBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createInvitation(c *call.Call, body invitationBody) (*call.Reply, error) {
 	i := &store.Invitation{
 		OrganizationID: c.Who.OrganizationID, Email: strings.TrimSpace(body.Email),
 		Role: body.Role, CreatedByID: c.Who.User.ID,
@@ -132,57 +118,20 @@ func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceI
 	})
 }
 
-// fetchInvitation shows one of the organization's.
-func (h *Handlers) fetchInvitation(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Invitation, error) {
-		return tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
-	}, organizations.InvitationOf)
-}
+// ownInvitation finds the invitation of the path.
+var ownInvitation = one(callersOrganization, "invitation_id", (*store.Tx).Invitation)
 
-// updateInvitation changes the role until it is claimed (spec 3).
-func (h *Handlers) updateInvitation(c *call.Call) (*call.Reply, error) {
-	if err := call.RequireAdmin(c); err != nil {
-		return nil, err
-	}
-	var body invitationBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	var shown api.Invitation
-	err := c.Update(func(tx *store.Tx) error {
-		i, err := tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
-		if err != nil {
-			return err
-		}
-		if !i.ClaimedAt.IsZero() {
-			return problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
-		}
-		// An empty update is no mistake: clients send back what they have read.
-		if body.Role != "" {
-			i.Role = body.Role
-		}
-		if err := tx.SaveInvitation(i); err != nil {
-			return err
-		}
-		shown = organizations.InvitationOf(i)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Updated(shown)
-}
+// errClaimed refuses to change an invitation that has become a membership (spec 3).
+var errClaimed = problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
 
-// deleteInvitation takes an open one back; who has claimed it stays a member.
-func (h *Handlers) deleteInvitation(c *call.Call) (*call.Reply, error) {
-	if err := call.RequireAdmin(c); err != nil {
-		return nil, err
+// apply sets the role.
+func (b invitationBody) apply(_ *call.Call, i *store.Invitation) error {
+	if !i.ClaimedAt.IsZero() {
+		return errClaimed
 	}
-	err := c.Update(func(tx *store.Tx) error {
-		return tx.DeleteInvitation(c.Who.OrganizationID, c.ID("invitation_id"))
-	})
-	if err != nil {
-		return nil, err
+	// An empty update is no mistake: clients send back what they have read.
+	if b.Role != "" {
+		i.Role = b.Role
 	}
-	return call.Deleted()
+	return nil
 }

@@ -86,21 +86,17 @@ func (h *Handlers) listLinks(kind string) call.Handler {
 }
 
 // createLink makes a link of a kind. target finds what it edits; nil: nothing.
-func (h *Handlers) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
-	return func(c *call.Call) (*call.Reply, error) {
-		var body linkBody
-		if err := c.Decode(&body); err != nil {
-			return nil, err
-		}
+func (h *Handlers) createLink(kind string, target owner) call.Handler {
+	return taking(func(c *call.Call, body linkBody) (*call.Reply, error) {
 		l, err := h.newLink(c, kind, body, target)
 		if err != nil {
 			return nil, err
 		}
 		return call.Created(linkOf(c, l))
-	}
+	})
 }
 
-func (h *Handlers) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
+func (h *Handlers) newLink(c *call.Call, kind string, body linkBody, target owner) (*store.Link, error) {
 	l := &store.Link{WorkspaceID: c.Who.WorkspaceID, Kind: kind, Type: body.Type}
 	problems := append(h.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
 	if body.RedirectURI != nil {
@@ -166,32 +162,21 @@ func (h *Handlers) authorizeURL(c *call.Call) (*call.Reply, error) {
 // linkOperations make and list the links with which people give the credentials of a
 // connection, or change a sync in a form.
 func (h *Handlers) linkOperations() map[string]call.Handler {
-	source := func(c *call.Call, tx *store.Tx) (int64, error) {
-		src, err := tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
-		if err != nil {
-			return 0, err
-		}
-		return src.ID, nil
-	}
 	destination := func(c *call.Call, tx *store.Tx) (int64, error) {
-		d, err := tx.Destination(c.Who.WorkspaceID, c.ID("destination_id"))
+		d, err := ownDestination(c, tx)
 		if err != nil {
 			return 0, err
 		}
 		return d.ID, nil
-	}
-	sync := func(c *call.Call, tx *store.Tx) (int64, error) {
-		y, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
-		return y.ID, err
 	}
 	return map[string]call.Handler{
 		"listSourceConnectLinks":       h.listLinks(linkSource),
 		"createSourceConnectLink":      h.createLink(linkSource, nil),
 		"listDestinationConnectLinks":  h.listLinks(linkDestination),
 		"createDestinationConnectLink": h.createLink(linkDestination, nil),
-		"createSourceEditLink":         h.createLink(linkSourceEdit, source),
+		"createSourceEditLink":         h.createLink(linkSourceEdit, sourceOfPath),
 		"createDestinationEditLink":    h.createLink(linkDestinationEdit, destination),
-		"createSyncEditLink":           h.createLink(linkSyncEdit, sync),
+		"createSyncEditLink":           h.createLink(linkSyncEdit, syncOfPath),
 		"listSyncManagementLinks":      h.listLinks(linkSyncs),
 		"createSyncManagementLink":     h.createLink(linkSyncs, nil),
 		"listSegmentManagementLinks":   h.listLinks(linkSegments),

@@ -32,14 +32,7 @@ func modelOf(m *store.Model) api.Model {
 }
 
 // ownModel finds the model of the path below the source of the path.
-func ownModel(c *call.Call, tx *store.Tx) (*store.Source, *store.Model, error) {
-	src, err := ownSource(c, tx)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := tx.Model(src.ID, c.ID("model_id"))
-	return src, m, err
-}
+var ownModel = one(sourceOfPath, "model_id", (*store.Tx).Model)
 
 // follow makes a model say what the dataset behind it says. The dataset is also
 // what stands for the query among the objects of the source.
@@ -48,24 +41,9 @@ func follow(m *store.Model, d *store.Dataset) {
 	m.Name, m.Description, m.Query, m.Columns = d.Name, d.Description, d.Query, d.Columns
 }
 
-// listModels lists the models of one source.
-func (h *Handlers) listModels(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
-		src, err := ownSource(c, tx)
-		if err != nil {
-			return nil, 0, err
-		}
-		return tx.Models(src.ID, page)
-	}, modelOf)
-}
-
 // createModel makes a model and the dataset behind it, both or none. Name and
 // query are required, and the answer is 201: the specification says neither.
-func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
-	var body modelBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createModel(c *call.Call, body modelBody) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
@@ -110,32 +88,19 @@ func (b modelBody) dataset() datasetBody {
 	return datasetBody{Name: b.Name, Query: b.Query, Description: b.Description}
 }
 
-// fetchModel shows one model of the source in the path.
-func (h *Handlers) fetchModel(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Model, error) {
-		_, m, err := ownModel(c, tx)
-		return m, err
-	}, modelOf)
-}
-
 // updateModel changes a model through the dataset behind it.
-func (h *Handlers) updateModel(c *call.Call) (*call.Reply, error) {
-	var body modelBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateModel(c *call.Call, body modelBody) (*call.Reply, error) {
 	var m *store.Model
 	var d *store.Dataset
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
-		var src *store.Source
-		if src, m, err = ownModel(c, tx); err != nil {
+		if m, err = ownModel(c, tx); err != nil {
 			return err
 		}
-		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
+		if d, err = tx.Dataset(c.Who.WorkspaceID, m.DatasetID); err != nil {
 			return err
 		}
-		a, err = h.Sources.Access(tx, src)
+		a, err = h.accessByID(c, tx, m.SourceID)
 		return err
 	})
 	if err != nil {
@@ -152,20 +117,4 @@ func (h *Handlers) updateModel(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	return call.Updated(modelOf(m))
-}
-
-// deleteModel removes a model and the dataset behind it, unless a sync uses
-// either.
-func (h *Handlers) deleteModel(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		src, m, err := ownModel(c, tx)
-		if err != nil {
-			return err
-		}
-		return tx.DeleteModel(src.ID, m.ID)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Deleted()
 }

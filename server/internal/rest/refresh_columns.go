@@ -16,24 +16,17 @@ import (
 // Columns are read again for a dataset, for a model (which is a dataset with
 // another address) and for a table by its three names.
 
-// datasetTarget finds a dataset and how to open its source.
-type datasetTarget func(c *call.Call, tx *store.Tx) (*store.Dataset, error)
-
-// datasetOfPath and datasetOfModel are the two ways to name one.
-func datasetOfPath(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
-	return tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id"))
-}
-
+// datasetOfModel finds the dataset of the model of the path.
 func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
-	src, m, err := ownModel(c, tx)
+	m, err := ownModel(c, tx)
 	if err != nil {
 		return nil, err
 	}
-	return tx.Dataset(src.WorkspaceID, m.DatasetID)
+	return tx.Dataset(c.Who.WorkspaceID, m.DatasetID)
 }
 
 // refreshDataset asks the source again what the query of a dataset gives.
-func (h *Handlers) refreshDataset(find datasetTarget) call.Handler {
+func (h *Handlers) refreshDataset(find finder[*store.Dataset]) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
 		var a sources.Access
@@ -79,13 +72,9 @@ func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Datase
 }
 
 // fetchDatasetRefresh tells how such a refresh goes.
-func (h *Handlers) fetchDatasetRefresh(find datasetTarget) call.Handler {
+func (h *Handlers) fetchDatasetRefresh(find finder[*store.Dataset]) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
-		var d *store.Dataset
-		err := c.View(func(tx *store.Tx) (err error) {
-			d, err = find(c, tx)
-			return err
-		})
+		d, err := view(c, find)
 		if err != nil {
 			return nil, err
 		}
@@ -120,17 +109,11 @@ func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, 
 	return src, t, err
 }
 
-// refreshNamedTable reads the columns of one table again.
-func (h *Handlers) refreshNamedTable(c *call.Call) (*call.Reply, error) {
-	return h.refreshTable(c, namedTable)
-}
-
 // fetchNamedTableRefresh tells how that goes.
 func (h *Handlers) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
-	var t *store.SourceTable
-	err := c.View(func(tx *store.Tx) (err error) {
-		_, t, err = namedTable(c, tx)
-		return err
+	t, err := view(c, func(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
+		_, t, err := namedTable(c, tx)
+		return t, err
 	})
 	if err != nil {
 		return nil, err

@@ -50,31 +50,10 @@ func segmentOf(g *store.Segment) api.FilterSegment {
 }
 
 // ownSegment finds the segment of the path below the source of the path.
-func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
-	src, err := ownSource(c, tx)
-	if err != nil {
-		return nil, err
-	}
-	return tx.Segment(src.ID, c.ID("segment_id"))
-}
-
-// listFilterSegments lists the segments of a source.
-func (h *Handlers) listFilterSegments(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
-		src, err := ownSource(c, tx)
-		if err != nil {
-			return nil, 0, err
-		}
-		return tx.Segments(src.ID, page)
-	}, segmentOf)
-}
+var ownSegment = one(sourceOfPath, "segment_id", (*store.Tx).Segment)
 
 // createFilterSegment stores a condition that the source has tried on its dataset.
-func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
-	var body segmentBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createFilterSegment(c *call.Call, body segmentBody) (*call.Reply, error) {
 	g := &store.Segment{}
 	problems := body.apply(c, g)
 	var d *store.Dataset
@@ -140,18 +119,9 @@ func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []a
 	return d, nil, nil
 }
 
-// fetchFilterSegment shows one segment; its count is the one of the last check.
-func (h *Handlers) fetchFilterSegment(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, ownSegment, segmentOf)
-}
-
 // updateFilterSegment changes a segment. The next runs of its syncs send what is in
 // it then, and take what is no longer in it as gone.
-func (h *Handlers) updateFilterSegment(c *call.Call) (*call.Reply, error) {
-	var body segmentBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) updateFilterSegment(c *call.Call, body segmentBody) (*call.Reply, error) {
 	var g *store.Segment
 	var d *store.Dataset
 	var a sources.Access
@@ -184,19 +154,4 @@ func (h *Handlers) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	return call.Updated(segmentOf(g))
-}
-
-// deleteFilterSegment refuses while a sync reads from the segment.
-func (h *Handlers) deleteFilterSegment(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
-		if err != nil {
-			return err
-		}
-		return tx.DeleteSegment(src.ID, c.ID("segment_id"))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Deleted()
 }

@@ -35,21 +35,7 @@ func (h *Handlers) worksAs(src *store.Source) string {
 }
 
 // ownSource finds the source of the path in the caller's workspace.
-func ownSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
-	return tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
-}
-
-// listSources lists the sources of the workspace.
-func (h *Handlers) listSources(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
-		return tx.Sources(c.Who.WorkspaceID, page)
-	}, h.sourceOf)
-}
-
-// fetchSource shows one source; its credentials are never returned.
-func (h *Handlers) fetchSource(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, ownSource, h.sourceOf)
-}
+var ownSource = one(callersWorkspace, "source_id", (*store.Tx).Source)
 
 // createSource stores a connection whatever its test says, so that a source can
 // be set up before its network is; the result of the test tells.

@@ -10,23 +10,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// listSyncRuns lists the runs of one sync, which must be the caller's.
-func (h *Handlers) listSyncRuns(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.SyncRun, int64, error) {
-		y, err := tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
-		if err != nil {
-			return nil, 0, err
-		}
-		return tx.SyncRuns(y.ID, page)
-	}, h.Runs.Shown)
-}
-
-// fetchSyncRun shows one run of any sync of the workspace.
-func (h *Handlers) fetchSyncRun(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SyncRun, error) {
-		return tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id"))
-	}, h.Runs.Shown)
-}
+// ownRun finds the run of the path, of any sync of the workspace.
+var ownRun = one(callersWorkspace, "sync_run_id", (*store.Tx).SyncRun)
 
 // triggerSync queues a run. While an earlier one of the sync is active the new
 // one is skipped. Clients force a full sync in the query or in the
@@ -41,7 +26,7 @@ func (h *Handlers) triggerSync(c *call.Call) (*call.Reply, error) {
 	force := body.Force || c.Flag("force_full_sync")
 	run := &store.SyncRun{WorkspaceID: c.Who.WorkspaceID}
 	err := c.Update(func(tx *store.Tx) error {
-		y, err := tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
+		y, err := ownSync(c, tx)
 		if err != nil {
 			return err
 		}
@@ -63,7 +48,7 @@ func (h *Handlers) triggerSync(c *call.Call) (*call.Reply, error) {
 func (h *Handlers) cancelSyncRun(c *call.Call) (*call.Reply, error) {
 	var told func()
 	err := c.Update(func(tx *store.Tx) error {
-		run, err := tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id"))
+		run, err := ownRun(c, tx)
 		if err != nil {
 			return err
 		}

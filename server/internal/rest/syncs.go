@@ -29,6 +29,15 @@ func (h *Handlers) syncOf(y *store.Sync, update bool) any {
 	return h.Shared.Dialect.Sync(shown)
 }
 
+// ownSync finds the sync of the path.
+var ownSync = one(callersWorkspace, "sync_id", (*store.Tx).Sync)
+
+// syncOfPath is what runs belong to.
+func syncOfPath(c *call.Call, tx *store.Tx) (int64, error) {
+	y, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
+	return y.ID, err
+}
+
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
 // have not changed since they were last shown.
 func (h *Handlers) listSyncs(c *call.Call) (*call.Reply, error) {
@@ -174,11 +183,7 @@ func (h *Handlers) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
 // updateSync changes what the body holds and keeps the rest (spec 4.1.1). Two
 // updates at once never mix: the later one is refused with 409.
 func (h *Handlers) updateSync(c *call.Call) (*call.Reply, error) {
-	var y *store.Sync
-	err := c.View(func(tx *store.Tx) (err error) {
-		y, err = tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
-		return err
-	})
+	y, err := view(c, ownSync)
 	if err != nil {
 		return nil, err
 	}

@@ -41,12 +41,10 @@ func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, er
 	return src, t, err
 }
 
-// fetchSourceTable shows a table with the columns that the last refresh saw.
-func (h *Handlers) fetchSourceTable(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
-		_, t, err := ownTable(c, tx)
-		return t, err
-	}, tableOf)
+// tableOfPath is ownTable without its source.
+func tableOfPath(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
+	_, t, err := ownTable(c, tx)
+	return t, err
 }
 
 // refreshSourceTables discovers the tables again.
@@ -65,30 +63,27 @@ func (h *Handlers) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	return h.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.Sources.Rediscover(ctx, a) })
 }
 
-// refreshTableColumns reads the columns of one table again.
-func (h *Handlers) refreshTableColumns(c *call.Call) (*call.Reply, error) {
-	return h.refreshTable(c, ownTable)
-}
-
-// refreshTable does so for a table however the path names it.
-func (h *Handlers) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) (*call.Reply, error) {
-	var a sources.Access
-	var t *store.SourceTable
-	err := c.View(func(tx *store.Tx) (err error) {
-		var src *store.Source
-		if src, t, err = find(c, tx); err == nil {
-			a, err = h.Sources.Access(tx, src)
+// refreshTable reads the columns of one table again, however the path names it.
+func (h *Handlers) refreshTable(find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) call.Handler {
+	return func(c *call.Call) (*call.Reply, error) {
+		var a sources.Access
+		var t *store.SourceTable
+		err := c.View(func(tx *store.Tx) (err error) {
+			var src *store.Source
+			if src, t, err = find(c, tx); err == nil {
+				a, err = h.Sources.Access(tx, src)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+		return h.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
+			defer cancel()
+			return h.readColumns(ctx, a, t)
+		})
 	}
-	return h.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
-		defer cancel()
-		return h.readColumns(ctx, a, t)
-	})
 }
 
 // readColumns brings the columns of one table up to date. A table that the
@@ -123,11 +118,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 
 // fetchRefreshTablesStatus tells how a refresh of the tables goes.
 func (h *Handlers) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
-	err := c.View(func(tx *store.Tx) error {
-		_, err := ownSource(c, tx)
-		return err
-	})
-	if err != nil {
+	if _, err := view(c, ownSource); err != nil {
 		return nil, err
 	}
 	return h.refreshStatus(c, store.RefreshTables, c.ID("source_id"))

@@ -82,31 +82,10 @@ func topicOf(t *store.Topic) api.Topic {
 }
 
 // ownTopic finds the topic of the path below the source of the path.
-func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
-	src, err := ownSource(c, tx)
-	if err != nil {
-		return nil, err
-	}
-	return tx.Topic(src.ID, c.ID("topic_id"))
-}
-
-// listTopics lists the topics of a source; one that does not stream has none.
-func (h *Handlers) listTopics(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
-		src, err := ownSource(c, tx)
-		if err != nil {
-			return nil, 0, err
-		}
-		return tx.Topics(src.ID, page)
-	}, topicOf)
-}
+var ownTopic = one(sourceOfPath, "topic_id", (*store.Tx).Topic)
 
 // createTopic adds a topic to a source that streams; other sources have tables.
-func (h *Handlers) createTopic(c *call.Call) (*call.Reply, error) {
-	var body topicBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createTopic(c *call.Call, body topicBody) (*call.Reply, error) {
 	t := &store.Topic{}
 	if err := c.Update(func(tx *store.Tx) error {
 		src, err := ownSource(c, tx)
@@ -128,52 +107,14 @@ func (h *Handlers) createTopic(c *call.Call) (*call.Reply, error) {
 	return call.Created(topicOf(t))
 }
 
-// fetchTopic shows a topic; of its sample message only the schema is shown.
-func (h *Handlers) fetchTopic(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, ownTopic, topicOf)
-}
-
-// updateTopic changes what the body holds; all of it is optional (spec 4).
-func (h *Handlers) updateTopic(c *call.Call) (*call.Reply, error) {
-	var body topicBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	var shown api.Topic
-	err := c.Update(func(tx *store.Tx) error {
-		t, err := ownTopic(c, tx)
-		if err != nil {
-			return err
-		}
-		if err := body.apply(c, t); err != nil {
-			return err
-		}
-		if err := tx.SaveTopic(t); err != nil {
-			return err
-		}
-		shown = topicOf(t)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Updated(shown)
-}
-
 // deleteTopic removes a topic with its messages, unless a sync reads it.
-func (h *Handlers) deleteTopic(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		t, err := ownTopic(c, tx)
-		if err != nil {
-			return err
-		}
-		if err := tx.DeleteSetting(sources.RetentionSetting(t.ID)); err != nil {
-			return err
-		}
-		return tx.DeleteTopic(t.SourceID, t.ID)
-	})
+func deleteTopic(tx *store.Tx, sourceID, id int64) error {
+	t, err := tx.Topic(sourceID, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return call.Deleted()
+	if err := tx.DeleteSetting(sources.RetentionSetting(t.ID)); err != nil {
+		return err
+	}
+	return tx.DeleteTopic(sourceID, id)
 }

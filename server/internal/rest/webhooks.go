@@ -114,19 +114,11 @@ func webhookOf(w *store.Webhook) api.Webhook {
 	}
 }
 
-// listWebhooks lists the webhooks of the workspace, without their secrets.
-func (h *Handlers) listWebhooks(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
-		return tx.Webhooks(c.Who.WorkspaceID, page)
-	}, webhookOf)
-}
+// ownWebhook finds the webhook of the path.
+var ownWebhook = one(callersWorkspace, "webhook_id", (*store.Tx).Webhook)
 
 // createWebhook answers with the secret, which is never shown again.
-func (h *Handlers) createWebhook(c *call.Call) (*call.Reply, error) {
-	var body webhookBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createWebhook(c *call.Call, body webhookBody) (*call.Reply, error) {
 	w := &store.Webhook{WorkspaceID: c.Who.WorkspaceID, Events: slices.Clone(api.WebhookEvents)}
 	if err := body.apply(c, w); err != nil {
 		return nil, err
@@ -141,49 +133,4 @@ func (h *Handlers) createWebhook(c *call.Call) (*call.Reply, error) {
 	shown := webhookOf(w)
 	shown.Secret = &secret
 	return call.Created(shown)
-}
-
-// fetchWebhook shows a webhook without its secret.
-func (h *Handlers) fetchWebhook(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Webhook, error) {
-		return tx.Webhook(c.Who.WorkspaceID, c.ID("webhook_id"))
-	}, webhookOf)
-}
-
-// updateWebhook changes what the body holds; the secret stays for good.
-func (h *Handlers) updateWebhook(c *call.Call) (*call.Reply, error) {
-	var body webhookBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
-	var shown api.Webhook
-	err := c.Update(func(tx *store.Tx) error {
-		w, err := tx.Webhook(c.Who.WorkspaceID, c.ID("webhook_id"))
-		if err != nil {
-			return err
-		}
-		if err := body.apply(c, w); err != nil {
-			return err
-		}
-		if err := tx.SaveWebhook(w); err != nil {
-			return err
-		}
-		shown = webhookOf(w)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Updated(shown)
-}
-
-// deleteWebhook removes a webhook; nothing else refers to it.
-func (h *Handlers) deleteWebhook(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		return tx.DeleteWebhook(c.Who.WorkspaceID, c.ID("webhook_id"))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Deleted()
 }

@@ -29,24 +29,18 @@ func ownedWorkspace(c *call.Call, tx *store.Tx) (*store.Workspace, error) {
 	return w, requireRole(c, tx, w.ID, api.RoleOwner)
 }
 
-// listWorkspaceInvitations is open to every member, as the list of users is.
-func (h *Handlers) listWorkspaceInvitations(c *call.Call) (*call.Reply, error) {
-	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.WorkspaceInvitation, int64, error) {
-		w, err := ownWorkspace(c, tx)
-		if err != nil {
-			return nil, 0, err
-		}
-		return tx.WorkspaceInvitations(w.ID, page)
-	}, organizations.WorkspaceInvitationOf)
+// inviting is what invitations are made in, by those who may.
+func inviting(c *call.Call, tx *store.Tx) (int64, error) {
+	w, err := ownedWorkspace(c, tx)
+	if err != nil {
+		return 0, err
+	}
+	return w.ID, nil
 }
 
 // createWorkspaceInvitation makes one invitation for each address; members of
 // the organization join at once (spec 4.1.5). data is the first invitation.
-func (h *Handlers) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
-	var body workspaceInvitationBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
-	}
+func (h *Handlers) createWorkspaceInvitation(c *call.Call, body workspaceInvitationBody) (*call.Reply, error) {
 	if err := checkEmails(body.Emails); err != nil {
 		return nil, err
 	}
@@ -123,62 +117,12 @@ func (h *Handlers) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Worksp
 	return i, tx.CreateWorkspaceInvitation(i)
 }
 
-// fetchWorkspaceInvitation shows one of the workspace in the path.
-func (h *Handlers) fetchWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.WorkspaceInvitation, error) {
-		w, err := ownWorkspace(c, tx)
-		if err != nil {
-			return nil, err
-		}
-		return tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
-	}, organizations.WorkspaceInvitationOf)
-}
-
-// updateWorkspaceInvitation sets the role that the user gets when claiming
-// (spec 4.1.6); afterwards it cannot be changed here.
-func (h *Handlers) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
-	var body workspaceInvitationBody
-	if err := c.Decode(&body); err != nil {
-		return nil, err
+// apply sets the role that the user gets when claiming (spec 4.1.6); afterwards it cannot
+// be changed here.
+func (b workspaceInvitationBody) apply(_ *call.Call, i *store.WorkspaceInvitation) error {
+	if i.ClaimedByID != nil {
+		return errClaimed
 	}
-	var shown api.WorkspaceInvitation
-	err := c.Update(func(tx *store.Tx) error {
-		w, err := ownedWorkspace(c, tx)
-		if err != nil {
-			return err
-		}
-		i, err := tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
-		if err != nil {
-			return err
-		}
-		if i.ClaimedByID != nil {
-			return problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
-		}
-		i.Role = body.Role
-		if err := tx.SaveWorkspaceInvitation(i); err != nil {
-			return err
-		}
-		shown = organizations.WorkspaceInvitationOf(i)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Updated(shown)
-}
-
-// deleteWorkspaceInvitation takes an open one back; who has claimed it stays a
-// member.
-func (h *Handlers) deleteWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
-	err := c.Update(func(tx *store.Tx) error {
-		w, err := ownedWorkspace(c, tx)
-		if err != nil {
-			return err
-		}
-		return tx.DeleteWorkspaceInvitation(w.ID, c.ID("invitation_id"))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return call.Deleted()
+	i.Role = b.Role
+	return nil
 }
