@@ -19,7 +19,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 	s.door = control.NewAPI(control.APIParts{
 		Log: s.log, Lock: s.lock, Token: s.config.ControlToken,
 		Held: slices.Concat(
-			s.controls.Organizations(),
+			s.controls.OrganizationRoutes(),
 			s.controls.People(), s.declared.Routes(), s.journal.Routes(), s.faults.Routes(),
 			s.lifecycle.Routes(), s.controls.Data(), s.inspect.Routes(),
 			[]call.ControlRoute{

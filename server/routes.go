@@ -27,10 +27,10 @@ func (r *resources) handlers() map[string]call.Handler {
 func (s *Server) route() {
 	mux := http.NewServeMux()
 	byID := s.handlers()
-	s.answering = rest.NewAnswerer(rest.AnswererParts{
+	s.answering = &rest.Answerer{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Lock: s.lock, Faults: s.faults, Journal: s.journal, Metrics: s.metrics,
 		Verify: s.config.Development,
-	})
+	}
 	s.rest.RouteLinks(mux)
 	for _, described := range openapi.Operations() {
 		handle, ok := byID[described.ID]
@@ -64,10 +64,10 @@ func (s *Server) route() {
 		s.answering.Refuse(w, r, problem.Refuse(http.StatusNotFound, "%s", rest.NothingAt(r.URL.Path)))
 	})
 	s.routeControl(mux)
-	s.front = rest.NewFront(rest.FrontParts{
+	s.front = &rest.Front{
 		Log: s.log, BaseURL: s.config.BaseURL, Version: s.config.Version, Dialect: string(cmp.Or(s.config.Dialect, DialectSpec)),
 		Ready: s.Ready, Console: s.console, Metrics: s.door.Guard(s.metrics.Handler()),
-	})
+	}
 	s.front.Route(mux)
 	s.mux = mux
 }

@@ -154,33 +154,33 @@ func assemble(config Config) (*Server, error) {
 			return nil, fmt.Errorf("trust certificates: %w", err)
 		}
 	}
-	s.destinations = destinations.New(destinations.Parts{
+	s.destinations = &destinations.Destinations{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Lock: s.lock, Gate: s.gate,
 		TTL: config.CacheTTL,
-	})
+	}
 	s.planning = &runs.Planner{
 		Shared: s.shared, Log: s.log, Sources: s.sources, Destinations: s.destinations, Gate: s.gate,
 		Deviations: s.seams.Deviations, Ask: func(ctx context.Context, connection int64, fn func(context.Context) error) error {
 			return s.executor.Ask(ctx, connection, fn)
 		},
 	}
-	s.inspect = inspect.New(inspect.Parts{
+	s.inspect = &inspect.Inspector{
 		Shared: s.shared, Clock: s.clock, Journal: s.journal, Gate: s.gate,
 		Planning: s.planning, Timeout: config.CallTimeout,
 		Ledger: func() *ledger.Ledger { return s.ledger }, Executor: func() *executor.Executor { return s.executor },
-	})
+	}
 	s.organizations = &organizations.Organizations{
 		Shared: s.shared, Work: s.background, Sources: s.sources, Gate: s.gate, Syncs: syncEnds{s},
 	}
 	s.declared = connectors.New(s.shared, s.gate, s.sources)
-	s.seeds = seed.New(seed.Parts{
+	s.seeds = &seed.Seeds{
 		Shared: s.shared, Clock: s.clock, Lock: s.lock, Sources: s.sources,
 		Organizations: s.organizations, Connectors: s.declared, Perform: s.performer.Perform,
-	})
-	s.controls = control.New(control.Parts{
+	}
+	s.controls = &control.Handlers{
 		Shared: s.shared, Clock: s.clock, Organizations: s.organizations, Sources: s.sources, Gate: s.gate, Live: s.live,
 		Runs: s.engine, Position: position,
-	})
+	}
 	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock}
 	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.seams.Mail); err != nil {
 		s.clock.Close()
@@ -201,17 +201,17 @@ func assemble(config Config) (*Server, error) {
 			return s.performer.Perform(ctx, who, id, path, nil, body)
 		},
 	})
-	s.binding = binding.New(binding.Parts{Shared: s.shared, Log: s.log, Dir: config.Dir, Ledger: func() *ledger.Ledger { return s.ledger }})
-	s.timing = control.NewClock(control.ClockParts{
+	s.binding = &binding.Binding{Shared: s.shared, Log: s.log, Dir: config.Dir, Ledger: func() *ledger.Ledger { return s.ledger }}
+	s.timing = &control.Clock{
 		Clock: s.clock, Lock: s.lock, Schedule: s.schedule,
-	})
-	s.snapshots = snapshot.New(snapshot.Parts{
+	}
+	s.snapshots = &snapshot.Snapshots{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Lock: s.lock, Journal: s.journal, Faults: s.faults,
 		Gate: s.gate, Sources: s.sources, Ledger: func() *ledger.Ledger { return s.ledger },
 		Organizations: s.organizations, Connectors: s.declared, Rest: s.rest, Engine: s.engine, Schedule: s.schedule,
 		Retention: s.retention, Lifecycle: s.lifecycle, Mail: s.mail, Binding: s.binding, Dir: config.Dir,
 		Version: config.Version, Dialect: string(config.Dialect),
-	})
+	}
 	// Last, as it asks the other parts for what they serve.
 	s.route()
 	return s, nil

@@ -22,25 +22,12 @@ import (
 // Folder holds the ledger in a data directory.
 const Folder = "ledger"
 
-// Parts are what a binding needs of the service.
-type Parts struct {
+// Binding binds the ledger of a service and its database.
+type Binding struct {
 	Shared *call.Shared // its store may be opened later
 	Log    *slog.Logger
 	Dir    string // the data directory with the ledger; "" in memory
 	Ledger func() *ledger.Ledger
-}
-
-// Binding binds the ledger of a service and its database.
-type Binding struct {
-	shared *call.Shared
-	log    *slog.Logger
-	dir    string
-	ledger func() *ledger.Ledger
-}
-
-// New assembles it.
-func New(p Parts) *Binding {
-	return &Binding{shared: p.Shared, log: p.Log, dir: p.Dir, ledger: p.Ledger}
 }
 
 // ErrLedger refuses to start on a ledger that is not that of the database.
@@ -77,9 +64,9 @@ func (b Bound) keep(tx *store.Tx) error {
 }
 
 // inFolder reports whether the ledger is in a folder of this process.
-func (k *Binding) inFolder() bool { return k.dir != "" }
+func (k *Binding) inFolder() bool { return k.Dir != "" }
 
-func (k *Binding) folder() string { return filepath.Join(k.dir, Folder) }
+func (k *Binding) folder() string { return filepath.Join(k.Dir, Folder) }
 
 // mismatch is why a start is refused, with the way out.
 func (k *Binding) mismatch(format string, args ...any) error {
@@ -90,7 +77,7 @@ func (k *Binding) mismatch(format string, args ...any) error {
 // Unoccupied refuses to make a database beside the ledger of another one, restored or
 // new. Nothing is opened yet, so that nothing of it has to go again.
 func (k *Binding) Unoccupied(restored bool) error {
-	if !k.inFolder() || !restored && store.HoldsData(k.dir) {
+	if !k.inFolder() || !restored && store.HoldsData(k.Dir) {
 		return nil
 	}
 	found, err := ledger.Look(k.folder())
@@ -112,7 +99,7 @@ func (k *Binding) Fits(ctx context.Context) (next Bound, err error) {
 	var now Bound
 	var copied string
 	var newest int64
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		if copied, err = tx.Copied(); err != nil || !k.inFolder() {
 			return err
 		}
@@ -144,7 +131,7 @@ func (k *Binding) Fits(ctx context.Context) (next Bound, err error) {
 		now = Bound{Binding: ledger.Binding{ID: rand.Text()}}
 	}
 	if err == nil && !found.Used && newest > 0 {
-		k.log.Warn("the ledger holds nothing: the next run of each sync that has run before sends everything again", "folder", k.folder())
+		k.Log.Warn("the ledger holds nothing: the next run of each sync that has run before sends everything again", "folder", k.folder())
 	}
 	return now.next(), err
 }
@@ -173,7 +160,7 @@ func (k *Binding) compare(now Bound, copied string, newest int64, found ledger.F
 	// Each run finds by itself whether the state of its sync is older than the
 	// database knows it.
 	case was.Generation < now.Generation && (!now.Moving || was.Generation != now.Generation-1):
-		k.log.Warn("the ledger is of an earlier day than the database: syncs that have run since send everything again",
+		k.Log.Warn("the ledger is of an earlier day than the database: syncs that have run since send everything again",
 			"folder", k.folder(), "starts", was.Generation, "starts of the database", now.Generation)
 	}
 	return nil
@@ -184,8 +171,8 @@ func (k *Binding) Bind(ctx context.Context, next Bound) error {
 	if !k.inFolder() {
 		return nil
 	}
-	if err := k.shared.Store.Update(ctx, next.keep); err != nil {
-		return fmt.Errorf("bind the ledger of data directory %s: %w", k.dir, err)
+	if err := k.Shared.Store.Update(ctx, next.keep); err != nil {
+		return fmt.Errorf("bind the ledger of data directory %s: %w", k.Dir, err)
 	}
 	return k.settle(ctx, next)
 }
@@ -194,19 +181,19 @@ func (k *Binding) Bind(ctx context.Context, next Bound) error {
 // beside the store belongs to it.
 func (k *Binding) settle(ctx context.Context, next Bound) error {
 	if k.inFolder() {
-		if err := k.ledger().Bind(next.Binding); err != nil {
+		if err := k.Ledger().Bind(next.Binding); err != nil {
 			return err
 		}
 	}
 	next.Moving = false
-	err := k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err := k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.Settled(); err != nil || !k.inFolder() {
 			return err
 		}
 		return next.keep(tx)
 	})
 	if err != nil {
-		return fmt.Errorf("bind the ledger of data directory %s: %w", k.dir, err)
+		return fmt.Errorf("bind the ledger of data directory %s: %w", k.Dir, err)
 	}
 	return nil
 }

@@ -30,9 +30,7 @@ type APIParts struct {
 
 // API is the control API of a service.
 type API struct {
-	log     *slog.Logger
-	lock    *statelock.Lock
-	token   string
+	APIParts
 	routes  []call.ControlRoute // all, below the path of the API
 	handler *http.ServeMux      // behind the guard
 }
@@ -51,7 +49,7 @@ var TakesBody = map[string]bool{
 func NewAPI(p APIParts) *API {
 	// A mux of its own: the guard stands before all of it, also before its 404
 	// and 405.
-	a := &API{log: p.Log, lock: p.Lock, token: p.Token, handler: http.NewServeMux()}
+	a := &API{APIParts: p, handler: http.NewServeMux()}
 	a.register([]call.ControlRoute{call.Route("GET", "", "lists these routes", a.index)}, a.hold)
 	a.register(p.Held, a.hold)
 	a.register(p.Free, a.serve)
@@ -127,7 +125,7 @@ func (a *API) hold(w http.ResponseWriter, r *http.Request, handle call.ControlHa
 	}
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	a.serve(w, r, func(c *call.Control) (any, error) {
-		hold := a.lock.Enter(c.R.Context())
+		hold := a.Lock.Enter(c.R.Context())
 		defer hold.Leave()
 		c.R = c.R.WithContext(hold.Ctx)
 		value, err := handle(c)
@@ -146,7 +144,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, handle call.ControlH
 		code, value = other.Code, other.Body
 	}
 	if err != nil && problem.Of(err).Code >= http.StatusInternalServerError {
-		a.log.Error("control call failed", "path", r.URL.Path, "error", err)
+		a.Log.Error("control call failed", "path", r.URL.Path, "error", err)
 	}
 	call.WriteControl(w, code, value, err)
 }
@@ -173,7 +171,7 @@ func (a *API) admit(r *http.Request) error {
 	if reach.OwnOrigin(r) {
 		return problem.Refuse(http.StatusForbidden, "%v", reach.ErrOutbound)
 	}
-	if token := a.token; token != "" {
+	if token := a.Token; token != "" {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
 		case r.Header.Get("Authorization") == "":

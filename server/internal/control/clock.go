@@ -14,24 +14,13 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// ClockParts are what the control of the clock needs of the service.
-type ClockParts struct {
+// Clock moves the clock of one service.
+type Clock struct {
 	Clock    *clock.Clock
 	Lock     *statelock.Lock
 	Schedule *runs.Schedule
-}
 
-// Clock moves the clock of one service.
-type Clock struct {
-	clock    *clock.Clock
-	lock     *statelock.Lock
-	schedule *runs.Schedule
-	changes  changes
-}
-
-// NewClock assembles it.
-func NewClock(p ClockParts) *Clock {
-	return &Clock{clock: p.Clock, lock: p.Lock, schedule: p.Schedule}
+	changes changes
 }
 
 // Routes are those of the clock.
@@ -44,7 +33,7 @@ func (k *Clock) Routes() []call.ControlRoute {
 			return map[string]any{"changes": k.changes.all()}, err
 		}),
 		call.Route("POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *call.Control) (any, error) {
-			if err := k.through(c.R.Context(), k.clock.Settle); err != nil {
+			if err := k.through(c.R.Context(), k.Clock.Settle); err != nil {
 				return nil, err
 			}
 			return k.show(nil), nil
@@ -54,7 +43,7 @@ func (k *Clock) Routes() []call.ControlRoute {
 
 // through waits until the state is replaced.
 func (k *Clock) through(ctx context.Context, wait func(context.Context) error) error {
-	err := k.lock.Wait(ctx, wait)
+	err := k.Lock.Wait(ctx, wait)
 	if errors.Is(err, statelock.ErrHeld) {
 		return problem.Refuse(http.StatusConflict, "the state of the service was replaced while this call waited for the clock; look at the clock and call again")
 	}
@@ -78,14 +67,14 @@ const mostRunning = 100
 // now is the clock with what keeps it from being quiet.
 func (k *Clock) now(*call.Control) (any, error) {
 	c := k.show(nil)
-	running := k.clock.Running()
-	c.Running, c.Advancing = running[:min(len(running), mostRunning)], k.clock.Advancing()
+	running := k.Clock.Running()
+	c.Running, c.Advancing = running[:min(len(running), mostRunning)], k.Clock.Advancing()
 	return c, nil
 }
 
 // show is read after the change, so that a reply shows what holds now.
 func (k *Clock) show(ran *clock.Report) shown {
-	return shown{Now: k.clock.Now(), Offset: k.clock.Offset().Round(time.Millisecond).String(), Frozen: k.clock.State().Frozen, Ran: ran}
+	return shown{Now: k.Clock.Now(), Offset: k.Clock.Offset().Round(time.Millisecond).String(), Frozen: k.Clock.State().Frozen, Ran: ran}
 }
 
 // post changes one thing at a time: the order of two changes would
@@ -141,7 +130,7 @@ func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, er
 	var report clock.Report
 	err := k.change("advance", &report, func() error {
 		return refused("advance", k.through(ctx, func(ctx context.Context) (err error) {
-			report, err = k.clock.Advance(ctx, d)
+			report, err = k.Clock.Advance(ctx, d)
 			return err
 		}))
 	})
@@ -150,38 +139,38 @@ func (k *Clock) Advance(ctx context.Context, d time.Duration) (*clock.Report, er
 
 // Freeze stops the clock, or lets it run on.
 func (k *Clock) Freeze(ctx context.Context, frozen bool) {
-	defer k.lock.Enter(ctx).Leave()
+	defer k.Lock.Enter(ctx).Leave()
 	name := "run"
 	if frozen {
 		name = "freeze"
 	}
 	_ = k.change(name, nil, func() error {
-		k.clock.Freeze(frozen)
+		k.Clock.Freeze(frozen)
 		return nil
 	})
 }
 
 // Set sets the clock to a moment of the years 1970 to 9999.
 func (k *Clock) Set(ctx context.Context, to time.Time) error {
-	hold := k.lock.Enter(ctx)
+	hold := k.Lock.Enter(ctx)
 	defer hold.Leave()
 	return k.change("set", nil, func() error {
-		if err := k.clock.Set(to); err != nil {
+		if err := k.Clock.Set(to); err != nil {
 			return refused("set", err)
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
 		// lies before the old one.
-		return hold.Failure(k.schedule.Again(hold.Ctx))
+		return hold.Failure(k.Schedule.Again(hold.Ctx))
 	})
 }
 
 // change makes one change, and notes it.
 func (k *Clock) change(name string, ran *clock.Report, make func() error) error {
-	from := k.clock.Now()
+	from := k.Clock.Now()
 	if err := make(); err != nil {
 		return err
 	}
-	k.changes.add(change{Real: time.Now().UTC(), Change: name, From: from, To: k.clock.Now(), Ran: ran})
+	k.changes.add(change{Real: time.Now().UTC(), Change: name, From: from, To: k.Clock.Now(), Ran: ran})
 	return nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// Parts are what these routes need of the service.
-type Parts struct {
+// Handlers answer the routes, one file for each subject.
+type Handlers struct {
 	Shared        *call.Shared
 	Clock         *clock.Clock
 	Organizations *organizations.Organizations
@@ -28,26 +28,6 @@ type Parts struct {
 	Runs          *runs.Engine // makes runs and lets them work
 	// Position is how far a sync has read its topic.
 	Position func(syncID int64) (int64, error)
-}
-
-// Handlers answer the routes, one file for each subject.
-type Handlers struct {
-	shared        *call.Shared
-	clock         *clock.Clock
-	organizations *organizations.Organizations
-	sources       *sources.Sources
-	gate          *destination.Gate
-	live          *runs.Live
-	runs          *runs.Engine
-	position      func(syncID int64) (int64, error)
-}
-
-// New assembles them.
-func New(p Parts) *Handlers {
-	return &Handlers{
-		shared: p.Shared, clock: p.Clock, organizations: p.Organizations, sources: p.Sources, gate: p.Gate,
-		live: p.Live, runs: p.Runs, position: p.Position,
-	}
 }
 
 // Data are the routes of topics, triggers, both ends of a sync, and the table of fidelity.

@@ -47,7 +47,7 @@ func (h *Handlers) execute(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.sources.Execute(c.R.Context(), access, body.SQL); err != nil {
+	if err := h.Sources.Execute(c.R.Context(), access, body.SQL); err != nil {
 		return nil, err
 	}
 	return call.Done, nil
@@ -55,7 +55,7 @@ func (h *Handlers) execute(c *call.Control) (any, error) {
 
 // anySource finds what it takes to open a source by its id alone.
 func (h *Handlers) anySource(ctx context.Context, id int64) (access sources.Access, err error) {
-	err = h.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = h.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		src, err := organizations.Among(tx, func(all *organizations.Outside) (*store.Source, error) {
 			for _, src := range all.Sources {
 				if src.ID == id {
@@ -68,7 +68,7 @@ func (h *Handlers) anySource(ctx context.Context, id int64) (access sources.Acce
 			return call.Gone("source", id)
 		}
 		if err == nil {
-			access, err = h.sources.Access(tx, src)
+			access, err = h.Sources.Access(tx, src)
 		}
 		return err
 	})
@@ -94,7 +94,7 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 		return nil, err
 	}
 	// Custom destinations keep their records themselves; they are not here.
-	kept, err := h.gate.Store(d.ID, d.Type)
+	kept, err := h.Gate.Store(d.ID, d.Type)
 	if err != nil {
 		return nil, problem.Refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)
 	}
@@ -114,7 +114,7 @@ func (h *Handlers) records(c *call.Control) (any, error) {
 
 // anyDestination finds a destination by its id alone.
 func (h *Handlers) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
-	err = h.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = h.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		found, err = organizations.Among(tx, func(all *organizations.Outside) (*store.Destination, error) {
 			for _, d := range all.Destinations {
 				if d.ID == id {

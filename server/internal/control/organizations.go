@@ -10,8 +10,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// Organizations give each test a world of its own within one service.
-func (h *Handlers) Organizations() []call.ControlRoute {
+// OrganizationRoutes give each test a world of its own within one service.
+func (h *Handlers) OrganizationRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
 		call.Route("POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", h.newOrganization),
 		call.Route("GET", "/organizations", "lists organizations with their users and workspaces", h.listOrganizations),
@@ -30,7 +30,7 @@ func (h *Handlers) newOrganization(c *call.Control) (any, error) {
 	if err := wish.Check(); err != nil {
 		return nil, err
 	}
-	made, err := h.organizations.Make(c.R.Context(), wish)
+	made, err := h.Organizations.Make(c.R.Context(), wish)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ type organizationWorkspace struct {
 // were made.
 func (h *Handlers) listOrganizations(c *call.Control) (any, error) {
 	list := []organizationShown{}
-	err := h.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		rows, err := store.Every(tx.Organizations)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (h *Handlers) listOrganizations(c *call.Control) (any, error) {
 // from then on.
 func (h *Handlers) workspaceKey(c *call.Control) (any, error) {
 	id, key := call.IDOf(c), ""
-	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
+	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
 		if _, err = tx.WorkspaceByID(id); errors.Is(err, store.ErrNotFound) {
 			return call.Gone("workspace", id)
 		} else if err != nil {
@@ -114,7 +114,7 @@ func (h *Handlers) workspaceKey(c *call.Control) (any, error) {
 
 // deleteOrganization deletes any organization, also the first one.
 func (h *Handlers) deleteOrganization(c *call.Control) (any, error) {
-	if err := h.organizations.Delete(c.R.Context(), call.IDOf(c)); err != nil {
+	if err := h.Organizations.Delete(c.R.Context(), call.IDOf(c)); err != nil {
 		return nil, err
 	}
 	return map[string]string{"status": api.StatusDeleted}, nil
@@ -124,7 +124,7 @@ func (h *Handlers) deleteOrganization(c *call.Control) (any, error) {
 // client goes on with the tokens it has.
 func (h *Handlers) resetOrganization(c *call.Control) (any, error) {
 	id := call.IDOf(c)
-	if err := h.organizations.Reset(c.R.Context(), id); err != nil {
+	if err := h.Organizations.Reset(c.R.Context(), id); err != nil {
 		return nil, err
 	}
 	return call.Done, nil

@@ -85,7 +85,7 @@ func (h *Handlers) expire(tx *store.Tx, topicID int64) (dropped int64, err error
 		upTo = last - r.Messages
 	}
 	if age, err := time.ParseDuration(r.Age); err == nil && age > 0 {
-		old, err := tx.LastMessageBefore(topicID, h.clock.Now().Add(-age))
+		old, err := tx.LastMessageBefore(topicID, h.Clock.Now().Add(-age))
 		if err != nil {
 			return 0, err
 		}
@@ -96,7 +96,7 @@ func (h *Handlers) expire(tx *store.Tx, topicID int64) (dropped int64, err error
 		return 0, err
 	}
 	for _, y := range readers {
-		mark, err := h.position(y.ID)
+		mark, err := h.Position(y.ID)
 		if err != nil {
 			return 0, err
 		}

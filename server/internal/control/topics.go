@@ -100,7 +100,7 @@ func (h *Handlers) appendMessages(c *call.Control) (any, error) {
 		Misfits []misfit `json:"misfits,omitempty"`
 	}{}
 	var runs []*store.SyncRun
-	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -112,14 +112,14 @@ func (h *Handlers) appendMessages(c *call.Control) (any, error) {
 		if _, err = h.expire(tx, topic.ID); err != nil {
 			return err
 		}
-		runs, err = h.live.Posted(tx, topic.ID)
+		runs, err = h.Live.Posted(tx, topic.ID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, run := range runs {
-		h.runs.Launch(run)
+		h.Runs.Launch(run)
 	}
 	return call.Status(http.StatusCreated, made), nil
 }
@@ -144,7 +144,7 @@ func (h *Handlers) listMessages(c *call.Control) (any, error) {
 		Total    int64   `json:"total"` // of those kept
 		Next     *int64  `json:"next"`  // the after of the next page; null on the last one
 	}{Messages: []shown{}}
-	err = h.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+	err = h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -204,7 +204,7 @@ func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, 
 	readers, err := tx.SyncsOfTopic(topic.ID)
 	for _, y := range readers {
 		r := topicReader{SyncID: y.ID, Live: y.Config.Mode != nil && y.Config.Mode.Type == api.ModeLive, Paused: y.Config.Paused}
-		if r.Position, err = h.position(y.ID); err != nil {
+		if r.Position, err = h.Position(y.ID); err != nil {
 			return state, err
 		}
 		r.Behind = state.Last - r.Position
@@ -216,7 +216,7 @@ func (h *Handlers) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, 
 // topic shows the counters of a topic.
 func (h *Handlers) topic(c *call.Control) (any, error) {
 	var state topicState
-	err := h.shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
+	err := h.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
@@ -251,7 +251,7 @@ func (h *Handlers) setRetention(c *call.Control) (any, error) {
 		return nil, problem.InvalidField("retention.messages", "must be 0 (no bound) or more")
 	}
 	var state topicState
-	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err

@@ -127,7 +127,7 @@ func (h *Handlers) fivetranJob(c *call.Control) (any, error) {
 func (h *Handlers) fire(ctx context.Context, job finishedJob, fits func(*api.Triggers) bool, reason api.TriggerReason) (any, error) {
 	var queued []*store.SyncRun
 	answer := startedRuns{Runs: []startedRun{}, Paused: []int64{}}
-	err := h.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if job.WorkspaceID != nil {
 			_, err := tx.WorkspaceByID(*job.WorkspaceID)
 			if errors.Is(err, store.ErrNotFound) {
@@ -147,7 +147,7 @@ func (h *Handlers) fire(ctx context.Context, job finishedJob, fits func(*api.Tri
 				continue
 			}
 			run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
-			if err := h.runs.Queue(tx, run, false, reason); err != nil {
+			if err := h.Runs.Queue(tx, run, false, reason); err != nil {
 				return err
 			}
 			queued = append(queued, run)
@@ -159,7 +159,7 @@ func (h *Handlers) fire(ctx context.Context, job finishedJob, fits func(*api.Tri
 	}
 	for _, run := range queued {
 		answer.Runs = append(answer.Runs, startedRun{run.ID, run.SyncID, run.WorkspaceID, run.Run.Status})
-		h.runs.Launch(run)
+		h.Runs.Launch(run)
 	}
 	return answer, nil
 }

@@ -77,7 +77,7 @@ func (h *Handlers) claim(c *call.Control) (any, error) {
 		return nil, err
 	}
 	var answer claimed
-	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
 			return tx.Invitation(organizationID, call.IDOf(c))
 		})
@@ -124,7 +124,7 @@ func (h *Handlers) claimWorkspace(c *call.Control) (any, error) {
 		return nil, err
 	}
 	var answer claimed
-	err = h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, organizationID, err := anyWorkspaceInvitation(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
 			return call.Gone("invitation to a workspace", call.IDOf(c))
@@ -201,7 +201,7 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 		return nil, problem.InvalidField("role", "must be admin or member")
 	}
 	var shown userShown
-	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		u, err := anyUser(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
 			return call.Gone("user", call.IDOf(c))
@@ -229,7 +229,7 @@ func (h *Handlers) changeUser(c *call.Control) (any, error) {
 func (h *Handlers) token(c *call.Control) (any, error) {
 	var token string
 	var u *store.User
-	err := h.shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
+	err := h.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
 		if u, err = anyUser(tx, call.IDOf(c)); errors.Is(err, store.ErrNotFound) {
 			return call.Gone("user", call.IDOf(c))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
-// Parts are what destinations need of the service.
-type Parts struct {
+// Destinations asks the destinations of the service, and keeps what they offer.
+type Destinations struct {
 	Shared *call.Shared
 	Log    *slog.Logger
 	Clock  *clock.Clock
@@ -22,24 +22,6 @@ type Parts struct {
 	Lock   *statelock.Lock
 	Gate   *destination.Gate
 	TTL    time.Duration // how long objects are kept before they are asked for again
-}
-
-// Destinations asks the destinations of the service, and keeps what they offer.
-type Destinations struct {
-	shared *call.Shared
-	log    *slog.Logger
-	clock  *clock.Clock
-	work   *background.Work
-	lock   *statelock.Lock
-	gate   *destination.Gate
-	ttl    time.Duration
 
 	attempts background.Flights // to read objects
-}
-
-// New has asked none yet.
-func New(p Parts) *Destinations {
-	return &Destinations{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, lock: p.Lock, gate: p.Gate, ttl: p.TTL,
-	}
 }

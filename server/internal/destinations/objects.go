@@ -22,7 +22,7 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 		return nil, err
 	}
 	// One that is of a moment to come was kept before the clock was set back.
-	if age := k.clock.Now().Sub(cached.FetchedAt); !cached.FetchedAt.IsZero() && age >= 0 && age < k.ttl {
+	if age := k.Clock.Now().Sub(cached.FetchedAt); !cached.FetchedAt.IsZero() && age >= 0 && age < k.TTL {
 		return cached.Objects, nil
 	}
 	if err := k.Refresh(ctx, d); err != nil {
@@ -35,7 +35,7 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 			return nil, err
 		}
 		if !cached.FetchedAt.IsZero() {
-			k.log.Warn("old objects are shown", "destination", d.ID, "error", err)
+			k.Log.Warn("old objects are shown", "destination", d.ID, "error", err)
 			return cached.Objects, nil
 		}
 		// The destination has failed, not the caller.
@@ -52,7 +52,7 @@ func (k *Destinations) Objects(ctx context.Context, d *store.Destination) ([]*ap
 // cached reads the cache in a view of its own: no transaction stays open
 // while a destination is asked.
 func (k *Destinations) cached(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		cached, err = Kept(tx, id)
 		return err
 	})
@@ -71,35 +71,35 @@ func Kept(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 // Refresh asks the destination for its objects and keeps them. Calls
 // that come together share one attempt, which no single client can abort.
 func (k *Destinations) Refresh(ctx context.Context, d *store.Destination) error {
-	state := k.lock.Number()
+	state := k.Lock.Number()
 	fetch := func(ctx context.Context) error {
 		var credentials map[string]json.RawMessage
-		err := k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		err := k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			credentials, err = tx.DestinationCredentials(d.ID)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		conn, err := k.gate.Open(d.ID, d.Type, credentials)
+		conn, err := k.Gate.Open(d.ID, d.Type, credentials)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
 		objects, err := conn.Objects(ctx)
-		log := k.log.With("destination", d.ID, "url", k.sealedURL(d.Type, credentials))
+		log := k.Log.With("destination", d.ID, "url", k.sealedURL(d.Type, credentials))
 		if err != nil {
 			log.Warn("destination could not be planned", "error", err)
 			return err
 		}
 		log.Info("destination planned", "objects", len(objects))
 		mapping.Define(d.Type, objects)
-		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
-			if k.lock.Number() != state {
+		return k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
+			if k.Lock.Number() != state {
 				return nil // the id means another destination by now
 			}
-			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.clock.Now(), Objects: objects})
+			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.Clock.Now(), Objects: objects})
 		})
 	}
-	return k.attempts.Once(ctx, k.work.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
+	return k.attempts.Once(ctx, k.Work.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
 }

@@ -14,7 +14,7 @@ import (
 // Test runs the connection test, reads the objects when it passed,
 // and stores both.
 func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentials map[string]json.RawMessage) ([]*api.DestinationObject, error) {
-	conn, err := k.gate.Open(d.ID, d.Type, credentials)
+	conn, err := k.Gate.Open(d.ID, d.Type, credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentia
 	// writers.
 	results := conn.Test(ctx)
 	passed := destination.Succeeded(results)
-	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, k.clock.Now()
+	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, k.Clock.Now()
 	var objects []*api.DestinationObject
 	planned := false
 	if passed {
@@ -31,11 +31,11 @@ func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentia
 		if planned = err == nil; planned {
 			mapping.Define(d.Type, objects)
 		} else {
-			k.log.Warn("planning failed", "destination", d.ID, "error", err)
+			k.Log.Warn("planning failed", "destination", d.ID, "error", err)
 		}
 	}
-	k.log.Info("destination tested", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
-	err = k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+	k.Log.Info("destination tested", "destination", d.ID, "url", k.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
+	err = k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		err := tx.SaveDestination(d, nil)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 			return nil // changed or deleted meanwhile: what was tested is no more
@@ -43,7 +43,7 @@ func (k *Destinations) Test(ctx context.Context, d *store.Destination, credentia
 		if err != nil || !planned {
 			return err
 		}
-		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.clock.Now(), Objects: objects})
+		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: k.Clock.Now(), Objects: objects})
 	})
 	return objects, err
 }
@@ -55,9 +55,9 @@ func (k *Destinations) sealedURL(typ string, credentials map[string]json.RawMess
 	if json.Unmarshal(credentials["webhook_url"], &whole) != nil {
 		return "" // other types have none
 	}
-	sealed, err := k.shared.Store.SealText(whole)
+	sealed, err := k.Shared.Store.SealText(whole)
 	if err != nil {
-		return k.gate.SafeURL(typ, credentials)
+		return k.Gate.SafeURL(typ, credentials)
 	}
-	return k.gate.SafeURL(typ, credentials) + "/" + sealed
+	return k.Gate.SafeURL(typ, credentials) + "/" + sealed
 }

@@ -73,11 +73,11 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 	}
 	defer done()
 	job := audit.Job{
-		Sync: y.ID, Config: y.Config, Plan: view.plan, Ledger: k.ledger().Sync(y.ID),
+		Sync: y.ID, Config: y.Config, Plan: view.plan, Ledger: k.Ledger().Sync(y.ID),
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
 		Events:   runs.EventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,
-		Handled: view.job.DestinationType != api.TypeCustomAPI && !k.gate.FileSystem(view.job.DestinationType),
+		Handled: view.job.DestinationType != api.TypeCustomAPI && !k.Gate.FileSystem(view.job.DestinationType),
 		Limit:   int(q.Limit),
 	}
 	for _, run := range all {
@@ -89,7 +89,7 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 		}
 	}
 	if own, listed := view.job.Destination.(destination.Lister); listed && q.Readback == nil {
-		job.Content, job.Texts = k.gate.FileSystem(view.job.DestinationType), own.Texts()
+		job.Content, job.Texts = k.Gate.FileSystem(view.job.DestinationType), own.Texts()
 	}
 	if job.Destination, err = k.auditedDestination(&q, view); err != nil {
 		return nil, err
@@ -114,12 +114,12 @@ func (k *Inspector) Audit(ctx context.Context, q AuditRequest) (*audit.Report, e
 func (k *Inspector) auditedDestination(q *AuditRequest, view *syncView) (audit.Destination, error) {
 	job := view.job
 	if q.Readback != nil {
-		client, why := k.gate.HookClient(q.Readback.URL)
+		client, why := k.Gate.HookClient(q.Readback.URL)
 		if why != "" {
 			return audit.Destination{}, problem.InvalidField("readback.url", "%s", why)
 		}
 		hook := &audit.Hook{
-			URL: q.Readback.URL, Header: http.Header{}, Client: client, Timeout: k.timeout,
+			URL: q.Readback.URL, Header: http.Header{}, Client: client, Timeout: k.Timeout,
 			Object: job.DestinationObject.FullName, Identifier: view.plan.Identifier(),
 		}
 		for name, value := range q.Readback.Headers {

@@ -113,7 +113,7 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*Dry
 			return nil, problem.InvalidField("limit", "must be 0 to %d", executor.MaxDrySamples)
 		}
 	}
-	began, at := time.Now(), k.clock.Now()
+	began, at := time.Now(), k.Clock.Now()
 	y, last, err := k.idle(ctx, id)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (k *Inspector) DryRun(ctx context.Context, id int64, q DryRunRequest) (*Dry
 // idle finds a sync of any workspace without an active run, and its last run; 0 is
 // none.
 func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int64, err error) {
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		found, err := tx.EverySync(id-1, 1)
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func (k *Inspector) idle(ctx context.Context, id int64) (y *store.Sync, last int
 // the secrets of the connection out of a text.
 func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
 	var to runs.Endpoint
-	job, done, err := k.planning.Job(ctx, y, &store.SyncRun{}, &to, &sources.ColumnWatch{Enforce: true})
+	job, done, err := k.Planning.Job(ctx, y, &store.SyncRun{}, &to, &sources.ColumnWatch{Enforce: true})
 	var p *runs.PlanError
 	if errors.As(err, &p) {
 		o := runs.PlanFailure(err)
@@ -182,11 +182,11 @@ func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most
 	if job.Full = full; full {
 		job.FullReason = "it was asked for"
 	}
-	k.planning.Resend(job, to)
+	k.Planning.Resend(job, to)
 	if clean, err = k.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
 		return nil, nil, err
 	}
-	found, err = k.executor().DryRun(ctx, *job, most)
+	found, err = k.Executor().DryRun(ctx, *job, most)
 	switch {
 	case errors.Is(err, ledger.ErrBusy):
 		return nil, nil, problem.Refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)
@@ -199,12 +199,12 @@ func (k *Inspector) rehearse(ctx context.Context, y *store.Sync, full bool, most
 // cleaner takes the secrets of a destination's connection out of texts, as the
 // journal of its calls does.
 func (k *Inspector) cleaner(ctx context.Context, id int64, typ string) (clean func(string) string, err error) {
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		credentials, err := tx.DestinationCredentials(id)
 		if err != nil {
 			return fmt.Errorf("read credentials of destination %d: %w", id, err)
 		}
-		clean = k.gate.Cleaner(typ, credentials)
+		clean = k.Gate.Cleaner(typ, credentials)
 		return nil
 	})
 	return clean, err

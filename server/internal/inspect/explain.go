@@ -177,7 +177,7 @@ type explaining struct {
 
 // find reads the run and its sync, of whichever workspace.
 func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
-	return x.k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+	return x.k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if runID == 0 {
 			x.run, err = tx.LastRun(syncID)
 			if errors.Is(err, store.ErrNotFound) {

@@ -30,7 +30,7 @@ func (x *explaining) is(key []byte) bool {
 
 // readLedger reads what the runs have written of the record.
 func (x *explaining) readLedger(ctx context.Context) error {
-	books, event := x.k.ledger().Sync(x.sync.ID), runs.EventField(x.sync)
+	books, event := x.k.Ledger().Sync(x.sync.ID), runs.EventField(x.sync)
 	kept, err := books.Runs()
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (x *explaining) decideLeft() (decision, reason string) {
 	switch {
 	case status == api.RunSkipped:
 		return decisionLeft, "the run was skipped, since an earlier one was active"
-	case runs.Forgotten(x.run, x.k.clock.Now()):
+	case runs.Forgotten(x.run, x.k.Clock.Now()):
 		return decisionLeft, "the log of the run is not kept any more"
 	case status == api.RunQueued || status == api.RunWorking:
 		return decisionLeft, "the run is still active, and has sent nothing of it so far"
@@ -264,7 +264,7 @@ func (x *explaining) waits() bool {
 	if x.mark == nil || !timed {
 		return false
 	}
-	meta, err := x.k.ledger().Sync(x.sync.ID).Meta()
+	meta, err := x.k.Ledger().Sync(x.sync.ID).Meta()
 	if err != nil {
 		return false
 	}

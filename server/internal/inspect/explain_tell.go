@@ -142,7 +142,7 @@ func (x *explaining) exchanges(attempts []ExplainedAttempt) {
 		if a.Call == nil {
 			continue
 		}
-		entry := x.k.journal.Calls.Find(*a.Call)
+		entry := x.k.Journal.Calls.Find(*a.Call)
 		if entry == nil {
 			continue
 		}
@@ -175,7 +175,7 @@ func (x *explaining) next() ExplainedRetry {
 		return ExplainedRetry{When: retryThisRun}
 	}
 	retry := ExplainedRetry{When: retryNextRun}
-	if at := runs.NextRun(&x.sync.Config, x.k.clock.Now()); at != (time.Time{}) {
+	if at := runs.NextRun(&x.sync.Config, x.k.Clock.Now()); at != (time.Time{}) {
 		retry.At = api.At(at)
 	}
 	return retry

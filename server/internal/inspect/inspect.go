@@ -17,8 +17,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// Parts are what an inspection needs of the service.
-type Parts struct {
+// Inspector answers.
+type Inspector struct {
 	Shared   *call.Shared
 	Clock    *clock.Clock
 	Journal  *journal.Journal
@@ -28,26 +28,6 @@ type Parts struct {
 	// Ledger and Executor are there when the service has started.
 	Ledger   func() *ledger.Ledger
 	Executor func() *executor.Executor
-}
-
-// Inspector answers.
-type Inspector struct {
-	shared   *call.Shared
-	clock    *clock.Clock
-	journal  *journal.Journal
-	gate     *destination.Gate
-	planning *runs.Planner
-	timeout  time.Duration
-	ledger   func() *ledger.Ledger
-	executor func() *executor.Executor
-}
-
-// New assembles it.
-func New(p Parts) *Inspector {
-	return &Inspector{
-		shared: p.Shared, clock: p.Clock, journal: p.Journal, gate: p.Gate,
-		planning: p.Planning, timeout: p.Timeout, ledger: p.Ledger, executor: p.Executor,
-	}
 }
 
 // Routes are those of the control API.

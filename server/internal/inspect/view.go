@@ -27,7 +27,7 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 		run = &store.SyncRun{}
 	}
 	var to runs.Endpoint
-	job, done, err := k.planning.Job(ctx, y, run, &to, new(sources.ColumnWatch))
+	job, done, err := k.Planning.Job(ctx, y, run, &to, new(sources.ColumnWatch))
 	var p *runs.PlanError
 	if errors.As(err, &p) {
 		message := p.Message
@@ -40,7 +40,7 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 		return nil, nil, err
 	}
 	plan, problems := mapping.Compile(job.Config, job.DestinationObject, job.Columns, mapping.Env{
-		RunID: run.ID, SyncID: y.ID, Now: k.clock.Now(), DestinationType: job.DestinationType,
+		RunID: run.ID, SyncID: y.ID, Now: k.Clock.Now(), DestinationType: job.DestinationType,
 		HiddenIdentifier: job.HiddenIdentifier, Segments: job.Segments,
 	})
 	if len(problems) > 0 {
@@ -52,7 +52,7 @@ func (k *Inspector) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRu
 
 // syncWithRuns finds a sync of any workspace, with its runs in ascending order.
 func (k *Inspector) syncWithRuns(ctx context.Context, id int64) (y *store.Sync, runs []*store.SyncRun, err error) {
-	err = k.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err = k.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		found, err := tx.EverySync(id-1, 1)
 		if err != nil {
 			return err

@@ -22,8 +22,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// AnswererParts are what an Answerer works with.
-type AnswererParts struct {
+// Answerer serves the operations of the API.
+type Answerer struct {
 	Shared  *call.Shared
 	Log     *slog.Logger
 	Clock   *clock.Clock
@@ -32,16 +32,9 @@ type AnswererParts struct {
 	Journal *journal.Journal
 	Metrics *Metrics
 	Verify  bool // a reply that the document does not promise becomes an error
-}
 
-// Answerer serves the operations of the API.
-type Answerer struct {
-	AnswererParts
 	callers call.Callers
 }
-
-// NewAnswerer returns one for a service.
-func NewAnswerer(parts AnswererParts) *Answerer { return &Answerer{AnswererParts: parts} }
 
 // Answer serves one operation: who calls, which faults are due, is the request
 // well formed, what does the handler say, is that what the document promises.

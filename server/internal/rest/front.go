@@ -21,17 +21,6 @@ import (
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
-// FrontParts are what the front needs of its service.
-type FrontParts struct {
-	Log     *slog.Logger
-	BaseURL string // of the API, as clients have it; "": taken from each request
-	Version string
-	Dialect string
-	Ready   func(ctx context.Context) error
-	Console Console
-	Metrics http.Handler // guarded
-}
-
 // Console is the console's front page, for people it is open to.
 type Console interface {
 	Guarded() bool
@@ -40,10 +29,15 @@ type Console interface {
 }
 
 // Front serves what stands beside the API.
-type Front struct{ FrontParts }
-
-// NewFront serves it.
-func NewFront(p FrontParts) *Front { return &Front{p} }
+type Front struct {
+	Log     *slog.Logger
+	BaseURL string // of the API, as clients have it; "": taken from each request
+	Version string
+	Dialect string
+	Ready   func(ctx context.Context) error
+	Console Console
+	Metrics http.Handler // guarded
+}
 
 // Route puts it onto the mux.
 func (f *Front) Route(mux *http.ServeMux) {

@@ -171,7 +171,7 @@ func (s *Seeds) seed(ctx context.Context, file string, src []byte, own bool) (*S
 	if err != nil {
 		return nil, err
 	}
-	hold := s.lock.Enter(ctx)
+	hold := s.Lock.Enter(ctx)
 	defer hold.Leave()
 	seeded, err := s.sow(hold.Ctx, file, document, own)
 	return seeded, hold.Failure(err)
@@ -212,7 +212,7 @@ func readSeed(file string, src []byte) (document Document, err error) {
 
 // sow makes the organizations one after the other; an error undoes all.
 func (s *Seeds) sow(ctx context.Context, file string, document Document, own bool) (*Seeded, error) {
-	seeded, undo := &Seeded{}, &undo{s: s, since: s.clock.Now().Truncate(time.Millisecond)}
+	seeded, undo := &Seeded{}, &undo{s: s, since: s.Clock.Now().Truncate(time.Millisecond)}
 	var err error
 	if seeded.Connectors, err = s.declareAll(ctx, file, document.Connectors, undo); err != nil {
 		return nil, undo.run(err)
@@ -255,7 +255,7 @@ func named[V any](taken map[string]V, name string) error {
 // declareAll makes the types of a seed; undo takes them back.
 func (s *Seeds) declareAll(ctx context.Context, file string, list []*connectors.Declaration, undo *undo) (names []string, err error) {
 	for i, d := range list {
-		before, changed, err := s.connectors.Declare(ctx, d)
+		before, changed, err := s.Connectors.Declare(ctx, d)
 		if err != nil {
 			told := *problem.Of(err)
 			told.Message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, foreign.Clip(d.Name(), 60), told.Message)

@@ -39,7 +39,7 @@ const (
 // runs have done is not part of a seed: a snapshot has that.
 func (s *Seeds) export(ctx context.Context) ([]byte, error) {
 	x := &exporter{s: s, ctx: ctx}
-	err := s.shared.Store.View(ctx, func(tx *store.Tx) error {
+	err := s.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		first, err := organizations.First(tx)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (x *exporter) organization(o *store.Organization) (entry pairs, err error) 
 	var users []*store.User
 	var workspaces []*store.Workspace
 	memberships := map[int64]map[string]any{}
-	err = x.s.shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
+	err = x.s.Shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
 		if users, err = store.EveryOf(tx.Users, o.ID); err != nil {
 			return err
 		}

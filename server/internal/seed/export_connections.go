@@ -58,7 +58,7 @@ func (x *exporter) connections(who call.Principal, operation, types string, name
 	var list []connectionEntry
 	for _, one := range all {
 		var stored map[string]json.RawMessage
-		err := x.s.shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
+		err := x.s.Shared.Store.View(x.ctx, func(tx *store.Tx) (err error) {
 			stored, err = credentialsOf(tx, one.ID)
 			return err
 		})
@@ -135,7 +135,7 @@ func free(taken map[int64]string, wanted string) string {
 // everyPage reads all pages of a list of the API, the oldest first.
 func everyPage[T any](x *exporter, who call.Principal, operation string) (all []T, err error) {
 	for page := int64(1); page > 0; {
-		text, err := x.s.perform(x.ctx, who, operation, nil, url.Values{"page": {fmt.Sprint(page)}, "per_page": {"100"}, "order": {"asc"}}, nil)
+		text, err := x.s.Perform(x.ctx, who, operation, nil, url.Values{"page": {fmt.Sprint(page)}, "per_page": {"100"}, "order": {"asc"}}, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ func (x *exporter) workspace(w *store.Workspace) (pairs, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = x.s.shared.Store.View(x.ctx, func(tx *store.Tx) error {
+	err = x.s.Shared.Store.View(x.ctx, func(tx *store.Tx) error {
 		if err := x.objects(tx, sources, names); err != nil {
 			return err
 		}

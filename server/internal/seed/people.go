@@ -49,7 +49,7 @@ func (p *planter) user(wanted userEntry) (made SeededUser, err error) {
 	if wanted.Notifications != nil {
 		u.Notifications = *wanted.Notifications
 	}
-	err = p.s.shared.Store.Update(p.ctx, func(tx *store.Tx) error {
+	err = p.s.Shared.Store.Update(p.ctx, func(tx *store.Tx) error {
 		if err := tx.CreateUser(u); err != nil {
 			return err
 		}

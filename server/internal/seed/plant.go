@@ -52,7 +52,7 @@ func (p *planter) at(place, name string, err error) error {
 
 // drive runs an operation of the API as one of its users (Parts.Perform).
 func (p *planter) drive(who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
-	return p.s.perform(p.ctx, who, id, path, nil, body)
+	return p.s.Perform(p.ctx, who, id, path, nil, body)
 }
 
 // create drives an operation that makes something and gives its id.
@@ -131,7 +131,7 @@ func (p *planter) begin(wanted organizationEntry, made *SeededOrganization) erro
 		return err
 	}
 	wish.Own = p.own
-	tokens, err := p.s.organizations.Make(p.ctx, wish)
+	tokens, err := p.s.Organizations.Make(p.ctx, wish)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (p *planter) begin(wanted organizationEntry, made *SeededOrganization) erro
 // takeFirst finds the organization of the first start; a client may have
 // deleted it.
 func (p *planter) takeFirst(made *SeededOrganization) error {
-	err := p.s.shared.Store.View(p.ctx, func(tx *store.Tx) error {
+	err := p.s.Shared.Store.View(p.ctx, func(tx *store.Tx) error {
 		id, err := organizations.First(tx)
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (p *planter) takeFirst(made *SeededOrganization) error {
 // look reads the admin and the workspaces.
 func (p *planter) look(adminID int64) error {
 	p.workspaces = map[string]*store.Workspace{}
-	return p.s.shared.Store.View(p.ctx, func(tx *store.Tx) (err error) {
+	return p.s.Shared.Store.View(p.ctx, func(tx *store.Tx) (err error) {
 		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (p *planter) prepareWorkspace(wanted workspaceEntry) error {
 // key reads the API key of a workspace, or makes one where there is none.
 func (p *planter) key(w *store.Workspace) (key string, err error) {
 	added := false
-	err = p.s.shared.Store.Update(p.ctx, func(tx *store.Tx) error {
+	err = p.s.Shared.Store.Update(p.ctx, func(tx *store.Tx) error {
 		// A workspace that the seed has found may never have had a key.
 		if key, err = tx.WorkspaceKey(w.ID); errors.Is(err, store.ErrNotFound) {
 			key, err = tx.NewWorkspaceKey(w.ID)

@@ -16,8 +16,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// Parts are what seeds need of the service.
-type Parts struct {
+// Seeds fills the service, and writes what it has.
+type Seeds struct {
 	Shared        *call.Shared
 	Clock         *clock.Clock
 	Lock          *statelock.Lock
@@ -26,23 +26,4 @@ type Parts struct {
 	Connectors    *connectors.Connectors
 	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
 	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error)
-}
-
-// Seeds fills the service, and writes what it has.
-type Seeds struct {
-	shared        *call.Shared
-	clock         *clock.Clock
-	lock          *statelock.Lock
-	sources       *sources.Sources
-	organizations *organizations.Organizations
-	connectors    *connectors.Connectors
-	perform       func(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error)
-}
-
-// New assembles them.
-func New(p Parts) *Seeds {
-	return &Seeds{
-		shared: p.Shared, clock: p.Clock, lock: p.Lock, sources: p.Sources,
-		organizations: p.Organizations, connectors: p.Connectors, perform: p.Perform,
-	}
 }

@@ -142,7 +142,7 @@ func (b *workspaceSeed) table(sourceID int64, given map[string]any) (map[string]
 		}
 	}
 	var fitting []*store.SourceTable
-	err := b.s.shared.Store.View(b.ctx, func(tx *store.Tx) error {
+	err := b.s.Shared.Store.View(b.ctx, func(tx *store.Tx) error {
 		rows, err := store.EveryOf(tx.SourceTables, sourceID)
 		for _, t := range rows {
 			if t.Name == given["table"] && (given["schema"] == nil || given["schema"] == t.Schema) &&

@@ -44,17 +44,17 @@ func (p *planter) made(row func(tx *store.Tx) error, left organizations.Outside)
 func (u *undo) run(cause error) error {
 	var failures []error
 	for _, step := range slices.Backward(u.steps) {
-		err := u.s.shared.Store.Update(context.Background(), step.row)
+		err := u.s.Shared.Store.Update(context.Background(), step.row)
 		if err == nil || errors.Is(err, store.ErrNotFound) { // another call was faster
-			err = u.s.organizations.Drop(step.left)
+			err = u.s.Organizations.Drop(step.left)
 		}
 		failures = append(failures, err)
 	}
 	for _, id := range u.organizations {
-		failures = append(failures, u.s.organizations.Delete(context.Background(), id))
+		failures = append(failures, u.s.Organizations.Delete(context.Background(), id))
 	}
 	for _, d := range u.declared {
-		err := u.s.connectors.Undeclare(context.Background(), d.name, d.before)
+		err := u.s.Connectors.Undeclare(context.Background(), d.name, d.before)
 		if !errors.Is(err, store.ErrNotFound) { // another call was faster
 			failures = append(failures, err)
 		}
@@ -72,7 +72,7 @@ func (u *undo) run(cause error) error {
 // them; without an id where the user is no member. A stranger has none, and gets an
 // e-mail instead.
 func (p *planter) membershipsOf(email string, workspaces map[int64]string) (before []*store.Membership, err error) {
-	err = p.s.shared.Store.View(p.ctx, func(tx *store.Tx) error {
+	err = p.s.Shared.Store.View(p.ctx, func(tx *store.Tx) error {
 		u, err := tx.UserByEmail(p.organizationID, strings.TrimSpace(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil

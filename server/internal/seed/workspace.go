@@ -140,10 +140,10 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 		return err
 	}
 	var access sources.Access
-	err = b.s.shared.Store.View(b.ctx, func(tx *store.Tx) error {
+	err = b.s.Shared.Store.View(b.ctx, func(tx *store.Tx) error {
 		stored, err := tx.Source(b.w.ID, id)
 		if err == nil {
-			access, err = b.s.sources.Access(tx, stored)
+			access, err = b.s.Sources.Access(tx, stored)
 		}
 		return err
 	})
@@ -151,10 +151,10 @@ func (b *workspaceSeed) source(src sourceEntry) error {
 		return err
 	}
 	// After the creation: only then has the warehouse a file of its own.
-	if err := b.s.sources.Execute(b.ctx, access, src.Execute); err != nil {
+	if err := b.s.Sources.Execute(b.ctx, access, src.Execute); err != nil {
 		return err
 	}
-	return b.s.sources.Rediscover(b.ctx, access) // the statements may have made tables
+	return b.s.Sources.Rediscover(b.ctx, access) // the statements may have made tables
 }
 
 // topic makes a topic and appends its messages.
@@ -175,7 +175,7 @@ func (b *workspaceSeed) topic(path map[string]int64, t topicEntry) error {
 			return problem.InvalidField(fmt.Sprintf("messages[%d]", i), "cannot be written as JSON")
 		}
 	}
-	return b.s.shared.Store.Update(b.ctx, func(tx *store.Tx) error {
+	return b.s.Shared.Store.Update(b.ctx, func(tx *store.Tx) error {
 		_, _, err := tx.AppendMessages(id, messages)
 		return err
 	})

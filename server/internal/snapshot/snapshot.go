@@ -26,8 +26,8 @@ import (
 // MaxSize bounds what a caller sends as a snapshot, in bytes.
 const MaxSize = 4 << 30
 
-// Parts are those that hold something of the state.
-type Parts struct {
+// Snapshots takes and restores snapshots, and resets the service, part by part.
+type Snapshots struct {
 	Shared        *call.Shared
 	Log           *slog.Logger
 	Clock         *clock.Clock
@@ -50,9 +50,3 @@ type Parts struct {
 	Version       string // of the program
 	Dialect       string
 }
-
-// Snapshots takes and restores snapshots, and resets the service.
-type Snapshots struct{ Parts }
-
-// New returns the snapshots of a service.
-func New(p Parts) *Snapshots { return &Snapshots{p} }

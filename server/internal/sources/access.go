@@ -49,8 +49,8 @@ func (k *Sources) Access(tx *store.Tx, src *store.Source) (Access, error) {
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of
 // its own below the data directory, or in memory.
 func (k *Sources) Options(id int64) source.Options {
-	options := source.Options{Files: k.files, Network: &k.network, Topics: storedTopics{k, id}, Now: k.clock.Now,
-		Limits: k.limits}
+	options := source.Options{Files: k.Files, Network: &k.Network, Topics: storedTopics{k, id}, Now: k.Clock.Now,
+		Limits: k.Limits}
 	if options.Warehouse = k.WarehouseFile(id); options.Warehouse == "" {
 		options.Key = k.WarehouseKey(fmt.Sprintf("source-%d", id))
 	}
@@ -64,7 +64,7 @@ var trials atomic.Int64
 // memory, since its file comes with its id. Call forget when it was tried.
 func (k *Sources) Trial() (a Access, forget func()) {
 	key := k.WarehouseKey(fmt.Sprintf("new-%d", trials.Add(1)))
-	a = Access{Types: k.Types(), Options: source.Options{Key: key, Files: k.files, Network: &k.network}}
+	a = Access{Types: k.Types(), Options: source.Options{Key: key, Files: k.Files, Network: &k.Network}}
 	return a, func() { ForgetWarehouse(key) }
 }
 
@@ -76,7 +76,7 @@ var warehousesInMemory sync.Map
 func (k *Sources) WarehouseKey(name string) string {
 	key := fmt.Sprintf("%p/%s", k, name)
 	if _, known := warehousesInMemory.LoadOrStore(key, true); !known {
-		context.AfterFunc(k.work.Ctx, func() { ForgetWarehouse(key) })
+		context.AfterFunc(k.Work.Ctx, func() { ForgetWarehouse(key) })
 	}
 	return key
 }
@@ -89,7 +89,7 @@ func ForgetWarehouse(key string) {
 
 // WarehouseFile is the database of an emulated warehouse; "" in memory.
 func (k *Sources) WarehouseFile(id int64) string {
-	folder := k.folder
+	folder := k.Folder
 	if folder == "" {
 		return ""
 	}

@@ -35,7 +35,7 @@ type Shape struct {
 func (k *Sources) Shape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (Shape, []api.Problem, error) {
 	// Looked at twice at most: by what is stored, and after a new discovery.
 	look := func() (found Shape, a Access, problems []api.Problem, err error) {
-		err = k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		err = k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			if found, problems, err = k.ShapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
 				a, err = k.Access(tx, found.Source)
 			}
@@ -49,7 +49,7 @@ func (k *Sources) Shape(ctx context.Context, workspaceID int64, at api.SourceAtt
 	}
 	if err := k.Rediscover(ctx, a); err != nil {
 		// The table stays unknown; that the source is down is in the log.
-		k.log.Warn("table of a sync is not known and its source does not answer", "source", a.ID, "error", err)
+		k.Log.Warn("table of a sync is not known and its source does not answer", "source", a.ID, "error", err)
 		return found, problems, nil
 	}
 	found, _, problems, err = look()

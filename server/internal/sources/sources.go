@@ -30,25 +30,14 @@ type Parts struct {
 
 // Sources opens the sources of the service, and knows their types and their tables.
 type Sources struct {
-	shared  *call.Shared
-	log     *slog.Logger
-	clock   *clock.Clock
-	work    *background.Work
-	files   *reach.Files
-	network reach.Network
-	limits  source.Limits
-	folder  string
-
+	Parts
 	catalogue atomic.Pointer[source.Catalogue]
 	plans     background.Flights
 }
 
 // New knows the types of the program.
 func New(p Parts) *Sources {
-	k := &Sources{
-		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work,
-		files: p.Files, network: p.Network, limits: p.Limits, folder: p.Folder,
-	}
+	k := &Sources{Parts: p}
 	k.catalogue.Store(source.BuiltIn())
 	return k
 }

@@ -19,14 +19,14 @@ func (k *Sources) Rediscover(ctx context.Context, a Access) error {
 		if err != nil {
 			return errors.New(a.Clean(err.Error()))
 		}
-		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+		return k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 			if changed, err := a.Changed(tx); changed || err != nil {
 				return err
 			}
 			return tx.PutSourceTables(a.ID, tables)
 		})
 	}
-	return k.plans.Once(ctx, k.work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
+	return k.plans.Once(ctx, k.Work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
 }
 
 // Changed tells that the connection is not what it was when it was asked: its

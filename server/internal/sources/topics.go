@@ -17,7 +17,7 @@ type storedTopics struct {
 
 // find reads the topic of a name within a view.
 func (t storedTopics) find(ctx context.Context, name string, use func(*store.Tx, *store.Topic) error) error {
-	return t.set.shared.Store.View(ctx, func(tx *store.Tx) error {
+	return t.set.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		topic, err := tx.TopicByName(t.sourceID, name)
 		if errors.Is(err, store.ErrNotFound) {
 			return source.ErrNoTable
